@@ -1,0 +1,207 @@
+"""A classification problem whose bias is chosen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+from sklearn.utils import check_random_state, check_scalar
+
+__all__ = ["make_biased_classification"]
+
+Setting = Mapping[str, Mapping[Hashable, float]]
+Values = dict[str, NDArray[np.float64]]
+
+
+def make_biased_classification(
+    n_samples: int = 1000,
+    *,
+    n_features: int = 5,
+    group_sizes: Setting | None = None,
+    base_rates: Setting | None = None,
+    score_shifts: Setting | None = None,
+    class_sep: float = 1.0,
+    random_state: Any = None,
+) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    """Generate a binary classification problem with groups and a chosen bias.
+
+    Two sources of bias, which can be had apart or together: groups that differ in
+    their share of positives, and groups whose features are shifted, whatever the
+    label, so that a model that reads the features favours one of them.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+        Number of rows.
+    n_features : int, default=5
+        Number of numeric features.
+    group_sizes : mapping of str to mapping of label to float, default=None
+        For each sensitive attribute the share of each of its labels, summing to 1.
+        Attributes are drawn independently of each other. By default one attribute,
+        ``{"group": {"a": 0.5, "b": 0.5}}``.
+    base_rates : mapping of str to mapping of label to float, default=None
+        For attributes of `group_sizes`, the probability of y = 1 for each label;
+        0.5 for what is not mentioned.
+    score_shifts : mapping of str to mapping of label to float, default=None
+        For attributes of `group_sizes`, how far each label's features are moved
+        towards class 1 (or class 0, if negative), in standard deviations of the
+        noise, independently of y; 0 for what is not mentioned. Shifts of several
+        attributes add up.
+    class_sep : float, default=1.0
+        Half the distance between the classes, in standard deviations of the noise.
+        With 0 the features say nothing about y.
+    random_state : int, RandomState instance or None, default=None
+        Seed for reproducible output.
+
+    Returns
+    -------
+    X : DataFrame of shape (n_samples, n_features + n_attributes)
+        Numeric features x0, x1, ... and one categorical column per attribute, its
+        categories in the order of `group_sizes`. Rows are in random order.
+    y : ndarray of shape (n_samples,)
+        Labels, 0 or 1.
+
+    Raises
+    ------
+    TypeError
+        If `n_samples` or `n_features` is not an integer, or `class_sep` not a number.
+    ValueError
+        If `n_samples` or `n_features` is less than 1, `class_sep` is negative, shares
+        are not positive or do not sum to 1, a rate is not between 0 and 1, a shift is
+        not finite, an attribute or label is unknown, or an attribute has the name of
+        a feature.
+
+    Notes
+    -----
+    With rates for one attribute, each of its labels has exactly that probability of
+    y = 1. With rates for several they are combined on the log-odds scale: the odds
+    ratio between two labels of an attribute is that of their rates, whatever the
+    other attributes, and the level is the mean, over the attributes with rates, of
+    their average log-odds. The rate of a label over everyone is then in general not
+    the one given.
+
+    Features are standard normal noise plus ``class_sep * (2 * y - 1)`` plus the
+    shifts, along the direction in which all features grow alike. A model fitted
+    without shifts would raise the log-odds of a row by ``2 * class_sep * shift``. A
+    model that is given the attributes too can learn to undo a shift.
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_biased_classification
+    >>> X, y = make_biased_classification(
+    ...     n_features=2,
+    ...     group_sizes={"sex": {"F": 0.4, "M": 0.6}},
+    ...     base_rates={"sex": {"F": 0.2, "M": 0.7}},
+    ...     random_state=0,
+    ... )
+    >>> X.columns.tolist()
+    ['x0', 'x1', 'sex']
+    >>> bool(y[X["sex"] == "M"].mean() > y[X["sex"] == "F"].mean())
+    True
+    """
+    if group_sizes is None:
+        group_sizes = {"group": {"a": 0.5, "b": 0.5}}
+    check_scalar(n_samples, "n_samples", Integral, min_val=1)
+    check_scalar(n_features, "n_features", Integral, min_val=1)
+    check_scalar(class_sep, "class_sep", Real, min_val=0)
+    names = [f"x{i}" for i in range(n_features)]
+    _check_group_sizes(group_sizes, names)
+    rates = _per_label("base_rates", base_rates, group_sizes, 0.5, _check_rate)
+    shifts = _per_label("score_shifts", score_shifts, group_sizes, 0.0, _check_shift)
+
+    random = check_random_state(random_state)
+    shares = {
+        name: np.array(list(labels.values())) / math.fsum(labels.values())
+        for name, labels in group_sizes.items()
+    }
+    codes = {
+        name: random.choice(len(share), size=n_samples, p=share)
+        for name, share in shares.items()
+    }
+    y = random.uniform(size=n_samples) < expit(_log_odds(rates, shares, codes))
+    position = class_sep * (2.0 * y - 1)
+    for name, shift in shifts.items():
+        position += shift[codes[name]]
+    table = pd.DataFrame(
+        random.normal(size=(n_samples, n_features))
+        + position[:, np.newaxis] / np.sqrt(n_features),
+        columns=names,
+    )
+    for name, labels in group_sizes.items():
+        # Left alone, pandas would make levels of labels that are tuples.
+        categories = pd.Index(list(labels), tupleize_cols=False)
+        table[name] = pd.Categorical.from_codes(codes[name], categories)
+    return table, y.astype(np.int64)
+
+
+def _log_odds(rates: Values, shares: Values, codes: dict[str, Any]) -> Any:
+    """Log-odds of y = 1 per row; 0 where no attribute has rates."""
+    if not rates:
+        return np.zeros(len(next(iter(codes.values()))))
+    levels = {name: shares[name] @ logit(rate) for name, rate in rates.items()}
+    deviations = [
+        (logit(rate) - levels[name])[codes[name]] for name, rate in rates.items()
+    ]
+    return np.mean(list(levels.values())) + np.sum(deviations, axis=0)
+
+
+def _per_label(
+    argument: str,
+    setting: Setting | None,
+    group_sizes: Setting,
+    default: float,
+    check: Callable[[str, float], None],
+) -> Values:
+    """Values in the order of the labels, for the attributes that are mentioned."""
+    values: Values = {}
+    for name, given in (setting or {}).items():
+        if name not in group_sizes:
+            raise ValueError(
+                f"{argument} has the unknown attribute {name!r}, expected one of "
+                f"{list(group_sizes)}, the attributes of group_sizes."
+            )
+        for label, value in given.items():
+            if label not in group_sizes[name]:
+                raise ValueError(
+                    f"{argument}[{name!r}] has the unknown label {label!r}, expected "
+                    f"one of {list(group_sizes[name])}, the labels in group_sizes."
+                )
+            check(f"{argument}[{name!r}][{label!r}]", value)
+        values[name] = np.array(
+            [given.get(label, default) for label in group_sizes[name]], dtype=float
+        )
+    return values
+
+
+def _check_rate(where: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise ValueError(f"{where} must lie strictly between 0 and 1, got {value!r}.")
+
+
+def _check_shift(where: str, value: float) -> None:
+    if not math.isfinite(value):
+        raise ValueError(f"{where} must be finite, got {value!r}.")
+
+
+def _check_group_sizes(group_sizes: Setting, feature_names: list[str]) -> None:
+    if not group_sizes:
+        raise ValueError("group_sizes must have at least one attribute, got none.")
+    for name, labels in group_sizes.items():
+        if name in feature_names:
+            raise ValueError(
+                f"group_sizes has the attribute {name!r}, which is the name of a "
+                "feature; expected another name."
+            )
+        shares = list(labels.values())
+        total = math.fsum(shares)
+        if not all(share > 0 for share in shares) or not math.isclose(total, 1):
+            raise ValueError(
+                f"group_sizes[{name!r}] must be positive shares that sum to 1, got "
+                f"{dict(labels)!r} with the sum {total:g}."
+            )

@@ -1,0 +1,140 @@
+"""From a table, local or downloaded, to what the loaders return."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import Bunch
+
+__all__ = [
+    "as_dataset",
+    "data_directory",
+    "optional_columns",
+    "read_table",
+    "require_columns",
+    "with_categories",
+]
+
+
+def data_directory() -> Path | None:
+    """Directory named by the environment variable ``SKFAIR_DATA``, if it is set."""
+    directory = os.environ.get("SKFAIR_DATA")
+    return Path(directory) if directory else None
+
+
+def read_table(directory: Path, filename: str, advice: str) -> pd.DataFrame:
+    """Read one table; a missing one is reported with what there is instead.
+
+    Parameters
+    ----------
+    directory : Path
+        Where the table should be.
+    filename : str
+        Name of a gzip-compressed CSV file.
+    advice : str
+        What to do about a missing file; the end of the error message.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    """
+    path = directory / filename
+    if not path.is_file():
+        tables = sorted(file.name for file in directory.glob("*.csv.gz"))
+        found = f"has {', '.join(tables)}" if tables else "has no .csv.gz file"
+        if not directory.is_dir():
+            found = "does not exist"
+        raise FileNotFoundError(
+            f"{str(path)!r} not found: the directory {found}. {advice}"
+        )
+    # "None" and "NA" are ordinary categories in tables like these: only an empty
+    # cell is missing.
+    return pd.read_csv(path, keep_default_na=False, na_values=[""])
+
+
+def require_columns(
+    table: pd.DataFrame, columns: Sequence[str], source: str
+) -> pd.DataFrame:
+    """Select `columns`, or raise a ValueError that names those `source` lacks."""
+    missing = [name for name in columns if name not in table.columns]
+    if missing:
+        raise ValueError(
+            f"{source} must have the columns {list(columns)}, got "
+            f"{list(table.columns)} without {missing}."
+        )
+    return table[list(columns)]
+
+
+def optional_columns(table: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    """List those of `columns` that the table has."""
+    return [name for name in columns if name in table.columns]
+
+
+def with_categories(table: pd.DataFrame) -> pd.DataFrame:
+    """Make every text column categorical, one spelling for all sources.
+
+    Blanks around a category go, ``"?"`` becomes missing, categories are sorted.
+    Categories, unlike strings, let a fold that has lost a group be noticed.
+    """
+    table = table.copy()
+    for name in table.select_dtypes(exclude="number").columns:
+        text = table[name].astype(object).str.strip()
+        table[name] = text.mask(text == "?", np.nan).astype("category")
+    return table
+
+
+def as_dataset(
+    table: pd.DataFrame,
+    *,
+    target: str,
+    sensitive_features: Sequence[str],
+    descr: str,
+    return_X_y: bool,
+    as_frame: bool,
+    extras: Mapping[str, Any],
+) -> Any:
+    """Return a table as scikit-learn's loaders do.
+
+    Parameters
+    ----------
+    table : DataFrame of shape (n_samples, n_features + 1)
+        Features and target.
+    target : str
+        Column of the target.
+    sensitive_features : sequence of str
+        Columns of the features that define groups.
+    descr : str
+        The description.
+    return_X_y, as_frame : bool
+        As in scikit-learn's loaders.
+    extras : mapping of str to DataFrame or Series
+        What else comes with the rows, aligned with them.
+
+    Returns
+    -------
+    Bunch, or tuple (X, y) if `return_X_y`
+    """
+    features = table.drop(columns=target)
+    rows = {"data": features, "target": table[target], **extras}
+    if not as_frame:
+        rows = {name: values.to_numpy() for name, values in rows.items()}
+    if return_X_y:
+        return rows["data"], rows["target"]
+    return Bunch(
+        **rows,
+        frame=table if as_frame else None,
+        feature_names=list(features.columns),
+        target_names=[target],
+        sensitive_features=list(sensitive_features),
+        DESCR=descr,
+    )

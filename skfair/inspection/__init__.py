@@ -1,0 +1,8 @@
+"""Pictures of unfairness, as scikit-learn displays. They need matplotlib."""
+
+from skfair.inspection._cdf_gap import CDFGapDisplay
+from skfair.inspection._gap_mark import GapMark
+from skfair.inspection._madd import MADDDisplay
+from skfair.inspection._mcdp_curve import MCDPCurveDisplay
+
+__all__ = ["CDFGapDisplay", "GapMark", "MADDDisplay", "MCDPCurveDisplay"]

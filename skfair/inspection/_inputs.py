@@ -1,0 +1,155 @@
+"""What displays are made from: an estimator's scores, groups and their sizes."""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from skfair.groups import Groups, resolve_groups
+from skfair.statistics import GroupedScores
+
+
+def names_columns(sensitive_features: Any, n_samples: int) -> bool:
+    """Whether `sensitive_features` names columns of X; otherwise it is labels.
+
+    A str, an int or a callable names columns, and so does a list or tuple of str or
+    int, unless it has one entry per sample.
+
+    Parameters
+    ----------
+    sensitive_features : object
+    n_samples : int
+
+    Returns
+    -------
+    bool
+    """
+    if _is_name(sensitive_features) or callable(sensitive_features):
+        return True
+    return (
+        isinstance(sensitive_features, (list, tuple))
+        and len(sensitive_features) != n_samples
+        and all(_is_name(entry) for entry in sensitive_features)
+    )
+
+
+def estimator_scores(
+    estimator: Any, X: Any, sensitive_features: Any
+) -> tuple[NDArray[Any], Groups]:
+    """Scores of the positive class, and the group of each row.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Fitted binary classifier with `predict_proba`. If that takes
+        `sensitive_features` by name, labels are handed on to it.
+    X : array-like of shape (n_samples, n_features)
+    sensitive_features : array-like, str, int, list of str, list of int, or callable
+
+    Returns
+    -------
+    y_score : ndarray of shape (n_samples,)
+    groups : Groups of n_samples rows
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If it has no `predict_proba` or other than two classes, or on groups that
+        cannot be resolved.
+    """
+    name = type(estimator).__name__
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"{name} has no predict_proba, expected a classifier that predicts "
+            "probabilities. Wrap it in sklearn.calibration.CalibratedClassifierCV, or "
+            "pass scores in [0, 1] to from_predictions."
+        )
+    classes = list(estimator.classes_)
+    if len(classes) != 2:
+        raise ValueError(
+            f"{name} must be a binary classifier, it was fitted on {len(classes)} "
+            f"classes: {classes}."
+        )
+    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    if names_columns(sensitive_features, n_samples):
+        groups = resolve_groups(
+            None, n_samples=n_samples, X=X, selector=sensitive_features
+        )
+        return np.asarray(estimator.predict_proba(X))[:, 1], groups
+    groups = resolve_groups(sensitive_features, n_samples=n_samples)
+    wants = inspect.signature(estimator.predict_proba).parameters
+    given = {"sensitive_features": sensitive_features}
+    given = given if "sensitive_features" in wants else {}
+    return np.asarray(estimator.predict_proba(X, **given))[:, 1], groups
+
+
+def check_comparable(statistic: GroupedScores) -> None:
+    """Raise unless there are two groups or more, each with enough rows.
+
+    A metric would be nan here, of which there is no picture.
+
+    Parameters
+    ----------
+    statistic : GroupedScores
+
+    Raises
+    ------
+    ValueError
+        With the names of the groups.
+    """
+    labels, counts = statistic.labels, statistic.counts
+    if len(labels) < 2:
+        raise ValueError(
+            f"sensitive_features must have at least two groups, got only {list(labels)}."
+        )
+    smallest = max(statistic.min_group_size, 1)
+    small = {labels[i]: int(counts[i]) for i in np.flatnonzero(counts < smallest)}
+    if small:
+        raise ValueError(
+            f"sensitive_features must have at least {smallest} rows in each group, got "
+            f"{small}."
+        )
+
+
+def effective_sizes(
+    statistic: GroupedScores, sensitive_features: Any, sample_weight: ArrayLike | None
+) -> NDArray[np.float64]:
+    """Kish's effective number of rows of each group, nan where it cannot be known.
+
+    Parameters
+    ----------
+    statistic : GroupedScores
+        Of the rows that the other two arguments describe, or, with both None, given
+        in place of rows. It then tells the size of unweighted rows only.
+    sensitive_features : array-like of shape (n_samples,), Groups or None
+    sample_weight : array-like of shape (n_samples,) or None
+
+    Returns
+    -------
+    ndarray of shape (n_groups,)
+    """
+    sizes = statistic.counts.astype(np.float64)
+    if sample_weight is not None:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+        groups = resolve_groups(sensitive_features, n_samples=len(weights))
+        kept = groups.codes >= 0
+        codes, weights = groups.codes[kept], weights[kept]
+        sums = np.bincount(codes, weights, len(sizes))
+        return np.asarray(sums**2 / np.bincount(codes, weights**2, len(sizes)))
+    whole = statistic.weights.dtype.kind == "i"
+    # Positive whole weights that add up to the number of rows are all 1.
+    if whole and np.array_equal(statistic.totals, statistic.counts):
+        return sizes
+    return np.full(len(sizes), np.nan)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, (str, numbers.Integral)) and not isinstance(value, bool)

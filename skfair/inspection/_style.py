@@ -1,0 +1,162 @@
+"""What all displays share: matplotlib on demand, line styles and safe text."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Okabe and Ito's colours without yellow, which white paper swallows.
+COLORS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#E69F00",
+    "#CC79A7",
+    "#56B4E9",
+    "#000000",
+    "#7F7F7F",
+)
+#: Told apart without any colour, in the same order.
+LINE_STYLES: tuple[Any, ...] = (
+    "-",
+    (0, (4, 1.5)),
+    (0, (1, 1.2)),
+    (0, (6, 1.5, 1, 1.5)),
+    (0, (8, 3)),
+    (0, (3, 1, 1, 1, 1, 1)),
+    (0, (1, 3)),
+    (0, (2, 2)),
+)
+#: More groups than this are not told apart by style, nor listed in a legend.
+MAX_GROUPS = len(COLORS)
+#: Marks that stand out from the groups' colours.
+INK = "#222222"
+SHADE = "#999999"
+_MAX_LABEL = 40
+
+
+def require_matplotlib(caller: str) -> None:
+    """Raise an ImportError with advice unless matplotlib is installed.
+
+    Parameters
+    ----------
+    caller : str
+        What needs it, for the message.
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"{caller} needs matplotlib, which is not installed. Install it with "
+            "'pip install matplotlib', or with the extra 'plot' of a skfair checkout: "
+            'pip install -e ".[plot]".'
+        ) from error
+
+
+def one_axes(ax: Axes | None) -> Axes:
+    """Return the given axes, or those of a new figure."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(layout="constrained")[1]
+
+
+def group_style(position: int) -> dict[str, Any]:
+    """Colour and line style of the group or curve at a position.
+
+    Parameters
+    ----------
+    position : int
+
+    Returns
+    -------
+    dict
+        Keywords of a `matplotlib.lines.Line2D`.
+    """
+    position %= MAX_GROUPS
+    return {
+        "color": COLORS[position],
+        "linestyle": LINE_STYLES[position],
+        "linewidth": 1.8,
+    }
+
+
+def plain_text(value: Any) -> str:
+    """Text that matplotlib shows as it is: one line, and never as mathematics.
+
+    Parameters
+    ----------
+    value : object
+        A name, or a group label; a tuple is an intersection of groups.
+
+    Returns
+    -------
+    str
+    """
+    parts = value if isinstance(value, tuple) else (value,)
+    text = " ".join(", ".join(str(part) for part in parts).split())
+    if len(text) > _MAX_LABEL:
+        text = text[: _MAX_LABEL - 3] + "..."
+    if not text or text.startswith("_"):
+        # Legends leave out entries that begin with an underscore.
+        text = f"'{text}'"
+    return text.replace("$", r"\$")
+
+
+def group_text(label: Hashable, count: int, effective: float | None = None) -> str:
+    """Legend entry of a group, with its size.
+
+    Parameters
+    ----------
+    label : hashable
+    count : int
+        Number of rows.
+    effective : float, default=None
+        Effective number of rows, shown where it differs.
+
+    Returns
+    -------
+    str
+    """
+    more = ""
+    if effective is not None and round(effective) != count:
+        more = f", effective {effective:,.0f}"
+    return f"{plain_text(label)} (n = {count:,}{more})"
+
+
+def groups_text(labels: Sequence[Hashable], counts: NDArray[np.intp]) -> str:
+    """All groups with their sizes, one a line; only how many where there are many.
+
+    Parameters
+    ----------
+    labels : sequence of length n_groups
+    counts : ndarray of shape (n_groups,)
+
+    Returns
+    -------
+    str
+    """
+    if len(labels) > MAX_GROUPS:
+        return f"{len(labels)} groups ({range_text(counts)})"
+    return "\n".join(
+        group_text(label, count)
+        for label, count in zip(labels, counts.tolist(), strict=True)
+    )
+
+
+def range_text(counts: NDArray[np.intp]) -> str:
+    """Range of group sizes."""
+    low, high = int(counts.min()), int(counts.max())
+    return f"n = {low:,}" if low == high else f"n = {low:,} to {high:,}"
+
+
+def names_text(names: Sequence[str]) -> str | None:
+    """Names of the sensitive columns as the title of a legend, None without any."""
+    return ", ".join(plain_text(name) for name in names) or None

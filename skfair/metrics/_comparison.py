@@ -1,0 +1,198 @@
+"""What all metrics of score distributions share: inputs, and comparing groups."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.statistics import GroupedOutcomes, GroupedScores
+from skfair.statistics._gap import Gap, gap_between
+
+Multigroup = Literal["pairwise", "pooled"]
+
+#: More than the rounding of a sum of two distances.
+_ROUNDING = 1e-12
+
+
+def grouped_scores(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike | GroupedScores,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None,
+) -> GroupedScores:
+    """Statistic of the rows that a metric was given.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Ignored, but of the right length and binary.
+    y_score : array-like of shape (n_samples,), or GroupedScores
+        A statistic is returned as it is.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+    sample_weight : array-like of shape (n_samples,) or None
+
+    Returns
+    -------
+    GroupedScores
+
+    Raises
+    ------
+    ValueError
+        On invalid input, and on rows beside a statistic that has them already.
+    """
+    if isinstance(y_score, GroupedScores):
+        check_no_rows(
+            y_true=y_true,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        )
+        return y_score
+    statistic = GroupedScores.from_scores(
+        y_score, sensitive_features=sensitive_features, sample_weight=sample_weight
+    )
+    check_y_true(y_true, len(y_score))  # type: ignore[arg-type]
+    return statistic
+
+
+def check_no_rows(**rows: Any) -> None:
+    """Raise if anything is given by row beside a statistic."""
+    given = [name for name, values in rows.items() if values is not None]
+    if given:
+        raise ValueError(
+            f"{given[0]} must be None where a statistic takes the place of the rows."
+        )
+
+
+def check_y_true(y_true: ArrayLike | None, n_samples: int) -> None:
+    """Raise unless `y_true` is None or has `n_samples` values of two classes."""
+    if y_true is None:
+        return
+    values = np.asarray(y_true)
+    if values.shape != (n_samples,):
+        raise ValueError(
+            f"y_true must have shape ({n_samples},) like y_score, got {values.shape}."
+        )
+    if values.dtype.kind in "biuf":
+        low, high = values.min(), values.max()
+        if bool(((values == low) | (values == high)).all()):
+            return
+    classes = pd.unique(values)
+    if len(classes) > 2:
+        raise ValueError(
+            f"y_true must be binary, got {len(classes)} classes: "
+            f"{classes[:5].tolist()}{'...' if len(classes) > 5 else ''}."
+        )
+
+
+def is_defined(metric: str, statistic: GroupedScores | GroupedOutcomes) -> bool:
+    """Whether every group can be compared; if not, warn and name the groups.
+
+    Parameters
+    ----------
+    metric : str
+        Name for the message.
+    statistic : GroupedScores or GroupedOutcomes
+
+    Returns
+    -------
+    bool
+    """
+    labels, counts = statistic.labels, statistic.counts
+    reason = None
+    if len(labels) < 2:
+        reason = f"needs at least two groups, got only {list(labels)}"
+    small = np.flatnonzero(counts < max(statistic.min_group_size, 1))
+    if len(small):
+        named = ", ".join(f"{labels[i]!r} has {counts[i]} rows" for i in small[:5])
+        more = f" and {len(small) - 5} more" if len(small) > 5 else ""
+        reason = f"needs at least {statistic.min_group_size} rows in each group; " + (
+            named + more
+        )
+    if reason is not None:
+        warnings.warn(
+            f"{metric} is undefined and set to nan: it {reason}.",
+            UndefinedMetricWarning,
+            stacklevel=3,
+        )
+    return reason is None
+
+
+def comparisons(
+    statistic: GroupedScores, multigroup: Multigroup
+) -> Sequence[tuple[int, int | None]]:
+    """Which groups a metric compares: every pair, or each group with everyone.
+
+    Parameters
+    ----------
+    statistic : GroupedScores
+    multigroup : {"pairwise", "pooled"}
+
+    Returns
+    -------
+    list of (int, int) or (int, None)
+
+    Raises
+    ------
+    ValueError
+        On another `multigroup`.
+    """
+    check_multigroup(multigroup)
+    n_groups = statistic.n_groups
+    if multigroup == "pooled":
+        return [(group, None) for group in range(n_groups)]
+    return [(i, j) for i in range(n_groups) for j in range(i + 1, n_groups)]
+
+
+def check_multigroup(multigroup: str) -> None:
+    """Raise unless `multigroup` is one of its two values."""
+    if multigroup not in ("pairwise", "pooled"):
+        raise ValueError(
+            f"multigroup must be 'pairwise' or 'pooled', got {multigroup!r}."
+        )
+
+
+def largest_gap(
+    statistic: GroupedScores,
+    multigroup: Multigroup,
+    measure: Callable[[Gap], float],
+    distance: Callable[[Gap], float] | None = None,
+) -> float:
+    """Largest value of a measure over the gaps that are compared.
+
+    Parameters
+    ----------
+    statistic : GroupedScores
+    multigroup : {"pairwise", "pooled"}
+    measure : callable
+    distance : callable, default=None
+        A measure that is nowhere smaller and obeys the triangle inequality. Two
+        groups are then no further apart than both are from everyone, so that most
+        of many pairs need no look.
+
+    Returns
+    -------
+    float
+    """
+    compared = comparisons(statistic, multigroup)
+    limits = np.full(len(compared), np.inf)
+    if distance is not None and len(compared) > statistic.n_groups:
+        from_everyone = np.array(
+            [
+                distance(gap_between(statistic, *groups))
+                for groups in comparisons(statistic, "pooled")
+            ]
+        )
+        limits = from_everyone[np.array(compared)].sum(axis=1)
+    largest = 0.0
+    for position in np.argsort(-limits, kind="stable"):
+        if limits[position] + _ROUNDING < largest:
+            break
+        value = measure(gap_between(statistic, *compared[position]))
+        largest = max(largest, value)
+    return largest

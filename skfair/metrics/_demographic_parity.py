@@ -1,0 +1,150 @@
+"""Demographic parity difference: of mean scores, or of decision rates."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from skfair._parameters import check_real
+from skfair.metrics._comparison import (
+    Multigroup,
+    check_multigroup,
+    check_no_rows,
+    check_y_true,
+    is_defined,
+)
+from skfair.statistics import GroupedOutcomes
+from skfair.statistics._validation import check_scores
+
+
+def demographic_parity_difference(
+    y_true: ArrayLike | None,
+    y_score_or_pred: ArrayLike | GroupedOutcomes,
+    *,
+    sensitive_features: Any = None,
+    threshold: float | None = None,
+    pos_label: Any = None,
+    multigroup: Multigroup = "pairwise",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Largest difference between groups of the mean score or the selection rate.
+
+    Known as DeltaDP: 0 says that groups have equal means, not that they have equal
+    score distributions, which `mcdp`, `madd` and `abcc` compare. It needs no true
+    labels.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Ignored, so that the metric fits `sklearn.metrics.make_scorer`. If given it
+        must be binary and of the right length.
+    y_score_or_pred : array-like of shape (n_samples,), or GroupedOutcomes
+        Scores in [0, 1], or predicted labels of two classes. A statistic takes the
+        place of all rows; then the other arguments by row are None.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    threshold : float, default=None
+        A score of at least this is a positive decision, and rates of positive
+        decisions are compared. None compares means: of scores, or of 0/1 labels,
+        whose mean is the selection rate.
+    pos_label : int, float, bool or str, default=None
+        The predicted label that counts as positive. None stands for 1 where labels
+        are numbers; text labels need it.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        With more than two groups: the largest difference between two groups, or
+        between a group and everyone.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    float in [0, 1]
+        0 is equal means. nan with a warning where a group is absent or too small.
+
+    Raises
+    ------
+    ValueError
+        On values outside [0, 1], text labels without `pos_label`, lengths that
+        differ, or missing groups.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared.
+
+    See Also
+    --------
+    abcc : The same difference averaged over all thresholds, without cancelling.
+
+    References
+    ----------
+    .. [1] Jin, Li, Feng. "On the Maximal Local Disparity of Fairness-Aware
+       Classifiers". ICML 2024. Section 2.
+
+    Examples
+    --------
+    >>> from skfair.metrics import demographic_parity_difference
+    >>> y_score = [0.2, 0.4, 0.9, 0.7]
+    >>> sex = ["F", "F", "M", "M"]
+    >>> demographic_parity_difference(None, y_score, sensitive_features=sex)
+    0.5
+    >>> demographic_parity_difference(
+    ...     None, y_score, sensitive_features=sex, threshold=0.3
+    ... )
+    0.5
+    """
+    if isinstance(y_score_or_pred, GroupedOutcomes):
+        check_no_rows(
+            y_true=y_true,
+            sensitive_features=sensitive_features,
+            threshold=threshold,
+            pos_label=pos_label,
+            sample_weight=sample_weight,
+        )
+        statistic = y_score_or_pred
+    else:
+        outcomes = _outcomes(y_score_or_pred, threshold, pos_label)
+        statistic = GroupedOutcomes.from_outcomes(
+            outcomes, sensitive_features=sensitive_features, sample_weight=sample_weight
+        )
+        check_y_true(y_true, len(outcomes))
+    check_multigroup(multigroup)
+    if not is_defined("Demographic parity difference", statistic):
+        return math.nan
+    means = statistic.means
+    if multigroup == "pairwise":
+        return float(means.max() - means.min())
+    everyone = statistic.sums.sum() / statistic.totals.sum()
+    return float(np.abs(means - everyone).max())
+
+
+def _outcomes(
+    values: ArrayLike, threshold: float | None, pos_label: Any
+) -> NDArray[np.float64]:
+    """Turn scores or predicted labels into values in [0, 1]."""
+    if threshold is not None:
+        threshold = check_real(
+            "threshold", threshold, -math.inf, math.inf, alternative="None or "
+        )
+        scores = check_scores(values, "y_score_or_pred")
+        return (scores >= threshold).astype(np.float64)
+    labels = np.asarray(values)
+    if pos_label is None and labels.dtype.kind not in "OUS":
+        return check_scores(labels, "y_score_or_pred")
+    found = pd.unique(labels.ravel()).tolist()
+    if pos_label is None:
+        raise ValueError(
+            f"y_score_or_pred holds the labels {found[:5]}; pos_label must say which "
+            "of them is positive, got None."
+        )
+    if len(found) > 2 or (len(found) == 2 and pos_label not in found):
+        raise ValueError(
+            f"y_score_or_pred must hold at most two labels, {pos_label!r} (pos_label) "
+            f"among them, got {found[:5]}."
+        )
+    positive: NDArray[np.float64] = (labels == pos_label).astype(np.float64)
+    return positive

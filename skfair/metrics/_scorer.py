@@ -1,0 +1,316 @@
+"""Fairness metrics as scikit-learn scorers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+from skfair.groups import Selector, resolve_groups
+from skfair.metrics._abcc import abcc
+from skfair.metrics._demographic_parity import demographic_parity_difference
+from skfair.metrics._madd import madd
+from skfair.metrics._mcdp import mcdp
+
+#: scikit-learn's consumers treat only instances of this class as scorers.
+_Scorer: Any = type(make_scorer(accuracy_score))
+
+_METRICS: dict[str, Callable[..., float]] = {
+    "neg_abcc": abcc,
+    "neg_demographic_parity_difference": demographic_parity_difference,
+    "neg_madd": madd,
+    "neg_mcdp": mcdp,
+}
+
+
+class FairnessScorer(_Scorer):  # type: ignore[misc]
+    """Scorer that finds out itself which group each row belongs to.
+
+    Made by `make_fairness_scorer` and `get_fairness_scorer`; not meant to be
+    constructed directly.
+    """
+
+    def __init__(
+        self,
+        score_func: Callable[..., float],
+        sign: int,
+        kwargs: dict[str, Any],
+        response_method: str | tuple[str, ...],
+        sensitive_features: Selector | None = None,
+    ) -> None:
+        super().__init__(score_func, sign, kwargs, response_method)
+        self._sensitive_features = sensitive_features
+
+    def __repr__(self) -> str:
+        options = {
+            "sensitive_features": self._sensitive_features,
+            "response_method": self._response_method,
+            **self._kwargs,
+        }
+        listed = "".join(f", {name}={value!r}" for name, value in options.items())
+        return f"make_fairness_scorer({_name(self._score_func)}{listed})"
+
+    def __call__(
+        self,
+        estimator: Any,
+        X: Any,
+        y_true: Any,
+        *,
+        sensitive_features: Any = None,
+        **kwargs: Any,
+    ) -> float:
+        """Score an estimator.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted classifier.
+        X : array-like of shape (n_samples, n_features)
+            Test data.
+        y_true : array-like of shape (n_samples,)
+            True labels.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), default=None
+            Groups, which win over the columns of X that the scorer names.
+        **kwargs : dict
+            `sample_weight`, and other metadata under metadata routing.
+
+        Returns
+        -------
+        float
+            The negated metric.
+        """
+        if sensitive_features is None:
+            return float(super().__call__(estimator, X, y_true, **kwargs))
+        return self._score(
+            _respond,
+            estimator,
+            X,
+            y_true,
+            sensitive_features=sensitive_features,
+            **kwargs,
+        )
+
+    def _score(
+        self,
+        method_caller: Callable[..., Any],
+        estimator: Any,
+        X: Any,
+        y_true: Any,
+        sensitive_features: Any = None,
+        **kwargs: Any,
+    ) -> float:
+        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        if sensitive_features is None and self._sensitive_features is None:
+            raise ValueError(
+                f"The scorer of {_name(self._score_func)} was given no groups: make it "
+                "with sensitive_features=<column of X>, or enable metadata routing and "
+                "pass sensitive_features to the search or cross-validation."
+            )
+        groups = resolve_groups(
+            sensitive_features,
+            n_samples=n_samples,
+            X=X,
+            selector=self._sensitive_features,
+        )
+        if sensitive_features is not None:
+            method_caller = partial(_forward, method_caller, sensitive_features)
+        if self._needs_pos_label() and len(getattr(estimator, "classes_", ())) == 2:
+            kwargs.setdefault("pos_label", estimator.classes_[1])
+        value = super()._score(
+            method_caller, estimator, X, y_true, sensitive_features=groups, **kwargs
+        )
+        return float(value)
+
+    def _needs_pos_label(self) -> bool:
+        """Whether the metric reads predicted labels and is not told which counts."""
+        return (
+            self._response_method == "predict"
+            and "pos_label" not in self._kwargs
+            and "pos_label" in inspect.signature(self._score_func).parameters
+        )
+
+    def _get_metadata_request(self) -> Any:
+        """Request groups unless the user has decided about them."""
+        request = super()._get_metadata_request()
+        if request.score.requests.get("sensitive_features") is None:
+            request.score.add_request(param="sensitive_features", alias=True)
+        return request
+
+
+def make_fairness_scorer(
+    metric: Callable[..., float],
+    *,
+    sensitive_features: Selector | None = None,
+    response_method: str | tuple[str, ...] = "auto",
+    **kwargs: Any,
+) -> FairnessScorer:
+    """Make a scorer from a fairness metric.
+
+    The scorer returns the negated metric, so that larger is fairer. It takes groups
+    from columns of X, where `sensitive_features` names them, or from an array that is
+    routed to it: it requests `sensitive_features` by default, no ``set_score_request``
+    needed. A routed array wins, and is handed on to the estimator's predict method
+    where that requests it.
+
+    Parameters
+    ----------
+    metric : callable
+        ``metric(y_true, y_score, *, sensitive_features, **kwargs)`` that returns a
+        disparity, smaller for fairer.
+    sensitive_features : str, int, list of str, list of int, or callable, default=None
+        Which columns of X say the group, several for their intersection, or a
+        function of X that returns group labels. None leaves it to metadata routing.
+    response_method : {"auto", "predict_proba", "predict"} or tuple, default="auto"
+        What to ask the estimator for. ``"auto"`` is ``"predict_proba"`` for a metric
+        whose second parameter is called ``y_score``, else ``"predict"``.
+    **kwargs : dict
+        Options of the metric, as ``epsilon=0.05``.
+
+    Returns
+    -------
+    scorer : callable
+        ``scorer(estimator, X, y)``, for every scikit-learn function with `scoring`.
+
+    See Also
+    --------
+    get_fairness_scorer : Scorers by name.
+    sklearn.metrics.make_scorer : Takes the metrics too, under metadata routing.
+
+    Notes
+    -----
+    A fold in which a group is absent scores nan, with a warning.
+    `sklearn.model_selection.TunedThresholdClassifierCV` hands no X to its metric:
+    there the groups must be routed.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from skfair.datasets import make_biased_classification
+    >>> from skfair.metrics import make_fairness_scorer, mcdp
+    >>> X, y = make_biased_classification(
+    ...     group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
+    ... )
+    >>> scorer = make_fairness_scorer(mcdp, sensitive_features="sex", epsilon=0.05)
+    >>> cross_val_score(LogisticRegression(), X, y, scoring=scorer).shape
+    (5,)
+    """
+    if response_method == "auto":
+        names = list(inspect.signature(metric).parameters)
+        response_method = "predict_proba" if names[1] == "y_score" else "predict"
+    return FairnessScorer(metric, -1, kwargs, response_method, sensitive_features)
+
+
+def get_fairness_scorer(
+    scoring: str, *, sensitive_features: Selector | None = None
+) -> FairnessScorer:
+    """Get a fairness scorer by name.
+
+    Parameters
+    ----------
+    scoring : str
+        One of `get_fairness_scorer_names`.
+    sensitive_features : str, int, list of str, list of int, or callable, default=None
+        Which columns of X say the group, see `make_fairness_scorer`.
+
+    Returns
+    -------
+    scorer : callable
+        ``scorer(estimator, X, y)``; larger is fairer, 0 is parity.
+
+    Raises
+    ------
+    ValueError
+        If there is no scorer of that name.
+
+    See Also
+    --------
+    make_fairness_scorer : Scorers with options of the metric.
+
+    Examples
+    --------
+    >>> from skfair.metrics import get_fairness_scorer
+    >>> get_fairness_scorer("neg_mcdp", sensitive_features="sex")
+    make_fairness_scorer(mcdp, sensitive_features='sex', ...)
+    """
+    if scoring not in _METRICS:
+        raise ValueError(
+            f"scoring must be one of {get_fairness_scorer_names()}, got {scoring!r}."
+        )
+    return make_fairness_scorer(
+        _METRICS[scoring], sensitive_features=sensitive_features
+    )
+
+
+def get_fairness_scorer_names() -> list[str]:
+    """Names that `get_fairness_scorer` knows.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from skfair.metrics import get_fairness_scorer_names
+    >>> get_fairness_scorer_names()[-1]
+    'neg_mcdp'
+    """
+    return sorted(_METRICS)
+
+
+def _forward(
+    method_caller: Callable[..., Any],
+    sensitive_features: Any,
+    estimator: Any,
+    method: str,
+    X: Any,
+    pos_label: Any = None,
+) -> Any:
+    """Hand routed groups on to a predict method that asks for them.
+
+    scikit-learn passes no metadata to predict, and caches responses by method, which
+    would mix those made with and without groups.
+    """
+    if not _asks_for_groups(estimator, method):
+        return method_caller(estimator, method, X, pos_label=pos_label)
+    return _respond(estimator, method, X, pos_label, sensitive_features)
+
+
+def _asks_for_groups(estimator: Any, method: str) -> bool:
+    if get_config()["enable_metadata_routing"]:
+        request = get_routing_for_object(estimator)
+        return bool(request.consumes(method, ["sensitive_features"]))
+    return (
+        "sensitive_features" in inspect.signature(getattr(estimator, method)).parameters
+    )
+
+
+def _respond(
+    estimator: Any,
+    method: str,
+    X: Any,
+    pos_label: Any = None,
+    sensitive_features: Any = None,
+) -> Any:
+    """Response of a classifier, for the positive class where it is two-sided."""
+    metadata = (
+        {} if sensitive_features is None else {"sensitive_features": sensitive_features}
+    )
+    response = np.asarray(getattr(estimator, method)(X, **metadata))
+    if method == "predict" or len(estimator.classes_) != 2:
+        return response
+    positive = 1 if pos_label is None else list(estimator.classes_).index(pos_label)
+    if response.ndim == 2:
+        return response[:, positive]
+    return response if positive == 1 else -response
+
+
+def _name(metric: Callable[..., float]) -> str:
+    return getattr(metric, "__name__", None) or repr(metric)

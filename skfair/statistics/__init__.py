@@ -1,0 +1,6 @@
+"""Small, additive sufficient statistics from which every metric is computed."""
+
+from skfair.statistics._grouped_outcomes import GroupedOutcomes
+from skfair.statistics._grouped_scores import GroupedScores
+
+__all__ = ["GroupedOutcomes", "GroupedScores"]

@@ -203,6 +203,8 @@ def _factorize(column: Any) -> tuple[Codes, Labels]:
         series = nw.from_native(column, series_only=True)
         if isinstance(series.dtype, nw.Enum):
             column = pd.Categorical(series.to_list(), list(series.dtype.categories))
+        elif series.null_count():  # NumPy would turn whole numbers into floats
+            column = np.array(series.to_list(), dtype=object)
         else:
             column = series.to_numpy()
     if isinstance(column, (pd.Series, pd.Categorical)) and isinstance(
@@ -212,8 +214,12 @@ def _factorize(column: Any) -> tuple[Codes, Labels]:
         return categorical.codes, tuple(categorical.categories.tolist())
     if isinstance(column, np.ndarray) and column.dtype.kind in "US":
         column = column.astype(object)
-    if isinstance(column, pd.Series) and column.dtype.kind in "biu":
-        return _factorize(column.to_numpy())
+    if isinstance(column, pd.Series) and isinstance(column.dtype, np.dtype):
+        column = column.to_numpy()
+        if column.dtype.kind in "biu":
+            return _factorize(column)
+    if column.dtype.kind in "mM":  # NumPy's dates become integers in a list
+        column = pd.Series(column)
     codes, found = pd.factorize(column)
     values = found.tolist()
     labels = tuple(sort_labels(values))

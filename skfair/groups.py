@@ -146,6 +146,9 @@ or Groups
         )
         groups = Groups(codes, found, tuple(name for name in names if name))
     if labels is not None:
+        repeated = {label for label in labels if list(labels).count(label) > 1}
+        if repeated:
+            raise ValueError(f"labels must be distinct, got {repeated} repeatedly.")
         codes = relabel(groups.codes, groups.labels, tuple(labels))
         groups = replace(groups, codes=codes, labels=tuple(labels))
     return replace(groups, min_group_size=min_group_size)

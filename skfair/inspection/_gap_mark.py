@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -42,27 +41,6 @@ class GapMark:
     score: float
     shares: tuple[float, float]
     window: tuple[float, float]
-
-
-def check_epsilon(epsilon: float) -> float:
-    """Half window as a float.
-
-    Parameters
-    ----------
-    epsilon : float
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        Unless it is a number in [0, 0.5].
-    """
-    if not isinstance(epsilon, numbers.Real) or not 0 <= epsilon <= 0.5:
-        raise ValueError(f"epsilon must be a number in [0, 0.5], got {epsilon!r}.")
-    return float(epsilon)
 
 
 def step_cdf(
@@ -147,10 +125,12 @@ def _mark(
         score = float(gap.scores[heights.argmax()])
         window = score, score
     else:
-        start, stop, window = _longest_run(gap.scores, heights >= value, epsilon)
-        # The level may have been lowered by a piece outside the window.
-        score = float(gap.scores[start + int(heights[start:stop].argmin())])
-        score = min(max(score, window[0]), window[1])
+        window = _window(gap.scores, heights >= value, epsilon)
+        # Every window of the run sees the value, or a higher one would be sustained.
+        seen = np.searchsorted(gap.scores, window, side="right") - 1
+        pieces = np.arange(max(seen[0], 0), seen[1] + 1)
+        nearest = pieces[np.abs(heights[pieces] - value).argmin()]
+        score = max(float(gap.scores[nearest]), window[0])
     shares = [
         float(at_scores(*step_cdf(statistic, group), np.array([score]))[0])
         for group in pair
@@ -158,20 +138,18 @@ def _mark(
     return GapMark(epsilon, value, pair, score, (shares[0], shares[1]), window)
 
 
-def _longest_run(
+def _window(
     scores: NDArray[np.float64], above: NDArray[np.bool_], epsilon: float
-) -> tuple[int, int, tuple[float, float]]:
-    """Find the run of pieces with most room for a window, and centre one in it."""
+) -> tuple[float, float]:
+    """Centre a window in the run of pieces that has most room for it."""
     changes = np.diff(above.astype(np.int8), prepend=0, append=0)
-    first, last = np.flatnonzero(changes > 0), np.flatnonzero(changes < 0)
-    lengths = scores[last] - scores[first]
-    room = lengths / 2
-    room[scores[first] == 0] = lengths[scores[first] == 0]  # a window cut at 0
+    starts = scores[np.flatnonzero(changes > 0)]
+    stops = scores[np.flatnonzero(changes < 0)]
+    room = (stops - starts) / 2
+    room[starts == 0] = stops[starts == 0]  # a window may be cut at 0
     run = int(room.argmax())
-    start, stop = float(scores[first[run]]), float(scores[last[run]])
+    start, stop = float(starts[run]), float(stops[run])
     if start == 0 and stop <= 2 * epsilon:
-        window = 0.0, epsilon
-    else:
-        left = (start + stop) / 2 - epsilon
-        window = left, left + 2 * epsilon
-    return int(first[run]), int(last[run]), window
+        return 0.0, epsilon
+    left = (start + stop) / 2 - epsilon
+    return left, left + 2 * epsilon

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import numbers
 from typing import Any
 
@@ -10,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._response import respond
 from skfair.groups import Groups, resolve_groups
+from skfair.metrics._comparison import undefined_reason
 from skfair.statistics import GroupedScores
 
 
@@ -83,12 +84,12 @@ def estimator_scores(
         groups = resolve_groups(
             None, n_samples=n_samples, X=X, selector=sensitive_features
         )
-        return np.asarray(estimator.predict_proba(X))[:, 1], groups
+        return respond(estimator, "predict_proba", X), groups
     groups = resolve_groups(sensitive_features, n_samples=n_samples)
-    wants = inspect.signature(estimator.predict_proba).parameters
-    given = {"sensitive_features": sensitive_features}
-    given = given if "sensitive_features" in wants else {}
-    return np.asarray(estimator.predict_proba(X, **given))[:, 1], groups
+    scores = respond(
+        estimator, "predict_proba", X, sensitive_features=sensitive_features
+    )
+    return scores, groups
 
 
 def check_comparable(statistic: GroupedScores) -> None:
@@ -105,18 +106,9 @@ def check_comparable(statistic: GroupedScores) -> None:
     ValueError
         With the names of the groups.
     """
-    labels, counts = statistic.labels, statistic.counts
-    if len(labels) < 2:
-        raise ValueError(
-            f"sensitive_features must have at least two groups, got only {list(labels)}."
-        )
-    smallest = max(statistic.min_group_size, 1)
-    small = {labels[i]: int(counts[i]) for i in np.flatnonzero(counts < smallest)}
-    if small:
-        raise ValueError(
-            f"sensitive_features must have at least {smallest} rows in each group, got "
-            f"{small}."
-        )
+    reason = undefined_reason(statistic)
+    if reason is not None:
+        raise ValueError(f"sensitive_features leave nothing to compare: {reason}.")
 
 
 def effective_sizes(

@@ -68,6 +68,37 @@ def one_axes(ax: Axes | None) -> Axes:
     return plt.subplots(layout="constrained")[1]
 
 
+def two_axes(ax: Sequence[Axes] | None) -> NDArray[Any]:
+    """Return the two given axes, or those of a new figure.
+
+    Parameters
+    ----------
+    ax : sequence of two matplotlib Axes, or None
+
+    Returns
+    -------
+    ndarray of shape (2,)
+
+    Raises
+    ------
+    ValueError
+        On another number of axes.
+    """
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        return np.asarray(
+            plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")[1]
+        )
+    axes = np.ravel(np.asarray(ax, dtype=object))
+    if len(axes) != 2:
+        raise ValueError(
+            "ax must be two axes, for the histograms and for the bandwidths; got "
+            f"{len(axes)}."
+        )
+    return axes
+
+
 def group_style(position: int) -> dict[str, Any]:
     """Colour and line style of the group or curve at a position.
 
@@ -94,20 +125,25 @@ def plain_text(value: Any) -> str:
     Parameters
     ----------
     value : object
-        A name, or a group label; a tuple is an intersection of groups.
 
     Returns
     -------
     str
     """
-    parts = value if isinstance(value, tuple) else (value,)
-    text = " ".join(", ".join(str(part) for part in parts).split())
-    if len(text) > _MAX_LABEL:
-        text = text[: _MAX_LABEL - 3] + "..."
+    text = " ".join(str(value).split())
     if not text or text.startswith("_"):
         # Legends leave out entries that begin with an underscore.
         text = f"'{text}'"
     return text.replace("$", r"\$")
+
+
+def label_text(label: Hashable) -> str:
+    """Plain text of a group label, cut if long; a tuple is an intersection."""
+    parts = label if isinstance(label, tuple) else (label,)
+    text = ", ".join(str(part) for part in parts)
+    return plain_text(
+        text if len(text) <= _MAX_LABEL else text[: _MAX_LABEL - 3] + "..."
+    )
 
 
 def group_text(label: Hashable, count: int, effective: float | None = None) -> str:
@@ -128,7 +164,7 @@ def group_text(label: Hashable, count: int, effective: float | None = None) -> s
     more = ""
     if effective is not None and round(effective) != count:
         more = f", effective {effective:,.0f}"
-    return f"{plain_text(label)} (n = {count:,}{more})"
+    return f"{label_text(label)} (n = {count:,}{more})"
 
 
 def groups_text(labels: Sequence[Hashable], counts: NDArray[np.intp]) -> str:
@@ -160,3 +196,30 @@ def range_text(counts: NDArray[np.intp]) -> str:
 def names_text(names: Sequence[str]) -> str | None:
     """Names of the sensitive columns as the title of a legend, None without any."""
     return ", ".join(plain_text(name) for name in names) or None
+
+
+def title(ax: Axes, name: str | None) -> None:
+    """Write the model's name above the axes, if it has one."""
+    if name is not None:
+        ax.set_title(plain_text(name))
+
+
+def legend(ax: Axes, heading: str | None, **place: Any) -> None:
+    """Draw a legend in small type.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    heading : str or None
+        Title of the legend.
+    **place : dict
+        Where, in matplotlib's words.
+    """
+    ax.legend(
+        title=heading,
+        alignment="left",
+        fontsize="small",
+        title_fontsize="small",
+        framealpha=0.9,
+        **place,
+    )

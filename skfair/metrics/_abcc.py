@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from skfair.metrics._comparison import (
     Multigroup,
+    check_multigroup,
     grouped_scores,
     is_defined,
     largest_gap,
@@ -88,6 +89,7 @@ def abcc(
     >>> round(abcc(None, [0.1, 0.4, 0.5, 0.6], sensitive_features=[0, 0, 1, 1]), 3)
     0.3
     """
+    check_multigroup(multigroup)
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
     if not is_defined("ABCC", statistic):
         return math.nan
@@ -96,4 +98,4 @@ def abcc(
 
 def _area(gap: Gap) -> float:
     heights = np.abs(gap.signed[:-1]) / gap.scale
-    return float(heights @ np.diff(gap.scores))
+    return min(1.0, float(heights @ np.diff(gap.scores)))  # rounding may exceed 1

@@ -53,11 +53,10 @@ def grouped_scores(
             sample_weight=sample_weight,
         )
         return y_score
-    statistic = GroupedScores.from_scores(
+    check_y_true(y_true, y_score)
+    return GroupedScores.from_scores(
         y_score, sensitive_features=sensitive_features, sample_weight=sample_weight
     )
-    check_y_true(y_true, len(y_score))  # type: ignore[arg-type]
-    return statistic
 
 
 def check_no_rows(**rows: Any) -> None:
@@ -69,15 +68,21 @@ def check_no_rows(**rows: Any) -> None:
         )
 
 
-def check_y_true(y_true: ArrayLike | None, n_samples: int) -> None:
-    """Raise unless `y_true` is None or has `n_samples` values of two classes."""
+def check_y_true(y_true: ArrayLike | None, y_score: Any) -> None:
+    """Raise unless `y_true` is None, or binary and of the length of `y_score`."""
     if y_true is None:
         return
     values = np.asarray(y_true)
-    if values.shape != (n_samples,):
+    if values.ndim != 1 or len(values) != len(y_score):
         raise ValueError(
-            f"y_true must have shape ({n_samples},) like y_score, got {values.shape}."
+            f"y_true must have shape ({len(y_score)},), one label for each row of "
+            f"y_score, got {values.shape}."
         )
+    if len(values) == 0:
+        return
+    n_missing = int(np.count_nonzero(pd.isna(values)))
+    if n_missing:
+        raise ValueError(f"y_true has {n_missing} missing values, expected none.")
     if values.dtype.kind in "biuf":
         low, high = values.min(), values.max()
         if bool(((values == low) | (values == high)).all()):
@@ -88,6 +93,30 @@ def check_y_true(y_true: ArrayLike | None, n_samples: int) -> None:
             f"y_true must be binary, got {len(classes)} classes: "
             f"{classes[:5].tolist()}{'...' if len(classes) > 5 else ''}."
         )
+
+
+def undefined_reason(statistic: GroupedScores | GroupedOutcomes) -> str | None:
+    """Say why groups cannot be compared, with their names.
+
+    Parameters
+    ----------
+    statistic : GroupedScores or GroupedOutcomes
+
+    Returns
+    -------
+    str or None
+        None if every group can be compared.
+    """
+    labels, counts = statistic.labels, statistic.counts
+    smallest = max(statistic.min_group_size, 1)
+    small = np.flatnonzero(counts < smallest)
+    if len(small):
+        named = ", ".join(f"{labels[i]!r} has {counts[i]} rows" for i in small[:5])
+        more = f" and {len(small) - 5} more" if len(small) > 5 else ""
+        return f"each group needs at least {smallest} rows, and {named}{more}"
+    if len(labels) < 2:
+        return f"there must be at least two groups, got only {list(labels)}"
+    return None
 
 
 def is_defined(metric: str, statistic: GroupedScores | GroupedOutcomes) -> bool:
@@ -103,20 +132,10 @@ def is_defined(metric: str, statistic: GroupedScores | GroupedOutcomes) -> bool:
     -------
     bool
     """
-    labels, counts = statistic.labels, statistic.counts
-    reason = None
-    if len(labels) < 2:
-        reason = f"needs at least two groups, got only {list(labels)}"
-    small = np.flatnonzero(counts < max(statistic.min_group_size, 1))
-    if len(small):
-        named = ", ".join(f"{labels[i]!r} has {counts[i]} rows" for i in small[:5])
-        more = f" and {len(small) - 5} more" if len(small) > 5 else ""
-        reason = f"needs at least {statistic.min_group_size} rows in each group; " + (
-            named + more
-        )
+    reason = undefined_reason(statistic)
     if reason is not None:
         warnings.warn(
-            f"{metric} is undefined and set to nan: it {reason}.",
+            f"{metric} is undefined and set to nan: {reason}.",
             UndefinedMetricWarning,
             stacklevel=3,
         )

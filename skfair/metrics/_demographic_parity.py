@@ -18,7 +18,7 @@ from skfair.metrics._comparison import (
     is_defined,
 )
 from skfair.statistics import GroupedOutcomes
-from skfair.statistics._validation import check_scores
+from skfair.statistics._validation import check_scores, check_shape
 
 
 def demographic_parity_difference(
@@ -107,11 +107,11 @@ def demographic_parity_difference(
         )
         statistic = y_score_or_pred
     else:
+        check_y_true(y_true, y_score_or_pred)
         outcomes = _outcomes(y_score_or_pred, threshold, pos_label)
         statistic = GroupedOutcomes.from_outcomes(
             outcomes, sensitive_features=sensitive_features, sample_weight=sample_weight
         )
-        check_y_true(y_true, len(outcomes))
     check_multigroup(multigroup)
     if not is_defined("Demographic parity difference", statistic):
         return math.nan
@@ -127,15 +127,27 @@ def _outcomes(
 ) -> NDArray[np.float64]:
     """Turn scores or predicted labels into values in [0, 1]."""
     if threshold is not None:
+        if pos_label is not None:
+            raise ValueError(
+                f"pos_label must be None with a threshold of scores, got {pos_label!r}."
+            )
         threshold = check_real(
             "threshold", threshold, -math.inf, math.inf, alternative="None or "
         )
         scores = check_scores(values, "y_score_or_pred")
         return (scores >= threshold).astype(np.float64)
     labels = np.asarray(values)
-    if pos_label is None and labels.dtype.kind not in "OUS":
-        return check_scores(labels, "y_score_or_pred")
-    found = pd.unique(labels.ravel()).tolist()
+    check_shape(labels, "y_score_or_pred")
+    text = labels.dtype.kind in "OUS" and any(isinstance(v, str) for v in labels)
+    if pos_label is None and not text:
+        signs = labels.dtype.kind in "if" and bool(np.isin(labels, (-1, 1)).all())
+        return check_scores(labels == 1 if signs else labels, "y_score_or_pred")
+    n_missing = int(np.count_nonzero(pd.isna(labels)))
+    if n_missing:
+        raise ValueError(
+            f"y_score_or_pred has {n_missing} missing labels, expected none."
+        )
+    found = pd.unique(labels).tolist()
     if pos_label is None:
         raise ValueError(
             f"y_score_or_pred holds the labels {found[:5]}; pos_label must say which "

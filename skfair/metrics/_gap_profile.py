@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair.metrics._sustained_gap import ROUNDING
 from skfair.statistics._gap import Gap
 
 #: Longest half-window that the metric is defined for.
 _MAX_EPSILON = 0.5
+#: Differences of decimal scores are decimal again to this many places.
+_DECIMALS = 15
 
 
 def gap_profile(gap: Gap) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -41,6 +44,10 @@ def gap_profile(gap: Gap) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if scores[0] == 0:
         at_zero = before < 0
         reach[at_zero] = ends[at_zero]
+    # (0.8 - 0.6) / 2 exceeds 0.1 by rounding only: no window of 0.1 fits into it.
+    decimal = np.round(reach, _DECIMALS)
+    rounded = (decimal < reach) & (reach <= decimal + ROUNDING / 2)
+    np.copyto(reach, decimal, where=rounded)
     order = np.argsort(reach)
     values = np.maximum.accumulate(heights[positive][order][::-1])[::-1] / gap.scale
     return merge_steps(np.concatenate([[0.0], reach[order]]), np.append(values, 0.0))
@@ -67,7 +74,7 @@ def merge_steps(
     return epsilons[falls], values[falls]
 
 
-def _previous_lower(heights: NDArray[Any]) -> NDArray[np.intp]:
+def _previous_lower(heights: NDArray[Any]) -> NDArray[np.integer]:
     """Nearest earlier position with a strictly smaller value, -1 where there is none.
 
     All positions walk up a tree of block minima at once, until the block that ends
@@ -78,8 +85,9 @@ def _previous_lower(heights: NDArray[Any]) -> NDArray[np.intp]:
         level = minima[-1]
         pairs = np.minimum(level[: len(level) // 2 * 2 : 2], level[1::2])
         minima.append(pairs if len(level) % 2 == 0 else np.append(pairs, level[-1]))
-    found: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
-    rows = np.arange(len(heights))
+    found: list[tuple[NDArray[Any], NDArray[Any]]] = []
+    small = np.int32 if len(heights) < 2**31 else np.int64
+    rows: NDArray[Any] = np.arange(len(heights), dtype=small)
     ends = rows  # every block from here on left is still to be looked at
     for level in minima:
         odd = (ends & 1).astype(bool)
@@ -88,7 +96,7 @@ def _previous_lower(heights: NDArray[Any]) -> NDArray[np.intp]:
         found.append((rows[lower], blocks[lower]))
         going = ~lower & (blocks > 0)
         rows, ends = rows[going], ends[going] >> 1
-    result = np.full(len(heights), -1)
+    result: NDArray[Any] = np.full(len(heights), -1, dtype=small)
     rows, blocks = found[-1]
     for level, (more_rows, more_blocks) in zip(
         minima[-2::-1], found[-2::-1], strict=True

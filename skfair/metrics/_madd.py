@@ -13,6 +13,7 @@ from skfair._parameters import check_integer, check_real
 from skfair.metrics._bandwidth_search import stable_interval
 from skfair.metrics._comparison import (
     Multigroup,
+    check_multigroup,
     comparisons,
     grouped_scores,
     is_defined,
@@ -23,6 +24,8 @@ from skfair.statistics._gap import Gap, gap_between
 
 #: Bandwidths 1, 1/2, ..., 1/500 are searched, as in the tables of the paper.
 N_BANDWIDTHS = 500
+#: Finer bins than this cannot tell more floats in [0, 1] apart.
+_MAX_BINS = 2**53
 
 
 def madd(
@@ -57,7 +60,7 @@ def madd(
     bandwidth : float in (0, 1] or "auto", default="auto"
         Width h of the bins, in units of the score. ``"auto"`` is the mean over the
         interval of bandwidths in which MADD is most stable, see
-        `madd_optimal_bandwidth`.
+        `madd_optimal_bandwidth`; it takes some milliseconds for each comparison.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         With more than two groups: the largest value over pairs of groups, or over
         groups compared with everyone.
@@ -106,11 +109,13 @@ def madd(
     >>> round(madd(None, y_score, sensitive_features=sex, bandwidth=0.5), 3)
     0.667
     """
-    measure = _auto if bandwidth == "auto" else partial(_fixed, n_bins=_bins(bandwidth))
+    auto = isinstance(bandwidth, str) and bandwidth == "auto"
+    measure = _auto if auto else partial(_fixed, n_bins=_bins(bandwidth))
+    check_multigroup(multigroup)
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
     if not is_defined("MADD", statistic):
         return math.nan
-    distance = None if bandwidth == "auto" else measure
+    distance = None if auto else measure
     return largest_gap(statistic, multigroup, measure, distance)
 
 
@@ -205,11 +210,19 @@ def _bins(bandwidth: Any) -> int:
         "bandwidth", bandwidth, 0, 1, closed="right", alternative="'auto' or "
     )
     # Without the margin floor(1 / (1 / m)) is m - 1 for some m.
-    return math.floor(1 / width * (1 + 1e-12))
+    return math.floor(min(1 / width * (1 + 1e-12), _MAX_BINS))
 
 
 def _fixed(gap: Gap, n_bins: int) -> float:
-    return float(_histogram_distances(gap, np.array([n_bins]))[0])
+    if n_bins <= len(gap.scores):
+        return float(_histogram_distances(gap, np.array([n_bins]))[0])
+    bins = np.floor(gap.scores * n_bins)
+    bins += (bins + 1) / n_bins <= gap.scores
+    bins -= bins / n_bins > gap.scores
+    np.minimum(bins, n_bins - 1, out=bins)
+    last = np.append(bins[1:] != bins[:-1], True)
+    changes = np.abs(np.diff(gap.signed[last], prepend=0))
+    return min(2.0, float(changes.sum() / gap.scale))
 
 
 def _auto(gap: Gap) -> float:
@@ -229,4 +242,5 @@ def _histogram_distances(gap: Gap, n_bins: NDArray[np.intp]) -> NDArray[np.float
     at_edges = np.append(gap.signed, 0)[below - 1]  # index -1, below all: no gap
     changes = np.abs(np.diff(at_edges, append=0))
     changes[starts + n_bins] = 0
-    return np.add.reduceat(changes, starts) / gap.scale
+    distances = np.add.reduceat(changes, starts) / gap.scale
+    return np.minimum(distances, 2.0)  # rounding may exceed 2

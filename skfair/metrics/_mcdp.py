@@ -14,6 +14,7 @@ from scipy.ndimage import minimum_filter1d
 from skfair._parameters import check_integer, check_real
 from skfair.metrics._comparison import (
     Multigroup,
+    check_multigroup,
     comparisons,
     grouped_scores,
     is_defined,
@@ -116,6 +117,7 @@ def mcdp(
     0.667
     """
     measure = _measure(epsilon, method, n_subdivisions)
+    check_multigroup(multigroup)
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
     if not is_defined("MCDP", statistic):
         return math.nan

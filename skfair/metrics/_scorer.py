@@ -7,11 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-from sklearn import get_config
 from sklearn.metrics import accuracy_score, make_scorer
-from sklearn.utils.metadata_routing import get_routing_for_object
 
+from skfair._response import asks_for_groups, respond
 from skfair.groups import Selector, resolve_groups
 from skfair.metrics._abcc import abcc
 from skfair.metrics._demographic_parity import demographic_parity_difference
@@ -89,7 +87,7 @@ class FairnessScorer(_Scorer):  # type: ignore[misc]
         if sensitive_features is None:
             return float(super().__call__(estimator, X, y_true, **kwargs))
         return self._score(
-            _respond,
+            respond,
             estimator,
             X,
             y_true,
@@ -278,38 +276,9 @@ def _forward(
     scikit-learn passes no metadata to predict, and caches responses by method, which
     would mix those made with and without groups.
     """
-    if not _asks_for_groups(estimator, method):
+    if not asks_for_groups(estimator, method):
         return method_caller(estimator, method, X, pos_label=pos_label)
-    return _respond(estimator, method, X, pos_label, sensitive_features)
-
-
-def _asks_for_groups(estimator: Any, method: str) -> bool:
-    if get_config()["enable_metadata_routing"]:
-        request = get_routing_for_object(estimator)
-        return bool(request.consumes(method, ["sensitive_features"]))
-    return (
-        "sensitive_features" in inspect.signature(getattr(estimator, method)).parameters
-    )
-
-
-def _respond(
-    estimator: Any,
-    method: str,
-    X: Any,
-    pos_label: Any = None,
-    sensitive_features: Any = None,
-) -> Any:
-    """Response of a classifier, for the positive class where it is two-sided."""
-    metadata = (
-        {} if sensitive_features is None else {"sensitive_features": sensitive_features}
-    )
-    response = np.asarray(getattr(estimator, method)(X, **metadata))
-    if method == "predict" or len(estimator.classes_) != 2:
-        return response
-    positive = 1 if pos_label is None else list(estimator.classes_).index(pos_label)
-    if response.ndim == 2:
-        return response[:, positive]
-    return response if positive == 1 else -response
+    return respond(estimator, method, X, pos_label, sensitive_features)
 
 
 def _name(metric: Callable[..., float]) -> str:

@@ -68,6 +68,8 @@ def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap
     signed = step[codes]
     signed *= weights
     np.cumsum(signed, out=signed)
+    if not exact:
+        np.clip(signed, -1, 1, out=signed)
     signed[-1] = 0  # both CDFs end at 1, without rounding
     last = np.empty(len(scores), dtype=bool)
     np.not_equal(scores[1:], scores[:-1], out=last[:-1])

@@ -42,7 +42,7 @@ def sort_scores(
     scores, codes = scores[order], codes[order]
     new = (scores[1:] != scores[:-1]) | (codes[1:] != codes[:-1])
     weights = None if weights is None else weights[order]
-    starts, weights = _join(new, weights)
+    starts, weights = _join(new, weights, len(scores))
     return (
         (scores, codes, weights)
         if starts is None
@@ -71,7 +71,7 @@ def _sort_packed(
     else:
         order = np.argsort(keys)
         keys, weights = keys[order], weights[order]
-    starts, weights = _join(keys[1:] != keys[:-1], weights)
+    starts, weights = _join(keys[1:] != keys[:-1], weights, len(keys))
     if starts is not None:
         keys = keys[starts]
     # The lowest byte of a little-endian key is its first.
@@ -82,7 +82,7 @@ def _sort_packed(
 
 
 def _join(
-    new: NDArray[np.bool_], weights: NDArray[Any] | None
+    new: NDArray[np.bool_], weights: NDArray[Any] | None, n_samples: int
 ) -> tuple[NDArray[np.intp] | None, NDArray[Any]]:
     """Where entries start (None: at every row) and how much each weighs.
 
@@ -91,8 +91,8 @@ def _join(
     new : ndarray of shape (n_samples - 1,)
         Whether each row but the first differs from the one before.
     weights : ndarray of shape (n_samples,) or None
+    n_samples : int
     """
-    n_samples = len(new) + 1
     if new.all():
         return None, np.ones(n_samples, np.int64) if weights is None else weights
     starts = np.concatenate([[0], np.flatnonzero(new) + 1])

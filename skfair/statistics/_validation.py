@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -35,21 +36,8 @@ def check_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[np.float6
         On another shape, no rows, text, NaN, infinite or out-of-range scores.
     """
     scores = np.asarray(y_score)
-    if scores.ndim != 1:
-        hint = (
-            " Pass the column of the positive class."
-            if scores.ndim == 2 and scores.shape[1] == 2
-            else ""
-        )
-        raise ValueError(
-            f"{name} must have shape (n_samples,), the scores of a binary "
-            f"classifier's positive class; got shape {scores.shape}.{hint}"
-        )
-    if scores.size == 0:
-        raise ValueError(f"{name} has 0 rows, expected at least one.")
-    if scores.dtype.kind not in "biuf":
-        scores = _to_numbers(scores, name)
-    scores = np.ascontiguousarray(scores, dtype=np.float64)
+    check_shape(scores, name)
+    scores = np.ascontiguousarray(_to_numbers(scores, name))
     if scores.view(np.uint64).max() > _ONE_BITS:
         scores = scores + 0.0  # turns -0.0 into 0.0
         bad = ~((scores >= 0) & (scores <= 1))
@@ -60,6 +48,28 @@ def check_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[np.float6
                 f"({int(bad.sum())} such rows)."
             )
     return scores
+
+
+def check_shape(values: NDArray[Any], name: str) -> None:
+    """Raise unless there is one value for each row, and at least one row.
+
+    Parameters
+    ----------
+    values : ndarray
+    name : str
+    """
+    if values.ndim != 1:
+        hint = (
+            " Pass the column of the positive class."
+            if values.ndim == 2 and values.shape[1] == 2
+            else ""
+        )
+        raise ValueError(
+            f"{name} must have shape (n_samples,), one value of a binary classifier "
+            f"for each row; got shape {values.shape}.{hint}"
+        )
+    if values.size == 0:
+        raise ValueError(f"{name} has 0 rows, expected at least one.")
 
 
 def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> Any:
@@ -86,7 +96,7 @@ def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> Any:
         raise ValueError(
             f"sample_weight must have shape ({n_samples},), got {weights.shape}."
         )
-    weights = weights.astype(np.float64)
+    weights = _to_numbers(weights, "sample_weight")
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
         row = int(bad.argmax())
@@ -138,10 +148,12 @@ def keep_weighing(
     return values, codes, None if weights is None else weights[kept], weighing
 
 
-def _to_numbers(scores: NDArray[Any], name: str) -> NDArray[np.float64]:
-    for row, score in enumerate(scores):
-        if not isinstance(score, (float, int, np.number, np.bool_)):
-            raise ValueError(
-                f"{name} must be numbers in [0, 1], got {score!r} in row {row}."
-            )
-    return scores.astype(np.float64)
+def _to_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+    if values.dtype.kind == "O":
+        real = [isinstance(v, numbers.Real | np.bool_) for v in values]
+    else:
+        real = [values.dtype.kind in "biuf"]
+    if not all(real):
+        row = real.index(False)
+        raise ValueError(f"{name} must be numbers, got {values[row]!r} in row {row}.")
+    return values.astype(np.float64, copy=False)

@@ -141,7 +141,7 @@ def test_arrays(fetch, local_data):
 
 
 @pytest.mark.parametrize("fetch", FETCHERS)
-def test_return_X_y(fetch, local_data):
+def test_return_x_y(fetch, local_data):
     dataset = fetch()
     X, y = fetch(return_X_y=True)
     pd.testing.assert_frame_equal(X, dataset.data)

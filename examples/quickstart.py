@@ -1,0 +1,221 @@
+"""Audit a classifier, cross-validate its fairness, and search on it.
+
+Run it as it is on simulated data, or on real data::
+
+    python examples/quickstart.py
+    python examples/quickstart.py --data berkeley
+    python examples/quickstart.py --data adult            # OpenML, or SKFAIR_DATA
+    python examples/quickstart.py --data path/to/adult.csv.gz
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import sklearn
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from skfair.datasets import (
+    fetch_adult,
+    fetch_bank_marketing,
+    load_berkeley_admissions,
+    make_biased_classification,
+)
+from skfair.metrics import (
+    abcc,
+    bootstrap_interval,
+    demographic_parity_difference,
+    get_fairness_scorer,
+    madd,
+    mcdp,
+    permutation_test,
+)
+
+Table = tuple[pd.DataFrame, pd.Series, str, list[str]]
+
+
+def load(name: str) -> Table:
+    """Features, target, the sensitive column, and columns that stand in for it."""
+    if name == "simulated":
+        X, y = make_biased_classification(
+            8_000,
+            n_features=6,
+            group_sizes={"sex": {"female": 0.35, "male": 0.65}},
+            base_rates={"sex": {"female": 0.15, "male": 0.45}},
+            class_sep=0.6,
+            random_state=0,
+        )
+        # Who lives where depends on sex, and so tells the model about it.
+        moved = np.random.RandomState(0).random_sample(len(X)) < 0.1
+        north = X["sex"].eq("female") ^ moved
+        X["district"] = np.where(north, "north", "south")
+        return X, pd.Series(y), "sex", ["district"]
+    if name == "berkeley":
+        X, y = load_berkeley_admissions(return_X_y=True)
+        return X, y, "sex", []
+    if name == "bank":
+        X, y = fetch_bank_marketing(return_X_y=True)
+        X = X.assign(age_25=np.where(X["age"] >= 25, "25+", "<25"))
+        return X, (y == "yes").astype(int), "age_25", ["job", "marital"]
+    if name != "adult":
+        os.environ["SKFAIR_DATA"] = str(Path(name).resolve().parent)
+    X, y = fetch_adult(return_X_y=True)
+    complete = X.notna().all(axis=1)
+    X, y = X[complete].drop(columns="fnlwgt"), y[complete]
+    return X, (y == ">50K").astype(int), "sex", ["relationship", "marital-status"]
+
+
+def make_model(X: pd.DataFrame, sensitive: str, proxies: list[str]) -> Pipeline:
+    """Logistic regression that never sees the sensitive column."""
+    numbers = make_column_selector(dtype_include="number")(X)
+    texts = [name for name in X.columns if name not in (*numbers, *proxies, sensitive)]
+    one_hot = OneHotEncoder(handle_unknown="ignore")
+    features = ColumnTransformer(
+        [
+            ("numbers", StandardScaler(), numbers),
+            ("texts", one_hot, texts),
+            ("proxies", one_hot, proxies),
+        ]
+    )
+    return make_pipeline(features, LogisticRegression(max_iter=1000))
+
+
+def audit(y_true: Any, y_score: Any, groups: Any) -> pd.DataFrame:
+    """Every metric with its interval and with what it reads from noise alone."""
+    rows = {}
+    metrics = {
+        "MCDP(0)": mcdp,
+        "MADD": madd,
+        "ABCC": abcc,
+        "DeltaDP": demographic_parity_difference,
+    }
+    for name, metric in metrics.items():
+        interval = bootstrap_interval(
+            metric,
+            y_true,
+            y_score,
+            sensitive_features=groups,
+            n_resamples=199,
+            random_state=0,
+        )
+        test = permutation_test(
+            metric,
+            y_true,
+            y_score,
+            sensitive_features=groups,
+            n_permutations=199,
+            random_state=0,
+        )
+        rows[name] = {
+            "value": interval.statistic,
+            "95% low": interval.low,
+            "95% high": interval.high,
+            "without disparity": test.null_mean,
+            "p-value": test.pvalue,
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def search(model: Pipeline, X: pd.DataFrame, y: Any, sensitive: str) -> pd.DataFrame:
+    """Cross-validated accuracy and fairness, with and without the proxies."""
+    proxies = "columntransformer__proxies"
+    grid = GridSearchCV(
+        model,
+        {
+            proxies: [model.get_params()[proxies], "drop"],
+            "logisticregression__C": [0.001, 0.1, 10.0],
+        },
+        scoring={
+            "average_precision": "average_precision",
+            "neg_mcdp": get_fairness_scorer("neg_mcdp", sensitive_features=sensitive),
+            "neg_madd": get_fairness_scorer("neg_madd", sensitive_features=sensitive),
+        },
+        refit="average_precision",
+        error_score="raise",
+    ).fit(X, y)
+    results = pd.DataFrame(grid.cv_results_)
+    return pd.DataFrame(
+        {
+            "proxies": np.where(
+                results[f"param_{proxies}"] == "drop", "left out", "used"
+            ),
+            "C": results["param_logisticregression__C"],
+            "average precision": results["mean_test_average_precision"],
+            "MCDP(0)": -results["mean_test_neg_mcdp"],
+            "+-": results["std_test_neg_mcdp"],
+            "MADD": -results["mean_test_neg_madd"],
+        }
+    )
+
+
+def cross_validate_routed(model: Pipeline, X: pd.DataFrame, y: Any, groups: Any) -> Any:
+    """MCDP by fold, with the groups beside X instead of in it."""
+    with sklearn.config_context(enable_metadata_routing=True):
+        return cross_val_score(
+            model,
+            X,
+            y,
+            scoring=get_fairness_scorer("neg_mcdp"),
+            params={"sensitive_features": groups},
+            error_score="raise",
+        )
+
+
+def main() -> None:
+    """Run the example."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument(
+        "--data",
+        default="simulated",
+        help="simulated, berkeley, adult, bank, or the path of an Adult table",
+    )
+    parser.add_argument("--picture", default="quickstart.png", help="file to save")
+    arguments = parser.parse_args()
+
+    X, y, sensitive, proxies = load(arguments.data)
+    # 40 % to train; 30 % of validation rows stay aside; 30 % to test.
+    X_train, X_rest, y_train, y_rest = train_test_split(
+        X, y, train_size=0.4, stratify=y, random_state=0
+    )
+    _, X_test, _, y_test = train_test_split(
+        X_rest, y_rest, test_size=0.5, stratify=y_rest, random_state=0
+    )
+    model = make_model(X, sensitive, proxies).fit(X_train, y_train)
+    y_score = model.predict_proba(X_test)[:, 1]
+    groups = X_test[sensitive]
+
+    sizes = ", ".join(
+        f"{size:,} {label}" for label, size in groups.value_counts().items()
+    )
+    print(f"Audit on {len(groups):,} test rows ({sizes}):\n")
+    print(audit(y_test, y_score, groups).round(3).to_string(), "\n")
+    print("Search, five folds of the training rows:\n")
+    print(search(model, X_train, y_train, sensitive).round(4).to_string(index=False))
+    routed = cross_validate_routed(
+        model, X_train.drop(columns=sensitive), y_train, X_train[sensitive]
+    )
+    print("\nMCDP(0) by fold, groups routed beside X:", (-routed).round(3))
+    try:
+        from skfair.inspection import CDFGapDisplay
+
+        display = CDFGapDisplay.from_predictions(
+            y_test, y_score, sensitive_features=groups, epsilon=0.05
+        ).plot()
+    except ImportError as error:
+        print(f"\nNo picture: {error}")
+    else:
+        display.figure_.savefig(arguments.picture, dpi=150, bbox_inches="tight")
+        print(f"\nPicture of the gap: {arguments.picture}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,287 @@
+"""MCDP for every window length."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skfair.inspection._inputs import check_comparable, estimator_scores
+from skfair.inspection._style import (
+    group_style,
+    groups_text,
+    legend,
+    names_text,
+    one_axes,
+    plain_text,
+    require_matplotlib,
+)
+from skfair.metrics import mcdp_curve
+from skfair.metrics._comparison import grouped_scores
+from skfair.statistics import GroupedScores
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class MCDPCurveDisplay:
+    """MCDP as a function of epsilon: how far a gap between groups is sustained.
+
+    Several models of the same rows can
+    share axes.
+
+    Parameters
+    ----------
+    epsilons : array-like of shape (n_steps,)
+        Where the steps begin, increasing from 0.
+    values : array-like of shape (n_steps,)
+        MCDP from each epsilon on, until the next.
+    labels : sequence of length n_groups
+        Group labels.
+    counts : array-like of shape (n_groups,)
+        Number of rows of each group.
+    sensitive_names : sequence of str, default=()
+        Names of the sensitive columns, for the title of the legend.
+    name : str, default=None
+        Name of the model, for its entry in the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The curve, extended to epsilon = 0.5.
+    mark_ : matplotlib Line2D
+        The point at MCDP(0).
+
+    See Also
+    --------
+    skfair.metrics.mcdp_curve : The numbers behind the curve.
+    CDFGapDisplay : Where the gap lies.
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_biased_scores
+    >>> from skfair.inspection import MCDPCurveDisplay
+    >>> y_true, y_score, group = make_biased_scores(1000, random_state=0)
+    >>> display = MCDPCurveDisplay.from_predictions(
+    ...     y_true, y_score, sensitive_features=group
+    ... )
+    >>> display.mark_.get_label()
+    'MCDP(0) = 0.572'
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilons: ArrayLike,
+        values: ArrayLike,
+        labels: Sequence[Hashable],
+        counts: ArrayLike,
+        sensitive_names: Sequence[str] = (),
+        name: str | None = None,
+    ) -> None:
+        self.epsilons = np.asarray(epsilons)
+        self.values = np.asarray(values)
+        self.labels = labels
+        self.counts = np.asarray(counts)
+        self.sensitive_names = sensitive_names
+        self.name = name
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        name : str, default=None
+            Name of the model. None stands for the display's own.
+
+        Returns
+        -------
+        MCDPCurveDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        require_matplotlib(f"{type(self).__name__}.plot")
+        self.ax_ = one_axes(ax)
+        self.figure_ = self.ax_.figure
+        name = self.name if name is None else name
+        before = "" if name is None else f"{plain_text(name)}: "
+        # A curve that is already there has two lines.
+        style = group_style(len(self.ax_.get_lines()) // 2)
+        (self.line_,) = self.ax_.plot(
+            np.append(self.epsilons, 0.5),
+            np.append(self.values, self.values[-1]),
+            drawstyle="steps-post",
+            **style,
+        )
+        (self.mark_,) = self.ax_.plot(
+            [0.0],
+            [self.values[0]],
+            marker="o",
+            clip_on=False,
+            label=f"{before}MCDP(0) = {self.values[0]:.3f}",
+            **style,
+        )
+        self.ax_.set(
+            xlabel="Epsilon (half window, score units)",
+            ylabel="MCDP(epsilon) (0 to 1)",
+            xlim=(0, 0.5),
+        )
+        # The top stays free to grow with the curve of another model.
+        self.ax_.set_ylim(bottom=0, auto=True)
+        legend(self.ax_, self._heading(), loc="upper right")
+        return self
+
+    def _heading(self) -> str:
+        names = names_text(self.sensitive_names)
+        heading = groups_text(self.labels, self.counts)
+        if names is not None:
+            heading = f"{names}:\n{heading}"
+        n_groups = len(self.labels)
+        if n_groups > 2:
+            heading += f"\nlargest of {n_groups * (n_groups - 1) // 2:,} pairs"
+        return heading
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        sensitive_features: Any,
+        sample_weight: ArrayLike | None = None,
+        ax: Axes | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Draw MCDP of the scores that a classifier gives.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            Fitted binary classifier with `predict_proba`.
+        X : array-like of shape (n_samples, n_features)
+            Input values.
+        y : array-like of shape (n_samples,), default=None
+            Ignored. If given it must be binary and of the right length.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), str, int, list of str, list of int, or callable
+            Group of each row, or which columns of X say it: a str, an int, a callable
+            of X, or a list of str or int that has not n_samples entries.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        name : str, default=None
+            Name in the legend, the estimator's class name by default.
+
+        Returns
+        -------
+        MCDPCurveDisplay
+
+        Raises
+        ------
+        ImportError, sklearn.exceptions.NotFittedError
+            Without matplotlib, or with an estimator that is not fitted.
+        ValueError
+            As `from_predictions`, and if the estimator is not a binary classifier
+            with `predict_proba`, or X has no such column.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from skfair.datasets import make_biased_classification
+        >>> from skfair.inspection import MCDPCurveDisplay
+        >>> X, y = make_biased_classification(
+        ...     group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
+        ... )
+        >>> model = LogisticRegression().fit(X, y)
+        >>> display = MCDPCurveDisplay.from_estimator(
+        ...     model, X, sensitive_features="sex"
+        ... )
+        >>> display.name
+        'LogisticRegression'
+        """
+        require_matplotlib(f"{cls.__name__}.from_estimator")
+        y_score, groups = estimator_scores(estimator, X, sensitive_features)
+        return cls.from_predictions(
+            y,
+            y_score,
+            sensitive_features=groups,
+            sample_weight=sample_weight,
+            ax=ax,
+            name=type(estimator).__name__ if name is None else name,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | None,
+        y_score: ArrayLike | GroupedScores,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        ax: Axes | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Draw MCDP of given scores.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,) or None
+            Ignored. If given it must be binary and of the right length.
+        y_score : array-like of shape (n_samples,), or GroupedScores
+            Probabilities of the positive class, in [0, 1], or a statistic in place
+            of all rows.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns)
+            Group of each row; several columns stand for their intersection.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        name : str, default=None
+            Name in the legend, none by default.
+
+        Returns
+        -------
+        MCDPCurveDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            As in `skfair.metrics.mcdp_curve`, and where MCDP is undefined: fewer than
+            two groups, or a group that is absent or too small.
+
+        Examples
+        --------
+        >>> from skfair.inspection import MCDPCurveDisplay
+        >>> display = MCDPCurveDisplay.from_predictions(
+        ...     None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["F", "F", "M", "M"]
+        ... )
+        >>> display.values.tolist()
+        [1.0, 0.5, 0.0]
+        """
+        require_matplotlib(f"{cls.__name__}.from_predictions")
+        statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
+        check_comparable(statistic)
+        epsilons, values = mcdp_curve(None, statistic)
+        display = cls(
+            epsilons=epsilons,
+            values=values,
+            labels=statistic.labels,
+            counts=statistic.counts,
+            sensitive_names=statistic.names,
+            name=name,
+        )
+        return display.plot(ax)

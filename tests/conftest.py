@@ -1,0 +1,16 @@
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """Directory of the real tables."""
+    checkout = Path(__file__).resolve().parents[1]
+    directory = Path(
+        os.environ.get("SKFAIR_DATA") or checkout.parent / "shared" / "data"
+    )
+    if not directory.is_dir():
+        pytest.skip(f"no real tables in {directory}: set SKFAIR_DATA to their folder")
+    return directory

@@ -1,0 +1,65 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+try:
+    import matplotlib
+except ModuleNotFoundError:
+    collect_ignore_glob = ["test_*.py"]
+else:
+    matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    import matplotlib.pyplot as plt
+
+    before = dict(matplotlib.rcParams)
+    yield
+    plt.close("all")
+    assert dict(matplotlib.rcParams) == before
+
+
+@pytest.fixture
+def rows():
+    """Scores of 300 rows, their labels, and groups F and M that differ."""
+    generator = np.random.default_rng(0)
+    sex = np.where(generator.random(300) < 0.4, "F", "M")
+    y_score = generator.beta(2 + (sex == "M"), 3).round(2)
+    return (generator.random(300) < y_score).astype(int), y_score, sex
+
+
+@pytest.fixture
+def fitted():
+    """A classifier, its input with a column `sex`, and its labels."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    generator = np.random.default_rng(1)
+    X = pd.DataFrame(
+        {
+            "sex": np.where(generator.random(300) < 0.4, "F", "M"),
+            "race": np.where(generator.random(300) < 0.5, "x", "y"),
+            "age": generator.normal(size=300),
+        },
+        index=np.arange(300)[::-1],
+    )
+    noise = generator.normal(size=300)
+    y = np.where((X["sex"] == "M") + X["age"] + noise > 0.5, "yes", "no")
+    encode = make_column_transformer(
+        (OneHotEncoder(), ["sex", "race"]), remainder="passthrough"
+    )
+    return make_pipeline(encode, LogisticRegression()).fit(X, y), X, y
+
+
+@pytest.fixture
+def legend_texts():
+    """Read the entries of an axes' legend, as they are shown."""
+
+    def read(ax):
+        ax.figure.canvas.draw()
+        return [text.get_text() for text in ax.get_legend().get_texts()]
+
+    return read

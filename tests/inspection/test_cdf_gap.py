@@ -1,0 +1,221 @@
+import numpy as np
+import pytest
+
+from skfair.inspection import CDFGapDisplay, GapMark
+from skfair.metrics import mcdp
+from skfair.statistics import GroupedScores
+
+draw = CDFGapDisplay.from_predictions
+
+
+def heights(line):
+    return np.abs(np.diff(line.get_ydata()))[0]
+
+
+def gap_at(display, pair, where):
+    """Gap between two drawn CDFs, read off their lines."""
+    values = []
+    for i in pair:
+        x, y = display.lines_[i].get_data()
+        values.append(y[np.searchsorted(x, where, side="right") - 1])
+    return np.abs(values[0] - values[1])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_lines_are_the_cdfs(rows, weighted):
+    y_true, y_score, sex = rows
+    weights = np.random.default_rng(0).random(300) if weighted else None
+    display = draw(y_true, y_score, sensitive_features=sex, sample_weight=weights)
+    every = np.ones(300) if weights is None else weights
+    for line, label in zip(display.lines_, ["F", "M"], strict=True):
+        x, y = line.get_data()
+        mine = sex == label
+        assert line.get_drawstyle() == "steps-post"
+        assert (x[0], y[0], x[-1], y[-1]) == (0, 0, 1, 1)
+        expected = [
+            every[mine & (y_score <= t)].sum() / every[mine].sum() for t in x[1:]
+        ]
+        np.testing.assert_allclose(y[1:], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.05, 0.1, 0.2, 0.3])
+@pytest.mark.parametrize("seed", range(8))
+def test_marks_are_mcdp(epsilon, seed):
+    generator = np.random.default_rng(seed)
+    groups = generator.integers(2 + seed % 2, size=60)
+    y_score = generator.beta(1 + groups / 2, 2)
+    y_score = y_score.round(2) if seed % 4 < 2 else y_score
+    y_score[:seed] = 0
+    display = draw(None, y_score, sensitive_features=groups, epsilon=epsilon)
+    assert [mark.epsilon for mark in display.marks] == [0, epsilon]
+    for mark, line in zip(display.marks, display.mark_lines_, strict=True):
+        value = mcdp(None, y_score, sensitive_features=groups, epsilon=mark.epsilon)
+        assert mark.value == value
+        if value == 0:
+            continue
+        assert heights(line) == pytest.approx(value, abs=1e-12)
+        low, high = mark.window
+        assert low <= mark.score <= high
+        assert gap_at(display, mark.pair, mark.score) == pytest.approx(value)
+        inside = np.linspace(low, high, 501)[:-1]
+        assert gap_at(display, mark.pair, inside).min() >= value - 1e-12
+        # A window centred near 0 is cut there, down to half its length.
+        full = 2 * mark.epsilon if low > 0 else mark.epsilon
+        assert high - low >= full - 1e-12
+
+
+def test_window_is_drawn_and_told(legend_texts, rows):
+    y_true, y_score, sex = rows
+    display = draw(y_true, y_score, sensitive_features=sex, epsilon=0.05)
+    window = (
+        display.windows_[0].get_extents().transformed(display.ax_.transData.inverted())
+    )
+    assert (window.x0, window.x1) == pytest.approx(display.marks[1].window)
+    texts = legend_texts(display.ax_)
+    n_women = (sex == "F").sum()
+    assert texts[:2] == [f"F (n = {n_women})", f"M (n = {300 - n_women})"]
+    assert texts[2].startswith(f"MCDP(0) = {display.marks[0].value:.3f}, score ")
+    assert texts[3].startswith(f"MCDP(0.05) = {display.marks[1].value:.3f}, scores ")
+    assert display.gap_area_ is not None
+
+
+def test_equal_groups_have_no_mark_to_draw(legend_texts):
+    display = draw(None, [0.2, 0.4] * 2, sensitive_features=[0, 0, 1, 1], epsilon=0.1)
+    assert legend_texts(display.ax_)[2:] == ["MCDP(0) = 0.000", "MCDP(0.1) = 0.000"]
+    assert display.windows_ == []
+
+
+def test_window_cut_at_zero():
+    # The gap is 0.5 in [0, 0.15) and in [0.5, 0.75): only the first run holds a
+    # window of half length 0.14, one that is centred near 0.
+    display = draw(
+        None,
+        [0, 0.5, 0.15, 0.75],
+        sensitive_features=["F", "F", "M", "M"],
+        epsilon=0.14,
+    )
+    mark = display.marks[1]
+    assert (mark.value, mark.window) == (0.5, (0, 0.14))
+
+
+def test_thousands_are_separated(legend_texts):
+    y_score = np.linspace(0, 1, 3000)
+    display = draw(None, y_score, sensitive_features=np.repeat(["F", "M"], 1500))
+    assert legend_texts(display.ax_)[0] == "F (n = 1,500)"
+
+
+def test_bands(legend_texts, rows):
+    y_true, y_score, sex = rows
+    display = draw(y_true, y_score, sensitive_features=sex, confidence_level=0.9)
+    half = np.sqrt(np.log(20) / (2 * (sex == "F").sum()))
+    vertices = display.bands_[0].get_paths()[0].vertices
+    x, y = display.lines_[0].get_data()
+    middle = len(x) // 2
+    seen = vertices[vertices[:, 0] == x[middle], 1]
+    for expected in (y[middle] - half, y[middle] + half):
+        assert np.abs(seen - np.clip(expected, 0, 1)).min() < 1e-12
+    assert vertices[:, 1].min() >= 0
+    assert vertices[:, 1].max() <= 1
+    assert "0.9 confidence band, each group alone" in legend_texts(display.ax_)
+    assert draw(y_true, y_score, sensitive_features=sex).bands_ is None
+
+
+def test_bands_of_weighted_rows(legend_texts, rows):
+    y_true, y_score, sex = rows
+    weights = np.where(np.arange(300) % 2, 1.0, 3.0)
+    display = draw(
+        y_true,
+        y_score,
+        sensitive_features=sex,
+        sample_weight=weights,
+        confidence_level=0.95,
+    )
+    mine = weights[sex == "F"]
+    effective = mine.sum() ** 2 / (mine**2).sum()
+    assert f"effective {effective:.0f})" in legend_texts(display.ax_)[0]
+    statistic = GroupedScores.from_scores(
+        y_score, sensitive_features=sex, sample_weight=weights
+    )
+    assert draw(None, statistic).bands_ is None
+    with pytest.raises(ValueError, match="statistic of weighted rows"):
+        draw(None, statistic, confidence_level=0.95)
+
+
+@pytest.mark.parametrize("level", [0, 1, 95, "high", np.nan])
+def test_bad_confidence_level(rows, level):
+    with pytest.raises(ValueError, match="confidence_level must be a number in"):
+        draw(None, rows[1], sensitive_features=rows[2], confidence_level=level)
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, 0.6, "wide", None, np.nan])
+def test_bad_epsilon(rows, epsilon):
+    with pytest.raises(ValueError, match="epsilon must be a number in"):
+        draw(None, rows[1], sensitive_features=rows[2], epsilon=epsilon)
+
+
+def test_three_groups_name_the_pair(legend_texts):
+    generator = np.random.default_rng(0)
+    groups = np.repeat(["a", "b", "c"], 100)
+    y_score = np.clip(generator.normal(np.repeat([0.3, 0.4, 0.7], 100), 0.1), 0, 1)
+    display = draw(None, y_score, sensitive_features=groups)
+    assert display.marks[0].pair == (0, 2)
+    assert legend_texts(display.ax_)[-1].endswith("\na and c")
+    styles = {(line.get_color(), line.get_linestyle()) for line in display.lines_}
+    assert len(styles) == 3
+
+
+def test_fifty_groups_highlight_the_extreme_pair(legend_texts):
+    generator = np.random.default_rng(0)
+    groups = np.arange(5000) % 50
+    y_score = generator.beta(2 + groups / 50, 3)
+    display = draw(None, y_score, sensitive_features=groups)
+    assert len(display.lines_) == 50
+    pair = display.marks[0].pair
+    thick = [i for i, line in enumerate(display.lines_) if line.get_linewidth() > 1]
+    assert tuple(thick) == pair
+    texts = legend_texts(display.ax_)
+    assert len(texts) == 4
+    assert "48 other groups (n = 100)" in texts
+
+
+def test_two_columns_are_an_intersection(legend_texts, fitted):
+    model, X, _ = fitted
+    display = CDFGapDisplay.from_estimator(model, X, sensitive_features=["race", "sex"])
+    assert display.labels[0] == ("x", "F")
+    assert legend_texts(display.ax_)[0].startswith("x, F (n = ")
+    assert display.ax_.get_legend().get_title().get_text() == "race, sex"
+
+
+def test_made_from_computed_values():
+    mark = GapMark(0.0, 1.0, (0, 1), 0.5, (1.0, 0.0), (0.5, 0.5))
+    steps = np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.8, 1.0])
+    display = CDFGapDisplay(
+        scores=[steps[0], np.array([0.0, 1.0])],
+        shares=[np.array([0.0, 1.0, 1.0]), np.array([0.0, 1.0])],
+        labels=["F", "M"],
+        counts=[3, 4],
+        marks=[mark],
+    )
+    display.plot(name="By hand", confidence_level=0.5)
+    assert display.ax_.get_title() == "By hand"
+    assert heights(display.mark_lines_[0]) == 1
+
+
+def test_legend_leaves_the_curves_alone():
+    import matplotlib.pyplot as plt
+
+    y_score = np.tile(np.linspace(0, 1, 101), 2)
+    pair = draw(None, y_score, sensitive_features=np.repeat(["F", "M"], 101))
+    assert pair.ax_.get_legend()._loc_real == 4  # lower right
+    late = draw(None, y_score**0.2, sensitive_features=np.repeat(["F", "M"], 101))
+    assert late.ax_.get_legend()._loc_real == 2  # upper left
+    groups = np.repeat(list("abcdefgh"), 101)
+    crowd = draw(None, np.tile(y_score, 4), sensitive_features=groups)
+    crowd.figure_.canvas.draw()
+    legend = crowd.ax_.get_legend().get_window_extent()
+    assert legend.x0 >= crowd.ax_.get_window_extent().x1
+    assert legend.x1 <= crowd.figure_.bbox.x1
+    _, ax = plt.subplots()
+    width = ax.figure.get_figwidth()
+    draw(None, np.tile(y_score, 4), sensitive_features=groups, ax=ax)
+    assert ax.figure.get_figwidth() == width

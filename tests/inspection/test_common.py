@@ -1,0 +1,181 @@
+"""What holds for every display."""
+
+import importlib
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+
+from skfair.groups import encode_groups
+from skfair.inspection import CDFGapDisplay, MADDDisplay, MCDPCurveDisplay
+from skfair.statistics import GroupedScores
+
+SELECTORS = {
+    "name": "sex",
+    "position": 0,
+    "numpy position": np.int64(0),
+    "list": ["sex"],
+    "callable": lambda X: X["sex"],
+    "Series": None,
+}
+
+
+@pytest.fixture(params=[CDFGapDisplay, MCDPCurveDisplay, MADDDisplay])
+def display_class(request):
+    return request.param
+
+
+def quick(display_class, method="from_predictions"):
+    """Bind a class method that makes a display without permutations."""
+    fast = {"n_permutations": 0} if display_class is MADDDisplay else {}
+    return partial(getattr(display_class, method), **fast)
+
+
+def first_axes(display):
+    return display.axes_[0] if isinstance(display, MADDDisplay) else display.ax_
+
+
+def pictures(display):
+    """All the data of a figure's lines and steps."""
+    axes = display.figure_.axes
+    lines = [line.get_xydata() for ax in axes for line in ax.get_lines()]
+    steps = [patch.get_path().vertices for ax in axes for patch in ax.patches]
+    return [*lines, *steps]
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_from_estimator_equals_from_predictions(display_class, fitted, selector):
+    model, X, y = fitted
+    chosen = X["sex"] if selector == "Series" else SELECTORS[selector]
+    ours = quick(display_class, "from_estimator")(
+        model, X, y, sensitive_features=chosen
+    )
+    expected = quick(display_class)(
+        y, model.predict_proba(X)[:, 1], sensitive_features=X["sex"].tolist()
+    )
+    for left, right in zip(pictures(ours), pictures(expected), strict=True):
+        np.testing.assert_array_equal(left, right)
+    assert ours.name == "Pipeline"
+    assert expected.name is None
+
+
+def test_y_and_weights_reach_from_predictions(display_class, fitted):
+    model, X, y = fitted
+    weights = np.random.default_rng(0).random(len(X)) + 0.1
+    make = quick(display_class, "from_estimator")
+    ours = make(model, X, sensitive_features="sex", sample_weight=weights)
+    expected = quick(display_class)(
+        None,
+        model.predict_proba(X)[:, 1],
+        sensitive_features=X["sex"],
+        sample_weight=weights,
+    )
+    for left, right in zip(pictures(ours), pictures(expected), strict=True):
+        np.testing.assert_array_equal(left, right)
+    with pytest.raises(ValueError, match="y_true must have shape"):
+        make(model, X, y[:-1], sensitive_features="sex")
+
+
+def test_given_axes_are_used_and_plot_returns_self(display_class, rows):
+    import matplotlib.pyplot as plt
+
+    y_true, y_score, sex = rows
+    figure, axes = plt.subplots(1, 2)
+    ax = axes if display_class is MADDDisplay else axes[0]
+    display = quick(display_class)(y_true, y_score, sensitive_features=sex, ax=ax)
+    assert display.figure_ is figure
+    assert first_axes(display) is axes[0]
+    assert len(plt.get_fignums()) == 1
+    assert display.plot(ax) is display
+    assert display.plot().figure_ is not figure
+
+
+def test_statistic_in_place_of_rows(display_class, rows):
+    _, y_score, sex = rows
+    statistic = GroupedScores.from_scores(y_score, sensitive_features=sex)
+    ours = quick(display_class)(None, statistic)
+    expected = quick(display_class)(None, y_score, sensitive_features=sex)
+    for left, right in zip(pictures(ours), pictures(expected), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        np.repeat("F", 300),
+        encode_groups(np.repeat("F", 300), labels=["F", "M"]),
+        encode_groups(["F"] * 298 + ["M"] * 2, min_group_size=5),
+    ],
+)
+def test_undefined_names_the_groups(display_class, rows, groups):
+    with pytest.raises(ValueError, match=r"'(F|M)'"):
+        quick(display_class)(None, rows[1], sensitive_features=groups)
+
+
+def test_unfit_estimators(display_class, fitted):
+    _, X, y = fitted
+    numbers = X[["age"]]
+    make = partial(
+        quick(display_class, "from_estimator"), sensitive_features=X["sex"].to_numpy()
+    )
+    with pytest.raises(NotFittedError):
+        make(LogisticRegression(), numbers)
+    with pytest.raises(ValueError, match="RidgeClassifier has no predict_proba"):
+        make(RidgeClassifier().fit(numbers, y), numbers)
+    many = LogisticRegression().fit(numbers, np.arange(len(X)) % 3)
+    with pytest.raises(ValueError, match=r"3 classes: \[.*0.*, .*1.*, .*2.*\]"):
+        make(many, numbers)
+
+
+def test_columns_of_arrays(display_class):
+    X, y = make_classification(random_state=0)
+    X[:, 3] = np.arange(100) % 2
+    model = LogisticRegression().fit(X, y)
+    make = quick(display_class, "from_estimator")
+    display = make(model, X, sensitive_features=3)
+    assert np.ravel(display.counts).tolist() == [50, 50]
+    with pytest.raises(ValueError, match=r"no column|without column names"):
+        make(model, X, sensitive_features="sex")
+
+
+def test_clear_error_without_matplotlib(display_class, rows, fitted, monkeypatch):
+    y_true, y_score, sex = rows
+    model, X, _ = fitted
+    display = quick(display_class)(y_true, y_score, sensitive_features=sex)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for call in (
+        partial(quick(display_class), y_true, y_score, sensitive_features=sex),
+        partial(
+            quick(display_class, "from_estimator"), model, X, sensitive_features="sex"
+        ),
+        display.plot,
+    ):
+        with pytest.raises(ImportError, match=r'pip install -e "\.\[plot\]"'):
+            call()
+
+
+def test_import_without_matplotlib(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("skfair.inspection")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    importlib.import_module("skfair.inspection")
+
+
+@pytest.mark.parametrize("hostile", ["_x", "$a$", "$", "a\nb", "", "x" * 90])
+def test_labels_are_shown_as_they_are(display_class, rows, hostile):
+    _, y_score, sex = rows
+    groups = np.where(sex == "F", hostile, "M").astype(object)
+    display = quick(display_class)(
+        None, y_score, sensitive_features=groups, name=hostile
+    )
+    legend = first_axes(display).get_legend()
+    texts = [legend.get_title(), *legend.get_texts(), first_axes(display).title]
+    display.figure_.canvas.draw()
+    shown = " ".join(text._preprocess_math(text.get_text())[0] for text in texts)
+    assert not any(text._preprocess_math(text.get_text())[1] for text in texts)
+    assert f"(n = {np.sum(sex == 'F')})" in shown
+    assert " ".join(hostile.split())[:30] in shown

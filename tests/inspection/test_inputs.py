@@ -1,0 +1,80 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from skfair.groups import encode_groups
+from skfair.inspection._inputs import (
+    effective_sizes,
+    estimator_scores,
+    names_columns,
+)
+from skfair.statistics import GroupedScores
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("sex", True),
+        (0, True),
+        (np.int32(0), True),
+        (len, True),
+        (["sex", "race"], True),
+        (("sex",), True),
+        ([0, 1], True),
+        ([], True),
+        (["F", "M", "F"], False),
+        ((0, 1, 1), False),
+        (True, False),
+        ([0.5, 1.5], False),
+        ([["F"], ["M"]], False),
+        (np.array(["sex", "race"]), False),
+        (pd.Series(["F", "M"]), False),
+        (encode_groups(["F", "M"]), False),
+    ],
+)
+def test_what_names_columns(given, expected):
+    assert names_columns(given, 3) is expected
+
+
+class ByGroup(ClassifierMixin, BaseEstimator):
+    """Predicts 0.9 for group M, if it is told the groups."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X, sensitive_features=None):
+        if sensitive_features is None:
+            return np.full((len(X), 2), 0.5)
+        positive = np.where(np.asarray(sensitive_features) == "M", 0.9, 0.2)
+        return np.column_stack([1 - positive, positive])
+
+
+def test_labels_are_handed_to_an_estimator_that_takes_them():
+    X = pd.DataFrame({"sex": ["F", "M", "M"]})
+    model = ByGroup().fit(X, [0, 1, 1])
+    scores, groups = estimator_scores(model, X, ["F", "M", "M"])
+    assert scores.tolist() == [0.2, 0.9, 0.9]
+    assert groups.labels == ("F", "M")
+    assert estimator_scores(model, X, "sex")[0].tolist() == [0.5] * 3
+
+
+def test_effective_sizes():
+    y_score, sex = [0.1, 0.2, 0.3, 0.4], ["F", "F", "M", "M"]
+
+    def sizes(weights):
+        statistic = GroupedScores.from_scores(
+            y_score, sensitive_features=sex, sample_weight=weights
+        )
+        from_rows = effective_sizes(statistic, sex, weights)
+        return from_rows.tolist(), effective_sizes(statistic, None, None)
+
+    rows, statistic = sizes(None)
+    assert rows == statistic.tolist() == [2, 2]
+    rows, statistic = sizes([1, 3, 2, 2])
+    assert rows == [16 / 10, 2]
+    assert np.isnan(statistic).all()
+    rows, statistic = sizes([0.5, 0.5, 1, 0])
+    assert rows == [2, 1]
+    assert np.isnan(statistic).all()

@@ -1,0 +1,61 @@
+import numpy as np
+
+from skfair.inspection import MCDPCurveDisplay
+from skfair.metrics import mcdp, mcdp_curve
+
+draw = MCDPCurveDisplay.from_predictions
+
+
+def heading(display):
+    return display.ax_.get_legend().get_title().get_text()
+
+
+def test_line_is_the_curve(legend_texts, rows):
+    y_true, y_score, sex = rows
+    display = draw(y_true, y_score, sensitive_features=sex)
+    epsilons, values = mcdp_curve(y_true, y_score, sensitive_features=sex)
+    x, y = display.line_.get_data()
+    assert display.line_.get_drawstyle() == "steps-post"
+    np.testing.assert_array_equal(x, [*epsilons, 0.5])
+    np.testing.assert_array_equal(y, [*values, values[-1]])
+    value = mcdp(y_true, y_score, sensitive_features=sex)
+    assert [*display.mark_.get_xdata(), *display.mark_.get_ydata()] == [0, value]
+    assert legend_texts(display.ax_) == [f"MCDP(0) = {value:.3f}"]
+    n_women = (sex == "F").sum()
+    assert heading(display) == f"F (n = {n_women})\nM (n = {300 - n_women})"
+
+
+def test_two_models_share_axes(legend_texts, rows):
+    y_true, y_score, sex = rows
+    first = draw(y_true, y_score, sensitive_features=sex, name="weak")
+    low = first.ax_.get_ylim()[1]
+    far = np.where(sex == "F", 0.1, 0.9)
+    second = draw(y_true, far, sensitive_features=sex, name="strong", ax=first.ax_)
+    assert second.ax_.get_ylim()[0] == 0
+    assert second.ax_.get_ylim()[1] > 1 > low
+    assert [text.split(":")[0] for text in legend_texts(first.ax_)] == [
+        "weak",
+        "strong",
+    ]
+    assert first.line_.get_color() != second.line_.get_color()
+    assert first.line_.get_linestyle() != second.line_.get_linestyle()
+
+
+def test_more_groups(fitted):
+    model, X, _ = fitted
+    display = MCDPCurveDisplay.from_estimator(
+        model, X, sensitive_features=["race", "sex"]
+    )
+    lines = heading(display).split("\n")
+    assert lines[0] == "race, sex:"
+    assert lines[-1] == "largest of 6 pairs"
+    groups = np.arange(1000) % 50
+    y_score = np.random.default_rng(0).random(1000)
+    display = draw(None, y_score, sensitive_features=groups)
+    assert heading(display) == "50 groups (n = 20)\nlargest of 1,225 pairs"
+
+
+def test_equal_groups():
+    display = draw(None, [0.2, 0.4] * 2, sensitive_features=[0, 0, 1, 1])
+    assert display.line_.get_ydata().tolist() == [0, 0]
+    display.figure_.canvas.draw()

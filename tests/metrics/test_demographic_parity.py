@@ -1,0 +1,183 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skfair.metrics import demographic_parity_difference
+
+properties = settings(deadline=None, derandomize=True, max_examples=200)
+
+
+@st.composite
+def grouped_rows(draw):
+    n_groups = draw(st.integers(2, 5))
+    n_rows = draw(st.integers(n_groups, 25))
+    size = {"min_size": n_rows, "max_size": n_rows}
+    groups = draw(st.lists(st.integers(0, n_groups - 1), **size))
+    groups[:n_groups] = range(n_groups)
+    scores = draw(st.lists(st.floats(0, 1), **size))
+    weights = draw(st.lists(st.floats(0.125, 8), **size))
+    return np.array(scores), np.array(groups), np.array(weights)
+
+
+def means_by_group(values, groups, weights=None):
+    return np.array(
+        [
+            np.average(
+                values[groups == group],
+                weights=None if weights is None else weights[groups == group],
+            )
+            for group in np.unique(groups)
+        ]
+    )
+
+
+@properties
+@given(grouped_rows())
+def test_pairwise_is_the_range_of_group_means(rows):
+    values, groups, weights = rows
+    for sample_weight in (None, weights):
+        means = means_by_group(values, groups, sample_weight)
+        value = demographic_parity_difference(
+            None, values, sensitive_features=groups, sample_weight=sample_weight
+        )
+        assert value == pytest.approx(means.max() - means.min(), abs=1e-14)
+
+
+@properties
+@given(grouped_rows())
+def test_pooled_is_the_largest_distance_to_the_overall_mean(rows):
+    values, groups, weights = rows
+    for sample_weight in (None, weights):
+        means = means_by_group(values, groups, sample_weight)
+        overall = np.average(values, weights=sample_weight)
+        value = demographic_parity_difference(
+            None,
+            values,
+            sensitive_features=groups,
+            sample_weight=sample_weight,
+            multigroup="pooled",
+        )
+        assert value == pytest.approx(np.abs(means - overall).max(), abs=1e-14)
+
+
+@properties
+@given(grouped_rows(), st.floats(-0.1, 1.1))
+def test_threshold_compares_rates_of_scores_that_reach_it(rows, threshold):
+    values, groups, _ = rows
+    rates = means_by_group(values >= threshold, groups)
+    value = demographic_parity_difference(
+        None, values, sensitive_features=groups, threshold=threshold
+    )
+    assert value == pytest.approx(rates.max() - rates.min(), abs=1e-14)
+
+
+def test_score_equal_to_the_threshold_is_positive():
+    value = demographic_parity_difference(
+        None, [0.5, 0.4999], sensitive_features=[0, 1], threshold=0.5
+    )
+    assert value == 1
+
+
+@pytest.mark.parametrize("dtype", [int, float, bool, np.int8, object])
+def test_zero_one_labels_compare_selection_rates(dtype):
+    y_pred = np.array([0, 1, 1, 1, 0, 0, 0, 1], dtype=dtype)
+    value = demographic_parity_difference(
+        None, y_pred, sensitive_features=[0, 0, 0, 0, 1, 1, 1, 1]
+    )
+    assert value == 0.5
+
+
+@pytest.mark.parametrize(
+    "container", [list, np.array, pd.Series, pd.Categorical], ids=lambda c: c.__name__
+)
+def test_text_labels_with_pos_label(container):
+    y_pred = ["yes", "no", "yes", "yes", "no", "no"]
+    value = demographic_parity_difference(
+        None,
+        container(y_pred),
+        sensitive_features=[0, 0, 0, 1, 1, 1],
+        pos_label="yes",
+    )
+    assert value == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("pos_label", ["yes", "no"])
+def test_both_labels_of_two_give_the_same_difference(pos_label):
+    y_pred = np.array(["yes", "no", "yes", "yes", "no", "no"])
+    value = demographic_parity_difference(
+        None, y_pred, sensitive_features=[0, 0, 0, 1, 1, 1], pos_label=pos_label
+    )
+    assert value == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("labels", [[-1, 1], [1, 2], [5, 9]])
+def test_numeric_labels_with_pos_label(labels):
+    y_pred = np.array(labels)[[0, 1, 1, 0, 0, 0]]
+    value = demographic_parity_difference(
+        None, y_pred, sensitive_features=[0, 0, 0, 1, 1, 1], pos_label=labels[1]
+    )
+    assert value == pytest.approx(2 / 3)
+
+
+def test_one_label_only_is_all_positive_or_all_negative():
+    groups = [0, 0, 1]
+    for pos_label in ("yes", "no"):
+        value = demographic_parity_difference(
+            None, ["no"] * 3, sensitive_features=groups, pos_label=pos_label
+        )
+        assert value == 0
+
+
+def test_text_labels_without_pos_label():
+    with pytest.raises(ValueError, match=r"y_score_or_pred .*'yes'.*pos_label"):
+        demographic_parity_difference(None, ["yes", "no"], sensitive_features=[0, 1])
+
+
+def test_pos_label_that_does_not_occur():
+    with pytest.raises(ValueError, match=r"'maybe' .pos_label.*'yes', 'no'"):
+        demographic_parity_difference(
+            None, ["yes", "no"], sensitive_features=[0, 1], pos_label="maybe"
+        )
+
+
+def test_three_predicted_labels():
+    with pytest.raises(ValueError, match=r"y_score_or_pred .* at most two labels"):
+        demographic_parity_difference(
+            None, ["a", "b", "c"], sensitive_features=[0, 1, 1], pos_label="a"
+        )
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_missing_predicted_label(missing):
+    with pytest.raises(ValueError, match="y_score_or_pred"):
+        demographic_parity_difference(
+            None,
+            np.array(["yes", missing, "yes"], dtype=object),
+            sensitive_features=[0, 0, 1],
+            pos_label="yes",
+        )
+
+
+def test_two_dimensional_labels_name_the_argument():
+    with pytest.raises(ValueError, match=r"y_score_or_pred must have shape"):
+        demographic_parity_difference(
+            None,
+            [["yes", "no"], ["no", "yes"]],
+            sensitive_features=[0, 1],
+            pos_label="yes",
+        )
+
+
+def test_no_labels_name_the_argument():
+    with pytest.raises(ValueError, match="y_score_or_pred has 0 rows"):
+        demographic_parity_difference(None, [], sensitive_features=[], pos_label="yes")
+
+
+@pytest.mark.parametrize("threshold", [float("nan"), "a", [0.5]])
+def test_bad_threshold(threshold):
+    with pytest.raises(ValueError, match=r"threshold must be .* got"):
+        demographic_parity_difference(
+            None, [0.2, 0.4], sensitive_features=[0, 1], threshold=threshold
+        )

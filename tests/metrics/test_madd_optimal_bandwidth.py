@@ -1,0 +1,245 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import gamma, norm
+
+from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
+
+# MADD of the published probabilities, P(y = 1) for every row, by model for
+# (gender, poverty, disability).
+PUBLISHED_PROBABILITIES = {
+    "bbb": {
+        "LR": (0.32, 0.84, 0.68),
+        "KN": (0.34, 0.43, 0.36),
+        "DT": (0.15, 0.29, 0.20),
+        "NB": (0.53, 1.13, 1.66),
+    },
+    "fff": {
+        "LR": (0.45, 0.39, 0.38),
+        "KN": (0.29, 0.30, 0.40),
+        "DT": (0.20, 0.25, 0.09),
+        "NB": (0.40, 0.92, 1.20),
+    },
+}
+# Tables 3 and 5 of the paper, which compare P(y = 1) of one group with P(y = 0) of
+# the other.
+PAPER_TABLES = {
+    "bbb": {
+        "LR": (1.71, 1.85, 1.55),
+        "KN": (1.13, 1.12, 0.93),
+        "DT": (0.69, 0.85, 0.65),
+        "NB": (0.47, 0.87, 1.39),
+    },
+    "fff": {
+        "LR": (1.14, 0.98, 0.92),
+        "KN": (1.06, 0.93, 0.78),
+        "DT": (0.76, 0.65, 0.55),
+        "NB": (0.57, 0.46, 0.82),
+    },
+}
+GROUPS = ("gender", "poverty", "disability")
+
+
+def cells(tables):
+    return [
+        pytest.param(course, model, group, value, id=f"{course}-{model}-{group}")
+        for course, models in tables.items()
+        for model, values in models.items()
+        for group, value in zip(GROUPS, values, strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def courses(shared_data):
+    return {
+        course: pd.read_csv(shared_data / f"oulad_madd_{course}.csv.gz")
+        for course in ("bbb", "fff")
+    }
+
+
+def scored(courses, course, model, group):
+    rows = courses[course].dropna(subset=f"proba_{model}")
+    return rows[f"proba_{model}"].clip(0, 1), rows[group].astype(int)
+
+
+def algorithm_1(bandwidths, values, n_0, n_1, min_points=50, min_length=0.45):
+    """Find the stable interval of MADD with two loops, as printed in the paper.
+
+    It returns the standard deviation of every eligible interval. An interval from i
+    to j holds the values i, ..., j - 1.
+    """
+    order = ((n_0**0.5 + n_1**0.5) / (n_0 * n_1) ** 0.5) ** (2 / 3)
+    length = order * min_length
+    deviations = {}
+    for i in range(len(values) - min_points + 1):
+        left_bound = bandwidths[i]
+        if left_bound > bandwidths[-1] - length:
+            break
+        right_bound = left_bound + length
+        right = 0
+        while right < len(bandwidths) and bandwidths[right] < right_bound:
+            right += 1
+        right = max(right - 1, i + min_points)
+        for j in range(right, len(values)):
+            deviations[i, j] = np.std(values[i:j])
+    return deviations
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    ("min_points", "min_length"), [(50, 0.45), (5, 1.0), (20, 0.1)]
+)
+def test_interval_is_the_one_of_the_double_loop(seed, min_points, min_length):
+    rng = np.random.default_rng(seed)
+    n_0, n_1 = rng.integers(5, 3_000, 2)
+    first, second = rng.beta(*rng.uniform(0.5, 6, 2), n_0), rng.beta(2, 2, n_1)
+    y_score = np.concatenate([first, second]).round(rng.integers(1, 17))
+    n_bandwidths = 110
+    found = madd_optimal_bandwidth(
+        None,
+        y_score,
+        sensitive_features=np.repeat([0, 1], [n_0, n_1]),
+        n_bandwidths=n_bandwidths,
+        min_points=min_points,
+        min_length=min_length,
+    )
+    bandwidths = found.bandwidths.tolist()
+    deviations = algorithm_1(bandwidths, found.values, n_0, n_1, min_points, min_length)
+    interval = tuple(bandwidths.index(end) for end in found.interval)
+    best = min(deviations.values())
+    assert deviations[interval] == pytest.approx(best, abs=1e-7)
+    assert found.std == pytest.approx(deviations[interval], abs=1e-12)
+    inside = found.values[slice(*interval)]
+    assert found.madd == pytest.approx(inside.mean(), abs=1e-12)
+    contenders = [key for key, value in deviations.items() if value < best + 1e-9]
+    if len(contenders) == 1:
+        assert interval == contenders[0]
+
+
+def test_interval_of_the_default_search_is_the_one_of_the_double_loop():
+    rng = np.random.default_rng(77)
+    y_score = np.concatenate([rng.beta(2, 3, 700), rng.beta(3, 2, 500)])
+    groups = np.repeat([0, 1], [700, 500])
+    found = madd_optimal_bandwidth(None, y_score, sensitive_features=groups)
+    bandwidths = found.bandwidths.tolist()
+    deviations = algorithm_1(bandwidths, found.values, 700, 500)
+    i, j = min(deviations, key=deviations.get)
+    assert found.interval == (bandwidths[i], bandwidths[j])
+    assert found.std == pytest.approx(deviations[i, j], abs=1e-12)
+
+
+def test_result_carries_the_curve():
+    rng = np.random.default_rng(5)
+    y_score, groups = rng.random(300), rng.integers(0, 2, 300)
+    found = madd_optimal_bandwidth(None, y_score, sensitive_features=groups)
+    bandwidths, values = madd_curve(None, y_score, sensitive_features=groups)
+    np.testing.assert_array_equal(found.bandwidths, bandwidths)
+    np.testing.assert_array_equal(found.values, values)
+
+
+@pytest.mark.parametrize(("n_0", "n_1"), [(100, 100), (10, 1000), (1, 7)])
+def test_h_sup_is_the_order_of_theorem_2(n_0, n_1):
+    y_score = np.linspace(0, 1, n_0 + n_1)
+    groups = np.repeat([0, 1], [n_0, n_1])
+    found = madd_optimal_bandwidth(None, y_score, sensitive_features=groups)
+    expected = (1 / np.sqrt(n_0) + 1 / np.sqrt(n_1)) ** (2 / 3)
+    assert found.h_sup == pytest.approx(expected)
+
+
+def test_stable_histograms_read_their_one_value():
+    # Two scores, in different bins for every m > 1.
+    y_score, groups = np.tile([0.0, 1.0], 200), np.tile([0, 1], 200)
+    found = madd_optimal_bandwidth(None, y_score, sensitive_features=groups)
+    assert found.madd == 2
+    assert found.std == 0
+
+
+@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
+def test_result_names_the_groups_of_the_largest_value(multigroup):
+    rng = np.random.default_rng(0)
+    y_score = np.concatenate(
+        [rng.beta(2, 2, 400), rng.beta(2, 2, 400), rng.random(400)]
+    )
+    y_score[800:] = y_score[800:] / 2
+    groups = np.repeat(["a", "b", "c"], 400)
+    found = madd_optimal_bandwidth(
+        None, y_score, sensitive_features=groups, multigroup=multigroup
+    )
+    assert "c" in found.groups
+    if multigroup == "pooled":
+        assert found.groups == ("c", None)
+        return
+    pair = np.isin(groups, found.groups)
+    alone = madd(None, y_score[pair], sensitive_features=groups[pair])
+    assert found.madd == alone
+
+
+def truncated(distribution, n, rng):
+    low, high = distribution.cdf([0, 1])
+    return distribution.ppf(rng.uniform(low, high, n))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_simulation_of_the_paper(seed):
+    rng = np.random.default_rng(seed)
+    y_score = np.concatenate(
+        [
+            truncated(gamma(4, scale=1 / 11), 10_000, rng),
+            truncated(norm(0.55, 0.1), 10_000, rng),
+        ]
+    )
+    groups = np.repeat([0, 1], 10_000)
+    found = madd_optimal_bandwidth(None, y_score, sensitive_features=groups)
+    assert madd(None, y_score, sensitive_features=groups) == pytest.approx(
+        1.195, abs=0.03
+    )
+    assert round(found.h_sup, 3) == 0.074
+    assert 0.002 <= found.interval[0] < found.interval[1] <= 0.074
+
+
+@pytest.mark.parametrize(
+    ("course", "model", "group", "expected"), cells(PUBLISHED_PROBABILITIES)
+)
+def test_madd_of_the_published_probabilities(courses, course, model, group, expected):
+    y_score, groups = scored(courses, course, model, group)
+    assert round(madd(None, y_score, sensitive_features=groups), 2) == expected
+
+
+@pytest.mark.parametrize(("course", "model", "group", "expected"), cells(PAPER_TABLES))
+def test_tables_of_the_paper_come_from_mixed_probabilities(
+    courses, course, model, group, expected
+):
+    y_score, groups = scored(courses, course, model, group)
+    mixed = y_score.where(groups == 1, 1 - y_score)
+    # Scores of nearest neighbours are few and lie on edges of bins.
+    tolerance = 0.07 if model == "KN" else 0.03
+    value = madd(None, mixed, sensitive_features=groups)
+    assert value == pytest.approx(expected, abs=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_bandwidths", 2),
+        ("n_bandwidths", 10.5),
+        ("min_points", 1),
+        ("min_points", 500),
+        ("min_points", 3.5),
+        ("min_length", 0),
+        ("min_length", -1),
+        ("min_length", float("nan")),
+        ("min_length", "x"),
+    ],
+)
+def test_parameters_out_of_range(name, value):
+    with pytest.raises(ValueError, match=f"{name} must .* got {value!r}"):
+        madd_optimal_bandwidth(
+            None, [0.1, 0.9], sensitive_features=[0, 1], **{name: value}
+        )
+
+
+def test_no_eligible_interval():
+    with pytest.raises(ValueError, match=r"no interval of 50 bandwidths .* too small"):
+        madd_optimal_bandwidth(
+            None, [0.1, 0.9], sensitive_features=[0, 1], min_length=5
+        )

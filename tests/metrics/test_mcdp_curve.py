@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skfair.metrics import mcdp, mcdp_curve
+
+properties = settings(deadline=None, derandomize=True, max_examples=200)
+
+
+def at(curve, epsilon):
+    """Value of the step function that a curve describes."""
+    epsilons, values = curve
+    return values[np.searchsorted(epsilons, epsilon, side="right") - 1]
+
+
+def assert_is_mcdp_everywhere(y_score, groups, epsilons, **options):
+    options = {"sensitive_features": groups, **options}
+    curve = mcdp_curve(None, y_score, **options)
+    breaks = np.append(curve[0], 0.5)
+    middles = (breaks[:-1] + breaks[1:]) / 2
+    for epsilon in np.concatenate([breaks, middles, epsilons]):
+        value = mcdp(None, y_score, epsilon=float(epsilon), **options)
+        assert at(curve, epsilon) == pytest.approx(value, abs=1e-15), epsilon
+
+
+@st.composite
+def dyadic_rows(draw, n_groups=2):
+    n_rows = draw(st.integers(n_groups, 14))
+    size = {"min_size": n_rows, "max_size": n_rows}
+    scores = draw(st.lists(st.integers(0, 64), **size))
+    groups = draw(st.lists(st.integers(0, n_groups - 1), **size))
+    groups[:n_groups] = range(n_groups)
+    return np.array(scores) / 64, np.array(groups)
+
+
+@properties
+@given(dyadic_rows(), st.integers(0, 256))
+def test_curve_is_mcdp_at_breaks_and_between(rows, k):
+    assert_is_mcdp_everywhere(*rows, [k / 512])
+
+
+@properties
+@given(dyadic_rows(), st.data())
+def test_curve_with_whole_weights(rows, data):
+    y_score, groups = rows
+    size = {"min_size": len(groups), "max_size": len(groups)}
+    weights = data.draw(st.lists(st.integers(1, 5), **size))
+    assert_is_mcdp_everywhere(y_score, groups, [0.1], sample_weight=weights)
+
+
+@settings(properties, max_examples=60)
+@given(dyadic_rows(n_groups=4), st.sampled_from(["pairwise", "pooled"]))
+def test_curve_of_several_groups(rows, multigroup):
+    assert_is_mcdp_everywhere(*rows, [0.03], multigroup=multigroup)
+
+
+@properties
+@given(dyadic_rows())
+def test_curve_starts_at_zero_and_decreases_strictly(rows):
+    y_score, groups = rows
+    epsilons, values = mcdp_curve(None, y_score, sensitive_features=groups)
+    assert epsilons[0] == 0
+    assert (np.diff(epsilons) > 0).all()
+    assert (np.diff(values) < 0).all()
+    assert epsilons[-1] <= 0.5
+    assert 0 <= values[-1] <= values[0] <= 1
+
+
+@pytest.mark.parametrize("k", range(1, 50))
+def test_curve_agrees_with_mcdp_where_decimal_lengths_round(k):
+    # Between k/100 and 2k/100 there is a gap of 1: of the very length 2 epsilon.
+    y_score, groups, epsilon = [k / 100, 2 * k / 100], [0, 1], k / 200
+    curve = mcdp_curve(None, y_score, sensitive_features=groups)
+    value = mcdp(None, y_score, sensitive_features=groups, epsilon=epsilon)
+    assert at(curve, epsilon) == value
+
+
+@pytest.mark.parametrize(("low", "high", "grid"), [(6, 8, 10), (3, 5, 10), (7, 9, 10)])
+def test_curve_agrees_with_mcdp_at_a_decimal_epsilon(low, high, grid):
+    y_score, groups = [low / grid, high / grid], [0, 1]
+    epsilon = (high - low) / (2 * grid)
+    curve = mcdp_curve(None, y_score, sensitive_features=groups)
+    value = mcdp(None, y_score, sensitive_features=groups, epsilon=epsilon)
+    assert at(curve, epsilon) == value
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_curve_of_thousands_of_rows(seed):
+    rng = np.random.default_rng(seed)
+    n = [1_000, 1_023, 1_024, 1_025, 3_000, 3_000][seed]
+    y_score = rng.integers(0, 2**12 if seed % 2 else 2**40, n)
+    y_score = y_score / y_score.max()
+    groups = rng.random(n) < (0.5 if seed < 3 else y_score)
+    curve = mcdp_curve(None, y_score, sensitive_features=groups)
+    wanted = [*rng.choice(curve[0], 15), *(rng.random(15) / 2), *(rng.random(15) / 50)]
+    for epsilon in wanted:
+        value = mcdp(None, y_score, sensitive_features=groups, epsilon=epsilon)
+        assert at(curve, epsilon) == pytest.approx(value, abs=1e-15)
+
+
+def test_curve_of_one_gap():
+    epsilons, values = mcdp_curve(None, [0.25, 0.75], sensitive_features=[0, 1])
+    assert epsilons.tolist() == [0, 0.25]
+    assert values.tolist() == [1, 0]
+
+
+def test_curve_of_equal_distributions_is_zero():
+    curve = mcdp_curve(None, [0.25, 0.75] * 2, sensitive_features=[0, 0, 1, 1])
+    assert [part.tolist() for part in curve] == [[0], [0]]
+
+
+def test_curve_that_never_falls_to_zero():
+    epsilons, values = mcdp_curve(None, [0, 1], sensitive_features=[0, 1])
+    assert epsilons.tolist() == [0]
+    assert values.tolist() == [1]

@@ -1,0 +1,227 @@
+"""Permutation tests and bootstrap intervals."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.metrics import (
+    abcc,
+    bootstrap_interval,
+    demographic_parity_difference,
+    madd,
+    mcdp,
+    permutation_test,
+)
+
+METRICS = [
+    mcdp,
+    partial(mcdp, epsilon=0.05),
+    partial(mcdp, multigroup="pooled"),
+    partial(madd, bandwidth=0.1),
+    abcc,
+    demographic_parity_difference,
+    partial(demographic_parity_difference, threshold=0.5),
+]
+
+
+def draw(shift, n_samples=300, seed=0):
+    generator = np.random.default_rng(seed)
+    groups = generator.integers(0, 2, n_samples)
+    return generator.beta(2 + shift * groups, 3), groups
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.6])
+def test_pvalue_agrees_with_kolmogorov_smirnov(shift):
+    scores, groups = draw(shift)
+    result = permutation_test(
+        mcdp, None, scores, sensitive_features=groups, random_state=0
+    )
+    expected = ks_2samp(scores[groups == 0], scores[groups == 1])
+    assert result.statistic == pytest.approx(expected.statistic, abs=1e-15)
+    error = 4 * np.sqrt(expected.pvalue * (1 - expected.pvalue) / 999) + 1 / 1000
+    assert abs(result.pvalue - expected.pvalue) < error
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_permutations_by_hand(metric):
+    scores, groups = draw(0.3, 60)
+    result = permutation_test(
+        metric,
+        None,
+        scores,
+        sensitive_features=groups,
+        n_permutations=50,
+        random_state=1,
+    )
+    null = result.null_distribution
+    assert result.statistic == metric(None, scores, sensitive_features=groups)
+    assert result.null_mean == pytest.approx(null.mean())
+    n_as_large = np.sum(null >= result.statistic - 1e-12)
+    assert result.pvalue == pytest.approx((1 + n_as_large) / 51)
+    assert len(np.unique(null)) > 5
+
+
+def test_test_holds_its_level():
+    rejected = 0
+    for seed in range(200):
+        scores, groups = draw(0.0, 40, seed)
+        result = permutation_test(
+            mcdp,
+            None,
+            np.round(scores, 1),
+            sensitive_features=groups,
+            n_permutations=39,
+            random_state=seed,
+        )
+        rejected += result.pvalue <= 0.1
+    assert rejected <= 20 + 3 * np.sqrt(200 * 0.1 * 0.9)
+
+
+def test_equal_groups_have_pvalue_one():
+    result = permutation_test(
+        mcdp, None, [0.5] * 6, sensitive_features=[0, 1] * 3, n_permutations=9
+    )
+    assert (result.statistic, result.pvalue) == (0, 1)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_interval_by_hand(metric):
+    scores, groups = draw(0.6, 200)
+    result = bootstrap_interval(
+        metric,
+        None,
+        scores,
+        sensitive_features=groups,
+        n_resamples=99,
+        confidence_level=0.8,
+        random_state=0,
+    )
+    observed = metric(None, scores, sensitive_features=groups)
+    low, high = np.quantile(result.distribution, [0.1, 0.9])
+    assert result.statistic == observed
+    assert result.low == pytest.approx(max(0, 2 * observed - high))
+    largest = max(observed, result.distribution.max())
+    assert result.high == pytest.approx(min(2 * observed - low, largest))
+
+
+def test_resamples_keep_every_group_at_its_size():
+    groups = np.repeat(["a", "b", "c"], [1, 5, 30])
+    seen = []
+
+    def record(y_true, y_score, *, sensitive_features):
+        seen.append((sensitive_features.sizes().tolist(), tuple(y_score)))
+        assert (y_true == y_score).all()
+        belongs = np.array(["a", "b", "c"])[sensitive_features.codes]
+        assert (belongs == groups[y_score.astype(int)]).all()
+        return 1.0
+
+    rows = np.arange(36)
+    bootstrap_interval(record, rows, rows, sensitive_features=groups, n_resamples=20)
+    assert all(sizes == [1, 5, 30] for sizes, _ in seen)
+    assert len({scores for _, scores in seen}) > 15
+
+
+def test_bootstrap_draws_are_uniform_within_groups():
+    groups = np.repeat([0, 1], [3, 7])
+    drawn = np.zeros(10)
+
+    def count(y_true, y_score, *, sensitive_features):
+        drawn[:] += np.bincount(y_score, minlength=10)
+        return 0.0
+
+    bootstrap_interval(
+        count,
+        None,
+        np.arange(10),
+        sensitive_features=groups,
+        n_resamples=2000,
+        random_state=0,
+    )
+    assert np.abs(drawn / 2001 - 1).max() < 0.12
+
+
+def test_interval_covers_a_clear_disparity():
+    covered = 0
+    big_scores, big_groups = draw(1.0, 400_000, seed=99)
+    truth = mcdp(None, big_scores, sensitive_features=big_groups)
+    for seed in range(60):
+        scores, groups = draw(1.0, 400, seed)
+        result = bootstrap_interval(
+            mcdp,
+            None,
+            scores,
+            sensitive_features=groups,
+            n_resamples=99,
+            random_state=seed,
+        )
+        covered += result.low <= truth <= result.high
+    assert covered >= 48
+
+
+@pytest.mark.parametrize("function", [permutation_test, bootstrap_interval])
+def test_same_seed_same_result(function):
+    scores, groups = draw(0.3)
+    first, second, other = (
+        function(mcdp, None, scores, sensitive_features=groups, random_state=seed)
+        for seed in (0, 0, 1)
+    )
+    drawn = "null_distribution" if function is permutation_test else "distribution"
+    assert (getattr(first, drawn) == getattr(second, drawn)).all()
+    assert (getattr(first, drawn) != getattr(other, drawn)).any()
+
+
+@pytest.mark.parametrize("function", [permutation_test, bootstrap_interval])
+def test_weights_and_labels_are_handed_on(function):
+    scores, groups = draw(0.3, 50)
+    labels, weights = np.arange(50) % 2, np.arange(1.0, 51)
+
+    def check(y_true, y_score, *, sensitive_features, sample_weight):
+        positions = [scores.tolist().index(score) for score in y_score]
+        assert (y_true == labels[positions]).all()
+        assert (sample_weight == weights[positions]).all()
+        return 0.5
+
+    function(
+        check,
+        labels,
+        scores,
+        sensitive_features=groups,
+        sample_weight=weights,
+        random_state=0,
+    )
+
+
+@pytest.mark.parametrize("function", [permutation_test, bootstrap_interval])
+def test_undefined_metric_gives_nan(function):
+    with pytest.warns(UndefinedMetricWarning, match="only"):
+        result = function(mcdp, None, [0.1, 0.2], sensitive_features=["F", "F"])
+    assert np.isnan(result.statistic)
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "message"),
+    [
+        (permutation_test, {"n_permutations": 0}, "n_permutations must be .* got 0"),
+        (bootstrap_interval, {"n_resamples": 2.5}, "n_resamples must be .* got 2.5"),
+        (
+            bootstrap_interval,
+            {"confidence_level": 95},
+            r"confidence_level must be a number in \(0, 1\), got 95",
+        ),
+        (permutation_test, {"sample_weight": [1]}, "sample_weight has 1 rows"),
+    ],
+)
+def test_bad_parameters(function, options, message):
+    with pytest.raises(ValueError, match=message):
+        function(mcdp, None, [0.1, 0.2], sensitive_features=[0, 1], **options)
+
+
+@pytest.mark.parametrize("function", [permutation_test, bootstrap_interval])
+def test_wrong_lengths(function):
+    with pytest.raises(ValueError, match="y_true has 3 rows, expected 2"):
+        function(mcdp, [0, 1, 1], [0.1, 0.2], sensitive_features=[0, 1])
+    with pytest.raises(ValueError, match="sensitive_features has 3 rows, expected 2"):
+        function(mcdp, None, [0.1, 0.2], sensitive_features=[0, 1, 1])

@@ -1,0 +1,127 @@
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skfair.groups import encode_groups
+from skfair.metrics import demographic_parity_difference
+from skfair.statistics import GroupedOutcomes
+
+properties = settings(deadline=None, derandomize=True, max_examples=150)
+
+row = st.tuples(
+    st.integers(0, 8).map(lambda k: k / 8),
+    st.sampled_from("ABCDE"),
+    st.integers(1, 20).map(lambda k: k / 4),
+)
+batch = st.lists(row, min_size=1, max_size=12)
+
+
+def collected(rows, weighted=True):
+    outcomes, groups, weights = zip(*rows, strict=True)
+    return GroupedOutcomes.from_outcomes(
+        outcomes,
+        sensitive_features=list(groups),
+        sample_weight=weights if weighted else None,
+    )
+
+
+def content(statistic):
+    columns = (statistic.sums, statistic.totals, statistic.counts)
+    return dict(zip(statistic.labels, np.transpose(columns).tolist(), strict=True))
+
+
+@properties
+@given(batch, st.booleans())
+def test_sums_totals_counts_and_means(rows, weighted):
+    statistic = collected(rows, weighted)
+    expected = {}
+    for label in sorted({group for _, group, _ in rows}):
+        own = [(y, w if weighted else 1) for y, group, w in rows if group == label]
+        total = sum(w for _, w in own)
+        expected[label] = [sum(y * w for y, w in own), total, len(own)]
+    assert content(statistic) == expected
+    assert statistic.labels == tuple(expected)
+    means = [expected[label][0] / expected[label][1] for label in statistic.labels]
+    np.testing.assert_allclose(statistic.means, means, rtol=1e-15)
+
+
+@properties
+@given(batch, batch)
+def test_sum_is_the_statistic_of_the_joined_rows(first, second):
+    assert content(collected(first) + collected(second)) == content(
+        collected(first + second)
+    )
+
+
+@properties
+@given(batch, batch, batch)
+def test_addition_is_associative_and_commutative(first, second, third):
+    a, b, c = collected(first), collected(second), collected(third)
+    assert content((a + b) + c) == content(a + (b + c))
+    assert content(a + b) == content(b + a)
+
+
+@properties
+@given(batch, batch)
+def test_addition_keeps_the_parts_as_they_are(first, second):
+    a, b = collected(first), collected(second)
+    before = content(a), content(b)
+    a + b
+    assert (content(a), content(b)) == before
+
+
+def test_mean_of_an_absent_group_is_nan():
+    groups = encode_groups(["F"], labels=["F", "M"])
+    statistic = GroupedOutcomes.from_outcomes([0.5], sensitive_features=groups)
+    np.testing.assert_array_equal(statistic.means, [0.5, np.nan])
+
+
+def test_batch_whose_rows_all_miss_their_group_adds_nothing():
+    groups = encode_groups([None], missing="drop", labels=["F", "M"])
+    nothing = GroupedOutcomes.from_outcomes([0.5], sensitive_features=groups)
+    some = GroupedOutcomes.from_outcomes([0.25, 1.0], sensitive_features=["F", "M"])
+    assert content(some + nothing) == content(some)
+    assert demographic_parity_difference(None, some + nothing) == 0.75
+
+
+def test_largest_min_group_size_is_kept():
+    def batch_of(least):
+        groups = encode_groups(["F", "M"], min_group_size=least)
+        return GroupedOutcomes.from_outcomes([0, 1], sensitive_features=groups)
+
+    assert (batch_of(3) + batch_of(2)).min_group_size == 3
+
+
+@pytest.mark.parametrize("other", [1, None, "x"])
+def test_only_statistics_add_up(other):
+    statistic = GroupedOutcomes.from_outcomes([1], sensitive_features=["F"])
+    with pytest.raises(TypeError, match="unsupported operand"):
+        statistic + other
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "message"),
+    [
+        ([2], r"outcomes must lie in \[0, 1\], got 2"),
+        ([], "outcomes has 0 rows"),
+        ([[1]], r"outcomes must have shape"),
+    ],
+)
+def test_invalid_outcomes(outcomes, message):
+    with pytest.raises(ValueError, match=message):
+        GroupedOutcomes.from_outcomes(outcomes, sensitive_features=["F"])
+
+
+def test_pickle_keeps_everything():
+    statistic = collected([(0.5, "A", 1.0), (1.0, "B", 0.25)])
+    assert content(pickle.loads(pickle.dumps(statistic))) == content(statistic)
+
+
+def test_repr_tells_means_and_rows():
+    statistic = GroupedOutcomes.from_outcomes(
+        [0, 1, 1], sensitive_features=["F", "F", "M"]
+    )
+    assert repr(statistic) == "GroupedOutcomes('F': 0.5 of 2, 'M': 1 of 1)"

@@ -1,0 +1,213 @@
+import pickle
+from collections import Counter
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skfair.groups import encode_groups
+from skfair.metrics import abcc, mcdp
+from skfair.statistics import GroupedScores
+
+properties = settings(deadline=None, derandomize=True, max_examples=150)
+
+WEIGHTS = {
+    "none": None,
+    "whole": st.integers(1, 5),
+    "dyadic": st.integers(1, 20).map(lambda k: k / 8),
+}
+
+
+@st.composite
+def batches(draw, n_batches=2, n_groups=7):
+    """Some batches of rows, whose groups differ from batch to batch."""
+    kinds = draw(st.lists(st.sampled_from(sorted(WEIGHTS)), min_size=n_batches))
+    parts = []
+    for kind in kinds[:n_batches]:
+        n_rows = draw(st.integers(1, 12))
+        size = {"min_size": n_rows, "max_size": n_rows}
+        weights = WEIGHTS[kind]
+        parts.append(
+            (
+                np.array(draw(st.lists(st.integers(0, 8), **size))) / 8,
+                draw(st.lists(st.sampled_from("ABCDEFGH"[:n_groups]), **size)),
+                None if weights is None else draw(st.lists(weights, **size)),
+            )
+        )
+    return parts
+
+
+def collected(part):
+    y_score, groups, weights = part
+    return GroupedScores.from_scores(
+        y_score, sensitive_features=groups, sample_weight=weights
+    )
+
+
+def joined(parts):
+    scores, groups, weights = zip(*parts, strict=True)
+    weights = [
+        np.ones(len(own)) if given is None else given
+        for own, given in zip(scores, weights, strict=True)
+    ]
+    return np.concatenate(scores), [*chain(*groups)], np.concatenate(weights)
+
+
+def content(statistic):
+    """Weight of every pair of score and group, whatever the order of labels."""
+    labels = statistic.labels
+    return {
+        "entries": {
+            (score, labels[code]): weight
+            for score, code, weight in zip(
+                statistic.scores.tolist(),
+                statistic.codes.tolist(),
+                statistic.weights.tolist(),
+                strict=True,
+            )
+        },
+        "counts": dict(zip(labels, statistic.counts.tolist(), strict=True)),
+        "totals": dict(zip(labels, statistic.totals.tolist(), strict=True)),
+    }
+
+
+@properties
+@given(batches(n_batches=1, n_groups=7))
+def test_entries_are_the_weights_of_distinct_pairs(parts):
+    statistic = collected(parts[0])
+    y_score, groups, weights = joined(parts)
+    expected, counts, totals = Counter(), Counter(groups), Counter()
+    for score, group, weight in zip(y_score.tolist(), groups, weights, strict=True):
+        expected[score, group] += weight
+        totals[group] += weight
+    assert content(statistic) == {
+        "entries": expected,
+        "counts": counts,
+        "totals": totals,
+    }
+    keys = list(zip(statistic.scores, statistic.codes, strict=True))
+    assert keys == sorted(set(keys))
+    assert statistic.labels == tuple(sorted(set(groups)))
+
+
+@properties
+@given(batches(n_batches=2))
+def test_sum_is_the_statistic_of_the_joined_rows(parts):
+    assert content(collected(parts[0]) + collected(parts[1])) == content(
+        collected(joined(parts))
+    )
+
+
+@properties
+@given(batches(n_batches=3))
+def test_addition_is_associative_and_commutative(parts):
+    a, b, c = map(collected, parts)
+    assert content((a + b) + c) == content(a + (b + c))
+    assert content(a + b) == content(b + a)
+
+
+@properties
+@given(batches(n_batches=2))
+def test_addition_keeps_the_parts_as_they_are(parts):
+    first, second = map(collected, parts)
+    before = content(first), content(second)
+    first + second
+    assert (content(first), content(second)) == before
+
+
+def test_sum_of_equal_batches_has_integer_weights():
+    statistic = GroupedScores.from_scores([0.5, 0.5], sensitive_features=["F", "M"])
+    double = statistic + statistic
+    assert double.weights.tolist() == [2, 2]
+    assert double.weights.dtype.kind == "i"
+    assert double.totals.dtype.kind == "i"
+
+
+def test_labels_in_a_wanted_order_survive_addition():
+    first = GroupedScores.from_scores(
+        [0.1, 0.2], sensitive_features=encode_groups(["F", "M"], labels=["M", "F"])
+    )
+    second = GroupedScores.from_scores([0.3], sensitive_features=["F"])
+    assert (first + second).labels == ("M", "F")
+    assert (second + first).labels == ("M", "F")
+
+
+def test_absent_group_is_filled_by_another_batch():
+    only_f = encode_groups(["F", "F"], labels=["F", "M"], min_group_size=1)
+    first = GroupedScores.from_scores([0.1, 0.2], sensitive_features=only_f)
+    second = GroupedScores.from_scores([0.9], sensitive_features=["M"])
+    assert mcdp(None, first + second) == 1
+
+
+def test_largest_min_group_size_is_kept():
+    def batch(least):
+        groups = encode_groups(["F", "M"], min_group_size=least)
+        return GroupedScores.from_scores([0.1, 0.2], sensitive_features=groups)
+
+    assert (batch(3) + batch(2)).min_group_size == 3
+
+
+def test_batch_whose_rows_all_miss_their_group_adds_nothing():
+    groups = encode_groups([None], missing="drop", labels=["F", "M"])
+    nothing = GroupedScores.from_scores([0.5], sensitive_features=groups)
+    assert len(nothing.weights) == len(nothing.scores) == 0
+    some = GroupedScores.from_scores([0.25, 1.0], sensitive_features=["F", "M"])
+    for total in (some + nothing, nothing + some):
+        assert content(total) == content(some)
+        assert abcc(None, total) == 0.75
+
+
+def test_batch_without_any_label_adds_nothing():
+    groups = encode_groups([None, None], missing="drop")
+    nothing = GroupedScores.from_scores([0.5, 0.5], sensitive_features=groups)
+    some = GroupedScores.from_scores([0.25, 1.0], sensitive_features=["F", "M"])
+    assert content(some + nothing) == content(some)
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 3, 4, 5, 40])
+def test_of_group_is_the_distribution_of_one_group(n_groups):
+    rng = np.random.default_rng(n_groups)
+    y_score, groups = rng.integers(0, 9, 200) / 8, np.arange(200) % n_groups
+    statistic = GroupedScores.from_scores(y_score, sensitive_features=groups)
+    for group in range(n_groups):
+        scores, weights = statistic.of_group(group)
+        expected = np.unique(y_score[groups == group], return_counts=True)
+        np.testing.assert_array_equal(scores, expected[0])
+        np.testing.assert_array_equal(weights, expected[1])
+
+
+@pytest.mark.parametrize("n_groups", [2, 4, 5])
+def test_extreme_scores_sort_without_loss(n_groups):
+    y_score = np.array(
+        [1.0, 0.0, 5e-324, np.nextafter(1, 0), 2.0**-1022, 0.1 + 0.2, 0.3, -0.0]
+    )
+    groups = np.arange(8) % n_groups
+    statistic = GroupedScores.from_scores(y_score, sensitive_features=groups)
+    pairs = set(zip(np.abs(y_score).tolist(), groups.tolist(), strict=True))
+    expected = sorted(pairs)
+    assert list(zip(statistic.scores, statistic.codes, strict=True)) == expected
+    assert not np.signbit(statistic.scores).any()
+
+
+@pytest.mark.parametrize("other", [1, None, "x"])
+def test_only_statistics_add_up(other):
+    statistic = GroupedScores.from_scores([0.5], sensitive_features=["F"])
+    with pytest.raises(TypeError, match="unsupported operand"):
+        statistic + other
+
+
+def test_pickle_keeps_everything():
+    statistic = GroupedScores.from_scores(
+        [0.5, 0.25, 0.5], sensitive_features=["F", "M", "M"]
+    )
+    statistic.of_group(0)
+    assert content(pickle.loads(pickle.dumps(statistic))) == content(statistic)
+
+
+def test_repr_tells_entries_and_rows():
+    statistic = GroupedScores.from_scores(
+        [0.5, 0.5, 0.5], sensitive_features=["F", "M", "M"]
+    )
+    assert repr(statistic) == "GroupedScores(2 entries; rows 'F': 1, 'M': 2)"

@@ -1,0 +1,478 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.model_selection import train_test_split
+from sklearn.utils._indexing import _safe_indexing
+
+from skfair.groups import Groups, encode_groups, resolve_groups
+
+
+def decoded(groups):
+    """Label of each row, None where it is left out."""
+    return [groups.labels[code] if code >= 0 else None for code in groups.codes]
+
+
+# --- one column of labels
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ([-100, 100, 0, -100], np.int8),
+        ([-128, 127], np.int8),
+        ([0, 255, 7], np.uint8),
+        ([2**64 - 1, 2**64 - 2, 2**64 - 1], np.uint64),
+        ([2**63, 2**63 - 1], np.uint64),
+        ([0, 2**64 - 1], np.uint64),
+        ([2**40 + 5, 2**40, 2**40 + 5], np.uint64),
+        ([-(2**63), 2**63 - 1, 0], np.int64),
+        ([-(2**63) + 3, -(2**63)], np.int64),
+        ([2**63 - 1, 2**63 - 3], np.int64),
+        ([-5, -3, -3, -9], np.int64),
+        ([10**9, -(10**9), 7, 7], np.int64),
+        ([2**16 + 1, 0, 2**16], np.int32),
+        ([2**16 - 1, 0], np.uint16),
+        ([True, False, True], bool),
+        ([True, True], bool),
+        ([7, 7, 7], np.int64),
+    ],
+    ids=str,
+)
+def test_integers_of_any_span_keep_their_values(values, dtype):
+    column = np.array(values, dtype=dtype)
+    groups = encode_groups(column)
+    assert decoded(groups) == values
+    assert groups.labels == tuple(sorted(set(values)))
+    assert {type(label) for label in groups.labels} == {type(values[0])}
+    by_hashing = encode_groups(column.astype(object))
+    assert groups.labels == by_hashing.labels
+    assert groups.codes.tolist() == by_hashing.codes.tolist()
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(
+    st.sampled_from([np.int8, np.uint8, np.int16, np.int64, np.uint64]),
+    st.data(),
+)
+def test_integers_agree_with_numpy_unique(dtype, data):
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    start = data.draw(st.integers(int(low), int(high)))
+    near = st.integers(start, min(start + 300, int(high)))
+    values = data.draw(st.lists(st.one_of(near), min_size=1, max_size=40))
+    column = np.array(values, dtype=dtype)
+    groups = encode_groups(column)
+    unique, inverse = np.unique(column, return_inverse=True)
+    assert groups.labels == tuple(unique.tolist())
+    assert groups.codes.tolist() == inverse.tolist()
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 8, 9, 127, 128, 129, 255, 256, 40_000])
+def test_number_of_groups_never_overflows_the_codes(n_groups):
+    numbers = np.arange(n_groups).repeat(2)
+    for column in (numbers, numbers * 1_000_003, numbers.astype(str)):
+        groups = encode_groups(column)
+        assert len(groups.labels) == n_groups
+        assert groups.sizes().tolist() == [2] * n_groups
+        assert decoded(groups) == column.tolist()
+
+
+def test_labels_are_sorted():
+    assert encode_groups(["M", "F", "X", "F"]).labels == ("F", "M", "X")
+    assert encode_groups([2.5, -1.0, 2.5]).labels == (-1.0, 2.5)
+
+
+def test_labels_of_mixed_types():
+    column = [1, "b", 2.5, "a", 1]
+    groups = encode_groups(column)
+    assert decoded(groups) == column
+    assert groups.labels == encode_groups(column[::-1]).labels
+
+
+def test_numpy_bytes_and_text():
+    assert encode_groups(np.array(["b", "a"])).labels == ("a", "b")
+    assert encode_groups(np.array([b"b", b"a"])).labels == (b"a", b"b")
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "us", "ns"])
+def test_dates_stay_dates(unit):
+    column = np.array(["2020-01-02", "2020-01-01"], dtype=f"datetime64[{unit}]")
+    for label in encode_groups(column).labels:
+        assert not isinstance(label, int)
+        assert pd.Timestamp(label).year == 2020
+
+
+@pytest.mark.parametrize("missing", ["drop", "group"])
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_large_integers_beside_a_missing_value_stay_apart(library, missing):
+    values = [2**53, 2**53 + 1, None]
+    if library == "pandas":
+        column = pd.Series(values, dtype="Int64")
+    else:
+        column = pl.Series(values)
+    groups = encode_groups(column, missing=missing)
+    assert groups.labels[:2] == (2**53, 2**53 + 1)
+
+
+# --- containers
+
+
+SEX = ["F", "M", "M", "F", "X"]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        SEX,
+        tuple(SEX),
+        np.array(SEX),
+        np.array(SEX, dtype=object),
+        np.array(SEX)[:, None],
+        pd.Series(SEX, index=[4, 2, 0, 1, 3]),
+        pd.Series(SEX, dtype="category"),
+        pd.Series(SEX, dtype="string"),
+        pd.Categorical(SEX),
+        pd.Index(SEX),
+        pd.DataFrame({"sex": SEX}, index=[1, 1, 1, 0, 0]),
+        pl.Series("sex", SEX),
+        pl.Series(SEX, dtype=pl.Categorical),
+        pl.Series(SEX, dtype=pl.Enum(["F", "M", "X"])),
+        pl.DataFrame({"sex": SEX}),
+        pd.Series(SEX, dtype="category").to_frame("sex"),
+    ],
+    ids=lambda column: (
+        f"{type(column).__module__.split('.')[0]}-"
+        f"{type(column).__name__}-{getattr(column, 'dtype', '')}"
+    ),
+)
+def test_containers_agree(column):
+    groups = encode_groups(column)
+    assert decoded(groups) == SEX
+    assert groups.labels == ("F", "M", "X")
+
+
+def test_names_of_columns_are_kept():
+    frame = pd.DataFrame({"sex": SEX, "race": list("aabbb")})
+    assert encode_groups(frame).names == ("sex", "race")
+    assert encode_groups(frame["sex"]).names == ("sex",)
+    assert encode_groups(pl.Series("sex", SEX)).names == ("sex",)
+    assert encode_groups(SEX).names == ()
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Categorical(["M", "F"], categories=["X", "M", "F"]),
+        pd.Series(["M", "F"], dtype=pd.CategoricalDtype(["X", "M", "F"])),
+        pl.Series(["M", "F"], dtype=pl.Enum(["X", "M", "F"])),
+    ],
+    ids=["Categorical", "Series", "Enum"],
+)
+def test_categories_keep_their_order_and_the_absent_ones(column):
+    groups = encode_groups(column)
+    assert groups.labels == ("X", "M", "F")
+    assert groups.sizes().tolist() == [0, 1, 1]
+
+
+def test_a_groups_stays_what_it_is():
+    groups = encode_groups(SEX, labels=["X", "M", "F"], min_group_size=3)
+    again = encode_groups(groups)
+    assert again.labels == ("X", "M", "F")
+    assert again.min_group_size == 3
+    np.testing.assert_array_equal(again.codes, groups.codes)
+
+
+# --- intersections
+
+
+def test_intersection_holds_the_groups_that_occur():
+    frame = pd.DataFrame({"sex": ["F", "M", "F"], "race": ["b", "a", "a"]})
+    groups = encode_groups(frame)
+    assert groups.labels == (("F", "a"), ("F", "b"), ("M", "a"))
+    assert decoded(groups) == [("F", "b"), ("M", "a"), ("F", "a")]
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(
+    st.integers(1, 4).flatmap(
+        lambda n: st.lists(
+            st.tuples(*[st.one_of(st.none(), st.sampled_from("abc"))] * n),
+            min_size=1,
+            max_size=30,
+        )
+    ),
+    st.sampled_from(["drop", "group"]),
+)
+def test_intersection_is_the_tuple_of_values(rows, missing):
+    frame = pd.DataFrame(rows, dtype=object)
+    groups = encode_groups(frame, missing=missing)
+    if missing == "drop":
+        expected = [None if None in row else row for row in rows]
+    else:
+        expected = [tuple("(missing)" if v is None else v for v in row) for row in rows]
+    if frame.shape[1] == 1:
+        expected = [row and row[0] for row in expected]
+    assert decoded(groups) == expected
+    assert set(groups.labels) == {row for row in expected if row is not None}
+
+
+def test_intersection_of_many_values():
+    rng = np.random.default_rng(0)
+    columns = rng.integers(0, 3_000, (5_000, 3))
+    groups = encode_groups(columns)
+    assert decoded(groups) == [tuple(row) for row in columns.tolist()]
+
+
+@pytest.mark.parametrize("data", [np.zeros((2, 2, 2)), "F", 3])
+def test_other_dimensions_are_refused(data):
+    shape = str(np.shape(data)).replace("(", r"\(").replace(")", r"\)")
+    with pytest.raises(ValueError, match=f"sensitive_features must .* shape {shape}"):
+        encode_groups(data)
+
+
+def test_no_columns_are_refused():
+    with pytest.raises(ValueError, match="sensitive_features has no columns"):
+        encode_groups(np.empty((3, 0)))
+
+
+# --- missing values
+
+
+MISSING = {
+    "list of None": ["F", None, "M", None],
+    "list of nan": ["F", float("nan"), "M", float("nan")],
+    "numbers": [1.0, float("nan"), 2.0, float("nan")],
+    "integers and None": [1, None, 2, None],
+    "NA": np.array(["F", pd.NA, "M", pd.NA], dtype=object),
+    "Int64": pd.Series([1, None, 2, None], dtype="Int64"),
+    "boolean": pd.Series([True, None, False, None], dtype="boolean"),
+    "string": pd.Series(["F", None, "M", None], dtype="string"),
+    "category": pd.Categorical(["F", None, "M", None]),
+    "polars text": pl.Series(["F", None, "M", None]),
+    "polars integers": pl.Series([1, None, 2, None]),
+    "polars booleans": pl.Series([True, None, False, None]),
+    "polars categories": pl.Series(["F", None, "M", None], dtype=pl.Categorical),
+    "polars enum": pl.Series(["F", None, "M", None], dtype=pl.Enum(["F", "M"])),
+    "dates": np.array(["2020-01-01", "NaT", "2021-01-01", "NaT"], "datetime64[s]"),
+}
+
+
+@pytest.mark.parametrize("column", MISSING.values(), ids=MISSING.keys())
+def test_missing_values_raise_with_their_count(column):
+    with pytest.raises(ValueError, match="sensitive_features has 2 missing values"):
+        encode_groups(column)
+
+
+@pytest.mark.parametrize("column", MISSING.values(), ids=MISSING.keys())
+def test_missing_values_are_left_out(column):
+    groups = encode_groups(column, missing="drop")
+    assert (groups.codes < 0).tolist() == [False, True, False, True]
+    assert len(groups.labels) == 2
+    assert groups.sizes().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("column", MISSING.values(), ids=MISSING.keys())
+def test_missing_values_form_a_group(column):
+    groups = encode_groups(column, missing="group")
+    assert len(groups.labels) == 3
+    assert [label == "(missing)" for label in decoded(groups)] == [False, True] * 2
+
+
+def test_message_names_the_column():
+    frame = pd.DataFrame({"sex": SEX, "race": ["a", None, None, None, "b"]})
+    with pytest.raises(ValueError, match="3 missing values in column 'race'"):
+        encode_groups(frame)
+
+
+def test_missing_values_join_a_group_of_that_name():
+    groups = encode_groups(["(missing)", None, "F"], missing="group")
+    assert decoded(groups) == ["(missing)", "(missing)", "F"]
+
+
+@pytest.mark.parametrize("n_groups", [126, 127, 128])
+def test_missing_group_beside_many_categories(n_groups):
+    values = [f"{i:03}" for i in range(n_groups)]
+    groups = encode_groups(pd.Categorical([*values, None]), missing="group")
+    assert decoded(groups) == [*values, "(missing)"]
+
+
+def test_unknown_way_of_missing():
+    with pytest.raises(ValueError, match=r"missing must be .* got 'ignore'"):
+        encode_groups(SEX, missing="ignore")
+
+
+# --- labels and sizes
+
+
+def test_labels_set_order_and_absent_groups():
+    groups = encode_groups(["F", "M"], labels=["M", "X", "F"])
+    assert groups.labels == ("M", "X", "F")
+    assert groups.codes.tolist() == [2, 0]
+    assert groups.sizes().tolist() == [1, 0, 1]
+
+
+def test_labels_leave_out_missing_rows():
+    groups = encode_groups(["F", None, "M"], labels=["M", "F"], missing="drop")
+    assert groups.codes.tolist() == [1, -1, 0]
+
+
+def test_label_that_is_not_expected():
+    with pytest.raises(ValueError, match=r"unknown groups \['X'\].*\['F', 'M'\]"):
+        encode_groups(SEX, labels=["F", "M"])
+
+
+def test_unused_category_may_be_left_out_of_labels():
+    column = pd.Categorical(["F"], categories=["F", "X"])
+    assert encode_groups(column, labels=["F", "M"]).labels == ("F", "M")
+
+
+def test_repeated_labels_are_refused():
+    with pytest.raises(ValueError, match=r"labels .*'F'"):
+        encode_groups(["F", "M"], labels=["F", "M", "F"])
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, "x", None])
+def test_min_group_size_is_a_positive_integer(size):
+    with pytest.raises(ValueError, match=f"min_group_size must .* got {size!r}"):
+        encode_groups(SEX, min_group_size=size)
+
+
+# --- a Groups as an array
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [0, 1],
+        np.array([1, 0, 1]),
+        np.array([True, False, False, True, False]),
+        slice(1, 4),
+        slice(None, None, -1),
+    ],
+    ids=str,
+)
+def test_subsets_keep_every_label(rows):
+    groups = encode_groups(SEX, min_group_size=2)
+    for subset in (groups[rows], _safe_indexing(groups, rows)):
+        assert isinstance(subset, Groups)
+        assert subset.labels == groups.labels
+        assert subset.min_group_size == 2
+        assert decoded(subset) == np.array(SEX)[rows].tolist()
+
+
+def test_scikit_learn_splits_groups_with_the_rows():
+    rows = np.arange(100)
+    groups = encode_groups(rows % 7)
+    left, right, left_groups, right_groups = train_test_split(
+        rows, groups, random_state=0
+    )
+    assert decoded(left_groups) == (left % 7).tolist()
+    assert decoded(right_groups) == (right % 7).tolist()
+
+
+def test_repr_names_groups_and_sizes():
+    assert repr(encode_groups(SEX)) == "Groups(5 rows; 'F': 2, 'M': 2, 'X': 1)"
+
+
+def test_pickle():
+    groups = encode_groups(SEX, min_group_size=2)
+    again = pickle.loads(pickle.dumps(groups))
+    assert decoded(again) == SEX
+    assert (again.labels, again.min_group_size) == (groups.labels, 2)
+
+
+# --- columns of X
+
+
+FRAME = pd.DataFrame(
+    {"age": [31, 47, 25], "sex": ["F", "M", "F"], "race": ["a", "b", "b"]},
+    index=[7, 7, 3],
+)
+
+
+@pytest.fixture(params=["pandas", "polars"])
+def frame(request):
+    return FRAME if request.param == "pandas" else pl.DataFrame(FRAME.to_dict("list"))
+
+
+@pytest.mark.parametrize("selector", ["sex", 1, -2, ["sex"], [1], np.int64(1)])
+def test_one_column_of_a_frame(frame, selector):
+    groups = resolve_groups(None, n_samples=3, X=frame, selector=selector)
+    assert decoded(groups) == ["F", "M", "F"]
+    assert groups.names == ("sex",)
+
+
+@pytest.mark.parametrize("selector", [["sex", "race"], [1, 2], ["sex", 2]])
+def test_intersection_of_columns_of_a_frame(frame, selector):
+    groups = resolve_groups(None, n_samples=3, X=frame, selector=selector)
+    assert decoded(groups) == [("F", "a"), ("M", "b"), ("F", "b")]
+
+
+def test_missing_column_lists_the_columns(frame):
+    with pytest.raises(ValueError, match=r"no column 'gender'.*'age', 'sex', 'race'"):
+        resolve_groups(None, n_samples=3, X=frame, selector="gender")
+
+
+@pytest.mark.parametrize("selector", [3, -4, [0, 3]])
+def test_position_out_of_range(frame, selector):
+    for X in (frame, np.zeros((3, 3))):
+        with pytest.raises(ValueError, match=r"sensitive_features=.* out of range"):
+            resolve_groups(None, n_samples=3, X=X, selector=selector)
+
+
+@pytest.mark.parametrize(
+    "container",
+    [np.array, sparse.csr_matrix, sparse.csc_array, np.ndarray.tolist],
+    ids=["array", "csr_matrix", "csc_array", "list"],
+)
+def test_columns_of_an_array(container):
+    values = np.array([[1, 0, 5], [0, 1, 5], [1, 1, 5]])
+    one = resolve_groups(None, n_samples=3, X=container(values), selector=1)
+    assert decoded(one) == [0, 1, 1]
+    two = resolve_groups(None, n_samples=3, X=container(values), selector=[0, 1])
+    assert decoded(two) == [(1, 0), (0, 1), (1, 1)]
+
+
+def test_column_name_needs_a_frame():
+    with pytest.raises(ValueError, match="'sex' names a column, but X is a ndarray"):
+        resolve_groups(None, n_samples=3, X=np.zeros((3, 2)), selector="sex")
+
+
+def test_callable_of_x(frame):
+    def over_30(X):
+        return np.asarray(X["age"]) > 30
+
+    groups = resolve_groups(None, n_samples=3, X=frame, selector=over_30)
+    assert decoded(groups) == [True, True, False]
+
+
+def test_callable_may_return_groups():
+    expected = encode_groups(["F", "M"], labels=["M", "F", "X"])
+    groups = resolve_groups(None, n_samples=2, X=None, selector=lambda X: expected)
+    assert groups.labels == ("M", "F", "X")
+
+
+def test_given_labels_win_over_the_selector():
+    groups = resolve_groups(["x", "y", "z"], n_samples=3, X=FRAME, selector="sex")
+    assert decoded(groups) == ["x", "y", "z"]
+
+
+def test_neither_labels_nor_selector():
+    with pytest.raises(ValueError, match="sensitive_features is None"):
+        resolve_groups(None, n_samples=3)
+
+
+def test_empty_list_of_columns():
+    with pytest.raises(ValueError, match="sensitive_features is an empty list"):
+        resolve_groups(None, n_samples=3, X=FRAME, selector=[])
+
+
+@pytest.mark.parametrize("n_samples", [4, 6])
+def test_wrong_number_of_rows(n_samples):
+    with pytest.raises(ValueError, match=f"has 5 rows, expected {n_samples}"):
+        resolve_groups(SEX, n_samples=n_samples)

@@ -11,8 +11,6 @@ Run it as it is on simulated data, or on real data::
 from __future__ import annotations
 
 import argparse
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,9 +64,11 @@ def load(name: str) -> Table:
         X, y = fetch_bank_marketing(return_X_y=True)
         X = X.assign(age_25=np.where(X["age"] >= 25, "25+", "<25"))
         return X, (y == "yes").astype(int), "age_25", ["job", "marital"]
-    if name != "adult":
-        os.environ["SKFAIR_DATA"] = str(Path(name).resolve().parent)
-    X, y = fetch_adult(return_X_y=True)
+    if name == "adult":
+        X, y = fetch_adult(return_X_y=True)
+    else:
+        X = pd.read_csv(name, keep_default_na=False, na_values=[""])
+        X, y = X.drop(columns=["income", "split"], errors="ignore"), X["income"]
     complete = X.notna().all(axis=1)
     X, y = X[complete].drop(columns="fnlwgt"), y[complete]
     return X, (y == ">50K").astype(int), "sex", ["relationship", "marital-status"]

@@ -198,7 +198,7 @@ Groups or None
         if selector is None:
             raise ValueError(
                 "sensitive_features is None, expected group labels of shape "
-                f"({n_samples},) or the name of a column of X."
+                f"({n_samples},) or ({n_samples}, n_columns)."
             )
         sensitive_features = select_columns(X, selector)
     groups = encode_groups(sensitive_features)

@@ -1,4 +1,4 @@
-"""Checks of scalar parameters."""
+"""Checks of parameters."""
 
 from __future__ import annotations
 
@@ -78,3 +78,24 @@ def check_real(
             f"got {value!r}."
         )
     return float(value)
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Raise unless a parameter is one of its values.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+    choices : tuple
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, its value and the choices.
+    """
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
+        *others, last = map(repr, choices)
+        raise ValueError(
+            f"{name} must be {', '.join(others)} or {last}, got {value!r}."
+        )

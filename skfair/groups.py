@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skfair._columns import Selector, columns_of, select_columns
 from skfair._encoding import count_codes, encode_column, intersect, relabel
-from skfair._parameters import check_integer
+from skfair._parameters import check_choice, check_integer
 
 __all__ = ["Groups", "Selector", "encode_groups", "resolve_groups"]
 
@@ -128,10 +128,7 @@ or Groups
     >>> encode_groups(people, missing="group").labels
     (('F', 'x'), ('F', '(missing)'), ('M', 'y'))
     """
-    if missing not in ("raise", "drop", "group"):
-        raise ValueError(
-            f"missing must be 'raise', 'drop' or 'group', got {missing!r}."
-        )
+    check_choice("missing", missing, ("raise", "drop", "group"))
     min_group_size = check_integer("min_group_size", min_group_size, 1)
     if isinstance(sensitive_features, Groups):
         groups = sensitive_features

@@ -4,5 +4,12 @@ from skfair.inspection._cdf_gap import CDFGapDisplay
 from skfair.inspection._gap_mark import GapMark
 from skfair.inspection._madd import MADDDisplay
 from skfair.inspection._mcdp_curve import MCDPCurveDisplay
+from skfair.inspection._repair import RepairDisplay
 
-__all__ = ["CDFGapDisplay", "GapMark", "MADDDisplay", "MCDPCurveDisplay"]
+__all__ = [
+    "CDFGapDisplay",
+    "GapMark",
+    "MADDDisplay",
+    "MCDPCurveDisplay",
+    "RepairDisplay",
+]

@@ -92,10 +92,11 @@ def bootstrap_interval(
     -----
     Noise pushes a disparity up, and resampling adds noise again, so that the
     quantiles of the resamples lie too high. The basic interval, which mirrors them
-    at the observed value, takes this bias off once; it is cut at 0 and at the
-    largest value seen. It is approximate: near parity, and for MADD in small groups,
-    it covers the true value less often than it says (``benchmarks/interval_coverage``
-    measures how often), and `permutation_test` is the question to ask.
+    at the observed value, takes this bias off once, and so may lie below the value
+    itself; it is cut at 0 and at the largest value seen. It is approximate: near
+    parity, and for MADD in small groups, it covers the true value less often than it
+    says (``benchmarks/interval_coverage.py`` measures how often), and
+    `permutation_test` is the question to ask.
 
     References
     ----------

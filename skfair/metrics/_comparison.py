@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._parameters import check_choice
 from skfair.statistics import GroupedOutcomes, GroupedScores
 from skfair.statistics._gap import Gap, gap_between
 
@@ -170,10 +171,7 @@ def comparisons(
 
 def check_multigroup(multigroup: str) -> None:
     """Raise unless `multigroup` is one of its two values."""
-    if multigroup not in ("pairwise", "pooled"):
-        raise ValueError(
-            f"multigroup must be 'pairwise' or 'pooled', got {multigroup!r}."
-        )
+    check_choice("multigroup", multigroup, ("pairwise", "pooled"))
 
 
 def largest_gap(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import minimum_filter1d
 
-from skfair._parameters import check_integer, check_real
+from skfair._parameters import check_choice, check_integer, check_real
 from skfair.metrics._comparison import (
     Multigroup,
     check_multigroup,
@@ -205,8 +205,7 @@ def _upper_envelope(
 
 
 def _measure(epsilon: Any, method: str, n_subdivisions: Any) -> Callable[[Gap], float]:
-    if method not in ("exact", "approximate"):
-        raise ValueError(f"method must be 'exact' or 'approximate', got {method!r}.")
+    check_choice("method", method, ("exact", "approximate"))
     epsilon = check_real("epsilon", epsilon, 0, 0.5)
     n_subdivisions = check_integer("n_subdivisions", n_subdivisions, 1)
     if method == "exact":

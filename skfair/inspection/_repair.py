@@ -1,0 +1,300 @@
+"""The choice of a level of repair, and the groups' histograms before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from skfair.inspection._inputs import check_comparable, estimator_scores
+from skfair.inspection._madd_data import bins_to_show, shares_in_bins
+from skfair.inspection._style import (
+    COLORS,
+    INK,
+    LINE_STYLES,
+    group_text,
+    legend,
+    names_text,
+    require_matplotlib,
+    title,
+)
+from skfair.metrics import madd_optimal_bandwidth
+from skfair.postprocessing import MADDPostProcessor
+from skfair.postprocessing._sensitive_columns import drop_columns
+from skfair.statistics import GroupedScores
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CURVES = {
+    "total": "Objective",
+    "accuracy_loss": "Accuracy loss",
+    "fairness_loss": "Fairness loss, predicted",
+}
+
+
+class RepairDisplay:
+    """Objective against the level of repair, and histograms before and after.
+
+    With more than two groups it shows the pair with the largest MADD before.
+
+    Parameters
+    ----------
+    objective : DataFrame of n_levels rows
+        Columns ``level``, ``total``, ``accuracy_loss`` and ``fairness_loss``.
+    repair_level : float
+        The level chosen.
+    edges : array-like of shape (n_bins + 1,)
+        Edges of the bins, from 0 to 1.
+    before, after : array-like of shape (2, n_bins)
+        Share of each of the two groups in each bin.
+    labels : sequence of length 2
+        The two groups.
+    counts : array-like of shape (2,)
+        Their numbers of rows.
+    sensitive_names : sequence of str, default=()
+        Names of the sensitive columns, for the title of the legends.
+    name : str, default=None
+        Name of the model, the title of the first axes.
+
+    Attributes
+    ----------
+    axes_ : ndarray of shape (3,) of matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : list of three matplotlib Line2D
+        Objective, accuracy loss and fairness loss.
+    level_line_ : matplotlib Line2D
+        Marks the level chosen.
+    histograms_ : list of four matplotlib StepPatch
+        Of the two groups before, and of both after.
+
+    See Also
+    --------
+    skfair.postprocessing.MADDPostProcessor : What is shown.
+    MADDDisplay : Histograms, and MADD for every bandwidth.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skfair.datasets import make_biased_classification
+    >>> from skfair.inspection import RepairDisplay
+    >>> from skfair.postprocessing import MADDPostProcessor
+    >>> X, y = make_biased_classification(
+    ...     group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
+    ... )
+    >>> model = MADDPostProcessor(LogisticRegression(), sensitive_features="sex")
+    >>> display = RepairDisplay.from_estimator(model.fit(X, y), X)
+    >>> display.repair_level == model.repair_level_
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        objective: pd.DataFrame,
+        repair_level: float,
+        edges: ArrayLike,
+        before: ArrayLike,
+        after: ArrayLike,
+        labels: Sequence[Hashable],
+        counts: ArrayLike,
+        sensitive_names: Sequence[str] = (),
+        name: str | None = None,
+    ) -> None:
+        self.objective = objective
+        self.repair_level = repair_level
+        self.edges = np.asarray(edges)
+        self.before = np.asarray(before)
+        self.after = np.asarray(after)
+        self.labels = labels
+        self.counts = np.asarray(counts)
+        self.sensitive_names = sensitive_names
+        self.name = name
+
+    def plot(
+        self, ax: Sequence[Axes] | None = None, *, name: str | None = None
+    ) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : sequence of three matplotlib Axes, default=None
+            Where to draw the objective and the histograms. None makes a new figure.
+        name : str, default=None
+            Title of the first axes. None stands for the display's own.
+
+        Returns
+        -------
+        RepairDisplay
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            If `ax` is not three axes.
+        """
+        require_matplotlib(f"{type(self).__name__}.plot")
+        self.axes_ = _three_axes(ax)
+        self.figure_ = self.axes_[0].figure
+        self.lines_, self.level_line_ = _draw_objective(
+            self.axes_[0], self.objective, self.repair_level
+        )
+        top = 1.35 * max(self.before.max(), self.after.max())  # room for the legend
+        self.histograms_ = []
+        panels = ("Before repair", self.before), ("After repair", self.after)
+        for axes, (heading, shares) in zip(self.axes_[1:], panels, strict=True):
+            self.histograms_ += self._draw_histograms(axes, shares)
+            axes.set(title=heading, ylim=(0, top))
+        title(self.axes_[0], self.name if name is None else name)
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        sensitive_features: Any = None,
+        ax: Sequence[Axes] | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Draw a fitted post-processor, and its scores of some rows.
+
+        Parameters
+        ----------
+        estimator : MADDPostProcessor, or Pipeline that ends in one
+            Fitted with groups.
+        X : array-like of shape (n_samples, n_features)
+            Rows for the histograms, best such as it was not fitted to.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), default=None
+            Group of each row. None takes the columns that the estimator names.
+        ax : sequence of three matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        name : str, default=None
+            Title of the first axes, by default the class of the model repaired.
+
+        Returns
+        -------
+        RepairDisplay
+
+        Raises
+        ------
+        ImportError, sklearn.exceptions.NotFittedError
+            Without matplotlib, or with an estimator that is not fitted.
+        TypeError
+            If the estimator is no post-processor.
+        ValueError
+            If it was fitted without groups, on groups that cannot be resolved, and
+            where MADD is undefined.
+        """
+        require_matplotlib(f"{cls.__name__}.from_estimator")
+        model, X = _post_processor(estimator, X)
+        if sensitive_features is None:
+            sensitive_features = model.sensitive_features
+        after, groups = estimator_scores(model, X, sensitive_features)
+        if model.drop_sensitive:
+            X = drop_columns(X, model.sensitive_features)
+        before = model.estimator_.predict_proba(X)[:, 1]
+        first, second = (
+            GroupedScores.from_scores(scores, sensitive_features=groups)
+            for scores in (before, after)
+        )
+        check_comparable(first)
+        result = madd_optimal_bandwidth(None, first)
+        n_bins = bins_to_show(result)
+        edges, shares, counts = shares_in_bins(first, result.groups, n_bins)
+        display = cls(
+            objective=pd.DataFrame(model.objective_),
+            repair_level=model.repair_level_,
+            edges=edges,
+            before=shares,
+            after=shares_in_bins(second, result.groups, n_bins)[1],
+            labels=result.groups,
+            counts=counts,
+            sensitive_names=first.names,
+            name=type(model.estimator).__name__ if name is None else name,
+        )
+        return display.plot(ax)
+
+    def _draw_histograms(self, ax: Axes, shares: NDArray[np.float64]) -> list[Any]:
+        drawn = [
+            ax.stairs(
+                shares[i],
+                self.edges,
+                color=COLORS[i],
+                linestyle=LINE_STYLES[i],
+                linewidth=1.8,
+                label=group_text(self.labels[i], int(self.counts[i])),
+            )
+            for i in range(2)
+        ]
+        ax.set(
+            xlabel="Predicted probability of the positive class",
+            ylabel=f"Share of the group in each of {len(self.edges) - 1} bins",
+            xlim=(0, 1),
+        )
+        legend(ax, names_text(self.sensitive_names), loc="best")
+        return drawn
+
+
+def _three_axes(ax: Sequence[Axes] | None) -> NDArray[Any]:
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots(1, 3, figsize=(15, 4.6), layout="constrained")[1]
+    axes = np.ravel(np.asarray(ax, dtype=object))
+    if len(axes) != 3:
+        raise ValueError(f"ax must be three axes, got {len(axes)}.")
+    return axes
+
+
+def _draw_objective(
+    ax: Axes, objective: pd.DataFrame, repair_level: float
+) -> tuple[list[Any], Any]:
+    """Draw the three losses over the level, and mark the level chosen."""
+    lines = [
+        ax.plot(
+            objective["level"],
+            objective[column],
+            color=COLORS[2 + i],
+            linestyle=LINE_STYLES[i],
+            linewidth=1.8,
+            label=label,
+        )[0]
+        for i, (column, label) in enumerate(_CURVES.items())
+    ]
+    chosen = ax.axvline(
+        repair_level,
+        color=INK,
+        linewidth=1.2,
+        linestyle=":",
+        label=f"Level {repair_level:.3g}",
+    )
+    ax.set(xlabel="Level of repair", ylabel="Loss on held-out rows", ylim=(0, None))
+    ax.margins(x=0.02)
+    legend(ax, None, loc="best")
+    return lines, chosen
+
+
+def _post_processor(estimator: Any, X: Any) -> tuple[MADDPostProcessor, Any]:
+    """Take the post-processor out of a pipeline, and X as it reaches it."""
+    check_is_fitted(estimator)
+    model = estimator
+    if isinstance(estimator, Pipeline):
+        model = estimator[-1]
+        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+    if not isinstance(model, MADDPostProcessor):
+        raise TypeError(
+            "estimator must be a MADDPostProcessor, or a Pipeline that ends in one, "
+            f"got {type(model).__name__}."
+        )
+    if model.objective_ is None:
+        raise ValueError("estimator was fitted without sensitive_features: no repair.")
+    return model, X

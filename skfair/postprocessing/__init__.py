@@ -1,0 +1,6 @@
+"""Repair of scores after training: fairer probabilities from any classifier."""
+
+from skfair.postprocessing._madd_post_processor import MADDPostProcessor
+from skfair.postprocessing._score_repairer import ScoreRepairer
+
+__all__ = ["MADDPostProcessor", "ScoreRepairer"]

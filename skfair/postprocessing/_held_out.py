@@ -1,0 +1,266 @@
+"""Scores on rows that the scoring model was not trained on."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from skfair.groups import Groups
+
+
+class HeldOut(NamedTuple):
+    """A fitted classifier, and its scores on rows that it has not seen.
+
+    Attributes
+    ----------
+    estimator : classifier
+    rows : ndarray of shape (n_held_out,)
+        Positions of the rows.
+    scores : ndarray of shape (n_held_out,)
+    """
+
+    estimator: Any
+    rows: NDArray[np.intp]
+    scores: NDArray[np.float64]
+
+
+class FoldVote(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Mean of the probabilities that fitted binary classifiers predict.
+
+    Parameters
+    ----------
+    estimators : list of fitted classifiers of the same classes
+    """
+
+    def __init__(self, estimators: list[Any]) -> None:
+        self.estimators = estimators
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Class labels, of shape (2,)."""
+        return np.asarray(self.estimators[0].classes_)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Do nothing: the members are fitted.
+
+        Parameters
+        ----------
+        X, y : object
+            Ignored.
+
+        Returns
+        -------
+        self : FoldVote
+        """
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Mean of the predicted probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+        """
+        probabilities = [member.predict_proba(X) for member in self.estimators]
+        return np.asarray(np.mean(probabilities, axis=0))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class with the larger mean probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+def positive_scores(estimator: Any, X: Any) -> NDArray[np.float64]:
+    """Probability that a fitted binary classifier gives to its second class.
+
+    Parameters
+    ----------
+    estimator : classifier
+    X : array-like of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        If it was not fitted on two classes.
+    """
+    probabilities = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+    if probabilities.shape[1] != 2:
+        raise ValueError(
+            f"estimator gives probabilities of shape {probabilities.shape}, expected "
+            "two columns: it must be fitted on rows of two classes."
+        )
+    # Sums of float32 probabilities can exceed 1 by rounding.
+    return np.clip(probabilities[:, 1], 0, 1)
+
+
+def balanced_folds(
+    y: NDArray[Any], groups: Groups, n_folds: int, random_state: Any
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Folds with the same share of each class in each group, as nearly as possible.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+    groups : Groups of n_samples rows
+    n_folds : int
+    random_state : int, RandomState instance or None
+        None deals out rows in their order.
+
+    Yields
+    ------
+    train, test : ndarray of int
+        Positions of rows, increasing.
+
+    Raises
+    ------
+    ValueError
+        If a class has fewer rows than there are folds.
+    """
+    labels, counts = np.unique(y, return_counts=True)
+    if counts.min() < n_folds:
+        raise ValueError(
+            f"cv={n_folds} needs as many rows of each class, got {counts.min()} of "
+            f"class {labels[counts.argmin()].item()!r}."
+        )
+    order = np.arange(len(y))
+    if random_state is not None:
+        order = check_random_state(random_state).permutation(len(y))
+    order = order[np.lexsort((groups.codes[order], y[order]))]
+    folds = np.empty(len(y), dtype=np.intp)
+    folds[order] = np.arange(len(y)) % n_folds
+    for fold in range(n_folds):
+        yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+
+
+def make_splits(
+    cv: Any,
+    X: Any,
+    y: NDArray[Any],
+    groups: Groups,
+    random_state: Any,
+    split_params: dict[str, Any],
+) -> Iterable[tuple[Any, Any]]:
+    """Balanced folds for an int, else what the splitter makes.
+
+    Parameters
+    ----------
+    cv : int, cross-validation generator or iterable
+    X : array-like of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+    groups : Groups of n_samples rows
+    random_state : int, RandomState instance or None
+    split_params : dict
+        Passed to the splitter.
+
+    Returns
+    -------
+    iterable of (train, test)
+    """
+    if isinstance(cv, numbers.Integral):
+        return balanced_folds(y, groups, int(cv), random_state)
+    splitter = check_cv(cv, y, classifier=True)
+    return splitter.split(X, y, **split_params)  # type: ignore[no-any-return]
+
+
+def fit_all(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+    """Clone fitted on all rows; a frozen classifier as it is.
+
+    Parameters
+    ----------
+    estimator : classifier
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    fit_params : dict
+
+    Returns
+    -------
+    classifier
+    """
+    if isinstance(estimator, FrozenEstimator):
+        return estimator
+    return clone(estimator).fit(X, y, **fit_params)
+
+
+def held_out_scores(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    splits: Iterable[tuple[Any, Any]],
+    fit_params: dict[str, Any],
+    n_jobs: int | None,
+) -> list[HeldOut]:
+    """Fit a clone on each training part, and score the rows left out.
+
+    To a frozen classifier all rows are held out.
+
+    Parameters
+    ----------
+    estimator : classifier
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    splits : iterable of (train, test)
+    fit_params : dict
+        Passed to `fit`; what has n_samples entries is split with the rows.
+    n_jobs : int or None
+
+    Returns
+    -------
+    list of HeldOut
+    """
+    if isinstance(estimator, FrozenEstimator):
+        return [HeldOut(estimator, np.arange(len(y)), positive_scores(estimator, X))]
+    parallel = Parallel(n_jobs=n_jobs)
+    return list(
+        parallel(
+            delayed(_held_out)(clone(estimator), X, y, train, test, fit_params)
+            for train, test in splits
+        )
+    )
+
+
+def _held_out(
+    estimator: Any, X: Any, y: Any, train: Any, test: Any, fit_params: dict[str, Any]
+) -> HeldOut:
+    params = {
+        name: _safe_indexing(value, train) if _is_by_row(value, len(y)) else value
+        for name, value in fit_params.items()
+    }
+    estimator.fit(_safe_indexing(X, train), y[train], **params)
+    rows = np.arange(len(y))[test]
+    return HeldOut(estimator, rows, positive_scores(estimator, _safe_indexing(X, rows)))
+
+
+def _is_by_row(value: Any, n_samples: int) -> bool:
+    if isinstance(value, (str, bytes, dict)):
+        return False
+    if hasattr(value, "shape"):
+        return len(value.shape) > 0 and value.shape[0] == n_samples
+    return hasattr(value, "__len__") and len(value) == n_samples

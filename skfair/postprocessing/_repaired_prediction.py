@@ -1,0 +1,161 @@
+"""Prediction with classifiers whose scores are repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skfair.groups import resolve_groups
+from skfair.postprocessing._fit_inputs import check_table, count_rows
+from skfair.postprocessing._held_out import FoldVote, positive_scores
+from skfair.postprocessing._objective import repair_objective
+from skfair.postprocessing._score_repairer import ScoreRepairer
+from skfair.postprocessing._scored_rows import ScoredRows, join_rows
+from skfair.postprocessing._sensitive_columns import drop_columns
+
+
+class RepairedPrediction:
+    """Mixin that predicts with the fitted ``estimators_`` and their ``repairers_``."""
+
+    __metadata_request__predict: ClassVar = {"sensitive_features": True}
+    __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
+
+    sensitive_features: Any
+    repair_level: Any
+    theta: float
+    n_levels: int
+    bandwidth: Any
+    accuracy_loss: Any
+    fairness: Any
+    threshold: float
+    drop_sensitive: bool
+    ties: Any
+    unknown_groups: Any
+    random_state: Any
+
+    estimator_: Any
+    repairer_: ScoreRepairer | None
+    estimators_: list[Any]
+    repairers_: list[ScoreRepairer]
+    repair_level_: float
+    objective_: pd.DataFrame | None
+    groups_: tuple[Hashable, ...]
+    classes_: NDArray[Any]
+
+    def predict_proba(
+        self, X: Any, *, sensitive_features: Any = None
+    ) -> NDArray[np.float64]:
+        """Predict repaired probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row, which wins over the column that the parameter names.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Probabilities of `classes_`.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        ValueError
+            If there are no groups, on wrong lengths, missing groups, and on groups
+            that were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
+        """
+        check_is_fitted(self)
+        X = check_table(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        if self.repairer_ is None:
+            scores = positive_scores(self.estimator_, X)
+            return np.column_stack([1 - scores, scores])
+        groups = resolve_groups(
+            sensitive_features,
+            n_samples=count_rows(X),
+            X=X,
+            selector=self.sensitive_features,
+        )
+        X = drop_columns(X, self.sensitive_features) if self.drop_sensitive else X
+        repaired = [
+            repairer.transform(positive_scores(estimator, X), sensitive_features=groups)
+            for estimator, repairer in zip(
+                self.estimators_, self.repairers_, strict=True
+            )
+        ]
+        scores = np.mean(repaired, axis=0)
+        return np.column_stack([1 - scores, scores])
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
+        """Predict classes: the second where its repaired score reaches `threshold`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row, which wins over the column that the parameter names.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        ValueError
+            As in `predict_proba`.
+        """
+        scores = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
+        return self.classes_[(scores >= self.threshold).astype(np.intp)]
+
+    def _keep_plain(self, estimator: Any) -> Self:
+        """Predict with one fitted classifier, without repair."""
+        self.estimator_, self.estimators_ = estimator, [estimator]
+        self.repairer_, self.repairers_ = None, []
+        self.objective_, self.repair_level_, self.groups_ = None, 0.0, ()
+        return self
+
+    def _keep_repaired(self, estimators: list[Any], rows: list[ScoredRows]) -> Self:
+        """Learn level and repair, of one classifier or of one for each part of rows."""
+        everything = join_rows(rows)
+        levels = np.linspace(0, 1, self.n_levels)
+        objective = repair_objective(
+            everything,
+            levels,
+            theta=self.theta,
+            accuracy_loss=self.accuracy_loss,
+            fairness=self.fairness,
+            bandwidth=self.bandwidth,
+            threshold=self.threshold,
+            ties=self.ties,
+            random_state=self.random_state,
+        )
+        best = levels[objective["total"].to_numpy().argmin()]
+        self.objective_ = objective
+        self.repair_level_ = float(
+            best if self.repair_level == "auto" else self.repair_level
+        )
+        repairer = ScoreRepairer(
+            self.repair_level_,
+            ties=self.ties,
+            unknown_groups=self.unknown_groups,
+            random_state=self.random_state,
+        )
+        first = everything.fit_repairer(repairer)
+        self.repairer_ = first
+        self.estimators_ = estimators
+        if len(estimators) == 1:
+            self.estimator_, self.repairers_ = estimators[0], [first]
+        else:
+            self.estimator_ = FoldVote(estimators)
+            self.repairers_ = [part.fit_repairer(clone(repairer)) for part in rows]
+        return self

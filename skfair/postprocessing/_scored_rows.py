@@ -1,0 +1,146 @@
+"""Rows on which a repair is learnt and judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skfair.groups import Groups
+from skfair.postprocessing._held_out import HeldOut
+from skfair.postprocessing._repair_map import Floats, has_heavy_ties
+from skfair.postprocessing._score_repairer import ScoreRepairer
+from skfair.statistics import GroupedScores
+from skfair.statistics._validation import check_weights
+
+
+class ScoredRows(NamedTuple):
+    """Rows on which a repair is learnt and judged, with all groups among them.
+
+    Attributes
+    ----------
+    y_true : ndarray of shape (n_samples,)
+        0 or 1.
+    scores : ndarray of shape (n_samples,)
+    groups : Groups of n_samples rows
+    sample_weight : ndarray of shape (n_samples,) or None
+    """
+
+    y_true: NDArray[Any]
+    scores: Floats
+    groups: Groups
+    sample_weight: NDArray[Any] | None
+
+    @classmethod
+    def of(
+        cls,
+        part: HeldOut,
+        y_true: NDArray[Any],
+        groups: Groups,
+        sample_weight: ArrayLike | None,
+    ) -> ScoredRows:
+        """Held-out rows that have a group and weigh something.
+
+        Parameters
+        ----------
+        part : HeldOut
+        y_true : ndarray of shape (n_samples,)
+        groups : Groups of n_samples rows
+        sample_weight : array-like of shape (n_samples,) or None
+
+        Returns
+        -------
+        ScoredRows
+        """
+        weights = check_weights(sample_weight, len(y_true))
+        kept = groups.codes[part.rows] >= 0
+        if weights is not None:
+            kept &= weights[part.rows] > 0
+        rows = part.rows[kept]
+        return cls(
+            y_true[rows].astype(np.intp),
+            part.scores[kept],
+            groups[rows],
+            None if weights is None else weights[rows],
+        )
+
+    def fit_repairer(self, repairer: ScoreRepairer) -> ScoreRepairer:
+        """Fit a repairer to these rows."""
+        return repairer.fit(
+            self.scores,
+            sensitive_features=self.groups,
+            sample_weight=self.sample_weight,
+        )
+
+    def statistic(self) -> GroupedScores:
+        """Score distributions of the groups."""
+        return GroupedScores.from_scores(
+            self.scores,
+            sensitive_features=self.groups,
+            sample_weight=self.sample_weight,
+        )
+
+    def weighing(self) -> dict[str, Any]:
+        """Keyword of the weights for a metric, none without weights."""
+        if self.sample_weight is None:
+            return {}
+        return {"sample_weight": self.sample_weight}
+
+
+def join_rows(parts: list[ScoredRows]) -> ScoredRows:
+    """Rows of several parts together.
+
+    Parameters
+    ----------
+    parts : list of ScoredRows, at least one, with the same list of groups
+
+    Returns
+    -------
+    ScoredRows
+    """
+    y_true, scores, groups, weights = zip(*parts, strict=True)
+    codes = np.concatenate([part.codes for part in groups])
+    return ScoredRows(
+        np.concatenate(y_true),
+        np.concatenate(scores),
+        replace(groups[0], codes=codes),
+        None if weights[0] is None else np.concatenate(weights),
+    )
+
+
+def makes_ensemble(ensemble: bool | str, parts: list[ScoredRows]) -> bool:
+    """Whether the models of the folds are kept and averaged.
+
+    Averaging rows that share scores under each model tears the repaired distributions
+    apart again.
+
+    Parameters
+    ----------
+    ensemble : bool or "auto"
+    parts : list of ScoredRows
+        The held-out rows of each fold.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    ValueError
+        If `ensemble` is True and a fold holds out no row of a group.
+    """
+    sizes = np.array([part.groups.sizes() for part in parts])
+    if ensemble == "auto":
+        return bool(sizes.min() > 0) and not has_heavy_ties(
+            join_rows(parts).statistic()
+        )
+    if ensemble and sizes.min() == 0:
+        fold, group = np.argwhere(sizes == 0)[0].tolist()
+        raise ValueError(
+            "ensemble=True needs rows of every group held out in every fold, but fold "
+            f"{fold} has none of {parts[0].groups.labels[group]!r}, which has "
+            f"{sizes[:, group].sum()} in all. Use ensemble='auto' or fewer folds."
+        )
+    return bool(ensemble)

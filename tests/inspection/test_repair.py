@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skfair.datasets import make_biased_classification
+from skfair.inspection import RepairDisplay
+from skfair.postprocessing import MADDPostProcessor
+
+
+@pytest.fixture(scope="module")
+def people():
+    return make_biased_classification(
+        1000, group_sizes={"sex": {"F": 0.4, "M": 0.6}}, random_state=0
+    )
+
+
+@pytest.fixture(scope="module")
+def model(people):
+    X, y = people
+    model = MADDPostProcessor(
+        LogisticRegression(), sensitive_features="sex", drop_sensitive=True
+    )
+    return model.fit(X, y)
+
+
+def test_what_is_drawn(people, model):
+    X, _ = people
+    display = RepairDisplay.from_estimator(model, X)
+    assert display.figure_ is display.axes_[0].figure
+    names = ("total", "accuracy_loss", "fairness_loss")
+    for line, name in zip(display.lines_, names, strict=True):
+        assert_array_equal(line.get_xdata(), model.objective_["level"])
+        assert_array_equal(line.get_ydata(), model.objective_[name])
+    assert_array_equal(display.level_line_.get_xdata(), [model.repair_level_] * 2)
+    heights = [patch.get_data().values for patch in display.histograms_]
+    assert_array_equal(heights, [*display.before, *display.after])
+    assert_allclose(np.sum(heights, axis=1), 1)
+    scores = model.estimator_.predict_proba(X.drop(columns="sex"))[:, 1]
+    women = (X["sex"] == "F").to_numpy()
+    expected, _ = np.histogram(scores[women], display.edges)
+    assert_allclose(display.before[0], expected / women.sum())
+
+
+def test_legends_and_titles(people, model, legend_texts):
+    display = RepairDisplay.from_estimator(model, people[0])
+    assert display.axes_[0].get_title() == "LogisticRegression"
+    assert [ax.get_title() for ax in display.axes_[1:]] == [
+        "Before repair",
+        "After repair",
+    ]
+    assert legend_texts(display.axes_[0]) == [
+        "Objective",
+        "Accuracy loss",
+        "Fairness loss, predicted",
+        f"Level {model.repair_level_:.3g}",
+    ]
+    texts = legend_texts(display.axes_[1])
+    assert [text.split()[0] for text in texts] == ["F", "M"]
+    assert display.axes_[1].get_legend().get_title().get_text() == "sex"
+
+
+def test_pipeline_labels_and_axes(people, model):
+    import matplotlib.pyplot as plt
+
+    X, y = people
+    expected = RepairDisplay.from_estimator(model, X)
+    pipeline = make_pipeline(FunctionTransformer(), model).fit(X, y)
+    axes = plt.figure().subplots(3)
+    display = RepairDisplay.from_estimator(
+        pipeline, X, sensitive_features=X["sex"], ax=axes, name="Mine"
+    )
+    assert display.axes_[0] is axes[0]
+    assert axes[0].get_title() == "Mine"
+    assert_array_equal(display.after, expected.after)
+    assert display.plot(name="Other").axes_[0].get_title() == "Other"
+    with pytest.raises(ValueError, match="three axes"):
+        display.plot(axes[:2])
+
+
+def test_pair_of_many_groups():
+    X, y = make_biased_classification(
+        1500, group_sizes={"race": {"a": 0.3, "b": 0.3, "c": 0.4}}, random_state=0
+    )
+    model = MADDPostProcessor(LogisticRegression(), drop_sensitive=False, cv=2)
+    groups = X.pop("race")
+    model.fit(X, y, sensitive_features=groups)
+    display = RepairDisplay.from_estimator(model, X, sensitive_features=groups)
+    assert len(display.labels) == 2
+    assert len(display.histograms_) == 4
+
+
+def test_errors(people):
+    X, y = people
+    with pytest.raises(NotFittedError):
+        RepairDisplay.from_estimator(MADDPostProcessor(LogisticRegression()), X)
+    numbers = X.drop(columns="sex")
+    with pytest.raises(TypeError, match="got LogisticRegression"):
+        RepairDisplay.from_estimator(LogisticRegression().fit(numbers, y), numbers)
+    with pytest.warns(UserWarning, match="nothing is repaired"):
+        plain = MADDPostProcessor(LogisticRegression()).fit(numbers, y)
+    with pytest.raises(ValueError, match="fitted without sensitive_features"):
+        RepairDisplay.from_estimator(plain, numbers)

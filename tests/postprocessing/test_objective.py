@@ -1,0 +1,206 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import brier_score_loss, log_loss
+
+from skfair.datasets import make_biased_scores
+from skfair.groups import encode_groups
+from skfair.metrics import abcc, madd, mcdp
+from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
+from skfair.postprocessing._objective import repair_objective
+from skfair.postprocessing._scored_rows import ScoredRows
+
+DEFAULTS = {
+    "theta": 0.5,
+    "accuracy_loss": "zero_one",
+    "fairness": "mcdp",
+    "bandwidth": "auto",
+    "threshold": 0.5,
+    "ties": "mid",
+    "random_state": 0,
+}
+
+
+class Identity(ClassifierMixin, BaseEstimator):
+    """Takes the first column of X for its scores."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+
+def objective(y, scores, groups, levels, weights=None, **options):
+    rows = ScoredRows(y, scores, encode_groups(groups), weights)
+    return repair_objective(rows, np.asarray(levels), **{**DEFAULTS, **options})
+
+
+def at_level(y, scores, groups, level, loss, **options):
+    repairer = ScoreRepairer(level, **options)
+    return loss(y, repairer.fit_transform(scores, sensitive_features=groups))
+
+
+@st.composite
+def labelled_rows(draw):
+    n_rows = draw(st.integers(4, 30))
+    size = {"min_size": n_rows, "max_size": n_rows}
+    grid = st.integers(0, 4).map(lambda k: k / 4)
+    score = draw(st.sampled_from([st.floats(0, 1), grid]))
+    groups = np.array(draw(st.lists(st.integers(0, 2), **size)))
+    groups[:2] = 0, 1
+    y = np.array(draw(st.lists(st.integers(0, 1), **size)))
+    return y, np.array(draw(st.lists(score, **size))) + 0.0, groups
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(labelled_rows(), st.sampled_from([0, 0.25, 0.3, 0.5, 1]))
+def test_zero_one_loss_without_remapping(rows, threshold):
+    y, scores, groups = rows
+    levels = [0.0, 0.3, 0.77, 1.0]
+    found = objective(y, scores, groups, levels, threshold=threshold)
+    for level, loss in zip(levels, found["accuracy_loss"], strict=True):
+        repairer = ScoreRepairer(level)
+        moved = repairer.fit_transform(scores, sensitive_features=groups)
+        # A repaired score may miss the threshold by rounding, if it should meet it.
+        near = np.abs(moved - threshold) < 1e-12
+        errors = (moved >= threshold) != y
+        assert (errors & ~near).sum() - 1e-9 <= loss * len(y)
+        assert loss * len(y) <= (errors | near).sum() + 1e-9
+        if level == 0:
+            assert loss == pytest.approx(errors.mean(), abs=1e-12)
+
+
+def test_zero_one_loss_with_spread_ties_is_the_expected_one():
+    generator = np.random.default_rng(0)
+    groups = generator.integers(0, 2, 4000)
+    scores = generator.binomial(4, 0.3 + 0.3 * groups) / 4
+    y = (generator.random(4000) < scores).astype(int)
+    levels = [0.0, 0.5, 1.0]
+    found = objective(y, scores, groups, levels, ties="random")["accuracy_loss"]
+    for level, loss in zip(levels, found, strict=True):
+        draws = [
+            at_level(
+                y,
+                scores,
+                groups,
+                level,
+                lambda y, moved: np.mean((moved >= 0.5) != y),
+                ties="random",
+                random_state=seed,
+            )
+            for seed in range(30)
+        ]
+        assert loss == pytest.approx(np.mean(draws), abs=0.003)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_log_loss_and_callables_are_those_of_repaired_scores(weighted):
+    y, scores, groups = make_biased_scores(600, random_state=0)
+    weights = np.random.default_rng(0).random(600) if weighted else None
+    weighing = {"sample_weight": weights} if weighted else {}
+    levels = [0.0, 0.4, 1.0]
+    for name, loss in (("log_loss", log_loss), (brier_score_loss, brier_score_loss)):
+        found = objective(
+            y,
+            scores,
+            groups,
+            levels,
+            weights,
+            accuracy_loss=name,
+            fairness=abcc,
+        )
+        for level, row in zip(levels, found.itertuples(), strict=True):
+            moved = ScoreRepairer(level).fit_transform(
+                scores, sensitive_features=groups, **weighing
+            )
+            assert row.accuracy_loss == pytest.approx(loss(y, moved, **weighing))
+            expected = abcc(None, moved, sensitive_features=groups, **weighing)
+            assert row.fairness_loss == pytest.approx(expected, abs=1e-12)
+            assert row.total == pytest.approx(
+                (row.accuracy_loss + row.fairness_loss) / 2
+            )
+
+
+@pytest.mark.parametrize(("fairness", "metric"), [("madd", madd), ("mcdp", mcdp)])
+def test_fairness_is_a_line_unless_ties_are_heavy(fairness, metric):
+    y, scores, groups = make_biased_scores(4000, random_state=0)
+    levels = np.linspace(0, 1, 5)
+    scale = 0.5 if fairness == "madd" else 1
+    found = objective(y, scores, groups, levels, fairness=fairness)["fairness_loss"]
+    value = scale * metric(None, scores, sensitive_features=groups)
+    assert_allclose(found, (1 - levels) * value, atol=1e-12)
+    tied = np.round(scores * 4) / 4
+    found = objective(y, tied, groups, levels, fairness=fairness)["fairness_loss"]
+    for level, loss in zip(levels, found, strict=True):
+        moved = ScoreRepairer(level).fit_transform(tied, sensitive_features=groups)
+        assert loss == pytest.approx(
+            scale * metric(None, moved, sensitive_features=groups), abs=1e-12
+        )
+    spread = objective(y, tied, groups, levels, fairness=fairness, ties="random")
+    value = scale * metric(None, tied, sensitive_features=groups)
+    assert_allclose(spread["fairness_loss"], (1 - levels) * value, atol=1e-12)
+
+
+def test_callable_fairness_gets_labels_of_groups():
+    y, scores, groups = make_biased_scores(100, random_state=0)
+    pairs = np.column_stack([groups, y])
+    seen = []
+
+    def fairness(y_true, y_score, *, sensitive_features):
+        seen.append(sensitive_features)
+        return 0.0
+
+    objective(y, scores, pairs, [0.5], fairness=fairness)
+    assert [tuple(pair) for pair in pairs] == list(seen[0])
+
+
+def test_loss_that_is_not_a_number():
+    y, scores, groups = make_biased_scores(100, random_state=0)
+    with pytest.raises(ValueError, match=r"accuracy_loss gives nan on 100 rows"):
+        objective(y, scores, groups, [0.5], accuracy_loss=lambda y, p: np.nan)
+
+
+def test_simulation_of_the_paper():
+    y, scores, groups = make_biased_scores(20_000, random_state=0)
+    model = MADDPostProcessor(FrozenEstimator(Identity().fit(None, y)), n_levels=1000)
+    model.fit(scores[:, None], y, sensitive_features=groups)
+    assert 0.95 <= model.repair_level_ <= 1
+    first = model.objective_.iloc[0]
+    assert first["fairness_loss"] == pytest.approx(0.60, abs=0.01)
+    new_y, new, new_groups = make_biased_scores(20_000, random_state=1)
+    moved = model.predict_proba(new[:, None], sensitive_features=new_groups)[:, 1]
+    assert madd(None, moved, sensitive_features=new_groups) / 2 <= 0.063
+    # 0.386 on average, with a standard error of 0.0034.
+    assert np.mean((moved >= 0.5) != new_y) <= 0.395
+
+
+@pytest.mark.parametrize("level", [0.3, 0.6, 0.9])
+def test_madd_after_repair_follows_the_line_on_the_simulation(level):
+    y, scores, groups = make_biased_scores(20_000, random_state=0)
+    model = MADDPostProcessor(
+        FrozenEstimator(Identity().fit(None, y)), repair_level=level
+    ).fit(scores[:, None], y, sensitive_features=groups)
+    assert model.repair_level_ == level
+    moved = model.predict_proba(scores[:, None], sensitive_features=groups)[:, 1]
+    after = madd(None, moved, sensitive_features=groups)
+    before = madd(None, scores, sensitive_features=groups)
+    assert after == pytest.approx((1 - level) * before, abs=0.02)
+
+
+def test_theta_trades_accuracy_for_fairness():
+    y, scores, groups = make_biased_scores(4000, random_state=0)
+    chosen = [
+        MADDPostProcessor(FrozenEstimator(Identity().fit(None, y)), theta=theta)
+        .fit(scores[:, None], y, sensitive_features=groups)
+        .repair_level_
+        for theta in (0, 0.02, 1)
+    ]
+    assert chosen == sorted(chosen)
+    assert chosen[0] < 0.1
+    assert chosen[-1] == 1

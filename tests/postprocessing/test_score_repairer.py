@@ -1,0 +1,271 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skfair.datasets import make_biased_scores
+from skfair.groups import encode_groups
+from skfair.metrics import madd, mcdp
+from skfair.postprocessing import ScoreRepairer
+
+properties = settings(deadline=None, derandomize=True, max_examples=60)
+
+
+@st.composite
+def scored_rows(draw):
+    """Scores with and without ties, of one to four groups."""
+    n_rows = draw(st.integers(1, 25))
+    size = {"min_size": n_rows, "max_size": n_rows}
+    grid = st.integers(0, 5).map(lambda k: k / 5)
+    score = draw(st.sampled_from([st.floats(0, 1), grid]))
+    scores = np.array(draw(st.lists(score, **size)))
+    return scores + 0.0, np.array(draw(st.lists(st.integers(0, 3), **size)))
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    return make_biased_scores(20_000, random_state=0)[1:]
+
+
+def repaired(scores, groups, level, **options):
+    repairer = ScoreRepairer(level, **options)
+    return repairer.fit_transform(scores, sensitive_features=groups)
+
+
+@properties
+@given(scored_rows(), st.floats(0, 1), st.lists(st.floats(0, 1), min_size=2))
+def test_monotone_within_each_group_and_in_range(rows, level, more):
+    scores, groups = rows
+    repairer = ScoreRepairer(level).fit(scores, sensitive_features=groups)
+    new = np.sort(np.concatenate([scores, more]))
+    for group in np.unique(groups):
+        moved = repairer.transform(new, sensitive_features=np.full(len(new), group))
+        assert np.diff(moved).min(initial=0) >= -1e-15
+        assert moved.min() >= 0
+        assert moved.max() <= 1
+
+
+@properties
+@given(scored_rows(), st.sampled_from(["mid", "random"]))
+def test_identity_at_level_0_is_exact(rows, ties):
+    scores, groups = rows
+    new = np.linspace(0, 1, len(scores))
+    repairer = ScoreRepairer(0, ties=ties).fit(scores, sensitive_features=groups)
+    assert_array_equal(repairer.transform(scores, sensitive_features=groups), scores)
+    assert_array_equal(repairer.transform(new, sensitive_features=groups), new)
+
+
+@properties
+@given(scored_rows(), st.floats(0, 1))
+def test_one_group_keeps_its_scores(rows, level):
+    scores, _ = rows
+    assert_allclose(repaired(scores, np.zeros(len(scores)), level), scores, atol=1e-12)
+
+
+@properties
+@given(scored_rows(), st.floats(0.01, 1), st.randoms(use_true_random=False))
+def test_order_of_rows_and_names_of_groups_do_not_matter(rows, level, random):
+    scores, groups = rows
+    expected = repaired(scores, groups, level)
+    order = np.array(random.sample(range(len(scores)), len(scores)))
+    assert_array_equal(repaired(scores[order], groups[order], level), expected[order])
+    names = np.array(["d", "c", "b", "a"])[groups]
+    assert_array_equal(repaired(scores, names, level), expected)
+
+
+@properties
+@given(scored_rows(), st.floats(0, 1))
+def test_weights_count_rows(rows, level):
+    scores, groups = rows
+    weights = np.arange(len(scores)) % 3 + 1
+    repeated = ScoreRepairer(level).fit(
+        np.repeat(scores, weights), sensitive_features=np.repeat(groups, weights)
+    )
+    weighted = ScoreRepairer(level).fit(
+        scores, sensitive_features=groups, sample_weight=weights
+    )
+    for ours, theirs in zip(
+        weighted.repaired_scores_, repeated.repaired_scores_, strict=True
+    ):
+        assert_array_equal(ours, theirs)
+
+
+def test_equations_11_to_14_on_known_distributions(simulated):
+    scores, groups = simulated
+    level = 0.6
+    moved = repaired(scores, groups, level)
+    points = np.linspace(0.05, 0.95, 19)
+    pooled = (scores <= points[:, None]).mean(axis=1)
+    for group in (0, 1):
+        own = (scores[groups == group] <= points[:, None]).mean(axis=1)
+        after = (moved[groups == group] <= points[:, None]).mean(axis=1)
+        assert_allclose(after, (1 - level) * own + level * pooled, atol=2e-4)
+
+
+@pytest.mark.parametrize("level", [0.25, 0.5, 0.75, 0.9])
+@pytest.mark.parametrize("metric", [madd, mcdp])
+def test_distances_fall_to_one_minus_the_level_on_new_rows(simulated, level, metric):
+    scores, groups = simulated
+    _, new, new_groups = make_biased_scores(20_000, random_state=1)
+    repairer = ScoreRepairer(level).fit(scores, sensitive_features=groups)
+    moved = repairer.transform(new, sensitive_features=new_groups)
+    before = metric(None, new, sensitive_features=new_groups)
+    after = metric(None, moved, sensitive_features=new_groups)
+    # MADD of noise alone is about 0.06 here, and adds to small distances.
+    assert after == pytest.approx((1 - level) * before, abs=0.05)
+
+
+def test_full_repair_makes_distributions_coincide_and_is_idempotent(simulated):
+    scores, groups = simulated
+    once = repaired(scores, groups, 1.0)
+    assert mcdp(None, once, sensitive_features=groups) < 0.001
+    assert np.abs(np.sort(once) - np.sort(scores)).max() < 0.02
+    assert_allclose(repaired(once, groups, 1.0), once, atol=0.002)
+
+
+def test_more_groups():
+    generator = np.random.default_rng(0)
+    groups = generator.integers(0, 6, 30_000)
+    scores = generator.beta(2 + groups, 4)
+    moved = repaired(scores, groups, 1.0)
+    assert mcdp(None, scores, sensitive_features=groups) > 0.5
+    assert mcdp(None, moved, sensitive_features=groups) < 0.002
+
+
+def test_random_ties_make_few_distinct_scores_alike():
+    generator = np.random.default_rng(0)
+    groups = generator.integers(0, 2, 20_000)
+    scores = generator.binomial(5, 0.3 + 0.3 * groups) / 5
+    options = {"ties": "random", "random_state": 0}
+    spread = repaired(scores, groups, 1.0, **options)
+    assert mcdp(None, spread, sensitive_features=groups) < 0.02
+    together = repaired(scores, groups, 1.0)
+    assert mcdp(None, together, sensitive_features=groups) > 0.1
+    assert len(np.unique(together[groups == 0])) <= 6
+    assert_array_equal(repaired(scores, groups, 1.0, **options), spread)
+
+
+def test_extrapolation_stays_in_range_and_order():
+    repairer = ScoreRepairer().fit([0.4, 0.5, 0.6], sensitive_features=[0, 1, 1])
+    new = np.array([0.0, 0.1, 0.4, 0.9, 1.0])
+    moved = repairer.transform(new, sensitive_features=np.zeros(5, dtype=int))
+    assert_array_equal(moved[[0, -1]], [0, 1])
+    assert (np.diff(moved) > 0).all()
+
+
+def test_unknown_groups():
+    scores, groups = np.array([0.1, 0.5, 0.8, 0.9]), ["F", "F", "M", "M"]
+    repairer = ScoreRepairer().fit(scores, sensitive_features=groups)
+    with pytest.raises(ValueError, match=r"groups \['X'\] in 1 rows, expected .*'F'"):
+        repairer.transform([0.3, 0.4], sensitive_features=["F", "X"])
+    repairer = ScoreRepairer(unknown_groups="pooled")
+    repairer.fit(scores, sensitive_features=groups)
+    moved = repairer.transform([0.3, 0.4], sensitive_features=["F", "X"])
+    assert moved[0] > 0.3
+    assert moved[1] == 0.4
+
+
+def test_rows_left_out_and_absent_groups():
+    labels = encode_groups(["F", "M", None, "M"], missing="drop")
+    repairer = ScoreRepairer(unknown_groups="pooled")
+    moved = repairer.fit_transform([0.1, 0.2, 0.3, 0.4], sensitive_features=labels)
+    assert moved[2] == 0.3
+    with pytest.raises(ValueError, match="left out"):
+        ScoreRepairer().fit_transform([0.1, 0.2, 0.3, 0.4], sensitive_features=labels)
+    absent = pd.Categorical(["F", "M"], categories=["F", "M", "X"])
+    assert ScoreRepairer().fit([0.1, 0.2], sensitive_features=absent).groups_ == (
+        "F",
+        "M",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"repair_level": 1.5}, r"repair_level must be a number in \[0, 1\], got 1.5"),
+        ({"repair_level": np.nan}, "repair_level"),
+        ({"ties": "first"}, "ties must be 'mid' or 'random', got 'first'"),
+        ({"unknown_groups": None}, "unknown_groups"),
+    ],
+)
+def test_bad_parameters(options, match):
+    with pytest.raises(ValueError, match=match):
+        ScoreRepairer(**options).fit([0.1, 0.2], sensitive_features=[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("scores", "groups", "match"),
+    [
+        ([0.1, 1.2], [0, 1], r"\[0, 1\], got 1.2"),
+        ([0.1, np.nan], [0, 1], "nan"),
+        ([0.1, 0.2], [0], "sensitive_features has 1 rows, expected 2"),
+        ([0.1, 0.2], [0, None], "1 missing"),
+        ([[0.1, 0.9], [0.2, 0.8]], [0, 1], "positive class"),
+    ],
+)
+def test_bad_rows(scores, groups, match):
+    with pytest.raises(ValueError, match=match):
+        ScoreRepairer().fit(scores, sensitive_features=groups)
+    fitted = ScoreRepairer().fit([0.1, 0.2], sensitive_features=[0, 1])
+    with pytest.raises(ValueError, match=match):
+        fitted.transform(scores, sensitive_features=groups)
+
+
+def test_unfitted():
+    with pytest.raises(NotFittedError):
+        ScoreRepairer().transform([0.1], sensitive_features=[0])
+
+
+def test_pandas_in_and_out():
+    scores = pd.Series([0.1, 0.5, 0.6, 0.9], index=list("dcba"))
+    groups = pd.Series(["F", "F", "M", "M"], index=[7, 7, 7, 7])
+    before = scores.copy()
+    plain = ScoreRepairer().fit(scores, sensitive_features=groups)
+    array = plain.transform(scores, sensitive_features=groups)
+    assert isinstance(array, np.ndarray)
+    framed = ScoreRepairer().set_output(transform="pandas")
+    for frame in (
+        framed.fit_transform(scores, sensitive_features=groups),
+        framed.transform(scores, sensitive_features=groups),
+    ):
+        assert list(frame.columns) == ["repaired_score"]
+        assert list(frame.index) == list("dcba")
+        assert_array_equal(frame["repaired_score"], array)
+    pd.testing.assert_series_equal(scores, before)
+
+
+def test_clone_and_pickle():
+    repairer = ScoreRepairer(0.5, ties="random", random_state=3)
+    assert clone(repairer).get_params() == repairer.get_params()
+    scores, groups = [0.2, 0.2, 0.7, 0.9], [0, 1, 0, 1]
+    repairer.fit(scores, sensitive_features=groups)
+    copy = pickle.loads(pickle.dumps(repairer))
+    assert_array_equal(
+        copy.transform(scores, sensitive_features=groups),
+        repairer.transform(scores, sensitive_features=groups),
+    )
+
+
+def test_end_of_a_routed_pipeline():
+    scores, groups = np.array([0.1, 0.5, 0.6, 0.9]), np.array([0, 0, 1, 1])
+    pipeline = make_pipeline(FunctionTransformer(), ScoreRepairer())
+    with config_context(enable_metadata_routing=True):
+        pipeline.fit(scores, sensitive_features=groups)
+        moved = pipeline.transform(scores, sensitive_features=groups)
+    assert_array_equal(moved, repaired(scores, groups, 1.0))
+
+
+def test_probabilities_of_a_classifier():
+    X, y = np.random.default_rng(0).normal(size=(50, 2)), np.arange(50) % 2
+    scores = LogisticRegression().fit(X, y).predict_proba(X)[:, 1]
+    assert repaired(scores, X[:, 0] > 0, 1.0).shape == (50,)

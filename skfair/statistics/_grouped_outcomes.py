@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ class GroupedOutcomes:
         Weighted sum of the outcomes.
     totals : ndarray of shape (n_groups,)
         Total weight.
+    squares : ndarray of shape (n_groups,)
+        Sum of the squared weights.
     counts : ndarray of shape (n_groups,)
         Number of rows, rows of weight zero excepted.
     labels : tuple of length n_groups
@@ -35,6 +37,10 @@ class GroupedOutcomes:
         Names of the sensitive columns, where known.
     min_group_size : int
         Smallest number of rows with which a group may be compared.
+
+    See Also
+    --------
+    skfair.metrics.cvar_fairness : One of the metrics that take this in place of rows.
 
     Examples
     --------
@@ -46,6 +52,7 @@ class GroupedOutcomes:
 
     sums: NDArray[Any]
     totals: NDArray[Any]
+    squares: NDArray[Any]
     counts: NDArray[np.intp]
     labels: tuple[Hashable, ...]
     names: tuple[str, ...] = ()
@@ -57,6 +64,7 @@ class GroupedOutcomes:
         outcomes: ArrayLike,
         *,
         sensitive_features: Any,
+        mask: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> GroupedOutcomes:
         """Add up the outcomes of each group.
@@ -68,6 +76,10 @@ class GroupedOutcomes:
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups
             Group of each row; several columns stand for their intersection.
+        mask : array-like of bool of shape (n_samples,), default=None
+            Which rows count; all by default. With the true positives alone, the mean
+            of 0/1 decisions is the true positive rate. A group that is left without
+            rows stays among the labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
 
@@ -79,19 +91,29 @@ class GroupedOutcomes:
         ------
         ValueError
             On outcomes outside [0, 1], NaN, wrong lengths, missing groups,
-            negative weights, or a group whose rows all weigh zero.
+            negative weights, a mask that is not of bool, or a group whose rows all
+            weigh zero.
         """
         values = check_scores(outcomes, "outcomes")
         groups = resolve_groups(sensitive_features, n_samples=len(values))
         weights = check_weights(sample_weight, len(values))
+        if mask is not None:
+            kept = _check_mask(mask, len(values))
+            groups = replace(groups, codes=np.where(kept, groups.codes, -1))
         values, codes, weights, counts = keep_weighing(values, groups, weights)
-        totals = counts
+        totals = squares = counts
         if weights is not None:
             totals = np.bincount(codes, weights, len(counts))
+            squares = np.bincount(codes, np.square(weights, dtype=float), len(counts))
             values = values * weights
-        sums = np.bincount(codes, values, len(counts))
         return cls(
-            sums, totals, counts, groups.labels, groups.names, groups.min_group_size
+            np.bincount(codes, values, len(counts)),
+            totals,
+            squares,
+            counts,
+            groups.labels,
+            groups.names,
+            groups.min_group_size,
         )
 
     @property
@@ -106,20 +128,59 @@ class GroupedOutcomes:
         np.divide(self.sums, self.totals, out=means, where=self.totals > 0)
         return means
 
+    @property
+    def effective_sizes(self) -> NDArray[np.float64]:
+        """Kish's effective number of rows of each group, of shape (n_groups,).
+
+        The number of rows where all weigh the same; 0 without rows.
+        """
+        sizes = np.zeros(self.n_groups)
+        squared = np.square(self.totals, dtype=float)
+        np.divide(squared, self.squares, out=sizes, where=self.squares > 0)
+        return sizes
+
+    def with_labels(self, labels: tuple[Hashable, ...]) -> GroupedOutcomes:
+        """Return the same statistic over more groups, or over groups in another order.
+
+        Parameters
+        ----------
+        labels : tuple of length n_labels
+            Has every label of the statistic. The others become groups without rows.
+
+        Returns
+        -------
+        GroupedOutcomes
+        """
+        positions = positions_in(labels, self.labels)
+
+        def place(column: NDArray[Any]) -> NDArray[Any]:
+            placed = np.zeros(len(labels), column.dtype)
+            placed[positions] = column
+            return placed
+
+        return replace(
+            self,
+            sums=place(self.sums),
+            totals=place(self.totals),
+            squares=place(self.squares),
+            counts=place(self.counts),
+            labels=labels,
+        )
+
     def __add__(self, other: GroupedOutcomes) -> GroupedOutcomes:
         if not isinstance(other, GroupedOutcomes):
             return NotImplemented
         labels = join_labels(self.labels, other.labels)
-        parts = [(part, positions_in(labels, part.labels)) for part in (self, other)]
-        sums, totals = np.zeros(len(labels)), np.zeros(len(labels))
-        counts = np.zeros(len(labels), dtype=np.intp)
-        for part, positions in parts:
-            sums[positions] += part.sums
-            totals[positions] += part.totals
-            counts[positions] += part.counts
-        names = self.names if self.names == other.names else ()
-        smallest = max(self.min_group_size, other.min_group_size)
-        return GroupedOutcomes(sums, totals, counts, labels, names, smallest)
+        first, second = self.with_labels(labels), other.with_labels(labels)
+        return GroupedOutcomes(
+            first.sums + second.sums,
+            first.totals + second.totals,
+            first.squares + second.squares,
+            first.counts + second.counts,
+            labels,
+            self.names if self.names == other.names else (),
+            max(self.min_group_size, other.min_group_size),
+        )
 
     def __repr__(self) -> str:
         means = ", ".join(
@@ -129,3 +190,13 @@ class GroupedOutcomes:
             )
         )
         return f"GroupedOutcomes({means})"
+
+
+def _check_mask(mask: ArrayLike, n_samples: int) -> NDArray[np.bool_]:
+    kept = np.asarray(mask)
+    if kept.shape != (n_samples,) or kept.dtype != bool:
+        raise ValueError(
+            f"mask must be an array of bool of shape ({n_samples},), got one of "
+            f"{kept.dtype} of shape {kept.shape}."
+        )
+    return kept

@@ -1,0 +1,234 @@
+"""How far each group is from the weighted average of all groups."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.statistics import GroupedOutcomes
+
+GroupWeights: TypeAlias = (
+    Literal["uniform", "proportional"] | Mapping[Any, float] | ArrayLike
+)
+
+#: Weights whose sum is off by no more than this are normalised, with a warning.
+_CLOSE = 0.01
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class GroupGaps:
+    """Rates of the groups that can be compared, and their distance to the average.
+
+    Attributes
+    ----------
+    statistic : GroupedOutcomes
+        Over all groups that have a weight, those without rows included.
+    weights : ndarray of shape (n_groups,)
+        Sum to one; 0 for the groups left out.
+    compared : ndarray of bool of shape (n_groups,)
+        Which groups have enough rows.
+    average : float
+        Weighted mean of the rates, nan where fewer than two groups are compared.
+    gaps : ndarray of shape (n_groups,)
+        Absolute difference of rate and average; nan for the groups left out.
+    """
+
+    statistic: GroupedOutcomes
+    weights: NDArray[np.float64]
+    compared: NDArray[np.bool_]
+    average: float
+    gaps: NDArray[np.float64]
+
+    @property
+    def defined(self) -> bool:
+        """Whether there are two groups to compare."""
+        return not math.isnan(self.average)
+
+
+def group_gaps(
+    metric: str, statistic: GroupedOutcomes, group_weights: GroupWeights
+) -> GroupGaps:
+    """Compare each group with the weighted average of the groups (equations 6 and 7).
+
+    Groups with too few rows, or none that count, have no rate. They are left out, the
+    weights of the others are scaled to sum to one again, and a warning counts them.
+
+    Parameters
+    ----------
+    metric : str
+        Name for the message.
+    statistic : GroupedOutcomes
+    group_weights : {"uniform", "proportional"}, mapping, or array-like
+
+    Returns
+    -------
+    GroupGaps
+
+    Raises
+    ------
+    ValueError
+        On invalid weights.
+    """
+    statistic, weights = weigh_groups(statistic, group_weights)
+    smallest = max(statistic.min_group_size, 1)
+    compared = statistic.counts >= smallest
+    weights = np.where(compared, weights, 0.0)
+    reason = None
+    if len(statistic.labels) < 2:
+        reason = f"there must be at least two groups, got {list(statistic.labels)}"
+    elif compared.sum() < 2:
+        reason = f"fewer than two groups have {smallest} rows that count"
+    elif weights.sum() == 0:
+        reason = "the groups that have rows weigh zero together"
+    left_out = _left_out(statistic, compared, smallest)
+    if reason is not None:
+        _warn(
+            f"{metric} is undefined and set to nan: {reason}{left_out and '; '}"
+            f"{left_out}."
+        )
+        return GroupGaps(
+            statistic, weights, compared, math.nan, np.full(len(weights), np.nan)
+        )
+    if left_out:
+        _warn(
+            f"{metric} leaves groups out: {left_out}. The weights of the others are "
+            "scaled to sum to one."
+        )
+    weights = weights / weights.sum()
+    means = statistic.means
+    average = float(weights[compared] @ means[compared])
+    gaps = np.where(compared, np.abs(means - average), np.nan)
+    return GroupGaps(statistic, weights, compared, average, gaps)
+
+
+def weigh_groups(
+    statistic: GroupedOutcomes, group_weights: GroupWeights
+) -> tuple[GroupedOutcomes, NDArray[np.float64]]:
+    """Weight of each group, as `group_weights` says.
+
+    Parameters
+    ----------
+    statistic : GroupedOutcomes
+    group_weights : {"uniform", "proportional"}, mapping, or array-like
+
+    Returns
+    -------
+    statistic : GroupedOutcomes
+        With the groups that only the mapping names, without rows.
+    weights : ndarray of shape (n_groups,)
+        Sum to one.
+
+    Raises
+    ------
+    ValueError
+        On weights of unknown or too few groups, negative ones, and a sum far from 1.
+    """
+    n_groups = statistic.n_groups
+    if isinstance(group_weights, str):
+        if group_weights == "uniform":
+            return statistic, np.full(n_groups, 1 / max(n_groups, 1))
+        if group_weights == "proportional":
+            total = statistic.totals.sum()
+            return statistic, statistic.totals / (total if total > 0 else 1)
+        raise ValueError(
+            "group_weights must be 'uniform', 'proportional', a mapping or an array, "
+            f"got {group_weights!r}."
+        )
+    if isinstance(group_weights, Mapping | pd.Series):
+        given = dict(group_weights.items())
+        lacking = [label for label in statistic.labels if label not in given]
+        if lacking:
+            raise ValueError(
+                f"group_weights lacks {len(lacking)} groups of sensitive_features, "
+                f"among them {lacking[:5]}."
+            )
+        known = set(statistic.labels)
+        more = tuple(label for label in given if label not in known)
+        if more:
+            statistic = statistic.with_labels((*statistic.labels, *more))
+        return statistic, check_group_weights([given[i] for i in statistic.labels])
+    weights = check_group_weights(group_weights)
+    if len(weights) != n_groups:
+        raise ValueError(
+            f"group_weights has {len(weights)} entries, expected {n_groups}, one for "
+            "each group in the order of its label."
+        )
+    return statistic, weights
+
+
+def check_group_weights(values: ArrayLike) -> NDArray[np.float64]:
+    """Weights as floats that sum to one.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_groups,)
+
+    Returns
+    -------
+    ndarray of shape (n_groups,)
+
+    Raises
+    ------
+    ValueError
+        On another shape, negative or infinite weights, and a sum far from one.
+
+    Warns
+    -----
+    UserWarning
+        If the sum is close to one and the weights are scaled.
+    """
+    weights = np.asarray(values)
+    if weights.ndim != 1 or not len(weights) or weights.dtype.kind not in "biufO":
+        raise ValueError(
+            "group_weights must be numbers, one for each group, got an array of "
+            f"{weights.dtype} of shape {weights.shape}."
+        )
+    weights = weights.astype(np.float64)
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        raise ValueError(
+            "group_weights must be finite and non-negative, got "
+            f"{weights[bad.argmax()]} in position {bad.argmax()}."
+        )
+    total = float(weights.sum())
+    if abs(total - 1) > _CLOSE:
+        raise ValueError(
+            f"group_weights must sum to 1, got a sum of {total:.6g}. Divide them by "
+            "their sum if only their ratios matter."
+        )
+    if abs(total - 1) > _ROUNDING:
+        warnings.warn(
+            f"group_weights sum to {total:.6g} and are scaled to sum to 1.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return weights / total
+
+
+def _left_out(
+    statistic: GroupedOutcomes, compared: NDArray[np.bool_], smallest: int
+) -> str:
+    """Count the groups left out and name some, or an empty text."""
+    positions = np.flatnonzero(~compared)
+    if not len(positions):
+        return ""
+    named = ", ".join(repr(statistic.labels[i]) for i in positions[:5])
+    more = f" and {len(positions) - 5} more" if len(positions) > 5 else ""
+    rows = "no rows" if smallest == 1 else f"fewer than {smallest} rows"
+    return (
+        f"{len(positions)} of {statistic.n_groups} groups have {rows} that count "
+        f"({named}{more})"
+    )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UndefinedMetricWarning, stacklevel=4)

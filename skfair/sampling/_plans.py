@@ -1,0 +1,166 @@
+"""How many rows of each group an audit takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from skfair._parameters import check_integer
+from skfair.metrics._group_gaps import check_group_weights
+from skfair.metrics._sampling_design import (
+    EXPONENT,
+    attribute_specific_plan,
+    weighted_shares,
+)
+
+
+def weighted_sampling(
+    group_weights: Mapping[Any, float] | ArrayLike,
+    n: int,
+    *,
+    exponent: float = EXPONENT,
+    random_state: int | np.random.RandomState | None = None,
+) -> pd.Series:
+    """Draw n independent rows, a group with probability proportional to a power.
+
+    Parameters
+    ----------
+    group_weights : mapping, Series or array-like of shape (n_groups,)
+        How much each group matters; they sum to one.
+    n : int
+        Number of rows.
+    exponent : float, default=2/3
+        Power of the weights: 2/3 needs the fewest rows, 1 draws groups by their
+        weights, 0 all groups alike.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    Series of length n_groups
+        Rows of each group, n in all, indexed by the keys of `group_weights`, or by
+        position.
+
+    Raises
+    ------
+    ValueError
+        On weights that are negative or do not sum to one, and on other parameters out
+        of range.
+
+    See Also
+    --------
+    sample_rows : Draw so many rows of each group from a table.
+    skfair.metrics.cvar_fairness_test : With ``sampling="weighted"``.
+
+    References
+    ----------
+    .. [1] Monteiro Paes, Suresh, Beutel, Calmon, Beirami. "Multi-Group Fairness
+       Evaluation via Conditional Value-at-Risk Testing". 2023. Definition 5,
+       corollary 1.
+
+    Examples
+    --------
+    >>> from skfair.sampling import weighted_sampling
+    >>> weighted_sampling({"F": 0.5, "M": 0.5}, 10, random_state=0).to_dict()
+    {'F': 5, 'M': 5}
+    """
+    labels, weights = read_weights(group_weights)
+    n = check_integer("n", n, 1)
+    shares = weighted_shares(weights, exponent)
+    counts = check_random_state(random_state).multinomial(n, shares)
+    return _counts(counts, labels)
+
+
+def attribute_specific_sampling(
+    group_weights: Mapping[Any, float] | ArrayLike,
+    n: int,
+    *,
+    gamma: float | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> pd.Series:
+    """Draw some groups, and the same number of rows from each of them.
+
+    It needs access to at least two rows of any group. The rows needed then do not
+    depend on the number of groups, where none weighs much.
+
+    Parameters
+    ----------
+    group_weights : mapping, Series or array-like of shape (n_groups,)
+        How much each group matters; they sum to one.
+    n : int
+        Data budget, at least 2: the expected number of rows, or somewhat less where
+        a probability is cut at 1 or the rows of a group are rounded down.
+    gamma : float, default=None
+        A group is drawn with probability ``min(1, gamma * weight)``, and ``n / gamma``
+        rows of it are taken, rounded down, at least two. None is n / 2, two rows of
+        each group drawn, or less where that would draw the heaviest group for sure
+        and leave rows over: then more rows of each.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    Series of length n_groups
+        Rows of each group, indexed by the keys of `group_weights`, or by position.
+
+    Raises
+    ------
+    ValueError
+        On weights that are negative or do not sum to one, and on a `gamma` or `n`
+        that leaves fewer than two rows of a group.
+
+    See Also
+    --------
+    sample_rows : Draw so many rows of each group from a table.
+    skfair.metrics.cvar_fairness_test : With ``sampling="attribute_specific"``.
+
+    References
+    ----------
+    .. [1] Monteiro Paes, Suresh, Beutel, Calmon, Beirami. "Multi-Group Fairness
+       Evaluation via Conditional Value-at-Risk Testing". 2023. Definition 6, theorem
+       2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.sampling import attribute_specific_sampling
+    >>> counts = attribute_specific_sampling(np.full(100, 0.01), 20, random_state=0)
+    >>> counts[counts > 0].unique()
+    array([2])
+    """
+    labels, weights = read_weights(group_weights)
+    n = check_integer("n", n, 1)
+    n_rows, chance = attribute_specific_plan(weights, n, gamma)
+    drawn = check_random_state(random_state).random_sample(len(weights)) < chance
+    return _counts(n_rows * drawn, labels)
+
+
+def read_weights(
+    group_weights: Mapping[Any, float] | ArrayLike,
+) -> tuple[list[Any] | None, NDArray[np.float64]]:
+    """Labels of the groups, None for an array, and their weights.
+
+    Parameters
+    ----------
+    group_weights : mapping, Series or array-like of shape (n_groups,)
+
+    Returns
+    -------
+    labels : list of length n_groups, or None
+    weights : ndarray of shape (n_groups,)
+        Sum to one.
+    """
+    if isinstance(group_weights, Mapping | pd.Series):
+        given = dict(group_weights.items())
+        return list(given), check_group_weights(list(given.values()))
+    return None, check_group_weights(group_weights)
+
+
+def _counts(counts: NDArray[Any], labels: list[Any] | None) -> pd.Series:
+    index = None if labels is None else pd.Index(labels, tupleize_cols=False)
+    return pd.Series(counts, index=index, name="n_rows", dtype=np.int64)

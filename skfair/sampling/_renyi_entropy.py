@@ -1,0 +1,64 @@
+"""Rényi entropy, the logarithm of an effective number of groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from skfair._parameters import check_real
+from skfair.sampling._plans import read_weights
+
+
+def renyi_entropy(
+    weights: Mapping[Any, float] | ArrayLike, order: float = 2 / 3
+) -> float:
+    """Entropy of group weights, in bits.
+
+    2 to its power is an effective number of groups: the number of groups itself where
+    all weigh the same, fewer where weights differ. The square root of that, for order
+    2/3, is the rate at which weighted sampling needs rows.
+
+    Parameters
+    ----------
+    weights : mapping, Series or array-like of shape (n_groups,)
+        They sum to one.
+    order : float in [0, inf], default=2/3
+        0 counts the groups, 1 is Shannon's entropy, inf asks for the largest weight.
+
+    Returns
+    -------
+    float
+        From 0 to log2(n_groups).
+
+    Raises
+    ------
+    ValueError
+        On weights that are negative or do not sum to one, and on a negative order.
+
+    References
+    ----------
+    .. [1] Monteiro Paes, Suresh, Beutel, Calmon, Beirami. "Multi-Group Fairness
+       Evaluation via Conditional Value-at-Risk Testing". 2023. Equation 38.
+
+    Examples
+    --------
+    >>> from skfair.sampling import renyi_entropy
+    >>> renyi_entropy([0.25] * 4)
+    2.0
+    """
+    order = check_real("order", order, 0, math.inf)
+    shares = read_weights(weights)[1]
+    logs = np.log(shares[shares > 0])
+    if order == 1:
+        nats = -float(np.exp(logs) @ logs)
+    elif order == math.inf:
+        nats = -float(logs.max())
+    else:
+        nats = float(logsumexp(order * logs)) / (1 - order)
+    # Rounding must not bring it below 0.
+    return max(nats / math.log(2), 0.0)

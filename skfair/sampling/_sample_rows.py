@@ -1,0 +1,113 @@
+"""Draws the rows of a plan from a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from sklearn.utils import check_random_state
+
+from skfair.groups import resolve_groups
+
+
+def sample_rows(
+    X: Any,
+    counts: Mapping[Any, int] | pd.Series,
+    *,
+    sensitive_features: Any,
+    random_state: int | np.random.RandomState | None = None,
+) -> Any:
+    """Draw so many rows of each group, without replacement.
+
+    Parameters
+    ----------
+    X : dataframe or array-like of shape (n_samples, n_features)
+        Where rows are drawn from.
+    counts : mapping or Series
+        Rows to draw by group label, as the plans of this module return them. Groups
+        of X that are not named are not drawn.
+    sensitive_features : str, int, list, callable, or array-like of shape \
+(n_samples,) or (n_samples, n_columns)
+        Which columns of X say the group, a list for their intersection, or the group
+        of each row as an array, Series, dataframe or `Groups`.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X_sample : of the type of X, of shape (n_drawn, n_features)
+        The rows drawn, in the order of X.
+
+    Raises
+    ------
+    ValueError
+        If a group has fewer rows than wanted, if a count is not a whole number of at
+        least 0, or if X has no such column.
+
+    See Also
+    --------
+    weighted_sampling, attribute_specific_sampling : Make plans.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skfair.sampling import sample_rows
+    >>> people = pd.DataFrame({"sex": ["F", "F", "M"], "age": [31, 47, 25]})
+    >>> sample_rows(people, {"F": 1, "M": 1}, sensitive_features="sex",
+    ...             random_state=0)
+      sex  age
+    1   F   47
+    2   M   25
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    table = frame if isinstance(frame, nw.DataFrame) else np.asarray(X)
+    n_samples = table.shape[0]
+    names = isinstance(sensitive_features, str | int | list) or callable(
+        sensitive_features
+    )
+    groups = resolve_groups(
+        None if names else sensitive_features,
+        n_samples=n_samples,
+        X=X,
+        selector=sensitive_features if names else None,
+    )
+    wanted = _wanted(dict(counts.items()), groups.labels, groups.sizes())
+    order = check_random_state(random_state).permutation(n_samples)
+    order = order[np.argsort(groups.codes[order], kind="stable")]
+    # Rows of no group, whose code is -1, come first.
+    codes = groups.codes[order]
+    starts = np.searchsorted(codes, np.arange(len(groups.labels)))
+    kept = codes >= 0
+    kept[kept] = (np.arange(n_samples) - starts[codes])[kept] < wanted[codes[kept]]
+    rows = np.sort(order[kept])
+    if isinstance(frame, nw.DataFrame):
+        return frame[rows.tolist()].to_native()
+    return table[rows]
+
+
+def _wanted(
+    counts: dict[Any, Any], labels: tuple[Any, ...], sizes: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    """Rows to draw of each group of X."""
+    bad = {k: v for k, v in counts.items() if not (v >= 0 and float(v).is_integer())}
+    if bad:
+        label, count = next(iter(bad.items()))
+        raise ValueError(
+            f"counts must be whole numbers of at least 0, got {count!r} for {label!r}."
+        )
+    available = dict(zip(labels, sizes.tolist(), strict=True))
+    short = [label for label, n in counts.items() if n > available.get(label, 0)]
+    if short:
+        named = ", ".join(
+            f"{label!r} ({available.get(label, 0)} of {counts[label]})"
+            for label in short[:5]
+        )
+        more = f" and {len(short) - 5} more" if len(short) > 5 else ""
+        raise ValueError(
+            f"X has too few rows of {len(short)} groups that counts names: "
+            f"{named}{more}."
+        )
+    return np.array([counts.get(label, 0) for label in labels], dtype=np.int64)

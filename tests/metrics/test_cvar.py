@@ -1,0 +1,216 @@
+"""CVaR fairness: definition 3, propositions 2 and 3, the knapsack of equation 28."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skfair.groups import encode_groups
+from skfair.metrics import (
+    cvar_fairness,
+    get_fairness_scorer,
+    make_fairness_scorer,
+    max_gap,
+)
+from skfair.metrics._knapsack import best_subset
+from skfair.statistics import GroupedOutcomes
+
+properties = settings(deadline=None, derandomize=True, max_examples=200)
+
+group_sizes = st.lists(
+    st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),
+    min_size=2,
+    max_size=12,
+)
+levels = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.7, 0.75, 0.9, 0.99]) | st.floats(
+    0, 0.99
+)
+
+
+def statistic_of(groups):
+    """Statistic of groups given as (number of rows, number of hits)."""
+    outcomes = np.concatenate([np.arange(n) < k for n, k in groups])
+    codes = np.repeat(np.arange(len(groups)), [n for n, _ in groups])
+    return GroupedOutcomes.from_outcomes(outcomes, sensitive_features=codes)
+
+
+def gaps_of(groups, weights):
+    rates = np.array([k / n for n, k in groups])
+    return np.abs(rates - weights @ rates)
+
+
+def brute_force(gaps, weights, alpha):
+    """Definition 3: the best of all subsets light enough."""
+    subsets = (np.arange(2 ** len(gaps))[:, np.newaxis] >> np.arange(len(gaps))) & 1
+    light = subsets @ weights <= 1 - alpha + 1e-12
+    return (subsets[light] @ (weights * gaps)).max() / (1 - alpha)
+
+
+def by_quantiles(gaps, weights, alpha):
+    """Rockafellar and Uryasev: the least of t + E[(gap - t)+] / (1 - alpha)."""
+    excess = np.maximum(gaps - gaps[:, np.newaxis], 0) @ weights
+    return (gaps + excess / (1 - alpha)).min()
+
+
+@properties
+@given(group_sizes, levels, st.sampled_from(["uniform", "proportional"]))
+def test_fractional_form_is_the_conditional_value_at_risk(groups, alpha, scheme):
+    sizes = np.array([n for n, _ in groups])
+    uniform = scheme == "uniform"
+    weights = np.full(len(groups), 1 / len(groups)) if uniform else sizes / sizes.sum()
+    value = cvar_fairness(None, statistic_of(groups), alpha=alpha, group_weights=scheme)
+    expected = by_quantiles(gaps_of(groups, weights), weights, alpha)
+    assert value == pytest.approx(expected, abs=1e-12)
+
+
+@properties
+@given(group_sizes, levels, st.booleans())
+@pytest.mark.filterwarnings("ignore:CVaR fairness is 0 only:UserWarning")
+def test_whole_groups_are_the_best_subset(groups, alpha, uniform):
+    sizes = np.array([n for n, _ in groups])
+    weights = np.full(len(groups), 1 / len(groups)) if uniform else sizes / sizes.sum()
+    scheme = "uniform" if uniform else weights
+    value = cvar_fairness(
+        None, statistic_of(groups), alpha=alpha, group_weights=scheme, fractional=False
+    )
+    expected = brute_force(gaps_of(groups, weights), weights, alpha)
+    assert value == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("n_groups", range(1, 16))
+def test_knapsack_equals_brute_force(n_groups):
+    generator = np.random.default_rng(n_groups)
+    for kind in range(40):
+        weights = [
+            generator.dirichlet(np.ones(n_groups)),
+            generator.integers(1, 12, n_groups).astype(float),
+            generator.pareto(1.0, n_groups) + 1e-6,
+        ][kind % 3]
+        weights = weights / weights.sum()
+        ties = kind % 4 == 0
+        gaps = (
+            generator.choice([0, 0.1, 0.2, 0.5], n_groups)
+            if ties
+            else (generator.random(n_groups))
+        )
+        alpha = [0.0, 0.1, 0.3, 0.5, 0.75, 0.9][kind % 6]
+        taken = best_subset(gaps, weights, 1 - alpha)
+        assert weights @ taken <= 1 - alpha + 1e-11
+        value = (weights * gaps) @ taken / (1 - alpha)
+        assert value == pytest.approx(brute_force(gaps, weights, alpha), abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["real", "counts", "equal gaps"])
+def test_knapsack_of_many_groups_is_close_below_its_relaxation(kind):
+    generator = np.random.default_rng(0)
+    weights = generator.dirichlet(np.ones(5000))
+    if kind == "counts":
+        weights = generator.integers(1, 200, 5000) * 1.0
+    weights = weights / weights.sum()
+    gaps = np.full(5000, 0.3) if kind == "equal gaps" else generator.random(5000)
+    taken = best_subset(gaps, weights, 0.1)
+    assert weights @ taken <= 0.1 + 1e-11
+    order = np.argsort(-gaps)
+    share = np.clip((0.1 - np.cumsum(weights[order])) / weights[order] + 1, 0, 1)
+    relaxed = (weights * gaps)[order] @ share
+    assert relaxed * (1 - 1e-4) <= (weights * gaps) @ taken <= relaxed + 1e-11
+
+
+@properties
+@given(group_sizes)
+def test_proposition_2_recovers_the_max_gap(groups):
+    statistic = statistic_of(groups)
+    alpha = 1 - 1 / len(groups)
+    for fractional in (True, False):
+        value = cvar_fairness(None, statistic, alpha=alpha, fractional=fractional)
+        assert value == pytest.approx(max_gap(None, statistic), abs=1e-12)
+
+
+@properties
+@given(group_sizes, st.randoms(use_true_random=False))
+def test_proposition_2_with_unequal_weights(groups, random):
+    weights = np.array([random.uniform(0.1, 1) for _ in groups])
+    weights /= weights.sum()
+    furthest = int(gaps_of(groups, weights).argmax())
+    statistic, alpha = statistic_of(groups), 1 - weights[furthest]
+    value = cvar_fairness(
+        None, statistic, alpha=alpha, group_weights=weights, fractional=False
+    )
+    expected = max_gap(None, statistic, group_weights=weights)
+    assert value == pytest.approx(expected, abs=1e-10)
+
+
+@properties
+@given(group_sizes, levels)
+@pytest.mark.filterwarnings("ignore:CVaR fairness is 0 only:UserWarning")
+def test_proposition_3_bounds(groups, alpha):
+    statistic = statistic_of(groups)
+    whole = cvar_fairness(None, statistic, alpha=alpha, fractional=False)
+    partly = cvar_fairness(None, statistic, alpha=alpha)
+    assert 0 <= whole <= partly + 1e-12
+    assert partly <= max_gap(None, statistic) <= 1
+
+
+@properties
+@given(group_sizes)
+def test_alpha_zero_is_the_mean_gap_and_the_value_never_falls(groups):
+    statistic = statistic_of(groups)
+    weights = np.full(len(groups), 1 / len(groups))
+    values = [cvar_fairness(None, statistic, alpha=a) for a in np.linspace(0, 0.99, 12)]
+    assert values[0] == pytest.approx(gaps_of(groups, weights).mean(), abs=1e-12)
+    assert np.all(np.diff(values) >= -1e-12)
+
+
+def test_empty_tail_of_whole_groups_warns():
+    statistic = statistic_of([(4, 1), (4, 3), (4, 4)])
+    with pytest.warns(UserWarning, match=r"every group weighs more than .* 0\.1"):
+        assert cvar_fairness(None, statistic, alpha=0.9, fractional=False) == 0
+    value = cvar_fairness(None, statistic, alpha=0.9)
+    assert value == pytest.approx(max_gap(None, statistic))
+
+
+def test_statistics_add_up():
+    generator = np.random.default_rng(0)
+    y_pred, groups = generator.integers(0, 2, 90), generator.integers(0, 7, 90)
+    groups = encode_groups(groups, labels=range(7))
+    parts = [
+        GroupedOutcomes.from_outcomes(y_pred[rows], sensitive_features=groups[rows])
+        for rows in (slice(30), slice(30, None))
+    ]
+    whole = cvar_fairness(None, y_pred, sensitive_features=groups, alpha=0.6)
+    assert cvar_fairness(None, parts[0] + parts[1], alpha=0.6) == whole
+
+
+@pytest.mark.parametrize("name", ["neg_cvar_fairness", "neg_max_gap"])
+def test_scorers_take_several_sensitive_columns(name):
+    import pandas as pd
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import cross_val_score
+
+    generator = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "sex": generator.integers(0, 2, 400),
+            "race": generator.integers(0, 3, 400),
+            "age": generator.normal(size=400),
+        }
+    )
+    y = np.where(X["sex"] + generator.normal(size=400) > 0.5, "yes", "no")
+    scorer = get_fairness_scorer(name, sensitive_features=["sex", "race"])
+    scores = cross_val_score(
+        LogisticRegression(), X, y, scoring=scorer, cv=3, error_score="raise"
+    )
+    assert np.all((scores < 0) & (scores > -1))
+    metric = cvar_fairness if "cvar" in name else max_gap
+    model = LogisticRegression().fit(X, y)
+    value = metric(
+        y,
+        model.predict(X),
+        sensitive_features=X[["sex", "race"]],
+        quality="true_positive_rate",
+        pos_label="yes",
+    )
+    scorer = make_fairness_scorer(
+        metric, sensitive_features=["sex", "race"], quality="true_positive_rate"
+    )
+    assert scorer(model, X, y) == -value

@@ -1,0 +1,168 @@
+"""The report of all groups, and the groups that differ."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest, fisher_exact, hypergeom
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.groups import encode_groups
+from skfair.metrics import cvar_fairness, cvar_fairness_report, top_groups
+from skfair.metrics._cvar_report import wilson_interval
+
+
+def rows(n_rows=600, n_groups=12, seed=0):
+    generator = np.random.default_rng(seed)
+    groups = generator.integers(0, n_groups, n_rows)
+    y_pred = generator.random(n_rows) < np.where(groups < 2, 0.85, 0.45)
+    return y_pred.astype(int), groups
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 10, 1000])
+def test_intervals_are_those_of_scipy(size):
+    hits = np.unique(np.linspace(0, size, 11).astype(int))
+    sizes = np.full(len(hits), float(size))
+    low, high = wilson_interval(hits / size, sizes, 0.9)
+    for i, k in enumerate(hits):
+        expected = binomtest(int(k), size).proportion_ci(0.9, method="wilson")
+        assert low[i] == pytest.approx(expected.low, abs=1e-12)
+        assert high[i] == pytest.approx(expected.high, abs=1e-12)
+
+
+@pytest.mark.parametrize("fractional", [True, False])
+@pytest.mark.parametrize("scheme", ["uniform", "proportional"])
+def test_tail_adds_up_to_cvar_fairness(fractional, scheme):
+    y_pred, groups = rows()
+    options = {
+        "sensitive_features": groups,
+        "alpha": 0.7,
+        "fractional": fractional,
+        "group_weights": scheme,
+    }
+    report = cvar_fairness_report(None, y_pred, **options)
+    value = cvar_fairness(None, y_pred, **options)
+    parts = report["weight"] * report["gap"] * report["tail_share"]
+    assert parts.sum() / 0.3 == pytest.approx(value, abs=1e-12)
+    assert (report["weight"] * report["tail_share"]).sum() <= 0.3 + 1e-9
+    assert report["gap"].is_monotonic_decreasing
+    assert (report["in_tail"] == (report["tail_share"] > 0)).all()
+    assert report["weight"].sum() == pytest.approx(1)
+    assert (report["weight"] * report["difference"]).sum() == pytest.approx(
+        0, abs=1e-12
+    )
+    assert (
+        (report["low"] <= report["rate"]) & (report["rate"] <= report["high"])
+    ).all()
+
+
+def test_index_has_a_level_for_each_column():
+    frame = pd.DataFrame({"sex": list("FFMM"), "race": list("xyxy")})
+    report = cvar_fairness_report(None, [1, 0, 0, 0], sensitive_features=frame)
+    assert report.index.names == ["sex", "race"]
+    assert report.index[0] == ("F", "x")
+    assert report.loc[("F", "x"), "gap"] == 0.75
+    single = cvar_fairness_report(None, [1, 0, 0, 0], sensitive_features=frame["sex"])
+    assert single.index.tolist() == ["F", "M"]
+
+
+def test_groups_without_rows_come_last():
+    groups = encode_groups(list("aabb"), labels=["c", "a", "b"])
+    with pytest.warns(UndefinedMetricWarning, match=r"1 of 3 groups"):
+        report = cvar_fairness_report(None, [1, 1, 1, 0], sensitive_features=groups)
+    last = report.loc["c"]
+    assert report.index[-1] == "c"
+    assert (last["size"], last["weight"], last["tail_share"]) == (0, 0, 0)
+    assert np.isnan([last["rate"], last["low"], last["high"], last["gap"]]).all()
+
+
+def test_undefined_report_has_no_tail():
+    with pytest.warns(UndefinedMetricWarning, match="undefined"):
+        report = cvar_fairness_report(None, [1, 0], sensitive_features=["a", "a"])
+    assert report["gap"].isna().all()
+    assert not report["in_tail"].any()
+    assert report["rate"].tolist() == [0.5]
+
+
+def test_weighted_rows_have_wider_intervals():
+    y_pred, groups = rows()
+    weights = np.random.default_rng(1).choice([0.1, 3.0], 600)
+    plain = cvar_fairness_report(None, y_pred, sensitive_features=groups).sort_index()
+    weighted = cvar_fairness_report(
+        None, y_pred, sensitive_features=groups, sample_weight=weights
+    ).sort_index()
+    constant = cvar_fairness_report(
+        None, y_pred, sensitive_features=groups, sample_weight=np.full(600, 2.5)
+    ).sort_index()
+    pd.testing.assert_frame_equal(constant, plain)
+    width = (weighted["high"] - weighted["low"]).mean()
+    assert width > 1.2 * (plain["high"] - plain["low"]).mean()
+
+
+@pytest.mark.parametrize("level", [0, 1, 95])
+def test_bad_confidence_level(level):
+    with pytest.raises(ValueError, match=r"confidence_level must be .*\(0, 1\)"):
+        cvar_fairness_report(
+            None, [1, 0], sensitive_features=["a", "b"], confidence_level=level
+        )
+
+
+# --- top_groups
+
+
+def test_pvalues_are_twice_a_tail_of_fishers_test():
+    y_pred, groups = rows(n_rows=90, n_groups=4)
+    found = top_groups(
+        None, y_pred, sensitive_features=groups, false_discovery_rate=0.999
+    )
+    for group, row in found.iterrows():
+        own = groups == group
+        table = [
+            [y_pred[own].sum(), (1 - y_pred[own]).sum()],
+            [y_pred[~own].sum(), (1 - y_pred[~own]).sum()],
+        ]
+        tails = [fisher_exact(table, side).pvalue for side in ("less", "greater")]
+        assert row["pvalue"] == pytest.approx(min(2 * min(tails), 1))
+        assert row["rate_of_others"] == pytest.approx(y_pred[~own].mean())
+
+
+def test_finds_the_groups_that_differ():
+    y_pred, groups = rows(n_rows=2000, n_groups=20)
+    found = top_groups(None, y_pred, sensitive_features=groups)
+    assert set(found.index[:2]) == {0, 1}
+    assert (found["adjusted_pvalue"] <= 0.05).all()
+    assert found["pvalue"].is_monotonic_increasing
+
+
+def test_false_discoveries_are_rare():
+    generator = np.random.default_rng(0)
+    any_found = 0
+    for _ in range(200):
+        groups = generator.integers(0, 50, 1000)
+        y_pred = generator.integers(0, 2, 1000)
+        found = top_groups(None, y_pred, sensitive_features=groups)
+        any_found += len(found) > 0
+    assert any_found <= 200 * 0.05 + 3 * np.sqrt(200 * 0.05 * 0.95)
+
+
+def test_hypergeometric_is_exact_for_tiny_groups():
+    found = top_groups(
+        None,
+        [1, 0, 0, 0, 0],
+        sensitive_features=list("abbbb"),
+        false_discovery_rate=0.9,
+    )
+    assert found.loc["a", "pvalue"] == pytest.approx(2 * hypergeom.sf(0, 5, 1, 1))
+
+
+def test_nothing_to_compare_is_an_empty_table():
+    found = top_groups(None, [1, 0], sensitive_features=["a", "a"])
+    assert len(found) == 0
+    assert "adjusted_pvalue" in found
+
+
+@pytest.mark.parametrize("rate", [0, 1, -1])
+def test_bad_false_discovery_rate(rate):
+    with pytest.raises(ValueError, match=r"false_discovery_rate must be .*\(0, 1\)"):
+        top_groups(
+            None, [1, 0], sensitive_features=["a", "b"], false_discovery_rate=rate
+        )

@@ -1,0 +1,198 @@
+"""The CVaR test and the max-gap test: exactness, decision, sentence."""
+
+import pickle
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.groups import encode_groups
+from skfair.metrics import (
+    cvar_estimate,
+    cvar_fairness_test,
+    max_gap,
+    max_gap_test,
+    permutation_test,
+)
+from skfair.metrics._shuffled_hits import shuffled_hits
+from skfair.statistics import GroupedOutcomes
+
+OPTIONS = {"alpha": 0.5, "epsilon": 0.3, "random_state": 0}
+
+
+def all_orders(y_pred, groups, statistic):
+    """Share of all orders of the outcomes that reach the observed statistic."""
+    observed = statistic(np.array(y_pred), groups)
+    values = [statistic(np.array(order), groups) for order in permutations(y_pred)]
+    return np.mean(np.array(values) >= observed - 1e-12)
+
+
+@pytest.mark.parametrize("sampling", ["fixed", "weighted", "attribute_specific"])
+def test_pvalue_is_that_of_all_permutations(sampling):
+    y_pred, groups = [1, 1, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1, 2]
+
+    def statistic(outcomes, labels):
+        return cvar_estimate(
+            None, outcomes, sensitive_features=labels, sampling=sampling
+        ).value
+
+    exact = all_orders(y_pred, groups, statistic)
+    result = cvar_fairness_test(
+        None,
+        y_pred,
+        sensitive_features=groups,
+        sampling=sampling,
+        n_permutations=20_000,
+        **OPTIONS,
+    )
+    assert result.statistic == statistic(y_pred, groups)
+    spread = np.sqrt(exact * (1 - exact) / 20_000)
+    assert abs(result.pvalue - exact) < 4 * spread + 1e-4
+
+
+def test_max_gap_pvalue_is_that_of_all_permutations():
+    y_pred, groups = [1, 1, 0, 0, 0, 1, 0], [0, 0, 0, 1, 1, 2, 2]
+
+    def statistic(outcomes, labels):
+        return max_gap(None, outcomes, sensitive_features=labels)
+
+    exact = all_orders(y_pred, groups, statistic)
+    result = max_gap_test(
+        None, y_pred, sensitive_features=groups, n_permutations=20_000, random_state=0
+    )
+    assert result.statistic == statistic(y_pred, groups)
+    assert abs(result.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 20_000)
+
+
+def test_max_gap_test_agrees_with_the_test_of_any_metric():
+    generator = np.random.default_rng(0)
+    groups, y_pred = generator.integers(0, 6, 120), generator.integers(0, 2, 120)
+    slow = permutation_test(
+        max_gap, None, y_pred, sensitive_features=groups, random_state=0
+    )
+    fast = max_gap_test(None, y_pred, sensitive_features=groups, random_state=0)
+    assert fast.statistic == pytest.approx(slow.statistic)
+    assert fast.pvalue == pytest.approx(slow.pvalue, abs=0.07)
+    assert fast.null_mean == pytest.approx(slow.null_mean, rel=0.05)
+
+
+@pytest.mark.parametrize("rows_per_group", [2, 60])
+def test_shuffles_keep_sizes_and_hits(rows_per_group):
+    generator = np.random.default_rng(0)
+    sizes = generator.integers(0, 2 * rows_per_group, 300)
+    n_hits = int(sizes.sum() // 3)
+    hits = np.concatenate(list(shuffled_hits(sizes, n_hits, 9000, generator)))
+    assert hits.shape == (9000, 300)
+    assert np.all(hits.sum(axis=1) == n_hits)
+    assert np.all((hits >= 0) & (hits <= sizes))
+    n = sizes.sum()
+    share = n_hits / n
+    variance = sizes * share * (1 - share) * (n - sizes) / (n - 1)
+    errors = np.sqrt(variance / 9000)
+    assert np.all(np.abs(hits.mean(axis=0) - sizes * share) <= 5 * errors + 1e-9)
+    np.testing.assert_allclose(hits.var(axis=0), variance, rtol=0.12, atol=1e-9)
+
+
+def test_level_with_most_groups_of_zero_to_three_rows():
+    # The study of 2,000 audits is benchmarks/cvar_test_level.py.
+    generator = np.random.default_rng(0)
+    alarms = 0
+    for seed in range(150):
+        groups = generator.integers(0, 1000, 1500)
+        outcomes = generator.random(1500) < 0.5
+        result = cvar_fairness_test(
+            None,
+            outcomes,
+            sensitive_features=groups,
+            alpha=0.9,
+            epsilon=0.3,
+            n_permutations=199,
+            random_state=seed,
+        )
+        alarms += result.pvalue <= 0.05
+    assert binomtest(alarms, 150, 0.05).pvalue > 0.01
+
+
+def test_large_differences_are_found():
+    generator = np.random.default_rng(0)
+    groups = generator.integers(0, 200, 2000)
+    y_pred = generator.random(2000) < np.where(groups % 10 == 0, 0.95, 0.4)
+    result = cvar_fairness_test(
+        None, y_pred, sensitive_features=groups, alpha=0.9, epsilon=0.4, random_state=0
+    )
+    assert result.reject
+    assert result.pvalue == 0.001
+    assert result.null_distribution.shape == (999,)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.4, 0.5, 0.9])
+def test_decision_of_algorithm_1(epsilon):
+    generator = np.random.default_rng(0)
+    groups = generator.integers(0, 40, 400)
+    y_pred = generator.random(400) < np.where(groups % 4 == 0, 0.9, 0.4)
+    result = cvar_fairness_test(
+        None, y_pred, sensitive_features=groups, alpha=0.75, epsilon=epsilon
+    )
+    assert result.threshold == pytest.approx(0.25 * epsilon**2 / 2)
+    assert result.reject == (result.statistic >= result.threshold)
+
+
+def test_statistic_stands_for_rows_and_seed_for_result():
+    generator = np.random.default_rng(0)
+    groups, y_pred = generator.integers(0, 9, 100), generator.integers(0, 2, 100)
+    statistic = GroupedOutcomes.from_outcomes(y_pred, sensitive_features=groups)
+    one = cvar_fairness_test(None, y_pred, sensitive_features=groups, **OPTIONS)
+    two = cvar_fairness_test(None, statistic, **OPTIONS)
+    np.testing.assert_array_equal(one.null_distribution, two.null_distribution)
+    assert one.pvalue == two.pvalue
+    assert pickle.loads(pickle.dumps(one)).pvalue == one.pvalue
+    state = np.random.RandomState(0)
+    three = cvar_fairness_test(None, statistic, **{**OPTIONS, "random_state": state})
+    assert three.pvalue == one.pvalue
+
+
+def test_sentence_names_everything_a_report_needs():
+    frame = pd.DataFrame({"sex": list("FFMMF"), "race": list("xxyyy")})
+    result = cvar_fairness_test(
+        None, [1, 1, 0, 0, 1], sensitive_features=frame, **OPTIONS
+    )
+    text = str(result)
+    for part in ("0.3", "alpha = 0.5", "999", "5 rows of 3 groups", "of which 1 have"):
+        assert part in text
+    assert "decides for a CVaR fairness of at least 0.3" in text
+    assert f"p = {result.pvalue:.3g}" in text
+    assert "null_distribution" not in repr(result)
+
+
+def test_undefined_is_nan_and_does_not_reject():
+    groups = encode_groups(["a", "b"], labels=["a", "b", "c"])
+    with pytest.warns(UndefinedMetricWarning, match="none of the 3 groups"):
+        result = cvar_fairness_test(None, [1, 0], sensitive_features=groups, **OPTIONS)
+    assert np.isnan([result.statistic, result.pvalue]).all()
+    assert result.reject is False
+    assert "nothing can be said" in str(result)
+    with pytest.warns(UndefinedMetricWarning, match="Max-gap fairness is undefined"):
+        largest = max_gap_test(None, [1, 0], sensitive_features=["a", "a"])
+    assert np.isnan([largest.statistic, largest.pvalue, largest.null_mean]).all()
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"alpha": 1.0}, r"alpha must be a number in \[0, 1\), got 1\.0"),
+        ({"alpha": -0.1}, r"alpha must be"),
+        ({"epsilon": 0}, r"epsilon must be a number in \(0, 1\], got 0"),
+        ({"epsilon": -0.2}, r"epsilon must be"),
+        ({"n_permutations": 0}, "n_permutations must be an integer of at least 1"),
+        ({"sampling": "iid"}, "sampling must be"),
+        ({"group_weights": [0.9, 0.9]}, r"group_weights must sum to 1"),
+    ],
+)
+def test_bad_options(option, message):
+    with pytest.raises(ValueError, match=message):
+        cvar_fairness_test(
+            None, [1, 0, 1, 0], sensitive_features=list("aabb"), **{**OPTIONS, **option}
+        )

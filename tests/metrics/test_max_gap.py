@@ -1,0 +1,316 @@
+"""Max-gap fairness, qualities of service, group weights, and bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.groups import encode_groups
+from skfair.metrics import cvar_fairness, demographic_parity_difference, max_gap
+from skfair.statistics import GroupedOutcomes
+
+both = pytest.mark.parametrize("metric", [max_gap, cvar_fairness])
+
+
+def rows(n_rows=300, n_groups=4, seed=0):
+    generator = np.random.default_rng(seed)
+    groups = generator.integers(0, n_groups, n_rows)
+    y_true = generator.integers(0, 2, n_rows)
+    y_pred = (generator.random(n_rows) < 0.2 + 0.15 * groups).astype(int)
+    return y_true, y_pred, groups
+
+
+QUALITIES = {
+    "selection_rate": lambda t, p: (p == 1, np.ones(len(p), dtype=bool)),
+    "true_positive_rate": lambda t, p: (p == 1, t == 1),
+    "false_positive_rate": lambda t, p: (p == 1, t == 0),
+    "accuracy": lambda t, p: (p == t, np.ones(len(p), dtype=bool)),
+    "error_rate": lambda t, p: (p != t, np.ones(len(p), dtype=bool)),
+    "precision": lambda t, p: (t == 1, p == 1),
+}
+
+
+def brute_force(quality, y_true, y_pred, groups, weights=None, sample_weight=None):
+    outcomes, mask = QUALITIES[quality](y_true, y_pred)
+    sample_weight = np.ones(len(groups)) if sample_weight is None else sample_weight
+    rates = []
+    for group in np.unique(groups):
+        own = (groups == group) & mask
+        rates.append(np.average(outcomes[own], weights=sample_weight[own]))
+    weights = np.full(len(rates), 1 / len(rates)) if weights is None else weights
+    return np.abs(np.array(rates) - weights @ np.array(rates)).max()
+
+
+@pytest.mark.parametrize("quality", QUALITIES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_definition(quality, weighted):
+    y_true, y_pred, groups = rows()
+    sample_weight = np.random.default_rng(1).random(300) + 0.1 if weighted else None
+    chosen = QUALITIES["precision"] if quality == "precision" else quality
+    value = max_gap(
+        y_true,
+        y_pred,
+        sensitive_features=groups,
+        quality=chosen,
+        sample_weight=sample_weight,
+    )
+    expected = brute_force(quality, y_true, y_pred, groups, sample_weight=sample_weight)
+    assert value == pytest.approx(expected, abs=1e-14)
+
+
+def test_proportional_weights_compare_with_everyone():
+    _, y_pred, groups = rows()
+    value = max_gap(
+        None, y_pred, sensitive_features=groups, group_weights="proportional"
+    )
+    expected = demographic_parity_difference(
+        None, y_pred, sensitive_features=groups, multigroup="pooled"
+    )
+    assert value == pytest.approx(expected, abs=1e-14)
+
+
+def test_given_weights_by_label_and_by_position():
+    y_true, y_pred, groups = rows()
+    names = np.array(["d", "a", "c", "b"])[groups]
+    weights = {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}
+    array = np.array([0.1, 0.2, 0.3, 0.4])
+    expected = brute_force("accuracy", y_true, y_pred, names, array)
+    for given in (
+        weights,
+        array,
+        list(array),
+        pd.Series(weights)[["d", "c", "b", "a"]],
+    ):
+        value = max_gap(
+            y_true,
+            y_pred,
+            sensitive_features=names,
+            quality="accuracy",
+            group_weights=given,
+        )
+        assert value == pytest.approx(expected, abs=1e-14)
+
+
+def test_intersections_are_weighed_by_tuples():
+    frame = pd.DataFrame({"sex": list("FFMM"), "race": list("xyxy")})
+    weights = {("F", "x"): 0.7, ("F", "y"): 0.1, ("M", "x"): 0.1, ("M", "y"): 0.1}
+    value = max_gap(None, [1, 0, 0, 0], sensitive_features=frame, group_weights=weights)
+    assert value == pytest.approx(0.7)
+
+
+@both
+@pytest.mark.parametrize(
+    "labels", [("no", "yes"), (-1, 1), (0, 1), (False, True), (0.0, 1.0)]
+)
+def test_labels_of_any_kind(metric, labels):
+    y_true, y_pred, groups = rows()
+    options = {"sensitive_features": groups, "quality": "true_positive_rate"}
+    expected = metric(y_true, y_pred, **options)
+    negative, positive = labels
+    true, predicted = (np.where(v, positive, negative) for v in (y_true, y_pred))
+    pos_label = "yes" if positive == "yes" else None
+    assert metric(true, predicted, **options, pos_label=pos_label) == expected
+    objects = [v.astype(object) for v in (true, predicted)]
+    assert metric(*objects, **options, pos_label=pos_label) == expected
+
+
+def test_accuracy_takes_text_and_many_classes_without_pos_label():
+    value = max_gap(
+        ["a", "b", "c", "a"],
+        ["a", "b", "a", "b"],
+        sensitive_features=[0, 0, 1, 1],
+        quality="accuracy",
+    )
+    assert value == 0.5
+
+
+@both
+def test_nothing_given_is_modified_and_index_does_not_matter(metric):
+    y_true, y_pred, groups = rows()
+    frame = pd.DataFrame(
+        {"t": y_true, "p": y_pred, "g": groups}, index=range(300, 0, -1)
+    )
+    before = frame.copy()
+    value = metric(
+        frame["t"], frame["p"], sensitive_features=frame["g"], quality="error_rate"
+    )
+    pd.testing.assert_frame_equal(frame, before)
+    expected = metric(y_true, y_pred, sensitive_features=groups, quality="error_rate")
+    assert value == expected
+
+
+# --- groups that cannot be compared
+
+
+@both
+def test_groups_without_rows_that_count_are_left_out_and_counted(metric):
+    y_true = [1, 1, 1, 1, 0, 0]
+    y_pred = [1, 1, 1, 0, 1, 0]
+    groups = ["a", "a", "b", "b", "c", "c"]
+    with pytest.warns(UndefinedMetricWarning, match=r"1 of 3 groups .* \('c'\)"):
+        value = metric(
+            y_true,
+            y_pred,
+            sensitive_features=groups,
+            quality="true_positive_rate",
+        )
+    assert value == 0.25
+
+
+@both
+@pytest.mark.parametrize("scheme", ["uniform", "proportional"])
+def test_absent_groups_are_left_out_whatever_the_weights(metric, scheme):
+    groups = encode_groups(["a", "a", "b", "b"], labels=["a", "b", "c"])
+    with pytest.warns(UndefinedMetricWarning, match=r"1 of 3 groups .*'c'"):
+        value = metric(
+            None, [1, 1, 1, 0], sensitive_features=groups, group_weights=scheme
+        )
+    assert value == 0.25
+
+
+@both
+def test_groups_below_the_smallest_size_are_left_out(metric):
+    groups = encode_groups(["a"] * 3 + ["b"] * 3 + ["c"], min_group_size=2)
+    with pytest.warns(UndefinedMetricWarning, match=r"fewer than 2 rows"):
+        value = metric(None, [1, 1, 1, 0, 0, 0, 1], sensitive_features=groups)
+    assert value == 0.5
+
+
+@both
+def test_mapping_may_name_groups_without_rows(metric):
+    weights = {"a": 0.4, "b": 0.4, "c": 0.2}
+    with pytest.warns(UndefinedMetricWarning, match=r"1 of 3 groups have no rows"):
+        value = metric(
+            None, [1, 0], sensitive_features=["a", "b"], group_weights=weights
+        )
+    assert value == 0.5
+
+
+@both
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (["a", "a"], r"undefined .*at least two groups, got \['a'\]"),
+        (encode_groups(["a", "a"], labels=["a", "b"]), r"fewer than two .*\('b'\)"),
+    ],
+)
+def test_undefined_is_nan(metric, groups, message):
+    with pytest.warns(UndefinedMetricWarning, match=message):
+        assert np.isnan(metric(None, [1, 0], sensitive_features=groups))
+
+
+def test_more_groups_than_rows_is_fine():
+    groups = encode_groups(range(5), labels=range(100))
+    with pytest.warns(UndefinedMetricWarning, match=r"95 of 100 groups"):
+        assert max_gap(None, [1, 0, 0, 0, 0], sensitive_features=groups) == 0.8
+
+
+# --- bad input
+
+
+@both
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([0.5, 0.6], r"must sum to 1, got a sum of 1\.1"),
+        ([2, 3], r"must sum to 1, got a sum of 5"),
+        ([1.5, -0.5], r"non-negative, got -0\.5 in position 1"),
+        ([np.nan, 1], "finite"),
+        ([1 / 3] * 3, r"3 entries, expected 2"),
+        ([["a", "b"]], "one for each group"),
+        ("population", "'uniform', 'proportional'.*'population'"),
+        ({"a": 1.0}, r"lacks 1 groups .*\['b'\]"),
+    ],
+)
+def test_bad_group_weights(metric, weights, message):
+    with pytest.raises(ValueError, match=message):
+        metric(None, [1, 0], sensitive_features=["a", "b"], group_weights=weights)
+
+
+@both
+def test_weights_close_to_one_are_scaled_with_a_warning(metric):
+    with pytest.warns(UserWarning, match=r"sum to 0\.999 and are scaled"):
+        value = metric(
+            None, [1, 0], sensitive_features=["a", "b"], group_weights=[0.4995, 0.4995]
+        )
+    assert value == 0.5
+
+
+@both
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (lambda t, p: p * 0.5, r"outcomes of 0 and 1, got .*0\.5.* in row 0"),
+        (lambda t, p: p[:1], r"outcomes of shape \(3,\), got \(1,\)"),
+        (lambda t, p: (p, p * 2), r"a mask of 0 and 1, got .*2.* in row 0"),
+        (lambda t, p: p * np.nan, r"outcomes of 0 and 1, got .*nan"),
+        (lambda t, p: None, r"outcomes of shape"),
+    ],
+)
+def test_callables_must_return_zero_and_one(metric, result, message):
+    with pytest.raises(ValueError, match=rf"quality .* must return {message}"):
+        metric(
+            None,
+            np.array([1, 1, 0]),
+            sensitive_features=["a", "b", "b"],
+            quality=result,
+        )
+
+
+@both
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"quality": "recall"}, "quality must be one of .*'recall'"),
+        ({"quality": "accuracy"}, "y_true must be labels .*accuracy.*None"),
+        ({"y_pred": ["x", "y"]}, "y_pred holds the labels .*pos_label"),
+        ({"y_pred": ["x", "y"], "pos_label": "z"}, "y_pred .*'z' .pos_label"),
+        ({"y_pred": [1, 2]}, r"y_pred holds the labels \[1, 2\]"),
+        ({"y_pred": [1, np.nan]}, "y_pred has 1 missing"),
+        ({"y_pred": [[1, 0]]}, "y_pred must have shape"),
+        ({"sensitive_features": ["a"]}, "sensitive_features has 1 rows, expected 2"),
+        ({"sensitive_features": None}, "sensitive_features is None"),
+        (
+            {"y_true": ["1", "0"], "quality": "accuracy"},
+            "must both be text or both be numbers",
+        ),
+        ({"y_true": [1], "quality": "accuracy"}, r"y_true must have shape \(2,\)"),
+    ],
+)
+def test_bad_rows(metric, options, message):
+    given = {"y_true": None, "y_pred": [1, 0], "sensitive_features": ["a", "b"]}
+    given |= options
+    with pytest.raises(ValueError, match=message):
+        metric(given.pop("y_true"), given.pop("y_pred"), **given)
+
+
+@both
+def test_missing_value_in_one_of_several_columns(metric):
+    frame = pd.DataFrame({"sex": ["F", "M", "F"], "race": ["x", None, "y"]})
+    with pytest.raises(ValueError, match="1 missing values in column 'race'"):
+        metric(None, [1, 0, 1], sensitive_features=frame)
+    kept = encode_groups(frame, missing="drop")
+    assert metric(None, [1, 0, 0], sensitive_features=kept) == 0.5
+
+
+@both
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"sensitive_features": ["a", "b"]},
+        {"pos_label": 1},
+        {"sample_weight": [1, 1]},
+        {"quality": "accuracy"},
+    ],
+)
+def test_statistic_stands_alone(metric, extra):
+    statistic = GroupedOutcomes.from_outcomes([1, 0], sensitive_features=["a", "b"])
+    assert metric(None, statistic) == 0.5
+    with pytest.raises(ValueError, match=f"{next(iter(extra))} must be None"):
+        metric(None, statistic, **extra)
+
+
+@pytest.mark.parametrize("alpha", [-0.1, 1, 1.0, np.nan, "0.5", None])
+def test_bad_alpha(alpha):
+    with pytest.raises(ValueError, match=r"alpha must be a number in \[0, 1\)"):
+        cvar_fairness(None, [1, 0], sensitive_features=["a", "b"], alpha=alpha)

@@ -1,0 +1,140 @@
+"""Sample sizes by simulation and by theory, and Rényi entropy."""
+
+import numpy as np
+import pytest
+from scipy.stats import entropy
+
+from skfair.metrics import cvar_fairness, cvar_fairness_test
+from skfair.sampling import renyi_entropy, required_sample_size
+from skfair.sampling._simulated_audits import simulated_estimates, unequal_rates
+from skfair.statistics import GroupedOutcomes
+
+EASY = {"alpha": 0.5, "epsilon": 0.45, "random_state": 0, "n_simulations": 300}
+
+
+def uniform(n_groups):
+    return np.full(n_groups, 1 / n_groups)
+
+
+def test_entropies():
+    weights = np.array([0.5, 0.25, 0.125, 0.125])
+    assert renyi_entropy(uniform(32)) == pytest.approx(5)
+    assert renyi_entropy(weights, 1) == pytest.approx(entropy(weights, base=2))
+    assert renyi_entropy(weights, 0) == pytest.approx(2)
+    assert renyi_entropy(weights, np.inf) == pytest.approx(1)
+    assert renyi_entropy(weights, 2) == pytest.approx(-np.log2((weights**2).sum()))
+    expected = 3 * np.log2((weights ** (2 / 3)).sum())
+    assert renyi_entropy(weights) == pytest.approx(expected)
+    assert renyi_entropy({"a": 1.0, "b": 0.0}) == 0
+    near = [renyi_entropy(weights, order) for order in (1 - 1e-6, 1, 1 + 1e-6)]
+    assert near == pytest.approx([near[1]] * 3, abs=1e-5)
+    with pytest.raises(ValueError, match="order must be"):
+        renyi_entropy(weights, -1)
+
+
+def test_simulated_groups_have_the_cvar_fairness_asked_for():
+    generator = np.random.default_rng(0)
+    for weights in (uniform(40), generator.dirichlet(np.ones(40))):
+        rates = unequal_rates(weights, 20, 0.25, 0.3, generator)
+        for row in rates:
+            counts = np.full(40, 1000)
+            statistic = GroupedOutcomes(row * 1000, counts, counts, counts, range(40))
+            value = cvar_fairness(None, statistic, alpha=0.75, group_weights=weights)
+            assert value == pytest.approx(0.3, abs=0.05)
+
+
+def test_estimates_are_centred():
+    generator = np.random.default_rng(0)
+    for method in ("weighted", "attribute_specific"):
+        for epsilon in (0.0, 0.4):
+            values = simulated_estimates(
+                uniform(64),
+                100,
+                method,
+                tail=0.5,
+                epsilon=epsilon,
+                n_simulations=4000,
+                generator=generator,
+            )
+            # Var(f2) pulls the estimate down a little.
+            error = values.std() / np.sqrt(4000)
+            assert -0.03 < values.mean() - 0.5 * epsilon**2 <= 4 * error
+
+
+def test_power_of_a_real_test_is_the_power_asked_for():
+    weights = uniform(64)
+    result = required_sample_size(weights, method="weighted", **EASY)
+    generator = np.random.default_rng(1)
+    found = 0
+    for seed in range(150):
+        groups = generator.integers(0, 64, result.n_samples)
+        rates = unequal_rates(weights, 1, 0.5, 0.45, generator)[0]
+        outcomes = generator.random(result.n_samples) < rates[groups]
+        test = cvar_fairness_test(
+            None,
+            outcomes,
+            sensitive_features=groups,
+            alpha=0.5,
+            epsilon=0.45,
+            n_permutations=199,
+            random_state=seed,
+        )
+        found += test.pvalue <= 0.05
+    assert found / 150 >= 0.9 - 3 * np.sqrt(0.9 * 0.1 / 150)
+
+
+def test_attribute_specific_sampling_needs_no_more_rows_for_more_groups():
+    few, many = (
+        required_sample_size(uniform(n), method="attribute_specific", **EASY)
+        for n in (256, 1024)
+    )
+    assert many.n_samples < 1.35 * few.n_samples
+    assert many.rate == few.rate == pytest.approx(1 / (0.45**4 * 0.25))
+    assert (
+        few.n_samples
+        < required_sample_size(uniform(256), method="weighted", **EASY).n_samples
+    )
+
+
+def test_rate_of_weighted_sampling_is_equation_40():
+    result = required_sample_size(uniform(256), method="weighted", **EASY)
+    expected = 16 / (0.45**2 * 0.5) + 256 ** (1 / 3) / (0.45**4 * 0.25)
+    assert result.rate == pytest.approx(expected)
+    assert result.asymptotic == pytest.approx(1 / 256 / 0.45**4)
+
+
+def test_more_power_needs_more_rows_and_the_seed_decides():
+    options = {**EASY, "method": "weighted"}
+    low = required_sample_size(uniform(64), power=0.6, **options)
+    high = required_sample_size(uniform(64), power=0.95, **options)
+    assert low.n_samples < high.n_samples
+    assert high.power >= 0.95
+    assert required_sample_size(uniform(64), power=0.6, **options) == low
+
+
+def test_sentence_says_which_number_is_which():
+    result = required_sample_size(uniform(16), method="weighted", **EASY)
+    text = str(result)
+    assert f"By simulation, {result.n_samples:,} rows" in text
+    assert "By theory" in text
+    assert "unknown constant" in text
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"alpha": 1}, "alpha must be"),
+        ({"epsilon": 0}, r"epsilon must be a number in \(0, 0\.5\]"),
+        ({"epsilon": 0.6}, r"epsilon must be a number in \(0, 0\.5\]"),
+        ({"power": 1}, "power must be"),
+        ({"level": 0}, "level must be"),
+        ({"method": "iid"}, "method must be 'weighted' or 'attribute_specific'"),
+        ({"n_simulations": 0}, "n_simulations must be"),
+        ({"group_weights": [1.0]}, "at least two groups"),
+        ({"group_weights": [0.5, 0.9]}, "must sum to 1"),
+    ],
+)
+def test_bad_options(option, message):
+    options = {"group_weights": uniform(4), "method": "weighted", **EASY, **option}
+    with pytest.raises(ValueError, match=message):
+        required_sample_size(options.pop("group_weights"), **options)

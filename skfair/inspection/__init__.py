@@ -1,14 +1,18 @@
 """Pictures of unfairness, as scikit-learn displays. They need matplotlib."""
 
 from skfair.inspection._cdf_gap import CDFGapDisplay
+from skfair.inspection._dcp import DCPDisplay
 from skfair.inspection._gap_mark import GapMark
+from skfair.inspection._group_gap import GroupGapDisplay
 from skfair.inspection._madd import MADDDisplay
 from skfair.inspection._mcdp_curve import MCDPCurveDisplay
 from skfair.inspection._repair import RepairDisplay
 
 __all__ = [
     "CDFGapDisplay",
+    "DCPDisplay",
     "GapMark",
+    "GroupGapDisplay",
     "MADDDisplay",
     "MCDPCurveDisplay",
     "RepairDisplay",

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._parameters import check_choice
-from skfair.statistics import GroupedOutcomes, GroupedScores
+from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 from skfair.statistics._gap import Gap, gap_between
 
 Multigroup = Literal["pairwise", "pooled"]
+Statistic = GroupedScores | GroupedConfusion | GroupedOutcomes
 
 #: More than the rounding of a sum of two distances.
 _ROUNDING = 1e-12
@@ -96,12 +97,12 @@ def check_y_true(y_true: ArrayLike | None, y_score: Any) -> None:
         )
 
 
-def undefined_reason(statistic: GroupedScores | GroupedOutcomes) -> str | None:
+def undefined_reason(statistic: Statistic) -> str | None:
     """Say why groups cannot be compared, with their names.
 
     Parameters
     ----------
-    statistic : GroupedScores or GroupedOutcomes
+    statistic : GroupedScores, GroupedConfusion or GroupedOutcomes
 
     Returns
     -------
@@ -120,14 +121,14 @@ def undefined_reason(statistic: GroupedScores | GroupedOutcomes) -> str | None:
     return None
 
 
-def is_defined(metric: str, statistic: GroupedScores | GroupedOutcomes) -> bool:
+def is_defined(metric: str, statistic: Statistic) -> bool:
     """Whether every group can be compared; if not, warn and name the groups.
 
     Parameters
     ----------
     metric : str
         Name for the message.
-    statistic : GroupedScores or GroupedOutcomes
+    statistic : GroupedScores, GroupedConfusion or GroupedOutcomes
 
     Returns
     -------

@@ -12,8 +12,12 @@ from sklearn.metrics import accuracy_score, make_scorer
 from skfair._response import asks_for_groups, respond
 from skfair.groups import Selector, resolve_groups
 from skfair.metrics._abcc import abcc
+from skfair.metrics._cvar import cvar_fairness
+from skfair.metrics._dcp._metric import dcp
 from skfair.metrics._demographic_parity import demographic_parity_difference
+from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._madd import madd
+from skfair.metrics._max_gap import max_gap
 from skfair.metrics._mcdp import mcdp
 
 #: scikit-learn's consumers treat only instances of this class as scorers.
@@ -21,8 +25,12 @@ _Scorer: Any = type(make_scorer(accuracy_score))
 
 _METRICS: dict[str, Callable[..., float]] = {
     "neg_abcc": abcc,
+    "neg_cvar_fairness": cvar_fairness,
+    "neg_dcp": dcp,
     "neg_demographic_parity_difference": demographic_parity_difference,
+    "neg_equalized_odds_difference": equalized_odds_difference,
     "neg_madd": madd,
+    "neg_max_gap": max_gap,
     "neg_mcdp": mcdp,
 }
 

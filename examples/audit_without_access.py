@@ -1,0 +1,158 @@
+"""Audit a classifier that nobody may touch, from published frequencies alone.
+
+Run it as it is on simulated frequencies, or on real ones::
+
+    python examples/audit_without_access.py
+    SKFAIR_DATA=path/to/tables python examples/audit_without_access.py --data uk
+    SKFAIR_DATA=path/to/tables python examples/audit_without_access.py --data education
+
+`uk`: each UK general election "predicted" by the one before it, by region, from
+``uk_min_dcp_inputs.json`` (derived from House of Commons Library CBP-8647), as in
+section 7.2 of Sabato, Treister, Yom-Tov, ICML 2025. `education`: the educational
+attainment of adults by US state, each period predicted by the one before it
+(``usda_education_states.csv.gz``, USDA Economic Research Service), as in appendix B.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skfair.metrics import min_dcp_bounds
+
+NAMES = "group_weights", "label_frequencies", "prediction_frequencies"
+
+
+def directory() -> Path:
+    """Where the real tables are."""
+    if "SKFAIR_DATA" not in os.environ:
+        raise SystemExit("set SKFAIR_DATA to the directory of the tables")
+    return Path(os.environ["SKFAIR_DATA"])
+
+
+def simulated() -> dict[str, dict[str, Any]]:
+    """Five years of a classifier that treats one of eight regions worse and worse."""
+    rng = np.random.default_rng(0)
+    common = np.array([[0.8, 0.15, 0.05], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
+    harsh = np.array([[1.0, 0.0, 0.0], [0.9, 0.1, 0.0], [0.6, 0.3, 0.1]])
+    years = {}
+    for step in range(5):
+        true = rng.dirichlet([6, 5, 4], 8)
+        channels = np.tile(common, (8, 1, 1))
+        channels[0] = (1 - step / 4) * common + step / 4 * harsh
+        predicted = np.einsum("ay,ayz->az", true, channels)
+        values = np.full(8, 1 / 8), true, predicted
+        years[str(2020 + step)] = dict(zip(NAMES, values, strict=True))
+    return years
+
+
+def elections() -> dict[str, dict[str, Any]]:
+    """Pairs of consecutive UK elections, by the year of the later one."""
+    pairs = json.loads((directory() / "uk_min_dcp_inputs.json").read_text())
+    # The second election of 1974 is coded as 1975 in the file.
+    return {
+        name.split("_")[-1].replace("1975", "1974 Oct"): pair
+        for name, pair in pairs.items()
+    }
+
+
+def education() -> dict[str, dict[str, Any]]:
+    """Pairs of consecutive periods of US states; Puerto Rico has no first period."""
+    table = pd.read_csv(directory() / "usda_education_states.csv.gz")
+    levels = list(table.columns[-4:])
+    periods = {
+        str(year): part.set_index("state")[levels].dropna()
+        for year, part in table.groupby("year", sort=True)
+    }
+    first = next(iter(periods.values())).index
+    pairs = {}
+    for before, after in zip(list(periods)[:-1], list(periods)[1:], strict=True):
+        shared = first.intersection(periods[after].index)
+        now, then = periods[after].loc[shared], periods[before].loc[shared]
+        pairs[after] = {
+            "group_weights": now.sum(axis=1).to_numpy(),
+            "label_frequencies": now.div(now.sum(axis=1), axis=0).to_numpy(),
+            "prediction_frequencies": then.div(then.sum(axis=1), axis=0).to_numpy(),
+        }
+    return pairs
+
+
+def bound(pairs: dict[str, dict[str, Any]], time_limit: float) -> pd.DataFrame:
+    """Interval of minDCP for each pair, beside what the paper printed."""
+    rows = {}
+    for name, pair in pairs.items():
+        result = min_dcp_bounds(
+            *(pair[key] for key in NAMES), time_limit=time_limit, random_state=0
+        )
+        rows[name] = {
+            "lower": result.lower,
+            "upper": result.upper,
+            "printed": pair.get("table_9_percent", np.nan) / 100,
+        }
+        print(
+            f"{name:10s} {result.lower:.4f} to {result.upper:.4f}"
+            + (
+                ""
+                if np.isnan(rows[name]["printed"])
+                else f"   printed {rows[name]['printed']:.4f}"
+            ),
+            flush=True,
+        )
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def draw(table: pd.DataFrame, title: str, path: str) -> None:
+    """Draw the intervals over the years."""
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots(figsize=(max(6, 0.36 * len(table)), 4), layout="constrained")
+    x = np.arange(len(table))
+    ax.vlines(
+        x,
+        100 * table["lower"],
+        100 * table["upper"],
+        color="#0072B2",
+        linewidth=5,
+        label="certified interval",
+    )
+    if table["printed"].notna().any():
+        ax.plot(
+            x, 100 * table["printed"], "o", color="#D55E00", label="printed, Table 9"
+        )
+    ax.set_xticks(x, table.index, rotation=90)
+    ax.set(ylabel="minDCP (% of people)", title=title)
+    ax.set_ylim(bottom=0)
+    ax.legend()
+    ax.figure.savefig(path, dpi=150)
+    print(f"\nPicture: {path}")
+
+
+def main() -> None:
+    """Run the example."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    sources = {"simulated": simulated, "uk": elections, "education": education}
+    parser.add_argument("--data", default="simulated", choices=sources)
+    parser.add_argument("--picture", default="audit_without_access.png")
+    parser.add_argument(
+        "--seconds", type=float, default=6.0, help="limit for each pair"
+    )
+    arguments = parser.parse_args()
+    table = bound(sources[arguments.data](), arguments.seconds)
+    try:
+        draw(
+            table,
+            f"Least DCP that the frequencies allow: {arguments.data}",
+            arguments.picture,
+        )
+    except ImportError as error:
+        print(f"\nNo picture: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Equalized odds difference, for any number of classes."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.metrics._comparison import Multigroup, check_multigroup, is_defined
+from skfair.metrics._dcp._confusion import grouped_confusion
+from skfair.statistics import GroupedConfusion
+
+
+def equalized_odds_difference(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike | GroupedConfusion,
+    *,
+    sensitive_features: Any = None,
+    multigroup: Multigroup = "pairwise",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Largest difference between groups of P(prediction | true label).
+
+    With two classes it is the larger of the differences of true and of false positive
+    rates. It does not tell how many people are concerned, as `dcp` does: the rate of a
+    rare label counts like any other.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        True labels of any number of classes; None only beside a statistic.
+    y_pred : array-like of shape (n_samples,), or GroupedConfusion
+        Predicted labels, or a statistic in place of all rows.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        With more than two groups: the largest difference between two groups, or
+        between a group and everyone.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    float in [0, 1]
+        0 is equalized odds. nan with a warning where it is undefined.
+
+    Raises
+    ------
+    ValueError
+        On missing or continuous labels, lengths that differ, or missing groups.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared, or a group has no row of a true
+        label: its rates do not exist.
+
+    See Also
+    --------
+    dcp : The share of people who are treated differently.
+
+    References
+    ----------
+    .. [1] Hardt, Price, Srebro. "Equality of Opportunity in Supervised Learning".
+       NeurIPS 2016.
+    .. [2] Putzel, Lee. "Blackbox Post-Processing for Multiclass Fairness". 2022. The
+       term-by-term multiclass form.
+
+    Examples
+    --------
+    >>> from skfair.metrics import equalized_odds_difference
+    >>> y_true = ["cat", "cat", "dog", "dog"] * 2
+    >>> y_pred = ["cat", "cat", "dog", "dog", "cat", "dog", "dog", "dog"]
+    >>> equalized_odds_difference(
+    ...     y_true, y_pred, sensitive_features=["a"] * 4 + ["b"] * 4
+    ... )
+    0.5
+    """
+    statistic = grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
+    check_multigroup(multigroup)
+    if not is_defined("Equalized odds difference", statistic):
+        return math.nan
+    # A class that is only ever predicted has no rates to compare.
+    true = statistic.matrices.sum(axis=(0, 2)) > 0
+    rates = statistic.confusion[:, true]
+    lacks = statistic.label_frequencies[:, true] == 0
+    if lacks.any():
+        group, label = (int(i) for i in np.argwhere(lacks)[0])
+        named = [
+            c for c, is_true in zip(statistic.classes, true, strict=True) if is_true
+        ]
+        warnings.warn(
+            "Equalized odds difference is undefined and set to nan: group "
+            f"{statistic.labels[group]!r} has no row of the true label "
+            f"{named[label]!r} ({int(lacks.sum())} such pairs).",
+            UndefinedMetricWarning,
+            stacklevel=2,
+        )
+        return math.nan
+    if multigroup == "pairwise":
+        return float((rates.max(axis=0) - rates.min(axis=0)).max())
+    pooled = statistic.matrices.sum(axis=0)[true]
+    everyone = pooled / pooled.sum(axis=1, keepdims=True)
+    return float(np.abs(rates - everyone).max())

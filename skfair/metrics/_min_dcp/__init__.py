@@ -1,0 +1,7 @@
+"""Least DCP that published frequencies allow.
+
+_channel    the most mass that one channel carries, and local search for it
+_merged     lower bound, predicted labels merged into two sets
+_completion confusion matrices that attain the upper bound
+_result, _bounds    the public face
+"""

@@ -1,0 +1,283 @@
+"""Per group, how often each true label was predicted as each label."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from skfair._columns import columns_of
+from skfair._encoding import encode_column, join_labels, positions_in
+from skfair.groups import resolve_groups
+from skfair.statistics._validation import check_weights, keep_weighing
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupedConfusion:
+    """Confusion matrix of every group.
+
+    It is the sufficient statistic of equalized odds and of disparate conditional
+    prediction, and additive: ``a + b`` is the statistic of the joined rows, whatever
+    classes and groups either has seen.
+
+    Attributes
+    ----------
+    matrices : ndarray of shape (n_groups, n_classes, n_classes)
+        Total weight of the rows of each group, true and predicted class: int64 counts
+        where every sample weight is a whole number, else float64.
+    counts : ndarray of shape (n_groups,)
+        Number of rows of each group, rows of weight zero excepted.
+    classes : tuple of length n_classes
+        Class labels.
+    labels : tuple of length n_groups
+        Group labels.
+    names : tuple of str
+        Names of the sensitive columns, where known.
+    min_group_size : int
+        Smallest number of rows with which a group may be compared.
+
+    See Also
+    --------
+    skfair.metrics.dcp : A metric that takes this in place of predictions.
+
+    Examples
+    --------
+    >>> from skfair.statistics import GroupedConfusion
+    >>> statistic = GroupedConfusion.from_predictions(
+    ...     ["a", "b", "b", "c"], ["a", "b", "c", "c"], sensitive_features=[0, 0, 0, 1]
+    ... )
+    >>> statistic.classes
+    ('a', 'b', 'c')
+    >>> statistic.confusion[0, 1].tolist()
+    [0.0, 0.5, 0.5]
+    """
+
+    matrices: NDArray[Any]
+    counts: NDArray[np.intp]
+    classes: tuple[Hashable, ...]
+    labels: tuple[Hashable, ...]
+    names: tuple[str, ...] = ()
+    min_group_size: int = 1
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | None,
+        y_pred: ArrayLike,
+        *,
+        sensitive_features: Any,
+        sample_weight: ArrayLike | None = None,
+    ) -> GroupedConfusion:
+        """Count the predictions of each group.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            True labels.
+        y_pred : array-like of shape (n_samples,)
+            Predicted labels.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups
+            Group of each row; several columns stand for their intersection.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+
+        Returns
+        -------
+        GroupedConfusion
+
+        Raises
+        ------
+        ValueError
+            On missing or continuous labels, wrong lengths, missing groups, negative
+            weights, or a group whose rows all weigh zero.
+        """
+        true, true_labels = _encode("y_true", y_true)
+        predicted, predicted_labels = _encode("y_pred", y_pred)
+        if len(true) != len(predicted):
+            raise ValueError(
+                f"y_true has {len(true)} rows, expected {len(predicted)}, one for "
+                "each row of y_pred."
+            )
+        classes = join_labels(true_labels, predicted_labels)
+        n_classes = len(classes)
+        cells = positions_in(classes, true_labels)[true] * n_classes
+        cells += positions_in(classes, predicted_labels)[predicted]
+        groups = resolve_groups(sensitive_features, n_samples=len(cells))
+        weights = check_weights(sample_weight, len(cells))
+        cells, codes, weights, counts = keep_weighing(cells, groups, weights)
+        size = len(counts) * n_classes**2
+        sums = np.bincount(codes * np.intp(n_classes**2) + cells, weights, size)
+        if weights is not None:
+            sums = sums.astype(weights.dtype)
+        return cls(
+            sums.reshape(len(counts), n_classes, n_classes),
+            counts,
+            classes,
+            groups.labels,
+            groups.names,
+            groups.min_group_size,
+        )
+
+    @classmethod
+    def from_matrices(
+        cls,
+        matrices: ArrayLike,
+        *,
+        classes: Sequence[Hashable] | None = None,
+        labels: Sequence[Hashable] | None = None,
+    ) -> GroupedConfusion:
+        """Take counts that somebody else has made.
+
+        Parameters
+        ----------
+        matrices : array-like of shape (n_groups, n_classes, n_classes)
+            Counts, true classes in rows, as `sklearn.metrics.confusion_matrix`.
+        classes : sequence of length n_classes, default=None
+            Class labels; 0, 1, ... by default.
+        labels : sequence of length n_groups, default=None
+            Group labels; 0, 1, ... by default.
+
+        Returns
+        -------
+        GroupedConfusion
+            Its `counts` are the sums of the matrices, rounded.
+
+        Raises
+        ------
+        ValueError
+            On another shape, NaN, infinite or negative counts, or names that are
+            repeated or do not fit.
+        """
+        array = np.array(matrices)
+        square = array.ndim == 3 and array.shape[1] == array.shape[2]
+        if not (square and array.size and array.dtype.kind in "biuf"):
+            raise ValueError(
+                "matrices must be numbers of shape (n_groups, n_classes, n_classes), "
+                f"got shape {array.shape} of {array.dtype}."
+            )
+        bad = ~(np.isfinite(array) & (array >= 0))
+        if bad.any():
+            at = tuple(int(i) for i in np.argwhere(bad)[0])
+            raise ValueError(
+                f"matrices must be finite and non-negative, got {array[at]} at {at}."
+            )
+        counts = np.rint(array.sum(axis=(1, 2))).astype(np.intp)
+        if np.array_equal(array, np.rint(array)):
+            array = array.astype(np.int64)
+        return cls(
+            array,
+            counts,
+            _names("classes", classes, array.shape[1]),
+            _names("labels", labels, len(array)),
+        )
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups, absent ones included."""
+        return len(self.labels)
+
+    @property
+    def totals(self) -> NDArray[Any]:
+        """Total weight of each group, of shape (n_groups,)."""
+        return np.asarray(self.matrices.sum(axis=(1, 2)))
+
+    @property
+    def confusion(self) -> NDArray[np.float64]:
+        """P(prediction | true class) of each group, shaped as `matrices`.
+
+        The row of a class that a group never has is zero.
+        """
+        return _shares(self.matrices)
+
+    @property
+    def group_weights(self) -> NDArray[np.float64]:
+        """Share of each group in the population, of shape (n_groups,)."""
+        return _shares(self.totals)
+
+    @property
+    def label_frequencies(self) -> NDArray[np.float64]:
+        """Share of each true class in each group, of shape (n_groups, n_classes)."""
+        return _shares(self.matrices.sum(axis=2))
+
+    @property
+    def prediction_frequencies(self) -> NDArray[np.float64]:
+        """Share of each prediction in each group, of shape (n_groups, n_classes)."""
+        return _shares(self.matrices.sum(axis=1))
+
+    def __add__(self, other: GroupedConfusion) -> GroupedConfusion:
+        if not isinstance(other, GroupedConfusion):
+            return NotImplemented
+        labels = join_labels(self.labels, other.labels)
+        classes = join_labels(self.classes, other.classes)
+        shape = len(labels), len(classes), len(classes)
+        matrices = np.zeros(shape, np.result_type(self.matrices, other.matrices))
+        counts = np.zeros(len(labels), dtype=np.intp)
+        for part in (self, other):
+            groups = positions_in(labels, part.labels)
+            cells = positions_in(classes, part.classes)
+            matrices[np.ix_(groups, cells, cells)] += part.matrices
+            counts[groups] += part.counts
+        names = self.names if self.names == other.names else ()
+        smallest = max(self.min_group_size, other.min_group_size)
+        return GroupedConfusion(matrices, counts, classes, labels, names, smallest)
+
+    def __repr__(self) -> str:
+        right = np.trace(self.matrices, axis1=1, axis2=2)
+        groups = ", ".join(
+            f"{label!r}: {part:.4g} of {total:.4g} right"
+            for label, part, total in zip(self.labels, right, self.totals, strict=True)
+        )
+        return f"GroupedConfusion({len(self.classes)} classes; {groups})"
+
+
+def _shares(values: NDArray[Any]) -> NDArray[np.float64]:
+    sums = values.sum(axis=-1, keepdims=True)
+    shares = np.zeros(values.shape)
+    np.divide(values, sums, out=shares, where=sums > 0)
+    return shares
+
+
+def _names(
+    name: str, given: Sequence[Hashable] | None, length: int
+) -> tuple[Hashable, ...]:
+    names = tuple(range(length)) if given is None else tuple(given)
+    if len(names) != length or len(set(names)) != length:
+        raise ValueError(f"{name} must be {length} distinct labels, got {names}.")
+    return names
+
+
+def _encode(
+    name: str, values: ArrayLike | None
+) -> tuple[NDArray[np.integer], tuple[Hashable, ...]]:
+    """Encode labels, and refuse those that are missing or continuous."""
+    if values is None:
+        raise ValueError(f"{name} must be labels of shape (n_samples,), got None.")
+    column = columns_of(values)[1]
+    if len(column) != 1:
+        raise ValueError(
+            f"{name} must have shape (n_samples,), one label for each row, got "
+            f"{len(column)} columns."
+        )
+    codes, labels = encode_column(column[0], "drop", name)
+    if len(codes) == 0:
+        raise ValueError(f"{name} has 0 rows, expected at least one.")
+    n_missing = int(np.count_nonzero(codes < 0))
+    if n_missing:
+        raise ValueError(f"{name} has {n_missing} missing labels, expected none.")
+    broken = [v for v in labels if isinstance(v, float) and not v.is_integer()]
+    if broken:
+        raise ValueError(
+            f"{name} must be class labels, got the continuous value {broken[0]}."
+        )
+    present = pd.unique(codes)
+    if len(present) < len(labels):  # categories without rows are no classes
+        kept = np.sort(present)
+        rank = np.full(len(labels), -1)
+        rank[kept] = np.arange(len(kept))
+        codes, labels = rank[codes], tuple(labels[i] for i in kept)
+    return codes, labels

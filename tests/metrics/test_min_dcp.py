@@ -1,0 +1,224 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from skfair.metrics import dcp_bounds, min_dcp_bounds
+from skfair.metrics._dcp._clock import Clock
+from skfair.metrics._min_dcp._channel import Frequencies, carry
+from skfair.metrics._min_dcp._merged import knapsack
+
+properties = settings(deadline=None, derandomize=True, max_examples=12)
+seeds = st.integers(0, 10_000)
+
+
+def instance(n_labels, n_groups, seed, noise=0.1):
+    """Group weights and frequencies of a classifier that is somewhat unfair."""
+    rng = np.random.default_rng(seed)
+    weights = rng.dirichlet(np.full(n_groups, 3.0))
+    true = rng.dirichlet(np.full(n_labels, 2.0), n_groups)
+    channel = rng.dirichlet(np.full(n_labels, 1.0), n_labels)
+    own = rng.dirichlet(np.ones(n_labels), (n_groups, n_labels))
+    matrices = (1 - noise) * channel + noise * own
+    return weights, true, np.einsum("ay,ayz->az", true, matrices), matrices
+
+
+def check(result, weights, true, predicted):
+    """Assert everything that a result promises."""
+    assert 0 <= result.lower <= result.upper
+    confusion = result.confusion
+    assert (confusion >= 0).all()
+    np.testing.assert_allclose(confusion.sum(axis=2), 1, atol=1e-9)
+    np.testing.assert_allclose(
+        np.einsum("ay,ayz->az", true, confusion), predicted, atol=1e-8
+    )
+    np.testing.assert_allclose(result.baseline.sum(axis=1), 1, atol=1e-9)
+    ratios = np.full(confusion.shape, np.inf)
+    np.divide(confusion, result.baseline, out=ratios, where=result.baseline > 0)
+    eta = 1 - np.minimum(ratios.min(axis=2), 1)
+    value = (weights[:, None] * true * eta).sum()
+    assert value == pytest.approx(result.upper, abs=1e-9)
+
+
+@properties
+@given(seeds, st.integers(2, 4), st.integers(2, 6))
+def test_result_keeps_its_promises(seed, n_labels, n_groups):
+    weights, true, predicted, matrices = instance(n_labels, n_groups, seed)
+    result = min_dcp_bounds(
+        weights, true, predicted, n_starts=1, time_limit=0.2, random_state=0
+    )
+    check(result, weights, true, predicted)
+    # The frequencies come from a classifier, so that its DCP is not below theirs.
+    assert result.lower <= dcp_bounds(matrices, weights, true).upper + 1e-12
+
+
+@properties
+@given(seeds, st.integers(2, 4))
+def test_matrices_are_as_fair_as_the_result_says(seed, n_labels):
+    weights, true, predicted, _ = instance(n_labels, 4, seed)
+    result = min_dcp_bounds(
+        weights, true, predicted, n_starts=1, time_limit=0.2, random_state=0
+    )
+    assert dcp_bounds(result.confusion, weights, true).upper <= result.upper + 1e-9
+
+
+@properties
+@given(seeds)
+def test_reduced_problem_is_the_full_one(seed):
+    """For a fixed channel: the LP over confusion matrices has the same value."""
+    weights, true, predicted, _ = instance(3, 2, seed)
+    rng = np.random.default_rng(seed)
+    channel = rng.dirichlet(np.ones(3), 3)
+    data = Frequencies(weights, true, predicted)
+    found = carry(channel, data, Clock(None))
+    total = 0.0
+    for a in range(2):
+        # Unknowns: h (3 x 3) and kept shares (3): kept[y] alpha[y, z] <= h[y, z].
+        A_ub = np.zeros((9, 12))
+        for y, z in np.ndindex(3, 3):
+            A_ub[3 * y + z, 3 * y + z] = -1
+            A_ub[3 * y + z, 9 + y] = channel[y, z]
+        A_eq = np.zeros((6, 12))
+        for y, z in np.ndindex(3, 3):
+            A_eq[y, 3 * y + z] = 1
+            A_eq[3 + z, 3 * y + z] = true[a, y]
+        solved = linprog(
+            np.append(np.zeros(9), -true[a]),
+            A_ub=A_ub,
+            b_ub=np.zeros(9),
+            A_eq=A_eq,
+            b_eq=np.append(np.ones(3), predicted[a]),
+            bounds=(0, 1),
+        )
+        total += weights[a] * (1 + solved.fun)
+    assert found.loss == pytest.approx(total, abs=1e-7)
+
+
+@properties
+@given(seeds, st.integers(2, 4))
+def test_knapsack_is_the_linear_program(seed, n_labels):
+    rng = np.random.default_rng(seed)
+    x = rng.random((1, n_labels)) * (rng.random(n_labels) > 0.2)
+    true = rng.dirichlet(np.ones(n_labels), 3)
+    share = rng.random(3)
+    value = knapsack(x, true, share)[0]
+    for a in range(3):
+        solved = linprog(
+            -np.ones(n_labels),
+            A_ub=x,
+            b_ub=[share[a]],
+            bounds=np.column_stack([np.zeros(n_labels), true[a]]),
+        )
+        assert value[a] == pytest.approx(1 + solved.fun, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_labels_are_exact(seed):
+    weights, true, predicted, _ = instance(2, 6, seed, noise=0.3)
+    result = min_dcp_bounds(weights, true, predicted, random_state=0)
+    assert result.optimal
+    grid = np.linspace(0, 1, 301)
+    x = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+    loss = np.maximum(
+        knapsack(x, true, predicted[:, 0]), knapsack(1 - x, true, predicted[:, 1])
+    )
+    best = (loss @ weights).min()
+    assert result.lower <= best + 1e-12
+    assert result.upper <= best + 1e-4
+
+
+@pytest.mark.parametrize("n_labels", [2, 3, 5])
+def test_one_channel_for_all_is_zero(n_labels):
+    weights, true, predicted, _ = instance(n_labels, 6, 0, noise=0.0)
+    result = min_dcp_bounds(weights, true, predicted, random_state=0)
+    assert result.upper == pytest.approx(0, abs=1e-6)
+    assert result.optimal
+
+
+@pytest.mark.parametrize("time_limit", [1e-6, 1e-3, 5e-3, 0.05])
+def test_valid_under_any_time_limit(time_limit):
+    weights, true, predicted, matrices = instance(4, 8, 1)
+    result = min_dcp_bounds(
+        weights, true, predicted, time_limit=time_limit, random_state=0
+    )
+    check(result, weights, true, predicted)
+    assert result.lower <= dcp_bounds(matrices, weights, true).upper
+
+
+def test_same_seed_same_result():
+    weights, true, predicted, _ = instance(3, 5, 0)
+    first, second = (
+        min_dcp_bounds(weights, true, predicted, n_starts=1, random_state=3)
+        for _ in range(2)
+    )
+    assert (first.lower, first.upper) == (second.lower, second.upper)
+    np.testing.assert_array_equal(first.confusion, second.confusion)
+
+
+def test_labels_and_groups_without_weight():
+    weights, true, predicted, _ = instance(3, 4, 0)
+    true[1] = [0, 0.5, 0.5]
+    predicted[2] = [0, 1, 0]
+    weights[3] = 0
+    weights /= weights.sum()
+    result = min_dcp_bounds(
+        weights, true, predicted, n_starts=2, time_limit=1, random_state=0
+    )
+    check(result, weights, true, predicted)
+    assert np.isnan(result.eta[1, 0])
+
+
+def test_rounded_percentages():
+    weights = [300, 200, 100]
+    true = [[0.33, 0.33, 0.33], [0.5, 0.25, 0.25], [0.2, 0.3, 0.5]]
+    predicted = [[0.3, 0.3, 0.4], [0.4, 0.3, 0.3], [0.2, 0.3, 0.5]]
+    with pytest.raises(ValueError, match=r"sum to 1 within .* got 0.99 for group 0"):
+        min_dcp_bounds(weights, true, predicted)
+    result = min_dcp_bounds(
+        weights,
+        true,
+        predicted,
+        tolerance=0.011,
+        n_starts=2,
+        time_limit=1,
+        random_state=0,
+    )
+    assert 0 <= result.lower <= result.upper < 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"prediction_frequencies": [[1.0]]}, "prediction_frequencies must have shape"),
+        ({"label_frequencies": [[np.nan, 1]] * 2}, "got nan for group 0, label 0"),
+        ({"label_frequencies": [[-1, 2]] * 2}, "non-negative numbers, got -1.0"),
+        ({"group_weights": [1.0]}, r"group_weights must have shape \(2,\)"),
+        ({"n_starts": 0}, "n_starts must be an integer of at least 1"),
+        ({"tolerance": 1}, "tolerance must be a number"),
+        ({"tol": 2}, "tol must be a number"),
+    ],
+)
+def test_invalid_input(change, message):
+    arguments = {
+        "group_weights": [0.5, 0.5],
+        "label_frequencies": [[0.5, 0.5]] * 2,
+        "prediction_frequencies": [[0.5, 0.5]] * 2,
+    }
+    with pytest.raises(ValueError, match=message):
+        min_dcp_bounds(**{**arguments, **change})
+
+
+@pytest.mark.parametrize(
+    ("pair", "at_most"), [("uk20_1992_1997", 0.0549), ("uk15_1974_1975", 0.0236)]
+)
+def test_uk_elections(shared_data, pair, at_most):
+    table = json.loads((shared_data / "uk_min_dcp_inputs.json").read_text())[pair]
+    names = "group_weights", "label_frequencies", "prediction_frequencies"
+    given_ = [np.array(table[name]) for name in names]
+    result = min_dcp_bounds(*given_, time_limit=8, random_state=0)
+    assert result.upper <= at_most
+    assert result.lower >= 0.65 * result.upper
+    check(result, *given_)

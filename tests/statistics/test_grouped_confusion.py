@@ -1,0 +1,161 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skfair.groups import encode_groups
+from skfair.statistics import GroupedConfusion
+
+properties = settings(deadline=None, derandomize=True, max_examples=100)
+
+row = st.tuples(
+    st.sampled_from("wxyz"),
+    st.sampled_from("wxyz"),
+    st.sampled_from("ABC"),
+    st.integers(1, 8).map(lambda k: k / 4),
+)
+batch = st.lists(row, min_size=1, max_size=12)
+
+
+def collected(rows, weighted=True):
+    y_true, y_pred, groups, weights = (list(c) for c in zip(*rows, strict=True))
+    return GroupedConfusion.from_predictions(
+        y_true,
+        y_pred,
+        sensitive_features=groups,
+        sample_weight=weights if weighted else None,
+    )
+
+
+def content(statistic):
+    cells = {
+        (group, true, pred): float(statistic.matrices[a, y, z])
+        for a, group in enumerate(statistic.labels)
+        for y, true in enumerate(statistic.classes)
+        for z, pred in enumerate(statistic.classes)
+        if statistic.matrices[a, y, z]
+    }
+    counts = dict(zip(statistic.labels, statistic.counts.tolist(), strict=True))
+    return cells, counts
+
+
+@properties
+@given(batch, st.booleans())
+def test_cells_are_sums_of_rows(rows, weighted):
+    expected = {}
+    for true, pred, group, weight in rows:
+        key = group, true, pred
+        expected[key] = expected.get(key, 0) + (weight if weighted else 1)
+    assert content(collected(rows, weighted))[0] == expected
+
+
+@properties
+@given(batch, batch)
+def test_sum_is_the_statistic_of_the_joined_rows(first, second):
+    joined = collected(first + second)
+    total = collected(first) + collected(second)
+    assert content(total) == content(joined)
+    assert set(total.classes) == set(joined.classes)
+
+
+@properties
+@given(batch, batch, batch)
+def test_addition_is_associative_and_commutative(first, second, third):
+    a, b, c = collected(first), collected(second), collected(third)
+    assert content((a + b) + c) == content(a + (b + c))
+    assert content(a + b) == content(b + a)
+
+
+def test_shares():
+    statistic = GroupedConfusion.from_predictions(
+        [0, 0, 1, 1, 1], [0, 1, 1, 1, 0], sensitive_features=list("aabbb")
+    )
+    np.testing.assert_allclose(statistic.group_weights, [0.4, 0.6])
+    np.testing.assert_allclose(statistic.label_frequencies, [[1, 0], [0, 1]])
+    np.testing.assert_allclose(
+        statistic.confusion, [[[0.5, 0.5], [0, 0]], [[0, 0], [1 / 3, 2 / 3]]]
+    )
+    np.testing.assert_allclose(
+        statistic.prediction_frequencies, [[0.5, 0.5], [1 / 3, 2 / 3]]
+    )
+    assert statistic.matrices.dtype == np.int64
+
+
+def test_from_matrices():
+    y_true, y_pred, groups = [0, 1, 1, 0], [0, 1, 0, 0], ["a", "a", "b", "b"]
+    expected = GroupedConfusion.from_predictions(
+        y_true, y_pred, sensitive_features=groups
+    )
+    statistic = GroupedConfusion.from_matrices(expected.matrices, labels=["a", "b"])
+    assert content(statistic) == content(expected)
+
+
+@pytest.mark.parametrize("container", [list, np.array, pd.Series, pd.Categorical])
+def test_containers_of_labels(container):
+    labels = ["x", "y", "x"]
+    statistic = GroupedConfusion.from_predictions(
+        container(labels), container(["x", "x", "x"]), sensitive_features=[0, 0, 1]
+    )
+    assert statistic.classes == ("x", "y")
+
+
+def test_category_without_rows_is_no_class():
+    y = pd.Categorical(["x", "x"], ["x", "unused"])
+    statistic = GroupedConfusion.from_predictions(y, y, sensitive_features=[0, 1])
+    assert statistic.classes == ("x",)
+
+
+def test_absent_group_is_kept():
+    groups = encode_groups(["F"], labels=["F", "M"])
+    statistic = GroupedConfusion.from_predictions([0], [0], sensitive_features=groups)
+    assert statistic.counts.tolist() == [1, 0]
+    assert not statistic.confusion[1].any()
+
+
+@pytest.mark.parametrize(
+    ("y_true", "y_pred", "message"),
+    [
+        (None, [0], "y_true must be labels .* got None"),
+        ([0, None], [0, 1], "y_true has 1 missing labels"),
+        ([0, 1], [0, np.nan], "y_pred has 1 missing labels"),
+        ([0, 1], [0.2, 0.7], "y_pred must be class labels, got .* 0.2"),
+        ([0, 1], [0], "y_true has 2 rows, expected 1"),
+        ([[0, 1]], [0], r"y_true must have shape \(n_samples,\)"),
+        ([], [], "y_true has 0 rows"),
+    ],
+)
+def test_invalid_labels(y_true, y_pred, message):
+    with pytest.raises(ValueError, match=message):
+        GroupedConfusion.from_predictions(y_true, y_pred, sensitive_features=["F"])
+
+
+@pytest.mark.parametrize(
+    ("matrices", "options", "message"),
+    [
+        (np.ones((2, 2)), {}, "got shape"),
+        (np.ones((1, 2, 3)), {}, "got shape"),
+        ([[["a"]]], {}, "must be numbers"),
+        ([[[-1]]], {}, "non-negative, got -1"),
+        ([[[1.0]]], {"labels": ["a", "b"]}, "labels must be 1 distinct"),
+        (np.ones((1, 2, 2)), {"classes": ["a", "a"]}, "classes must be 2 distinct"),
+    ],
+)
+def test_invalid_matrices(matrices, options, message):
+    with pytest.raises(ValueError, match=message):
+        GroupedConfusion.from_matrices(matrices, **options)
+
+
+def test_only_statistics_add_up():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        collected([("x", "x", "A", 1.0)]) + 1
+
+
+def test_repr_and_pickle():
+    statistic = collected([("x", "x", "A", 1.0), ("x", "y", "B", 1.0)])
+    assert repr(statistic) == (
+        "GroupedConfusion(2 classes; 'A': 1 of 1 right, 'B': 0 of 1 right)"
+    )
+    assert content(pickle.loads(pickle.dumps(statistic))) == content(statistic)

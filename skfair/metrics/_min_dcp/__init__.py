@@ -1,7 +1,8 @@
 """Least DCP that published frequencies allow.
 
 _channel    the most mass that one channel carries, and local search for it
-_merged     lower bound, predicted labels merged into two sets
+    _starts     where the local search begins
+_merged     lower bound, predicted labels merged into two or three sets
 _completion confusion matrices that attain the upper bound
 _result, _bounds    the public face
 """

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import combinations, islice
+from math import comb
+
 import numpy as np
 
 from skfair.metrics._dcp._clock import Clock
@@ -14,11 +17,11 @@ from skfair.metrics._min_dcp._channel import (
     improve,
 )
 
-#: Fits that emphasise a pair of groups, for each of them that is followed.
-_N_FITS = 8
-#: Random fits that are followed for each systematic one.
-_N_RANDOM = 2
-#: How much a pair of groups is emphasised.
+#: Groups that are emphasised together.
+_SIZES = (2, 3)
+#: Fits that emphasise such a set, for each of them that is followed.
+_N_FITS = 11
+#: How much they are emphasised.
 _EMPHASIS = 20.0
 #: Starts whose channels differ by less than this lead to the same place.
 _LEAST_DISTANCE = 0.02
@@ -48,12 +51,14 @@ def best_channel(
     n_followed : int
     """
     best, n_followed = _mean_channel(data), 0
-    systematic = _fits(_pair_emphases(data.weights, n_starts), data, clock)
+    starts = []
+    for size in _SIZES:
+        fits = _fits(_set_emphases(data.weights, size, n_starts), data, clock)
+        starts += _distinct(fits)[:n_starts]
     # Screening by the first loss would lose the variety that random fits are for.
-    random = _fits(
-        _random_emphases(data.weights, _N_RANDOM * n_starts, generator), data, clock
-    )
-    for start in [*_distinct(systematic)[:n_starts], *random]:
+    random = _random_emphases(data.weights, -(-n_starts // 2), generator)
+    starts += _fits(random, data, clock)
+    for start in starts:
         best = min(best, start, key=lambda known: known.loss)
         if clock.is_over():
             break
@@ -76,15 +81,18 @@ def _fits(emphases: list[Floats], data: Frequencies, clock: Clock) -> list[Carri
     return fits
 
 
-def _pair_emphases(weights: Floats, n_starts: int) -> list[Floats]:
-    """All groups by weight, and pairs of groups above the others."""
-    first, second = np.triu_indices(len(weights), 1)
-    step = max(1, -(-len(first) // (_N_FITS * n_starts)))
-    rows = np.arange(len(first[::step]))
-    pairs = np.tile(weights, (len(rows), 1))
-    pairs[rows, first[::step]] *= _EMPHASIS
-    pairs[rows, second[::step]] *= _EMPHASIS
-    return [weights, *pairs]
+def _set_emphases(weights: Floats, size: int, n_starts: int) -> list[Floats]:
+    """All groups by weight, and sets of groups above the others."""
+    n_fits = _N_FITS * n_starts
+    size = min(size, len(weights))
+    step = -(-comb(len(weights), size) // n_fits)
+    sets = islice(combinations(range(len(weights)), size), 0, None, step)
+    emphases = [weights]
+    for members in sets:
+        emphasis = weights.copy()
+        emphasis[list(members)] *= _EMPHASIS
+        emphases.append(emphasis)
+    return emphases
 
 
 def _random_emphases(

@@ -9,7 +9,9 @@ mixed (Dirichlet around a common matrix) and sparse (counts of 2 to 30 rows, wit
 zeros). `census`: decision trees on the US census of 1990, the state of work as group,
 as the paper's Table 1. `uk`: minDCP of consecutive UK general elections, as Table 9.
 Upper bounds of the paper's methods are evaluated on the true matrices, not on the
-clipped ones on which they are found. Every instance is made here from a fixed seed.
+clipped ones on which they are found, with and without the small values that clipping
+leaves in the baseline; the better of the two is printed. Every instance is made here
+from a fixed seed.
 """
 
 from __future__ import annotations
@@ -66,6 +68,12 @@ def random_instance(k: int, n_groups: int, kind: str, seed: int) -> tuple[Any, .
     return confusion, weights, rng.dirichlet(np.full(k, 3.0), n_groups)
 
 
+def unclipped(baseline: Any) -> Any:
+    """Put back the zeros that clipping has lifted."""
+    kept = np.where(baseline > 2 * paper.CLIP, baseline, 0.0)
+    return kept / kept.sum(axis=1, keepdims=True)
+
+
 def true_loss(baseline: Any, confusion: Any, weights: Any) -> float:
     return sum(
         paper.objective(baseline[y], confusion[:, y], weights[:, y])
@@ -84,7 +92,10 @@ def compare(name: str, given: tuple[Any, ...], seconds: float) -> dict[str, Any]
     lower = sum(paper.lower_bound(confusion[:, y], weights[:, y]) for y in range(k))
     rng = np.random.default_rng(0)
     theirs = {
-        method: true_loss(baseline, confusion, weights)
+        method: min(
+            true_loss(rows, confusion, weights)
+            for rows in (baseline, unclipped(baseline))
+        )
         for method, baseline in paper.upper_bounds(confusion, weights, rng).items()
     }
     attained = abs(true_loss(ours.baseline, confusion, weights) - ours.upper) < 1e-9
@@ -189,7 +200,7 @@ def census(quick: bool) -> None:
     rows = []
     train = np.random.default_rng(0).random(len(table)) < 0.5
     for name in labels:
-        features = table.drop(columns=[name, "POWSTATE"]).fillna(-1)
+        features = table.drop(columns=[name, "POWSTATE"]).select_dtypes("number")
         tree = DecisionTreeClassifier(min_samples_leaf=5, random_state=0)
         tree.fit(features[train], table.loc[train, name])
         statistic = GroupedConfusion.from_predictions(

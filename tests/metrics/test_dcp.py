@@ -195,6 +195,20 @@ def test_zeros_are_exact():
     np.testing.assert_allclose(result.baseline, [[0, 1, 0]] * 3, atol=1e-9)
 
 
+@pytest.mark.parametrize("method", [*PROVEN, *HEURISTIC])
+def test_label_that_is_alone_has_probability_one(method):
+    # A row of 1 - 1e-16 would leave everybody unexplained by equation 4.
+    weights = np.random.default_rng(0).random(9)
+    result = dcp_bounds([np.eye(6)] * 9, weights, [[1 / 6] * 6] * 9, method=method)
+    np.testing.assert_array_equal(result.baseline, np.eye(6))
+    assert objective(
+        result.baseline,
+        result.confusion,
+        weights / weights.sum(),
+        np.full((9, 6), 1 / 6),
+    ) == pytest.approx(0, abs=1e-12)
+
+
 # --- limits of time
 
 

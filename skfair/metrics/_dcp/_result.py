@@ -146,7 +146,8 @@ class DCPResult:
     ) -> Self:
         weights = group_weights[:, None] * label_frequencies
         rows = solve_rows(confusion, weights, options)
-        baseline = np.array([row.baseline for row in rows])
+        # Scaled again, so that a label that is alone has probability one exactly.
+        baseline = np.array([row.baseline / row.baseline.sum() for row in rows])
         eta = etas(baseline, confusion)
         # The parts are added up from the baseline returned: `upper` is its loss.
         uppers = (weights * eta).sum(axis=0)

@@ -1,8 +1,8 @@
 """Least DCP that published frequencies allow.
 
 _channel    the most mass that one channel carries, and local search for it
-    _starts     where the local search begins
+_starts     where the local search begins
 _merged     lower bound, predicted labels merged into two or three sets
-_completion confusion matrices that attain the upper bound
-_result, _bounds    the public face
+_result     the result, and confusion matrices that attain the upper bound
+_bounds     the public function
 """

@@ -1,4 +1,4 @@
-"""Reads columns out of lists, arrays and dataframes of any library."""
+"""Reads columns out of, and drops them from, lists, arrays and dataframes of any library."""
 
 from __future__ import annotations
 
@@ -52,6 +52,20 @@ def columns_of(data: Any) -> tuple[list[str | None], list[Any]]:
     return [None] * len(columns), columns
 
 
+def count_rows(X: Any) -> int:
+    """Return the number of rows of X.
+
+    Parameters
+    ----------
+    X : list, array, sparse matrix or dataframe
+
+    Returns
+    -------
+    int
+    """
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
 def select_columns(X: Any, selector: Selector) -> Any:
     """Pick the columns of X that carry the sensitive attribute.
 
@@ -87,6 +101,43 @@ def select_columns(X: Any, selector: Selector) -> Any:
     if len(names) == 1:
         return frame.get_column(names[0]).to_native()
     return frame.select(names).to_native()
+
+
+def drop_columns(X: Any, selector: Selector | None) -> Any:
+    """X without the columns that a selector names, in the same container.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
+    selector : str, int, list of str, or list of int
+
+    Returns
+    -------
+    X of shape (n_samples, n_others)
+
+    Raises
+    ------
+    ValueError
+        If the selector does not name columns.
+    """
+    if selector is None or callable(selector):
+        raise ValueError(
+            "drop_sensitive=True needs sensitive_features to name columns of X, got "
+            f"sensitive_features={selector!r}."
+        )
+    wanted: list[Any] = (
+        list(selector) if isinstance(selector, (list, tuple)) else [selector]
+    )
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        names = frame.columns
+        return frame.drop(
+            [column if isinstance(column, str) else names[column] for column in wanted]
+        ).to_native()
+    array = X if hasattr(X, "shape") else np.asarray(X)
+    kept = np.ones(array.shape[1], dtype=bool)
+    kept[wanted] = False
+    return array[:, np.flatnonzero(kept)]
 
 
 def _array_position(array: Any, column: str | int) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
+from skfair._columns import count_rows
 from skfair._parameters import check_integer
 from skfair._response import respond
 from skfair.groups import resolve_groups
@@ -156,7 +157,7 @@ class DCPDisplay:
             As `from_predictions`, and if X has no such column.
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        n_samples = count_rows(X)
         if names_columns(sensitive_features, n_samples):
             groups = resolve_groups(
                 None, n_samples=n_samples, X=X, selector=sensitive_features

@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._columns import count_rows
 from skfair._response import respond
 from skfair.groups import resolve_groups
 from skfair.inspection import _inputs, _style
@@ -188,7 +189,7 @@ class GroupGapDisplay:
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
         check_is_fitted(estimator)
-        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        n_samples = count_rows(X)
         named = _inputs.names_columns(sensitive_features, n_samples)
         routed = None if named else sensitive_features
         selector = sensitive_features if named else None

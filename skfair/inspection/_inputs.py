@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._columns import count_rows
 from skfair._response import respond
 from skfair.groups import Groups, resolve_groups
 from skfair.metrics._comparison import undefined_reason
@@ -79,7 +80,7 @@ def estimator_scores(
             f"{name} must be a binary classifier, it was fitted on {len(classes)} "
             f"classes: {classes}."
         )
-    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_samples = count_rows(X)
     if names_columns(sensitive_features, n_samples):
         groups = resolve_groups(
             None, n_samples=n_samples, X=X, selector=sensitive_features

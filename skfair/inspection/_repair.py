@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._columns import drop_columns
 from skfair.inspection._inputs import check_comparable, estimator_scores
 from skfair.inspection._madd_data import bins_to_show, shares_in_bins
 from skfair.inspection._style import (
@@ -25,7 +26,6 @@ from skfair.inspection._style import (
 )
 from skfair.metrics import madd_optimal_bandwidth
 from skfair.postprocessing import MADDPostProcessor
-from skfair.postprocessing._sensitive_columns import drop_columns
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.metrics import accuracy_score, make_scorer
 
+from skfair._columns import count_rows
 from skfair._response import asks_for_groups, respond
 from skfair.groups import Selector, resolve_groups
 from skfair.metrics._abcc import abcc
@@ -112,7 +113,7 @@ class FairnessScorer(_Scorer):  # type: ignore[misc]
         sensitive_features: Any = None,
         **kwargs: Any,
     ) -> float:
-        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        n_samples = count_rows(X)
         if sensitive_features is None and self._sensitive_features is None:
             raise ValueError(
                 f"The scorer of {_name(self._score_func)} was given no groups: make it "

@@ -12,13 +12,11 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import validate_data
 
+from skfair._columns import count_rows, drop_columns
+from skfair._fit_inputs import check_labels, check_table, groups_to_compare
 from skfair.groups import Selector
 from skfair.postprocessing._fit_inputs import (
-    check_labels,
     check_parameters,
-    check_table,
-    count_rows,
-    groups_to_repair,
     params_for_others,
 )
 from skfair.postprocessing._held_out import (
@@ -28,7 +26,6 @@ from skfair.postprocessing._held_out import (
 )
 from skfair.postprocessing._repaired_prediction import RepairedPrediction
 from skfair.postprocessing._scored_rows import ScoredRows, makes_ensemble
-from skfair.postprocessing._sensitive_columns import drop_columns
 from skfair.statistics._validation import check_weights
 
 
@@ -260,7 +257,7 @@ class MADDPostProcessor(
                 stacklevel=2,
             )
             return self._keep_plain(fit_all(self.estimator, X, y, for_fit))
-        groups = groups_to_repair(
+        groups = groups_to_compare(
             sensitive_features, X, len(y), self.sensitive_features
         )
         self.groups_ = groups.labels

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skfair._columns import count_rows, drop_columns
+from skfair._fit_inputs import check_table
 from skfair.groups import resolve_groups
-from skfair.postprocessing._fit_inputs import check_table, count_rows
 from skfair.postprocessing._held_out import FoldVote, positive_scores
 from skfair.postprocessing._objective import repair_objective
 from skfair.postprocessing._score_repairer import ScoreRepairer
 from skfair.postprocessing._scored_rows import ScoredRows, join_rows
-from skfair.postprocessing._sensitive_columns import drop_columns
 
 
 class RepairedPrediction:

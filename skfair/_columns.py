@@ -1,4 +1,4 @@
-"""Reads columns out of, and drops them from, lists, arrays and dataframes of any library."""
+"""Reads columns of lists, arrays and dataframes of any library."""
 
 from __future__ import annotations
 

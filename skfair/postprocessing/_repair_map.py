@@ -193,7 +193,8 @@ def _row_counts(statistic: GroupedScores) -> NDArray[Any]:
 def _upper(curve: Curve, scores: Floats) -> Floats:
     """Heights of the curve, at knots those of the upper end."""
     heights = np.stack([curve.low, curve.high], axis=1).ravel()
-    return np.interp(scores, np.repeat(curve.scores, 2), heights)
+    # Between the least of numbers a slope would overflow; powers of two are exact.
+    return np.interp(scores * 2.0**100, np.repeat(curve.scores, 2) * 2.0**100, heights)
 
 
 def _lower(curve: Curve, score: float) -> float:

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -58,8 +58,19 @@ def labelled_rows(draw):
     return y, np.array(draw(st.lists(score, **size))) + 0.0, groups
 
 
+SMALLEST = np.nextafter(0, 1)
+
+
 @settings(deadline=None, derandomize=True, max_examples=100)
 @given(labelled_rows(), st.sampled_from([0, 0.25, 0.3, 0.5, 1]))
+@example(
+    (
+        np.zeros(10, dtype=int),
+        np.array([1e-313, 0, 0, 0, SMALLEST, 0, 0, 0, 0, 1.0]),
+        np.array([0, 1, 0, 0, 1, 0, 0, 0, 0, 0]),
+    ),
+    0.25,
+)
 def test_zero_one_loss_without_remapping(rows, threshold):
     y, scores, groups = rows
     levels = [0.0, 0.3, 0.77, 1.0]

@@ -121,6 +121,9 @@ def draw(table: pd.DataFrame, title: str, path: str) -> None:
         linewidth=5,
         label="certified interval",
     )
+    # Ends that meet make a line without length: mark them.
+    ends = 100 * np.concatenate([table["lower"], table["upper"]])
+    ax.plot(np.tile(x, 2), ends, "_", color="#0072B2", markersize=9, clip_on=False)
     if table["printed"].notna().any():
         ax.plot(
             x, 100 * table["printed"], "o", color="#D55E00", label="printed, Table 9"

@@ -7,6 +7,7 @@ from skfair.inspection._group_gap import GroupGapDisplay
 from skfair.inspection._madd import MADDDisplay
 from skfair.inspection._mcdp_curve import MCDPCurveDisplay
 from skfair.inspection._repair import RepairDisplay
+from skfair.inspection._trade_off import TradeOffDisplay
 
 __all__ = [
     "CDFGapDisplay",
@@ -16,4 +17,5 @@ __all__ = [
     "MADDDisplay",
     "MCDPCurveDisplay",
     "RepairDisplay",
+    "TradeOffDisplay",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,10 +22,9 @@ from skfair.inspection._style import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.collections import PolyCollection
     from matplotlib.lines import Line2D
-
-    from skfair.inspection._cdf_gap import CDFGapDisplay
 
 #: About the height of a line of a legend, as a share of the height of the axes.
 _LINE_HEIGHT = 0.042
@@ -66,23 +66,36 @@ class CDFArtists:
 
     Parameters
     ----------
-    display : CDFGapDisplay
-    widths : ndarray of shape (n_groups,) or None
-        Half-widths of the confidence bands.
+    ax : matplotlib Axes
+    cdfs : list of n_groups (scores, shares)
+        Each as `step_cdf` returns it.
+    labels : sequence of length n_groups
+    counts : ndarray of shape (n_groups,)
+    marks : sequence of GapMark
     """
 
-    def __init__(self, display: CDFGapDisplay, widths: Any) -> None:
-        self.ax, self.marks, self.widths = display.ax_, display.marks, widths
-        self.labels, self.counts = display.labels, display.counts
-        self.sizes = display.effective_sizes
-        self.cdfs = list(zip(display.scores, display.shares, strict=True))
+    def __init__(
+        self,
+        ax: Axes,
+        cdfs: list[tuple[NDArray[np.float64], NDArray[np.float64]]],
+        labels: Sequence[Hashable],
+        counts: NDArray[np.intp],
+        marks: Sequence[GapMark],
+    ) -> None:
+        self.ax, self.cdfs, self.marks = ax, cdfs, marks
+        self.labels, self.counts = labels, counts
         self.named = list(range(len(self.labels)))
         if len(self.labels) > MAX_GROUPS:
             # Keeps the order of the marks, and each group once.
             self.named = list(dict.fromkeys(i for m in self.marks for i in m.pair))
 
-    def draw_cdfs(self) -> list[Line2D]:
+    def draw_cdfs(self, effective_sizes: NDArray[np.float64] | None) -> list[Line2D]:
         """Draw one line for each group.
+
+        Parameters
+        ----------
+        effective_sizes : ndarray of shape (n_groups,) or None
+            Effective numbers of rows, for the legend.
 
         Returns
         -------
@@ -93,7 +106,9 @@ class CDFArtists:
         for i, (scores, shares) in enumerate(self.cdfs):
             style: dict[str, Any]
             if i in self.named:
-                effective = None if self.widths is None else float(self.sizes[i])
+                effective = (
+                    None if effective_sizes is None else float(effective_sizes[i])
+                )
                 text = group_text(self.labels[i], int(self.counts[i]), effective)
                 style = {**group_style(self.named.index(i)), "zorder": 2.5}
                 style["label"] = text
@@ -105,26 +120,28 @@ class CDFArtists:
             lines[others[0]].set_label(f"{len(others)} other groups ({sizes})")
         return lines
 
-    def draw_bands(self, level: float | None) -> list[PolyCollection] | None:
+    def draw_bands(
+        self, widths: NDArray[np.float64], level: float | None
+    ) -> list[PolyCollection]:
         """Draw the confidence band of each named group.
 
         Parameters
         ----------
-        level : float or None
+        widths : ndarray of shape (n_groups,)
+            Half-widths.
+        level : float
 
         Returns
         -------
-        list of PolyCollection, or None where there are no widths
+        list of PolyCollection
         """
-        if self.widths is None:
-            return None
         bands: list[PolyCollection] = []
         for position, i in enumerate(self.named):
             scores, shares = self.cdfs[i]
             band = self.ax.fill_between(
                 scores,
-                np.maximum(shares - self.widths[i], 0),
-                np.minimum(shares + self.widths[i], 1),
+                np.maximum(shares - widths[i], 0),
+                np.minimum(shares + widths[i], 1),
                 step="post",
                 color=group_style(position)["color"],
                 alpha=0.25,
@@ -137,13 +154,13 @@ class CDFArtists:
         return bands
 
     def draw_gap_area(self) -> PolyCollection | None:
-        """Shade the gap of the first mark, where no bands do.
+        """Shade the gap of the first mark.
 
         Returns
         -------
         PolyCollection or None
         """
-        if not self.marks or self.widths is not None:
+        if not self.marks:
             return None
         first, second = (self.cdfs[i] for i in self.marks[0].pair)
         grid = np.union1d(first[0], second[0])
@@ -187,6 +204,15 @@ class CDFArtists:
                 zorder=3,
             )
         return lines, windows
+
+    def label_axes(self) -> None:
+        """Name the axes."""
+        self.ax.set(
+            xlabel="Predicted probability of the positive class",
+            ylabel="Cumulative share of the group",
+            xlim=(0, 1),
+            ylim=(0, 1.01),
+        )
 
     def draw_legend(self, heading: str | None, *, may_widen: bool) -> None:
         """Draw the legend in a corner that the CDFs leave free, else on the right.

@@ -134,22 +134,22 @@ class CDFGapDisplay:
         approximate.
         """
         _style.require_matplotlib(f"{type(self).__name__}.plot")
-        widths = None
+        sizes = widths = None
         if confidence_level is not None:
-            widths = band_widths(self.effective_sizes, confidence_level)
+            sizes = self.effective_sizes
+            widths = band_widths(sizes, confidence_level)
         self.ax_ = _style.one_axes(ax)
         self.figure_ = self.ax_.figure
-        artists = CDFArtists(self, widths)
-        self.lines_ = artists.draw_cdfs()
-        self.bands_ = artists.draw_bands(confidence_level)
-        self.gap_area_ = artists.draw_gap_area()
+        cdfs = list(zip(self.scores, self.shares, strict=True))
+        artists = CDFArtists(self.ax_, cdfs, self.labels, self.counts, self.marks)
+        self.lines_ = artists.draw_cdfs(sizes)
+        self.bands_ = self.gap_area_ = None
+        if widths is None:
+            self.gap_area_ = artists.draw_gap_area()
+        else:
+            self.bands_ = artists.draw_bands(widths, confidence_level)
         self.mark_lines_, self.windows_ = artists.draw_marks()
-        self.ax_.set(
-            xlabel="Predicted probability of the positive class",
-            ylabel="Cumulative share of the group",
-            xlim=(0, 1),
-            ylim=(0, 1.01),
-        )
+        artists.label_axes()
         _style.title(self.ax_, self.name if name is None else name)
         heading = _style.names_text(self.sensitive_names)
         artists.draw_legend(heading, may_widen=ax is None)
@@ -256,14 +256,8 @@ class CDFGapDisplay:
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
-        epsilon : float in [0, 0.5], default=0.0
-            Half window of a second mark; 0 marks MCDP(0) alone.
-        confidence_level : float in (0, 1), default=None
-            Level of a confidence band around each CDF, none by default.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
+        epsilon, confidence_level, sample_weight, ax
+            As in `from_estimator`.
         name : str, default=None
             Title of the axes, none by default.
 

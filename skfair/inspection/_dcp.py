@@ -38,7 +38,7 @@ class DCPDisplay:
     interval_ax_ : matplotlib Axes
         The interval above them.
     figure_ : matplotlib Figure
-    image_ : matplotlib AxesImage
+    cells_ : matplotlib QuadMesh
         One row for each group shown, one column for each true label.
     interval_line_ : matplotlib Line2D
         From the lower to the upper bound.
@@ -55,7 +55,7 @@ class DCPDisplay:
     >>> display = DCPDisplay.from_predictions(
     ...     y_true, y_pred, sensitive_features=["a"] * 4 + ["b"] * 4
     ... )
-    >>> display.image_.get_array().shape
+    >>> display.cells_.get_array().shape
     (2, 2)
     """
 
@@ -100,9 +100,10 @@ class DCPDisplay:
 
             shown = min(len(self.result.groups), max_groups)
             size = 2.5 + 0.8 * len(self.result.labels), 2.2 + 0.3 * shown
-            ax = plt.subplots(figsize=(max(6.0, size[0]), size[1]))[1]
+            size = max(6.0, size[0]), size[1]
+            ax = plt.subplots(figsize=size, layout="constrained")[1]
         self.ax_, self.figure_ = ax, ax.figure
-        self.image_ = draw_etas(ax, self.result, max_groups)
+        self.cells_ = draw_etas(ax, self.result, max_groups)
         self.interval_ax_, self.interval_line_ = draw_interval(ax, self.result)
         title(self.interval_ax_, self.name if name is None else name)
         return self

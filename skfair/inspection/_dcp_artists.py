@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skfair.inspection._style import INK, SHADE, label_text
+from skfair.inspection._style import INK, label_text
 from skfair.metrics import DCPResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.image import AxesImage
+    from matplotlib.collections import QuadMesh
     from matplotlib.lines import Line2D
 
 #: Height of the strip of the interval, and its distance, in inches.
@@ -20,7 +20,7 @@ _STRIP, _PAD = 0.22, 0.35
 _DARK = 0.55
 
 
-def draw_etas(ax: Axes, result: DCPResult, max_groups: int) -> AxesImage:
+def draw_etas(ax: Axes, result: DCPResult, max_groups: int) -> QuadMesh:
     """Draw one cell for each group and true label, shaded and labelled by eta.
 
     Parameters
@@ -31,18 +31,27 @@ def draw_etas(ax: Axes, result: DCPResult, max_groups: int) -> AxesImage:
 
     Returns
     -------
-    AxesImage
+    QuadMesh
     """
     parts = (result.weights * np.nan_to_num(result.eta)).sum(axis=1)
     order = np.argsort(-parts, kind="stable")[:max_groups]
     etas = result.eta[order]
-    image = ax.imshow(
-        np.ma.masked_invalid(etas), cmap="Blues", vmin=0, vmax=1, aspect="auto"
+    edges = [np.arange(size + 1) - 0.5 for size in reversed(etas.shape)]
+    cells = ax.pcolormesh(
+        *edges,
+        np.ma.masked_invalid(etas),
+        cmap="Blues",
+        vmin=0,
+        vmax=1,
+        edgecolors="white",
+        linewidth=1,
     )
+    ax.yaxis.set_inverted(True)
     for (row, column), eta in np.ndenumerate(etas):
         text = "none" if np.isnan(eta) else f"{eta:.2f}"
         color = "white" if eta > _DARK else INK
-        ax.text(column, row, text, ha="center", va="center", color=color, fontsize=8)
+        cell = ax.text(column, row, text, ha="center", va="center", color=color)
+        cell.set_fontsize("small")
     ax.set_xticks(
         range(len(result.labels)), [label_text(label) for label in result.labels]
     )
@@ -56,7 +65,7 @@ def draw_etas(ax: Axes, result: DCPResult, max_groups: int) -> AxesImage:
         xlabel=f"True label; cells: eta, the share not explained by the baseline{more}",
         ylabel="Group (its part of DCP)",
     )
-    return image
+    return cells
 
 
 def draw_interval(ax: Axes, result: DCPResult) -> tuple[Axes, Line2D]:
@@ -79,17 +88,17 @@ def draw_interval(ax: Axes, result: DCPResult) -> tuple[Axes, Line2D]:
     (line,) = strip.plot(
         [result.lower, result.upper], [0, 0], color=INK, marker="|", linewidth=3
     )
-    widest = max(1.6 * result.upper, 0.01)
+    widest = max(2.2 * result.upper, 0.01)
     proven = "proven" if result.optimal else "bounds"
     strip.text(
         result.upper + 0.02 * widest,
         0,
         f"DCP {result.lower:.4f} to {result.upper:.4f} ({proven})",
         va="center",
-        fontsize=8,
+        fontsize="small",
     )
     strip.set(xlim=(0, widest), ylim=(-1, 1), yticks=[])
-    strip.tick_params(labelsize=8, colors=SHADE)
+    strip.tick_params(labelsize="small")
     for side in ("left", "right", "top"):
         strip.spines[side].set_visible(False)
     return strip, line

@@ -114,14 +114,14 @@ class GroupGapDisplay:
             Without matplotlib.
         """
         _style.require_matplotlib(f"{type(self).__name__}.plot")
-        artists = GroupGapArtists(self, ax)
+        artists = GroupGapArtists(self.report, ax)
         self.ax_ = artists.ax
         self.figure_ = self.ax_.figure
         self.tail_area_ = artists.draw_tail()
         self.average_line_ = artists.draw_average()
-        self.intervals_ = artists.draw_intervals()
-        self.points_ = artists.draw_points()
-        artists.label_axes()
+        self.intervals_ = artists.draw_intervals(self.confidence_level)
+        self.points_ = artists.draw_points(self.cvar, self.alpha)
+        artists.label_axes(self.quality)
         _style.title(self.ax_, self.name if name is None else name)
         return self
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from skfair.inspection._style import (
     COLORS,
@@ -12,8 +13,8 @@ from skfair.inspection._style import (
     SHADE,
     group_text,
     legend,
+    metric_text,
     names_text,
-    plain_text,
     range_text,
 )
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
-
-    from skfair.inspection._group_gap import GroupGapDisplay
 
 #: More groups than this are not named.
 _MAX_NAMED = 40
@@ -36,13 +35,14 @@ class GroupGapArtists:
 
     Parameters
     ----------
-    display : GroupGapDisplay
+    report : DataFrame of n_groups rows
+        As `cvar_fairness_report` returns it.
     ax : matplotlib Axes or None
         None makes a new figure.
     """
 
-    def __init__(self, display: GroupGapDisplay, ax: Axes | None) -> None:
-        self.display, self.report = display, display.report
+    def __init__(self, report: pd.DataFrame, ax: Axes | None) -> None:
+        self.report = report
         self.named = len(self.report) <= _MAX_NAMED
         self.ax = self._new_axes() if ax is None else ax
         self.ranks = np.arange(1, len(self.report) + 1)
@@ -52,7 +52,7 @@ class GroupGapArtists:
         import matplotlib.pyplot as plt
 
         height = _FRAME + _ROW * len(self.report) if self.named else _HEIGHT
-        return plt.subplots(figsize=(10, height), layout="constrained")[1]
+        return plt.subplots(figsize=(9, height), layout="constrained")[1]
 
     def draw_tail(self) -> Rectangle | None:
         """Shade the groups of the tail.
@@ -76,11 +76,15 @@ class GroupGapArtists:
         """
         rate = self.report["rate"].iloc[0] - self.report["difference"].iloc[0]
         return self.ax.axvline(
-            0, color=INK, linewidth=1, label=f"weighted average of rates, {rate:.3f}"
+            0, color=INK, linewidth=1, label=f"Weighted average of rates = {rate:.3f}"
         )
 
-    def draw_intervals(self) -> LineCollection:
+    def draw_intervals(self, level: float) -> LineCollection:
         """Draw the interval of each group around its difference.
+
+        Parameters
+        ----------
+        level : float
 
         Returns
         -------
@@ -93,11 +97,16 @@ class GroupGapArtists:
             self.report["high"] - average,
             color=np.where(self.in_tail, COLORS[1], SHADE),
             linewidth=1.5 if self.named else 0.5,
-            label=f"{self.display.confidence_level:.4g} interval, each group alone",
+            label=f"{level:.4g} interval, each group alone",
         )
 
-    def draw_points(self) -> list[Line2D]:
+    def draw_points(self, cvar: float, alpha: float) -> list[Line2D]:
         """Mark the groups, filled in the tail and hollow elsewhere.
+
+        Parameters
+        ----------
+        cvar, alpha : float
+            CVaR fairness and its level.
 
         Returns
         -------
@@ -107,9 +116,8 @@ class GroupGapArtists:
         sizes = self.report["size"].to_numpy()
         points: list[Line2D] = []
         texts = (
-            f"in the tail: CVaR fairness {self.display.cvar:.3f} "
-            f"(alpha = {self.display.alpha:.4g})",
-            "other groups",
+            f"In the tail: CVaR fairness = {cvar:.3f} (alpha = {alpha:.4g})",
+            "Other groups",
         )
         for text, chosen in zip(texts, (self.in_tail, ~self.in_tail), strict=True):
             filled = chosen is self.in_tail
@@ -129,14 +137,18 @@ class GroupGapArtists:
             )
         return points
 
-    def label_axes(self) -> None:
-        """Name the axes and, where they are few, the groups."""
+    def label_axes(self, quality: str) -> None:
+        """Name the axes and, where they are few, the groups.
+
+        Parameters
+        ----------
+        quality : str
+        """
         report = self.report
-        quality = plain_text(self.display.quality.replace("_", " "))
         ends = [self.ax.dataLim.x0, self.ax.dataLim.x1]
         reach = 1.05 * max(np.abs(ends))
         self.ax.set(
-            xlabel=f"Difference of {quality} from the average",
+            xlabel=f"Difference of {metric_text(quality)} from the average",
             xlim=(-reach, reach),
             ylim=(len(report) + 0.5, 0.5),
         )

@@ -13,7 +13,7 @@ from skfair._columns import count_rows
 from skfair._response import respond
 from skfair.groups import Groups, resolve_groups
 from skfair.metrics._comparison import undefined_reason
-from skfair.statistics import GroupedScores
+from skfair.statistics import GroupedOutcomes, GroupedScores
 
 
 def names_columns(sensitive_features: Any, n_samples: int) -> bool:
@@ -131,12 +131,11 @@ def effective_sizes(
     """
     sizes = statistic.counts.astype(np.float64)
     if sample_weight is not None:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-        groups = resolve_groups(sensitive_features, n_samples=len(weights))
-        kept = groups.codes >= 0
-        codes, weights = groups.codes[kept], weights[kept]
-        sums = np.bincount(codes, weights, len(sizes))
-        return np.asarray(sums**2 / np.bincount(codes, weights**2, len(sizes)))
+        return GroupedOutcomes.from_outcomes(
+            np.zeros(len(np.asarray(sample_weight))),
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        ).effective_sizes
     whole = statistic.weights.dtype.kind == "i"
     # Positive whole weights that add up to the number of rows are all 1.
     if whole and np.array_equal(statistic.totals, statistic.counts):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skfair.inspection._histograms import draw_difference, draw_histograms
 from skfair.inspection._inputs import check_comparable, estimator_scores
-from skfair.inspection._madd_artists import draw_histograms, draw_search
+from skfair.inspection._madd_artists import draw_search
 from skfair.inspection._madd_data import (
     bins_to_show,
     check_n_permutations,
@@ -17,10 +18,11 @@ from skfair.inspection._madd_data import (
     shares_in_bins,
 )
 from skfair.inspection._style import (
+    legend,
     names_text,
     require_matplotlib,
+    several_axes,
     title,
-    two_axes,
 )
 from skfair.metrics import MADDBandwidthResult, madd_optimal_bandwidth
 from skfair.metrics._comparison import grouped_scores
@@ -132,7 +134,7 @@ class MADDDisplay:
             If `ax` is not two axes.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
-        self.axes_ = two_axes(ax)
+        self.axes_ = several_axes(ax, "AB")
         self.figure_ = self.axes_[0].figure
         heading = names_text(self.sensitive_names)
         if self.n_groups > 2:
@@ -140,20 +142,18 @@ class MADDDisplay:
             heading = (
                 f"{'' if heading is None else heading + ', '}largest of {pairs} pairs"
             )
-        self.histograms_, self.difference_ = draw_histograms(
-            self.axes_[0],
-            self.edges,
-            self.shares,
-            self.result.groups,
-            self.counts,
-            heading,
+        first = self.axes_[0]
+        self.histograms_ = draw_histograms(
+            first, self.edges, self.shares, self.result.groups, self.counts
         )
+        self.difference_ = draw_difference(first, self.edges, self.shares)
+        legend(first, heading, loc="best")
         artists = draw_search(
             self.axes_[1], self.result, self.counts, self.null_distribution
         )
         self.line_, self.interval_, self.h_sup_line_, self.madd_line_ = artists[:4]
         self.null_lines_ = list(artists[4:])
-        title(self.axes_[0], self.name if name is None else name)
+        title(first, self.name if name is None else name)
         return self
 
     @classmethod

@@ -1,8 +1,7 @@
-"""Draws the two panels of a MADD display."""
+"""Draws the search of a MADD display."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from skfair.inspection._style import (
     INK,
     LINE_STYLES,
     SHADE,
-    group_text,
     groups_text,
     legend,
 )
@@ -25,62 +23,6 @@ if TYPE_CHECKING:
 _TICKS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 #: Height of the axes as a multiple of the highest value.
 _HEADROOM = 1.8
-
-
-def draw_histograms(
-    ax: Axes,
-    edges: NDArray[np.float64],
-    shares: NDArray[np.float64],
-    labels: Sequence[Any],
-    counts: NDArray[np.intp],
-    heading: str | None,
-) -> tuple[list[Any], Any]:
-    """Draw two histograms over their absolute difference.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    edges : ndarray of shape (n_bins + 1,)
-    shares : ndarray of shape (2, n_bins)
-    labels : sequence of length 2
-    counts : ndarray of shape (2,)
-    heading : str or None
-        Title of the legend.
-
-    Returns
-    -------
-    histograms : list of two StepPatch
-    difference : StepPatch
-    """
-    distance = np.abs(shares[0] - shares[1])
-    histograms = [
-        ax.stairs(
-            shares[i],
-            edges,
-            color=COLORS[i],
-            linestyle=LINE_STYLES[i],
-            linewidth=1.8,
-            label=group_text(labels[i], int(counts[i])),
-            zorder=2.5,
-        )
-        for i in range(2)
-    ]
-    difference = ax.stairs(
-        distance,
-        edges,
-        fill=True,
-        color=SHADE,
-        alpha=0.4,
-        label=f"Absolute difference, adds up to {distance.sum():.3f}",
-    )
-    ax.set(
-        xlabel="Predicted probability of the positive class",
-        ylabel=f"Share of the group in each of {len(edges) - 1} bins",
-        xlim=(0, 1),
-    )
-    ax.set_ylim(0, 1.35 * float(shares.max()))  # room for the legend
-    legend(ax, heading, loc="best")
-    return histograms, difference
 
 
 def draw_search(

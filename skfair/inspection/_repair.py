@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._columns import drop_columns
+from skfair.inspection._histograms import draw_histograms
 from skfair.inspection._inputs import check_comparable, estimator_scores
 from skfair.inspection._madd_data import bins_to_show, shares_in_bins
 from skfair.inspection._style import (
     COLORS,
     INK,
     LINE_STYLES,
-    group_text,
     legend,
     names_text,
     require_matplotlib,
+    several_axes,
     title,
 )
 from skfair.metrics import madd_optimal_bandwidth
@@ -140,7 +141,7 @@ class RepairDisplay:
             If `ax` is not three axes.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
-        self.axes_ = _three_axes(ax)
+        self.axes_ = several_axes(ax, "AA;BC")
         self.figure_ = self.axes_[0].figure
         self.lines_, self.level_line_ = _draw_objective(
             self.axes_[0], self.objective, self.repair_level
@@ -149,7 +150,10 @@ class RepairDisplay:
         self.histograms_ = []
         panels = ("Before repair", self.before), ("After repair", self.after)
         for axes, (heading, shares) in zip(self.axes_[1:], panels, strict=True):
-            self.histograms_ += self._draw_histograms(axes, shares)
+            self.histograms_ += draw_histograms(
+                axes, self.edges, shares, self.labels, self.counts
+            )
+            legend(axes, names_text(self.sensitive_names), loc="best")
             axes.set(title=heading, ylim=(0, top))
         title(self.axes_[0], self.name if name is None else name)
         return self
@@ -223,37 +227,6 @@ class RepairDisplay:
         )
         return display.plot(ax)
 
-    def _draw_histograms(self, ax: Axes, shares: NDArray[np.float64]) -> list[Any]:
-        drawn = [
-            ax.stairs(
-                shares[i],
-                self.edges,
-                color=COLORS[i],
-                linestyle=LINE_STYLES[i],
-                linewidth=1.8,
-                label=group_text(self.labels[i], int(self.counts[i])),
-            )
-            for i in range(2)
-        ]
-        ax.set(
-            xlabel="Predicted probability of the positive class",
-            ylabel=f"Share of the group in each of {len(self.edges) - 1} bins",
-            xlim=(0, 1),
-        )
-        legend(ax, names_text(self.sensitive_names), loc="best")
-        return drawn
-
-
-def _three_axes(ax: Sequence[Axes] | None) -> NDArray[Any]:
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots(1, 3, figsize=(15, 4.6), layout="constrained")[1]
-    axes = np.ravel(np.asarray(ax, dtype=object))
-    if len(axes) != 3:
-        raise ValueError(f"ax must be three axes, got {len(axes)}.")
-    return axes
-
 
 def _draw_objective(
     ax: Axes, objective: pd.DataFrame, repair_level: float
@@ -274,8 +247,8 @@ def _draw_objective(
         repair_level,
         color=INK,
         linewidth=1.2,
-        linestyle=":",
-        label=f"Level {repair_level:.3g}",
+        linestyle=LINE_STYLES[3],
+        label=f"Level = {repair_level:.3g}",
     )
     ax.set(xlabel="Level of repair", ylabel="Loss on held-out rows", ylim=(0, None))
     ax.margins(x=0.02)

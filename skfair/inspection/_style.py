@@ -59,25 +59,39 @@ def require_matplotlib(caller: str) -> None:
         ) from error
 
 
-def one_axes(ax: Axes | None) -> Axes:
-    """Return the given axes, or those of a new figure."""
+def one_axes(ax: Axes | None, figsize: tuple[float, float] | None = None) -> Axes:
+    """Return the given axes, or those of a new figure.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes or None
+    figsize : tuple of two floats, default=None
+        Inches, of a new figure; None is matplotlib's own.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
 
-    return plt.subplots(layout="constrained")[1]
+    return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
-def two_axes(ax: Sequence[Axes] | None) -> NDArray[Any]:
-    """Return the two given axes, or those of a new figure.
+def several_axes(ax: Sequence[Axes] | None, mosaic: str) -> NDArray[Any]:
+    """Return the given axes, or those of a new figure.
 
     Parameters
     ----------
-    ax : sequence of two matplotlib Axes, or None
+    ax : sequence of matplotlib Axes, or None
+    mosaic : str
+        Where the axes of a new figure go: one letter for each, rows parted by ``;``,
+        as in ``"AA;BC"``. Two to a row stay legible on a page.
 
     Returns
     -------
-    ndarray of shape (2,)
+    ndarray of shape (n_axes,)
 
     Raises
     ------
@@ -87,15 +101,14 @@ def two_axes(ax: Sequence[Axes] | None) -> NDArray[Any]:
     if ax is None:
         import matplotlib.pyplot as plt
 
-        return np.asarray(
-            plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")[1]
-        )
+        rows = mosaic.split(";")
+        size = 5.25 * len(rows[0]), 4.6 * len(rows)
+        drawn = plt.subplot_mosaic(mosaic, figsize=size, layout="constrained")[1]
+        ax = list(drawn.values())
     axes = np.ravel(np.asarray(ax, dtype=object))
-    if len(axes) != 2:
-        raise ValueError(
-            "ax must be two axes, for the histograms and for the bandwidths; got "
-            f"{len(axes)}."
-        )
+    n_axes = len(set(mosaic) - {";"})
+    if len(axes) != n_axes:
+        raise ValueError(f"ax must be {n_axes} axes, got {len(axes)}.")
     return axes
 
 
@@ -135,6 +148,11 @@ def plain_text(value: Any) -> str:
         # Legends leave out entries that begin with an underscore.
         text = f"'{text}'"
     return text.replace("$", r"\$")
+
+
+def metric_text(name: str) -> str:
+    """Plain text of a metric's name, with spaces."""
+    return plain_text(name.replace("_", " "))
 
 
 def label_text(label: Hashable) -> str:

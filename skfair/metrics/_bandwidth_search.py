@@ -80,13 +80,16 @@ def stable_interval(
     first_stop = np.searchsorted(bandwidths, bandwidths[starts] + length) - 1
     first_stop = np.maximum(first_stop, starts + min_points)
     sums, squares = _running(values - values.mean())
-    stops = np.arange(n_values)
-    sizes = np.maximum(stops - starts[:, None], 1)
-    variances: Any = (squares[:n_values] - squares[starts, None]) / sizes
-    variances -= ((sums[:n_values] - sums[starts, None]) / sizes) ** 2
+    stops = np.arange(first_stop.min(), n_values)  # no interval ends before
+    sizes = stops - starts[:, None]
+    eligible = stops >= first_stop[:, None]
+    sizes[~eligible] = 1
+    variances: Any = (squares[stops] - squares[starts, None]) / sizes
+    variances -= ((sums[stops] - sums[starts, None]) / sizes) ** 2
     variances[variances < _NO_VARIANCE] = 0
-    variances[stops < first_stop[:, None]] = np.inf
-    row, stop = np.unravel_index(np.argmin(variances), variances.shape)
+    variances[~eligible] = np.inf
+    row, column = np.unravel_index(np.argmin(variances), variances.shape)
+    stop = stops[column]
     inside = values[starts[row] : stop]
     return StableInterval(
         int(starts[row]), int(stop), float(inside.mean()), float(inside.std())

@@ -123,21 +123,52 @@ def bootstrap_interval(
         values = np.full(n_resamples, np.nan)
         low = high = math.nan
     else:
-        draw = _stratified_draws(rows.groups, generator)
+        draw = stratified_draws(rows.groups, generator)
         values = np.array(
             [rows.take(draw()).evaluate(metric) for _ in range(n_resamples)]
         )
-        tail = (1 - level) / 2
-        lower, upper = np.quantile(values, [tail, 1 - tail])
-        low = max(0.0, float(2 * observed - upper))
-        high = min(float(2 * observed - lower), max(observed, float(values.max())))
+        low, high = basic_interval(observed, values, level)
     return BootstrapResult(observed, low, high, level, n_resamples, values)
 
 
-def _stratified_draws(
+def basic_interval(
+    observed: float, values: NDArray[np.float64], confidence_level: float
+) -> tuple[float, float]:
+    """Compute the basic bootstrap interval of a disparity.
+
+    Parameters
+    ----------
+    observed : float
+    values : ndarray of shape (n_resamples,)
+        The disparity of each resample.
+    confidence_level : float in (0, 1)
+
+    Returns
+    -------
+    low, high : float
+        Cut at 0 and at the largest value seen.
+    """
+    tail = (1 - confidence_level) / 2
+    lower, upper = np.quantile(values, [tail, 1 - tail])
+    low = max(0.0, float(2 * observed - upper))
+    return low, min(float(2 * observed - lower), max(observed, float(values.max())))
+
+
+def stratified_draws(
     groups: Groups, generator: np.random.Generator
 ) -> Callable[[], NDArray[np.intp]]:
-    """Draw as many rows of each group as it has, with replacement."""
+    """Draw as many rows of each group as it has, with replacement.
+
+    Parameters
+    ----------
+    groups : Groups
+    generator : Generator
+
+    Returns
+    -------
+    callable
+        Each call returns positions of rows, those of the first group first.
+    """
     order = np.argsort(groups.codes, kind="stable")
     sizes = groups.sizes()
     starts = np.cumsum(sizes) - sizes + np.count_nonzero(groups.codes < 0)

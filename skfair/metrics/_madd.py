@@ -233,14 +233,36 @@ def _auto(gap: Gap) -> float:
 
 def _histogram_distances(gap: Gap, n_bins: NDArray[np.intp]) -> NDArray[np.float64]:
     """Sum over bins of the absolute change of the gap, for each number of bins."""
-    starts = np.cumsum(n_bins + 1) - (n_bins + 1)
-    widths = np.repeat(n_bins, n_bins + 1)
-    positions = np.arange(len(widths)) - np.repeat(starts, n_bins + 1)
-    # Bins are closed on the left: an edge counts what lies strictly below it.
-    below = np.searchsorted(gap.scores, positions / widths, side="left")
-    below[positions == widths] = len(gap.scores)
+    below, starts = bin_edges(gap.scores, n_bins)
     at_edges = np.append(gap.signed, 0)[below - 1]  # index -1, below all: no gap
     changes = np.abs(np.diff(at_edges, append=0))
     changes[starts + n_bins] = 0
     distances = np.add.reduceat(changes, starts) / gap.scale
     return np.minimum(distances, 2.0)  # rounding may exceed 2
+
+
+def bin_edges(
+    scores: NDArray[np.float64], n_bins: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where the edges of bins fall among sorted scores, for each number of bins.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_scores,), increasing
+    n_bins : ndarray of shape (n_histograms,)
+
+    Returns
+    -------
+    below : ndarray of shape (n_edges,)
+        How many scores lie below each edge; all of them below the last edge of each
+        histogram, whose last bin is closed.
+    starts : ndarray of shape (n_histograms,)
+        First edge of each histogram.
+    """
+    starts = np.cumsum(n_bins + 1) - (n_bins + 1)
+    widths = np.repeat(n_bins, n_bins + 1)
+    positions = np.arange(len(widths)) - np.repeat(starts, n_bins + 1)
+    # Bins are closed on the left: an edge counts what lies strictly below it.
+    below = np.searchsorted(scores, positions / widths, side="left")
+    below[positions == widths] = len(scores)
+    return below, starts

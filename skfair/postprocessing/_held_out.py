@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair.groups import Groups
+from skfair.model_selection._dealing import deal_rows
 
 
 class HeldOut(NamedTuple):
@@ -124,7 +125,7 @@ def positive_scores(estimator: Any, X: Any) -> NDArray[np.float64]:
 def balanced_folds(
     y: NDArray[Any], groups: Groups, n_folds: int, random_state: Any
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Folds with the same share of each class in each group, as nearly as possible.
+    """Folds whose rows of each group, and of each class in it, differ by one at most.
 
     Parameters
     ----------
@@ -144,18 +145,14 @@ def balanced_folds(
     ValueError
         If a class has fewer rows than there are folds.
     """
-    labels, counts = np.unique(y, return_counts=True)
+    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     if counts.min() < n_folds:
         raise ValueError(
             f"cv={n_folds} needs as many rows of each class, got {counts.min()} of "
             f"class {labels[counts.argmin()].item()!r}."
         )
-    order = np.arange(len(y))
-    if random_state is not None:
-        order = check_random_state(random_state).permutation(len(y))
-    order = order[np.lexsort((groups.codes[order], y[order]))]
-    folds = np.empty(len(y), dtype=np.intp)
-    folds[order] = np.arange(len(y)) % n_folds
+    random = None if random_state is None else check_random_state(random_state)
+    folds = deal_rows(codes, groups.codes, n_folds, random)
     for fold in range(n_folds):
         yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
 

@@ -20,7 +20,7 @@ def test_cells_are_etas_of_the_largest_parts_first():
     display = draw(y_true, y_pred, sensitive_features=groups)
     result = DCPResult.from_predictions(y_true, y_pred, sensitive_features=groups)
     order = np.argsort(-(result.weights * result.eta).sum(axis=1))
-    np.testing.assert_allclose(display.image_.get_array(), result.eta[order])
+    np.testing.assert_allclose(display.cells_.get_array(), result.eta[order])
     shown = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert shown[0].startswith("1 (")
     assert display.ax_.texts[0].get_text() == f"{result.eta[order][0, 0]:.2f}"
@@ -39,7 +39,7 @@ def test_interval_is_drawn_and_written():
 def test_many_groups_show_the_largest():
     y_true, y_pred, groups = predictions(n_groups=30, n_rows=3000)
     display = draw(y_true, y_pred, sensitive_features=groups, max_groups=8)
-    assert display.image_.get_array().shape == (8, 3)
+    assert display.cells_.get_array().shape == (8, 3)
     assert "22 groups with less are not shown" in display.ax_.get_xlabel()
 
 

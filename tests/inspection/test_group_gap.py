@@ -53,7 +53,7 @@ def test_few_groups_are_named_and_many_are_not(legend_texts):
     assert ticks == [f"{group} (n = {size:,})" for group, size in sizes.items()]
     assert display.ax_.get_ylabel() == "race"
     assert any(
-        f"CVaR fairness {display.cvar:.3f}" in t for t in legend_texts(display.ax_)
+        f"CVaR fairness = {display.cvar:.3f}" in t for t in legend_texts(display.ax_)
     )
     y_pred, groups = rows_of(300, 6000)
     display = GroupGapDisplay.from_predictions(None, y_pred, sensitive_features=groups)

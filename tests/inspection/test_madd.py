@@ -93,7 +93,7 @@ def test_one_axes_are_not_enough(rows):
     import matplotlib.pyplot as plt
 
     _, ax = plt.subplots()
-    with pytest.raises(ValueError, match="ax must be two axes"):
+    with pytest.raises(ValueError, match="ax must be 2 axes"):
         draw(None, rows[1], sensitive_features=rows[2], n_permutations=0, ax=ax)
 
 

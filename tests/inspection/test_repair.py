@@ -56,7 +56,7 @@ def test_legends_and_titles(people, model, legend_texts):
         "Objective",
         "Accuracy loss",
         "Fairness loss, predicted",
-        f"Level {model.repair_level_:.3g}",
+        f"Level = {model.repair_level_:.3g}",
     ]
     texts = legend_texts(display.axes_[1])
     assert [text.split()[0] for text in texts] == ["F", "M"]
@@ -77,7 +77,7 @@ def test_pipeline_labels_and_axes(people, model):
     assert axes[0].get_title() == "Mine"
     assert_array_equal(display.after, expected.after)
     assert display.plot(name="Other").axes_[0].get_title() == "Other"
-    with pytest.raises(ValueError, match="three axes"):
+    with pytest.raises(ValueError, match="ax must be 3 axes, got 2"):
         display.plot(axes[:2])
 
 

@@ -1,0 +1,305 @@
+import pickle
+import re
+import warnings
+from copy import deepcopy
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+
+from skfair.datasets import make_biased_classification
+from skfair.metrics import get_fairness_scorer
+from skfair.model_selection import BestUnder, FairestWithin
+
+NAN = np.nan
+PARAMETERS = {"C": [1e-4, 1e-3, 1e-2, 0.1, 1.0]}
+
+
+def results(performance, fairness, folds=None):
+    """Make `cv_results_` of a search over metrics `ap` and `fair`."""
+    made = {
+        "params": [{"i": i} for i in range(len(performance))],
+        "mean_test_ap": np.array(performance),
+        "mean_test_fair": np.array(fairness),
+    }
+    for i, scores in enumerate(folds or []):
+        made[f"split{i}_test_ap"] = np.array(scores)
+    return made
+
+
+def within(**options):
+    return FairestWithin("ap", "fair", **options)
+
+
+@pytest.fixture(scope="module")
+def people():
+    return make_biased_classification(
+        600, group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
+    )
+
+
+@pytest.fixture(scope="module")
+def scoring():
+    fairness = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
+    return {"average_precision": "average_precision", "neg_mcdp": fairness}
+
+
+@pytest.mark.parametrize(
+    ("options", "least", "expected"),
+    [
+        ({}, 0.76, 1),
+        ({"tolerance": 0.9}, 0.72, 2),
+        ({"tolerance": 1}, 0.8, 0),
+        ({"tolerance": 0.05, "kind": "absolute"}, 0.75, 1),
+        ({"tolerance": 0, "kind": "absolute"}, 0.8, 0),
+        ({"tolerance": 9, "kind": "absolute"}, -8.2, 3),
+        ({"tolerance": 0.5, "reference": 1.0}, 0.5, 3),
+        ({"tolerance": 0.2, "kind": "absolute", "reference": 0.9}, 0.7, 2),
+    ],
+)
+def test_fairest_within(options, least, expected):
+    cv_results = results([0.8, 0.77, 0.73, 0.5], [-0.4, -0.3, -0.2, -0.1])
+    rule = within(**options)
+    assert rule.least_performance(cv_results) == pytest.approx(least)
+    assert rule(cv_results) == expected
+    assert type(rule(cv_results)) is int
+    assert rule(pd.DataFrame(cv_results)) == expected
+
+
+def test_one_standard_error():
+    folds = [[0.7, 0.74], [0.8, 0.75], [0.9, 0.73]]
+    cv_results = results(np.mean(folds, axis=0), [-0.4, -0.3], folds)
+    rule = within(kind="one_standard_error")
+    error = np.std([0.7, 0.8, 0.9], ddof=1) / np.sqrt(3)
+    assert_allclose(rule.least_performance(cv_results), 0.8 - error)
+    assert rule(cv_results) == 0
+    cv_results["mean_test_ap"][1] = 0.75
+    assert rule(cv_results) == 1
+    for missing in (0, 1):
+        del cv_results[f"split{missing}_test_ap"]
+    with pytest.raises(ValueError, match=r"two folds or more.* 1 columns"):
+        rule(cv_results)
+
+
+def test_bar_is_reached_despite_rounding():
+    # 0.1 + 0.2 lies above 0.3 by rounding.
+    rule = within(tolerance=0.1, kind="absolute")
+    assert rule(results([0.3 + 0.1, 0.3], [-0.2, -0.1])) == 1
+    under = BestUnder("ap", "fair", limit=0.3)
+    assert under(results([0.9, 0.1], [-(0.1 + 0.2), -0.1])) == 0
+
+
+@pytest.mark.parametrize("rule", [within(), BestUnder("ap", "fair", limit=0.5)])
+def test_ties_and_undefined_candidates(rule):
+    assert rule(results([0.8, 0.8, 0.8], [-0.2, -0.2, -0.2])) == 0
+    assert rule(results([0.79, 0.8, 0.8], [-0.2, -0.2, -0.2])) == 1
+    assert rule(results([0.8, 0.8, 0.8], [-0.3, -0.2, -0.2])) == 1
+    assert rule(results([NAN, 0.8, 0.9, np.inf], [0.0, -0.2, NAN, -0.1])) == 1
+    with pytest.warns(UndefinedMetricWarning, match="'fair' is not finite for any"):
+        assert rule(results([0.7, 0.8, NAN], [NAN, NAN, -0.1])) == 1
+    with pytest.raises(ValueError, match="'ap' is not finite for any candidate"):
+        rule(results([NAN, NAN], [-0.1, -0.2]))
+
+
+def test_best_under():
+    cv_results = results([0.8, 0.77, 0.73, 0.5], [-0.4, -0.3, -0.2, -0.1])
+    for limit, expected in [(1, 0), (0.35, 1), (0.3, 1), (0.1, 3)]:
+        assert BestUnder("ap", "fair", limit=limit)(cv_results) == expected
+    with pytest.warns(
+        UserWarning, match=r"limit=0.05; the fairest is taken, with -0.1"
+    ):
+        assert BestUnder("ap", "fair", limit=0.05)(cv_results) == 3
+    with pytest.raises(ValueError, match=r"negated disparity, .* got a score of 0.4"):
+        BestUnder("ap", "fair", limit=0.05)(results([0.8, 0.7], [0.4, -0.3]))
+
+
+def test_none_within_the_reference():
+    cv_results = results([0.7, 0.72, NAN], [-0.1, -0.2, 0])
+    with pytest.warns(UserWarning, match=r"at least 0.855; the best .* with 0.72"):
+        assert within(reference=0.9)(cv_results) == 1
+
+
+def test_negative_performance():
+    with pytest.raises(ValueError, match=r"never positive.*kind='absolute'"):
+        FairestWithin("neg_log_loss")
+    cv_results = results([-0.3, -0.31], [-0.4, -0.1])
+    with pytest.raises(ValueError, match=r"is -0.3 at best.*kind='absolute'"):
+        within()(cv_results)
+    assert within(kind="absolute", tolerance=0.02)(cv_results) == 1
+
+
+@pytest.mark.parametrize("rule", [within(), BestUnder("ap", "fair", limit=0.5)])
+def test_missing_metric_lists_those_present(rule):
+    cv_results = results([0.8], [-0.2])
+    cv_results["mean_test_accuracy"] = cv_results.pop("mean_test_fair")
+    expected = re.escape("no metric 'fair', it has ['ap', 'accuracy']")
+    with pytest.raises(ValueError, match=expected):
+        rule(cv_results)
+    with pytest.raises(ValueError, match="a dict or a DataFrame, got list"):
+        rule([0.8])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"performance": 3}, "performance must be the name of a metric"),
+        ({"fairness": None}, "fairness must be the name of a metric"),
+        ({"tolerance": 0}, r"tolerance must be a number in \(0, 1\], got 0"),
+        ({"tolerance": 1.01}, r"tolerance must be a number in \(0, 1\], got 1.01"),
+        ({"tolerance": NAN}, "tolerance must be"),
+        ({"kind": "ratio"}, "kind must be 'relative', 'absolute' or"),
+        ({"kind": "absolute"}, r"tolerance must be a number in \[0, inf\), got None"),
+        ({"kind": "absolute", "tolerance": -1}, "tolerance must be a number in"),
+        ({"kind": "one_standard_error", "tolerance": 0.9}, "tolerance must be None"),
+        ({"kind": "one_standard_error", "reference": 0.9}, "reference must be None"),
+        ({"reference": "plain"}, "reference must be a number"),
+        ({"reference": -0.5}, r"reference=-0.5, so a share .*kind='absolute'"),
+    ],
+)
+def test_bad_parameters_are_refused_before_the_search(options, message):
+    with pytest.raises(ValueError, match=message):
+        FairestWithin(**options)
+
+
+@pytest.mark.parametrize("limit", [-0.1, NAN, None, "0.1"])
+def test_bad_limit(limit):
+    with pytest.raises(ValueError, match="limit must be a number in"):
+        BestUnder(limit=limit)
+
+
+@pytest.mark.parametrize("rule", [FairestWithin(), BestUnder(limit=0.1)])
+def test_pickle_copy_and_repr(rule):
+    assert pickle.loads(pickle.dumps(rule)) == rule
+    assert deepcopy(rule) == clone(rule, safe=False) == rule
+    assert eval(repr(rule)) == rule
+    assert hash(rule) == hash(deepcopy(rule))
+    search = GridSearchCV(LogisticRegression(), PARAMETERS, refit=rule)
+    assert clone(search).refit == rule
+
+
+def test_nothing_is_modified():
+    cv_results = results([0.8, NAN], [-0.4, -0.3])
+    before = deepcopy(cv_results)
+    within()(cv_results)
+    BestUnder("ap", "fair", limit=1)(cv_results)
+    for name, column in before.items():
+        np.testing.assert_array_equal(cv_results[name], column)
+
+
+@pytest.mark.parametrize("search_class", [GridSearchCV, RandomizedSearchCV])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        FairestWithin(tolerance=0.98),
+        FairestWithin(kind="one_standard_error"),
+        BestUnder(limit=0.16),
+    ],
+)
+def test_in_searches(search_class, rule, people, scoring):
+    X, y = people
+    options = {"n_iter": 4, "random_state": 0} if search_class != GridSearchCV else {}
+    search = search_class(
+        LogisticRegression(),
+        PARAMETERS,
+        scoring=scoring,
+        refit=rule,
+        cv=3,
+        error_score="raise",
+        **options,
+    ).fit(X, y)
+    assert search.best_index_ == rule(search.cv_results_)
+    table = pd.DataFrame(search.cv_results_)
+    performance = table["mean_test_average_precision"]
+    if isinstance(rule, BestUnder):
+        chosen = performance[table["mean_test_neg_mcdp"] >= -rule.limit].idxmax()
+    else:
+        close = performance >= rule.least_performance(search.cv_results_)
+        chosen = table["mean_test_neg_mcdp"][close].idxmax()
+    assert search.best_index_ == chosen
+    assert search.best_params_["C"] == search.best_estimator_.C
+    assert search.predict(X).shape == y.shape
+
+
+def test_search_without_the_metric(people, scoring):
+    X, y = people
+    search = GridSearchCV(
+        LogisticRegression(), PARAMETERS, scoring=["accuracy"], refit=FairestWithin()
+    )
+    with pytest.raises(ValueError, match=r"'average_precision', it has \['accuracy'\]"):
+        search.fit(X, y)
+    single = clone(search).set_params(scoring="accuracy")
+    with pytest.raises(ValueError, match=r"it has \['score'\]"):
+        single.fit(X, y)
+
+
+def test_halving_searches_ignore_functions_for_refit(people, scoring):
+    """What the documentation says of them, to be noticed when it changes."""
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+    from sklearn.model_selection import HalvingGridSearchCV
+
+    X, y = people
+
+    def score(estimator, X, y):
+        values = {name: scorer(estimator, X, y) for name, scorer in scorers.items()}
+        return {"score": values["average_precision"], **values}
+
+    scorers = {**scoring, "average_precision": get_scorer("average_precision")}
+    rule = FairestWithin(tolerance=0.5)
+    search = HalvingGridSearchCV(
+        LogisticRegression(),
+        PARAMETERS,
+        scoring=score,
+        refit=rule,
+        cv=3,
+        factor=2,
+        random_state=0,
+    ).fit(X, y)
+    found = search.cv_results_
+    last = found["iter"] == found["iter"].max()
+    assert found["mean_test_score"][search.best_index_] == pytest.approx(
+        found["mean_test_score"][last].max()
+    )
+    chosen = rule(found)
+    assert last[chosen]
+    assert (
+        found["mean_test_neg_mcdp"][chosen] == found["mean_test_neg_mcdp"][last].max()
+    )
+
+
+def test_only_the_last_iteration_of_halving_counts():
+    cv_results = results([0.99, 0.8, 0.79], [-0.0, -0.4, -0.3])
+    cv_results["iter"] = np.array([0, 1, 1])
+    assert within()(cv_results) == 2
+    assert BestUnder("ap", "fair", limit=0.5)(cv_results) == 1
+
+
+SCORES = st.one_of(st.integers(0, 6).map(lambda i: i / 4), st.just(NAN))
+
+
+@given(
+    st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=8),
+    st.sampled_from([0.5, 1]),
+)
+def test_against_the_sentence_that_states_the_rule(rows, tolerance):
+    performance, fairness = (np.array(column) for column in zip(*rows, strict=True))
+    cv_results = results(performance, -fairness)
+    both = [i for i, row in enumerate(rows) if np.isfinite(row).all()]
+    best = max((performance[i] for i in both), default=0)
+    if best <= 0:
+        return
+    chosen = min(
+        (fairness[i], -performance[i], i)
+        for i in both
+        if performance[i] >= tolerance * best
+    )[-1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert within(tolerance=tolerance)(cv_results) == chosen

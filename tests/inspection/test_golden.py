@@ -20,8 +20,8 @@ from skfair.inspection import (
     MADDDisplay,
     MCDPCurveDisplay,
     RepairDisplay,
+    TradeOffDisplay,
 )
-from skfair.inspection._trade_off import TradeOffDisplay
 from skfair.model_selection import FairestWithin
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from skfair.datasets import make_biased_classification
-from skfair.inspection._trade_off import TradeOffDisplay
+from skfair.inspection import TradeOffDisplay
 from skfair.metrics import get_fairness_scorer
 from skfair.model_selection import BestUnder, FairestWithin, pareto_front
 

@@ -1,0 +1,105 @@
+"""Prediction with classifiers that are a network of one output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skfair._columns import drop_columns
+from skfair._fit_inputs import check_table
+from skfair.inprocessing._network import Array, Parameters, forward
+
+
+def parameters_of(model: Any) -> Parameters:
+    """Coefficients and intercepts of a fitted model, layer by layer.
+
+    Parameters
+    ----------
+    model : classifier
+        With ``coefs_`` and ``intercepts_``.
+
+    Returns
+    -------
+    list of ndarray
+    """
+    pairs = zip(model.coefs_, model.intercepts_, strict=True)
+    return [values for pair in pairs for values in pair]
+
+
+class NetworkPrediction:
+    """Mixin that predicts with ``coefs_`` and ``intercepts_``."""
+
+    sensitive_features: Any
+    drop_sensitive: bool
+
+    coefs_: list[Array]
+    intercepts_: list[Array]
+    classes_: NDArray[Any]
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Predict logits of the second class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        """
+        check_is_fitted(self, "coefs_")
+        X = check_table(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        logits = forward(self._features(X), parameters_of(self))[-1][:, 0]
+        return np.asarray(logits, dtype=np.float64)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict probabilities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Probabilities of `classes_`.
+        """
+        scores = expit(self.decision_function(X))
+        return np.column_stack([1 - scores, scores])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the more probable class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(np.intp)]
+
+    def _features(self, X: Any) -> Any:
+        """Return what the network sees of X."""
+        if self.drop_sensitive:
+            X = drop_columns(X, self.sensitive_features)
+        return check_array(
+            X,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            estimator=self,
+            input_name="X",
+        )

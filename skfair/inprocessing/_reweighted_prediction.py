@@ -1,0 +1,98 @@
+"""Prediction with the classifier inside, without groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skfair._columns import drop_columns
+from skfair._fit_inputs import check_table
+
+
+def _has(method: str) -> Any:
+    """Check for `available_if`: whether the classifier inside has a method."""
+
+    def check(model: Any) -> bool:
+        getattr(getattr(model, "estimator_", model.estimator), method)
+        return True
+
+    return check
+
+
+class ReweightedPrediction:
+    """Mixin that predicts with the fitted ``estimator_``."""
+
+    sensitive_features: Any
+    drop_sensitive: bool
+
+    estimator_: Any
+
+    @available_if(_has("predict"))  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict classes, as the fitted classifier does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        """
+        return np.asarray(self._respond("predict", X))
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict probabilities of `classes_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        """
+        return np.asarray(self._respond("predict_proba", X))
+
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Decision function of the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        """
+        return np.asarray(self._respond("decision_function", X))
+
+    def _without_sensitive(self, X: Any) -> Any:
+        return drop_columns(X, self.sensitive_features) if self.drop_sensitive else X
+
+    def _respond(self, method: str, X: Any) -> Any:
+        check_is_fitted(self, "estimator_")  # others are set early in fit
+        X = check_table(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return getattr(self.estimator_, method)(self._without_sensitive(X))

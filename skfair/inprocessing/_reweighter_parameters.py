@@ -1,0 +1,64 @@
+"""Parameters of a `MCDPReweighter`, and those of its estimator's fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skfair._parameters import check_choice, check_integer, check_real
+from skfair.inprocessing._label_weights import FORMS
+from skfair.inprocessing._penalised_loss import PenalisedLoss
+from skfair.inprocessing._reweighting_rounds import Schedule
+from skfair.inprocessing._smooth_gap import OBJECTIVES
+
+
+def check_parameters(model: Any) -> tuple[PenalisedLoss, Schedule]:
+    """Raise unless the parameters of a `MCDPReweighter` are valid.
+
+    Parameters
+    ----------
+    model : MCDPReweighter
+
+    Returns
+    -------
+    loss : PenalisedLoss
+    schedule : Schedule
+
+    Raises
+    ------
+    TypeError
+        If its estimator has no `predict_proba`.
+    ValueError
+        On a parameter out of range.
+    """
+    if not hasattr(model.estimator, "predict_proba"):
+        raise TypeError(
+            f"estimator must have predict_proba, got {model.estimator!r}. Wrap it in "
+            "sklearn.calibration.CalibratedClassifierCV."
+        )
+    check_choice("objective", model.objective, OBJECTIVES)
+    check_choice("form", model.form, FORMS)
+    for name in ("averaging", "drop_sensitive"):
+        check_choice(name, getattr(model, name), (True, False))
+    if model.validation_fraction is not None:
+        check_real(
+            "validation_fraction",
+            model.validation_fraction,
+            0,
+            1,
+            closed="neither",
+            alternative="None or ",
+        )
+    loss = PenalisedLoss(
+        check_real("strength", model.strength, 0, np.inf, closed="left"),
+        check_real("temperature", model.temperature, 0, np.inf, closed="neither"),
+        model.objective,
+    )
+    return loss, Schedule(
+        model.form,
+        model.averaging,
+        check_integer("max_iter", model.max_iter, 2),
+        check_real("tol", model.tol, 0, np.inf, closed="left"),
+        bool(model.verbose),
+    )

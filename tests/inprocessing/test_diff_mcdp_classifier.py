@@ -1,0 +1,410 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skfair.datasets import fetch_adult
+from skfair.groups import encode_groups
+from skfair.inprocessing import DiffMCDPClassifier
+from skfair.metrics import get_fairness_scorer, mcdp
+
+
+class ParityOfSum:
+    """Groups that do not depend on other rows, for data of any kind."""
+
+    def __call__(self, X):
+        X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+        finite = np.nan_to_num(X.astype(float), posinf=0, neginf=0)
+        return finite.sum(axis=1) * 7 % 2 >= 1
+
+    def __repr__(self):
+        return "ParityOfSum()"
+
+
+# Near a gap of 0, where it has a kink, rounding grows from step to step: the checks
+# that compare two fits by rounding need few steps.
+@pytest.mark.filterwarnings("ignore:DiffMCDPClassifier has no sensitive:UserWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@parametrize_with_checks(
+    [
+        DiffMCDPClassifier(max_iter=200),
+        DiffMCDPClassifier(
+            sensitive_features=ParityOfSum(), max_iter=30, learning_rate_init=0.01
+        ),
+    ],
+    xfail_strict=True,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def make_people(n_samples=600, seed=0):
+    generator = np.random.default_rng(seed)
+    sex = np.where(generator.random(n_samples) < 0.4, "F", "M")
+    X = pd.DataFrame(
+        {
+            "skill": generator.normal(size=n_samples),
+            "proxy": generator.normal(size=n_samples) + 1.5 * (sex == "M"),
+            "is_man": (sex == "M") + 0.0,
+        }
+    )
+    chance = 1 / (1 + np.exp(-X["skill"] - X["proxy"] + 1))
+    y = np.where(generator.random(n_samples) < chance, "yes", "no")
+    return X, y, pd.Series(sex, name="sex", index=np.arange(n_samples)[::-1])
+
+
+@pytest.fixture(scope="module")
+def people():
+    X, y, sex = make_people()
+    return X[["skill", "proxy"]], y, sex
+
+
+def quick(**options):
+    given = {"hidden_layer_sizes": (16,), "max_iter": 150, "learning_rate_init": 0.01}
+    return DiffMCDPClassifier(**given | {"random_state": 0} | options)
+
+
+def gap(model, X, groups):
+    return mcdp(None, model.predict_proba(X)[:, 1], sensitive_features=groups)
+
+
+@pytest.mark.parametrize("hidden", [(), 16, (16,), [16, 8]])
+def test_strength_makes_the_gap_smaller(people, hidden):
+    X, y, sex = people
+    new, new_y, new_sex = make_people(2000, seed=1)
+    gaps, accuracies = [], []
+    for strength in (0, 0.1, 0.5):
+        model = quick(hidden_layer_sizes=hidden, strength=strength)
+        model.fit(X, y, sensitive_features=sex)
+        gaps.append(gap(model, new[["skill", "proxy"]], new_sex))
+        accuracies.append(model.score(new[["skill", "proxy"]], new_y))
+    assert gaps[0] > gaps[1] > gaps[2] + 0.1
+    assert gaps[0] > 0.3
+    assert gaps[2] < 0.12
+    assert min(accuracies[:2]) > 0.69
+
+
+def test_strength_0_is_the_plain_network(people):
+    X, y, sex = people
+    model = DiffMCDPClassifier(
+        hidden_layer_sizes=(7, 3), strength=0, alpha=0, max_iter=20, random_state=0
+    ).fit(X, y, sensitive_features=sex)
+    plain = MLPClassifier(
+        (7, 3), batch_size=len(X), shuffle=False, alpha=0, max_iter=20, random_state=0
+    )
+    with pytest.warns(match="Maximum iterations"):
+        plain.fit(X, y)
+    assert_allclose(model.predict_proba(X), plain.predict_proba(X), rtol=1e-10)
+    for ours, theirs in zip(model.coefs_, plain.coefs_, strict=True):
+        assert_allclose(ours, theirs, rtol=1e-8)
+    assert_array_equal(model.predict(X), plain.predict(X))
+    assert model.groups_ == ("F", "M")
+    assert model.history_["gap"].isna().all()
+    without = clone(model).fit(X, y)  # and without a warning
+    assert_array_equal(model.decision_function(X), without.decision_function(X))
+
+
+@pytest.mark.parametrize("objective", ["dp", "abcc"])
+def test_other_objectives(people, objective):
+    X, y, sex = people
+    model = quick(objective=objective, strength=2.0)
+    model.fit(X, y, sensitive_features=sex)
+    assert gap(model, X, sex) < 0.25
+    assert model.history_["gap"].iloc[-1] < 0.05
+
+
+def test_no_groups_is_a_warning(people):
+    X, y, _ = people
+    with pytest.warns(UserWarning, match="has no sensitive_features: no gap is"):
+        model = quick().fit(X, y)
+    assert model.groups_ == ()
+    assert_array_equal(
+        model.predict_proba(X), quick(strength=0).fit(X, y).predict_proba(X)
+    )
+
+
+def test_fitted_attributes(people):
+    X, y, sex = people
+    model = quick(max_iter=30)
+    assert model.fit(X, y, sensitive_features=sex) is model
+    assert_array_equal(model.classes_, ["no", "yes"])
+    assert_array_equal(model.feature_names_in_, X.columns)
+    assert model.n_features_in_ == 2
+    assert model.groups_ == ("F", "M")
+    assert model.n_iter_ == len(model.history_) == len(model.loss_curve_) == 30
+    columns = ["step", "loss", "gap", "threshold", "objective"]
+    assert model.history_.columns.tolist() == columns
+    assert model.history_["step"].tolist() == list(range(1, 31))
+    assert model.history_["threshold"].between(0, 1).all()
+    total = model.history_["loss"] + 0.2 * model.history_["gap"]
+    assert ((model.history_["objective"] - total).between(0, 0.01)).all()
+    assert [coefs.shape for coefs in model.coefs_] == [(2, 16), (16, 1)]
+    assert [values.shape for values in model.intercepts_] == [(16,), (1,)]
+    positive = model.predict_proba(X)[:, 1]
+    assert_allclose(positive, 1 / (1 + np.exp(-model.decision_function(X))))
+    assert_array_equal(model.predict(X) == "yes", positive > 0.5)
+
+
+def test_column_keyword_and_callable_agree():
+    X, y, sex = make_people()
+    expected = quick().fit(X, y, sensitive_features=sex).predict_proba(X)
+    for selector in ("is_man", 2, ["is_man"], lambda X: X["is_man"] == 1):
+        model = quick(sensitive_features=selector).fit(X, y)
+        assert_array_equal(model.predict_proba(X), expected)
+    wins = quick(sensitive_features="skill").fit(X, y, sensitive_features=sex)
+    assert_array_equal(wins.predict_proba(X), expected)
+
+
+def test_the_sensitive_column_can_be_dropped(people):
+    X, y, sex = people
+    expected = quick().fit(X, y, sensitive_features=sex).predict_proba(X)
+    wide = X.assign(sex=sex.to_numpy())
+    model = quick(sensitive_features="sex", drop_sensitive=True).fit(wide, y)
+    assert_array_equal(model.predict_proba(wide), expected)
+    assert model.n_features_in_ == 3
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        quick(sensitive_features="sex").fit(wide, y)
+    with pytest.raises(ValueError, match="drop_sensitive=True needs"):
+        quick(drop_sensitive=True).fit(wide, y, sensitive_features=sex)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"strength": -0.1}, r"strength must be a number in \[0, inf\), got -0.1"),
+        ({"strength": np.nan}, "strength must be"),
+        ({"temperature": 0}, r"temperature must be a number in \(0, inf\), got 0"),
+        ({"objective": "ks"}, "objective must be 'mcdp', 'dp' or 'abcc', got 'ks'"),
+        ({"hidden_layer_sizes": (8, 0)}, "hidden_layer_sizes must be an integer of"),
+        ({"hidden_layer_sizes": 2.5}, "hidden_layer_sizes must be an integer of"),
+        ({"hidden_layer_sizes": "8"}, "hidden_layer_sizes must be an integer of"),
+        ({"hidden_layer_sizes": None}, "hidden_layer_sizes must be an integer of"),
+        ({"alpha": -1}, "alpha must be"),
+        ({"learning_rate_init": 0}, "learning_rate_init must be"),
+        ({"learning_rate": "adaptive"}, "learning_rate must be 'constant' or 'step'"),
+        ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0"),
+        ({"max_iter": 0}, "max_iter must be"),
+        ({"dropout": 1}, r"dropout must be a number in \[0, 1\), got 1"),
+        ({"validation_fraction": 1.0}, "validation_fraction must be"),
+        ({"early_stopping": "yes"}, "early_stopping must be True or False"),
+    ],
+)
+def test_bad_parameters(people, parameters, match):
+    X, y, sex = people
+    with pytest.raises(ValueError, match=match):
+        quick(**parameters).fit(X, y, sensitive_features=sex)
+
+
+@pytest.mark.parametrize(
+    ("changed", "match"),
+    [
+        ({"y": ["yes", "no", "maybe"] * 200}, "Only binary classification"),
+        ({"y": ["yes"] * 600}, "y must have two classes, got 1 class"),
+        ({"y": ["yes", "no"]}, "inconsistent numbers of samples"),
+        ({"sensitive_features": ["F"] * 600}, r"has the groups \['F'\], expected"),
+        ({"sensitive_features": ["F", "M"]}, "sensitive_features has 2 rows, expected"),
+        ({"sensitive_features": ["F", None] * 300}, "has 300 missing values"),
+        ({"sample_weight": [-1.0] * 600}, "sample_weight must be finite and non-neg"),
+        ({"sample_weight": [1.0]}, r"sample_weight must have shape \(600,\)"),
+        ({"sample_weight": [0.0] * 600}, "sample_weight is zero in every row"),
+    ],
+)
+def test_bad_rows(people, changed, match):
+    X, y, sex = people
+    given = {"y": y, "sensitive_features": sex} | changed
+    with pytest.raises(ValueError, match=match):
+        quick().fit(X, **given)
+
+
+def test_a_group_without_weight(people):
+    X, y, sex = people
+    with pytest.raises(ValueError, match=r"has the groups \['F'\], expected"):
+        quick().fit(X, y, sensitive_features=sex, sample_weight=(sex == "F") + 0.0)
+
+
+def test_a_missing_column(people):
+    X, y, _ = people
+    with pytest.raises(ValueError, match="X has no column 'race'"):
+        quick(sensitive_features="race").fit(X, y)
+
+
+def test_scores_that_turn_nan_stop_the_training(people):
+    X, y, sex = people
+    with pytest.raises(ValueError, match=r"stopped in step 2, .*standardise X"):
+        quick().fit(X * 1e300, y, sensitive_features=sex)
+    with pytest.raises(ValueError, match="learning_rate_init=1e\\+300"):
+        quick(learning_rate_init=1e300).fit(X, y, sensitive_features=sex)
+
+
+def test_not_fitted(people):
+    X, y, sex = people
+    model = quick()
+    with pytest.raises(NotFittedError):
+        model.predict_proba(X)
+    with pytest.raises(ValueError, match="Training stopped"):
+        model.fit(X * 1e300, y, sensitive_features=sex)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_same_seed_same_network(people):
+    X, y, sex = people
+    options = {"batch_size": 64, "dropout": 0.2, "early_stopping": True}
+    before = X.copy(), y.copy(), sex.copy()
+    fits = [
+        quick(**options, random_state=seed).fit(X, y, sensitive_features=sex)
+        for seed in (0, 0, 1)
+    ]
+    scores = [model.decision_function(X) for model in fits]
+    assert_array_equal(scores[0], scores[1])
+    assert not np.allclose(scores[0], scores[2])
+    pd.testing.assert_frame_equal(X, before[0])
+    assert_array_equal(y, before[1])
+    pd.testing.assert_series_equal(sex, before[2])
+    loaded = pickle.loads(pickle.dumps(fits[0]))
+    assert_array_equal(loaded.decision_function(X), scores[0])
+
+
+def test_weights_stand_for_repetition(people):
+    X, y, sex = people
+    weights = np.arange(len(X)) % 4
+    rows = np.repeat(np.arange(len(X)), weights)
+    weighted = quick(batch_size=2000).fit(
+        X, y, sensitive_features=sex, sample_weight=weights * 0.1
+    )
+    repeated = quick(batch_size=2000).fit(
+        X.iloc[rows], y[rows], sensitive_features=sex.iloc[rows]
+    )
+    assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=1e-5
+    )
+
+
+def test_early_stopping_keeps_the_best_look(people):
+    X, y, sex = people
+    model = quick(
+        hidden_layer_sizes=(64,), max_iter=3000, early_stopping=True, batch_size=100
+    ).fit(X, y, sensitive_features=sex)
+    looks = model.history_.set_index("step")["validation_objective"].dropna()
+    assert model.n_iter_ < 3000
+    assert model.n_iter_ == looks.index[-1] == looks.idxmin() + 200
+    until_best = model.set_params(max_iter=int(looks.idxmin()))
+    best = [coefs.copy() for coefs in model.coefs_]
+    for coefs, expected in zip(
+        until_best.fit(X, y, sensitive_features=sex).coefs_, best, strict=True
+    ):
+        assert_array_equal(coefs, expected)
+
+
+def test_too_few_rows_to_hold_out():
+    X, y = np.arange(6.0)[:, None], [0, 0, 0, 0, 0, 1]
+    with pytest.raises(ValueError, match="of 6 rows leaves too few"):
+        quick(early_stopping=True).fit(X, y, sensitive_features=[0, 1] * 3)
+
+
+def test_warm_start(people):
+    X, y, sex = people
+    groups = {"sensitive_features": sex}
+    model = quick(warm_start=True, max_iter=20).fit(X, y, **groups)
+    first = model.history_["objective"]
+    coefs = [values.copy() for values in model.coefs_]
+    again = model.fit(X, y, **groups).history_["objective"]
+    assert again.iloc[0] < first.iloc[-1]
+    assert not np.allclose(model.coefs_[0], coefs[0])
+    with pytest.raises(ValueError, match=r"hidden_layer_sizes must be \(16,\)"):
+        model.set_params(hidden_layer_sizes=(4,)).fit(X, y, **groups)
+    model.set_params(hidden_layer_sizes=(16,))
+    with pytest.raises(ValueError, match="warm_start goes on from"):
+        model.fit(X, y == "yes", **groups)
+
+
+def test_sparse_and_single_precision(people):
+    X, y, sex = people
+    dense = X.to_numpy()
+    groups = {"sensitive_features": sex}
+    model = quick(batch_size=128).fit(dense, y, **groups)
+    sparse = quick(batch_size=128).fit(csr_array(dense), y, **groups)
+    assert_allclose(
+        sparse.decision_function(csr_array(dense)),
+        model.decision_function(dense),
+        atol=1e-6,
+    )
+    single = quick().fit(dense.astype(np.float32), y, **groups)
+    assert {values.dtype for values in single.coefs_} == {np.dtype("float32")}
+    assert single.predict_proba(dense.astype(np.float32)).dtype == np.float64
+
+
+def test_rows_without_a_group_count_in_the_log_loss_only(people):
+    X, y, sex = people
+    labels = sex.where(np.arange(len(sex)) % 3 > 0, None)
+    groups = encode_groups(labels, missing="drop", labels=["M", "empty", "F"])
+    for batch_size in (100, 1000):
+        model = quick(strength=2.0, batch_size=batch_size)
+        model.fit(X, y, sensitive_features=groups)
+        assert model.groups_ == ("M", "F")
+        assert gap(model, X, sex) < 0.25
+
+
+@pytest.mark.parametrize("batch_size", [50, 10])
+def test_many_groups_and_a_group_of_one_row(people, batch_size):
+    X, y, _ = people
+    groups = np.arange(len(X)) % 20
+    groups[0] = 99
+    model = quick(batch_size=batch_size).fit(X, y, sensitive_features=groups)
+    assert len(model.groups_) == 21
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_search_over_strength(people):
+    X, y, sex = people
+    with config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            make_pipeline(StandardScaler(), quick(max_iter=60)),
+            {"diffmcdpclassifier__strength": [0, 2.0]},
+            scoring={
+                "ap": "average_precision",
+                "neg_mcdp": get_fairness_scorer("neg_mcdp"),
+            },
+            refit="neg_mcdp",
+            cv=2,
+            error_score="raise",
+        ).fit(X, y == "yes", sensitive_features=sex)
+    results = search.cv_results_
+    assert results["mean_test_neg_mcdp"][1] > results["mean_test_neg_mcdp"][0] + 0.1
+    assert results["mean_test_ap"][1] < results["mean_test_ap"][0]
+    assert search.best_params_ == {"diffmcdpclassifier__strength": 2.0}
+
+
+def test_adult(shared_data, monkeypatch):
+    """AP and MCDP(0) of the paper's Table 1, on new rows, without sex in prediction."""
+    monkeypatch.setenv("SKFAIR_DATA", str(shared_data))
+    adult = fetch_adult()
+    X = adult.data.drop(columns=["fnlwgt", "sex"])
+    numbers = X.select_dtypes("number").columns
+    X[numbers] = StandardScaler().fit_transform(X[numbers])
+    parts = train_test_split(
+        pd.get_dummies(X, dtype=float).astype("float32"),
+        adult.target == ">50K",
+        adult.data["sex"],
+        train_size=0.4,
+        random_state=0,
+    )
+    train, y, sex = parts[::2]
+    test, test_y, test_sex = parts[1::2]
+    model = DiffMCDPClassifier(strength=0.3, random_state=0)
+    model.fit(train, y, sensitive_features=sex)
+    assert average_precision_score(test_y, model.predict_proba(test)[:, 1]) > 0.739
+    assert gap(model, test, test_sex) < 0.115

@@ -1,0 +1,147 @@
+"""The weights carry the gradient of the penalised objective."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
+
+from skfair.inprocessing import MCDPReweighter
+from skfair.inprocessing._label_weights import single_label_weights, two_label_weights
+from skfair.inprocessing._penalised_loss import PenalisedLoss
+from skfair.inprocessing._training_rows import TrainingRows
+
+rows = st.lists(
+    st.tuples(
+        st.sampled_from([0.0, 1.0]),
+        st.floats(1e-4, 1 - 1e-4),
+        st.floats(-100, 100),
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(rows)
+def test_two_label_weights_have_the_penalised_gradient(found):
+    y, p, push = np.array(found).T
+    weights = two_label_weights(y, p, push)
+    assert np.isfinite(weights).all()
+    assert (weights >= 0).all()
+    gradient = weights[:, 0] * p - weights[:, 1] * (1 - p)
+    assert_allclose(gradient, p - y + push, rtol=1e-6, atol=1e-6)
+
+
+@given(rows)
+def test_a_push_moves_log_odds_by_a_bounded_step(found):
+    _, p, push = np.array(found).T
+    weights = two_label_weights(p, p, push)  # no residual but the push
+    target = np.maximum(weights[:, 1], 1e-300) / weights.sum(axis=1)
+    steps = np.abs(logit(target) - logit(p))
+    assert steps.max() <= np.log1p(1 / 0.2) + 1e-6
+
+
+@given(rows)
+def test_single_label_weights_have_it_until_they_are_clipped(found):
+    y, p, push = np.array(found).T
+    weights = single_label_weights(y, p, push)
+    assert (weights >= 0).all()
+    assert (weights[y == 1, 0] == 0).all()
+    assert (weights[y == 0, 1] == 0).all()
+    gradient = weights[:, 0] * p - weights[:, 1] * (1 - p)
+    exact = p - y + push
+    clipped = np.sign(exact) == np.sign(y - p)
+    assert_allclose(gradient[~clipped], exact[~clipped], rtol=1e-6, atol=1e-6)
+    assert (gradient[clipped] == 0).all()
+
+
+@pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
+@settings(max_examples=10)
+@given(st.integers(0, 1000))
+def test_pushes_are_derivatives(objective, seed):
+    generator = np.random.default_rng(seed)
+    found = TrainingRows(
+        None,
+        generator.integers(0, 2, 30) + 0.0,
+        np.arange(30) % 3 - (generator.random(30) < 0.1) * 10,
+        generator.integers(0, 3, 30) + 1.0,
+    )
+    codes = np.maximum(found.codes, -1)
+    found = found._replace(codes=codes)
+    odds = generator.normal(-2, 2, 30)
+    loss = PenalisedLoss(0.7, 15.0, objective).spread_over(expit(odds), found.weights)
+    judged = loss.judge(expit(odds), found)
+    assert judged.objective == pytest.approx(judged.loss + 0.7 * judged.gap)
+    share = found.weights / found.weights.sum()
+    for row in range(5):
+        sides = []
+        for step in (1e-5, -1e-5):
+            moved = odds.copy()
+            moved[row] += step
+            sides.append(loss.judge(expit(moved), found).gap)
+        slope = 0.7 * (sides[0] - sides[1]) / 2e-5
+        assert judged.push[row] * share[row] == pytest.approx(slope, abs=1e-6)
+
+
+def test_spread_scores_fill_the_unit_interval():
+    odds = np.random.default_rng(0).logistic(-5, 2, 10_000)
+    ones = np.ones(len(odds))
+    loss = PenalisedLoss(1.0, 50.0, "mcdp").spread_over(expit(odds), ones)
+    assert loss.center == pytest.approx(-5, abs=0.1)
+    assert loss.width == pytest.approx(2, abs=0.1)
+    same = PenalisedLoss(1.0, 50.0, "mcdp").spread_over(np.full(9, 0.3), np.ones(9))
+    assert same.width == 1
+    for objective in ("dp", "abcc"):
+        plain = PenalisedLoss(1.0, 50.0, objective)
+        assert plain.spread_over(expit(odds), ones) == plain
+
+
+def proxies(n_samples=2000):
+    generator = np.random.default_rng(0)
+    sex = generator.integers(0, 2, n_samples)
+    X = generator.normal(size=(n_samples, 3))
+    X[:, 1] += sex
+    odds = X[:, 0] + X[:, 1] + 0.5 * X[:, 2] - 2
+    return X, (generator.random(n_samples) < expit(odds)) + 0.0, sex
+
+
+def penalised(X, y, sex, strength):
+    """Objective and gradient in coefficients and intercept."""
+    design = np.column_stack([X, np.ones(len(y))])
+    found = TrainingRows(None, y, sex, np.ones(len(y)))
+    plain = LogisticRegression(C=1e6, tol=1e-8).fit(X, y)
+    loss = PenalisedLoss(strength, 20.0, "mcdp").spread_over(
+        plain.predict_proba(X)[:, 1], found.weights
+    )
+
+    def objective(parameters):
+        scores = expit(design @ parameters)
+        judged = loss.judge(scores, found)
+        return judged.objective, design.T @ (scores - y + judged.push) / len(y)
+
+    return objective, np.append(plain.coef_, plain.intercept_)
+
+
+@pytest.mark.parametrize("strength", [0.1, 0.3])
+def test_the_fixed_point_is_stationary(strength):
+    X, y, sex = proxies()
+    objective, plain = penalised(X, y, sex, strength)
+    model = MCDPReweighter(
+        LogisticRegression(C=1e6, tol=1e-8),
+        strength=strength,
+        temperature=20.0,
+        max_iter=150,
+        tol=1e-7,
+    ).fit(X, y, sensitive_features=sex)
+    inner = model.estimator_
+    reached = np.append(inner.coef_, inner.intercept_)
+    value, gradient = objective(reached)
+    before, steep = objective(plain)
+    assert np.linalg.norm(gradient) < 0.02 * np.linalg.norm(steep)
+    assert value < before
+    assert value == pytest.approx(model.history_["objective"].iloc[-1], abs=1e-4)
+    descent = minimize(objective, plain, jac=True, method="BFGS")
+    assert value == pytest.approx(descent.fun, abs=1e-4)

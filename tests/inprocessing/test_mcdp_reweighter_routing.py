@@ -1,0 +1,166 @@
+"""How weights, groups and other metadata reach the classifier inside."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from skfair.inprocessing import MCDPReweighter
+from skfair.metrics import get_fairness_scorer, mcdp
+
+
+@pytest.fixture(scope="module")
+def jobs():
+    generator = np.random.default_rng(0)
+    sex = generator.choice(["F", "M"], 1200)
+    job = np.where(
+        generator.random(1200) < 0.3,
+        generator.choice(["nurse", "clerk", "smith"], 1200),
+        np.where(sex == "F", "nurse", "smith"),
+    )
+    X = pd.DataFrame(
+        {
+            "age": generator.normal(40, 10, 1200),
+            "job": pd.Categorical(job),
+            "sex": pd.Categorical(sex),
+        }
+    )
+    y = (X["age"] / 10 + 2 * (job == "smith") + generator.normal(size=1200) > 5) + 0
+    return X, y
+
+
+def steps():
+    return [("scale", StandardScaler()), ("clf", LogisticRegression())]
+
+
+def encoder(rest):
+    return make_column_transformer(
+        (OneHotEncoder(), ["job"]), ("drop", ["sex"]), remainder=rest
+    )
+
+
+def fitted(inner, X, y, **options):
+    model = MCDPReweighter(inner, sensitive_features="sex", strength=1.0, **options)
+    return model.fit(X, y)
+
+
+def test_pipelines_without_routing(jobs):
+    X, y = jobs
+    flat = make_pipeline(encoder(StandardScaler()), LogisticRegression())
+    expected = fitted(flat, X, y).predict_proba(X)
+    nested = Pipeline(
+        [("encode", encoder("passthrough")), ("rest", Pipeline(steps()))]
+    )
+    scores = fitted(nested, X, y).predict_proba(X)[:, 1]
+    plain = flat.fit(X, y).predict_proba(X)[:, 1]
+    before = mcdp(None, plain, sensitive_features=X["sex"])
+    for values in (expected[:, 1], scores):
+        assert mcdp(None, values, sensitive_features=X["sex"]) < 0.6 * before
+
+
+def test_pipelines_with_routing(jobs):
+    X, y = jobs
+    inner = make_pipeline(encoder("passthrough"), LogisticRegression())
+    expected = fitted(inner, X, y).predict_proba(X)
+    with config_context(enable_metadata_routing=True):
+        with pytest.raises(TypeError, match=r"set_fit_request\(sample_weight=True\)"):
+            fitted(inner, X, y)
+        inner[-1].set_fit_request(sample_weight=True)
+        assert_array_equal(fitted(inner, X, y).predict_proba(X), expected)
+        search = GridSearchCV(
+            LogisticRegression().set_fit_request(sample_weight=True),
+            {"C": [1.0]},
+            scoring=get_scorer("roc_auc").set_score_request(sample_weight=True),
+        )
+        numbers = X.assign(job=X["job"].cat.codes)
+        model = fitted(search, numbers, y, drop_sensitive=True)
+        assert model.estimator_.best_params_ == {"C": 1.0}
+
+
+def test_a_classifier_needs_no_request_of_its_own(jobs):
+    X, y = jobs
+    ages = X[["age"]]
+    model = MCDPReweighter(LogisticRegression())
+    expected = model.fit(ages, y, sensitive_features=X["sex"]).predict_proba(ages)
+    with config_context(enable_metadata_routing=True):
+        model.fit(ages, y, sensitive_features=X["sex"])
+        assert_array_equal(model.predict_proba(ages), expected)
+        weighted = model.set_fit_request(sample_weight=True)
+        results = cross_validate(
+            weighted,
+            ages,
+            y,
+            params={"sensitive_features": X["sex"], "sample_weight": np.ones(len(y))},
+            scoring=get_fairness_scorer("neg_mcdp").set_score_request(
+                sample_weight=True
+            ),
+            error_score="raise",
+        )
+        assert results["test_score"].min() > -0.3
+
+
+def test_boosting_on_categories(jobs):
+    X, y = jobs
+    boosting = HistGradientBoostingClassifier(
+        categorical_features="from_dtype", max_iter=20, early_stopping=False
+    )
+    plain = boosting.fit(X[["age", "job"]], y).predict_proba(X[["age", "job"]])[:, 1]
+    model = fitted(boosting, X, y, drop_sensitive=True)
+    assert list(model.estimator_.feature_names_in_) == ["age", "job"]
+    scores = model.predict_proba(X)[:, 1]
+    gaps = [mcdp(None, s, sensitive_features=X["sex"]) for s in (scores, plain)]
+    assert gaps[0] < 0.6 * gaps[1]
+    swapped = X.assign(sex=X["sex"].to_numpy()[::-1])
+    assert_array_equal(model.predict_proba(swapped)[:, 1], scores)
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Remembers what its fit was given."""
+
+    def fit(self, X, y, sample_weight=None, marks=None, mode=None):
+        self.classes_, self.mode_ = np.unique(y), mode
+        self.pairs_ = set(zip(np.asarray(X)[:, 0].tolist(), marks, strict=True))
+        self.n_rows_ = len(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.tile([0.4, 0.6], (len(X), 1))
+
+
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("validation_fraction", [None, 0.2])
+def test_fit_params_go_with_their_rows(jobs, routing, validation_fraction):
+    X, y = jobs
+    ages, marks = X[["age"]], X["age"].to_numpy() * 2
+    with config_context(enable_metadata_routing=routing):
+        inner = Recorder()
+        if routing:
+            inner.set_fit_request(sample_weight=True, marks=True, mode=True)
+        model = MCDPReweighter(
+            inner, validation_fraction=validation_fraction, max_iter=2, tol=0
+        )
+        model.fit(ages, y, sensitive_features=X["sex"], marks=marks, mode="fast")
+    recorder = model.estimator_
+    assert recorder.mode_ == "fast"
+    assert all(mark == 2 * age for age, mark in recorder.pairs_)
+
+
+def test_weights_of_the_doubled_rows(jobs):
+    X, y = jobs
+    ages = X[["age"]]
+    model = MCDPReweighter(LogisticRegression(), strength=0.5)
+    model.fit(ages, y, sensitive_features=X["sex"])
+    weighted = model.sample_weight_
+    model.fit(
+        ages, y, sensitive_features=X["sex"], sample_weight=np.full(len(y), 3.0)
+    )
+    assert_allclose(model.sample_weight_, 3 * weighted, rtol=0.02)

@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import approx_fprime
+from scipy.sparse import csr_array
+from sklearn.neural_network import MLPClassifier
+
+from skfair.inprocessing._network import (
+    Adam,
+    forward,
+    initial_parameters,
+    log_losses,
+)
+from skfair.inprocessing._training import batch_gradients
+from skfair.inprocessing._training_parameters import Penalty, Schedule
+from skfair.inprocessing._training_rows import TrainingRows
+
+
+def make_rows(n_samples=30):
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(n_samples, 3))
+    y = (X.sum(axis=1) + generator.normal(size=n_samples) > 0) + 0.0
+    codes = generator.integers(-1, 3, n_samples)
+    return TrainingRows(X, y, codes, generator.random(n_samples) + 0.5)
+
+
+def schedule(**changed):
+    options = {
+        "max_iter": 10,
+        "batch_size": 30,
+        "learning_rate_init": 1e-3,
+        "learning_rate": "constant",
+        "alpha": 0.01,
+        "dropout": 0.0,
+    }
+    return Schedule(**options | changed)
+
+
+@pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
+@pytest.mark.parametrize("hidden", [(), (5,), (6, 4)])
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@pytest.mark.parametrize("container", [np.asarray, csr_array])
+def test_gradient_by_finite_differences(objective, hidden, dropout, container):
+    rows = make_rows()
+    rows = rows._replace(X=container(rows.X))
+    factors = np.linspace(0.5, 1.5, len(rows.y))
+    parameters = initial_parameters((3, *hidden, 1), float, np.random.RandomState(1))
+    shapes = [values.shape for values in parameters]
+    ends = np.cumsum([values.size for values in parameters])[:-1]
+
+    def measure(flat):
+        parts = np.split(flat, ends)
+        return batch_gradients(
+            [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)],
+            rows,
+            factors,
+            Penalty(0.7, 8.0, objective),
+            schedule(dropout=dropout),
+            np.random.RandomState(2),
+        )
+
+    flat = np.concatenate([values.ravel() for values in parameters])
+    seen, gradients = measure(flat)
+    expected = approx_fprime(flat, lambda x: measure(x)[0]["objective"], 1e-7)
+    found = np.concatenate([values.ravel() for values in gradients])
+    assert np.abs(expected).max() > 0.01
+    assert_allclose(found, expected, atol=2e-6)
+    assert seen["gap"] > 0
+    assert seen["objective"] > seen["loss"] + 0.7 * seen["gap"]
+
+
+def test_forward_as_scikit_learn():
+    X, y, *_ = make_rows()
+    model = MLPClassifier((4, 3), max_iter=5, random_state=0)
+    with pytest.warns(match="Maximum iterations"):
+        model.fit(X, y)
+    parameters = [
+        values
+        for pair in zip(model.coefs_, model.intercepts_, strict=True)
+        for values in pair
+    ]
+    logits = forward(X, parameters)[-1][:, 0]
+    assert_allclose(1 / (1 + np.exp(-logits)), model.predict_proba(X)[:, 1])
+
+
+def test_adam_by_its_definition():
+    values, start = np.array([1.0, -2.0]), np.array([1.0, -2.0])
+    optimizer = Adam([values])
+    mean = square = np.zeros(2)
+    for step in range(1, 4):
+        gradient = np.array([0.3, -5.0]) * step
+        optimizer.step([gradient], 0.1)
+        mean = 0.9 * mean + 0.1 * gradient
+        square = 0.999 * square + 0.001 * gradient**2
+        corrected = mean / (1 - 0.9**step), square / (1 - 0.999**step)
+        start = start - 0.1 * corrected[0] / np.sqrt(corrected[1])
+    assert_allclose(values, start, rtol=1e-6)
+
+
+def test_dropout_keeps_the_mean():
+    X = np.ones((20_000, 2))
+    parameters = initial_parameters((2, 3, 1), float, np.random.RandomState(0))
+    plain = forward(X[:1], parameters)[1]
+    dropped = forward(X, parameters, 0.4, np.random.RandomState(0))[1]
+    assert_allclose((dropped == 0).mean(axis=0)[plain[0] > 0], 0.4, atol=0.02)
+    assert_allclose(dropped.mean(axis=0), plain[0], rtol=0.03)
+
+
+def test_log_losses_of_large_logits():
+    losses = log_losses(np.array([1000.0, 1000.0, -1000.0]), np.array([1.0, 0.0, 0.0]))
+    assert_allclose(losses, [0, 1000, 0])
+
+
+def test_schedule():
+    paper = schedule(learning_rate="step", max_iter=150)
+    assert_allclose(
+        [paper.rate(step) for step in (0, 49, 50, 99, 100, 149)],
+        [1e-3, 1e-3, 1e-4, 1e-4, 1e-5, 1e-5],
+    )
+    assert schedule().rate(149) == 1e-3

@@ -1,0 +1,245 @@
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import approx_fprime
+
+from skfair.inprocessing._smooth_gap import SmoothGap, smooth_gap
+from skfair.metrics import abcc, demographic_parity_difference, mcdp
+
+KINDS = [("mcdp", math.inf), ("mcdp", 60.0), ("dp", math.inf), ("abcc", math.inf)]
+
+
+def make_rows(n_samples, n_groups, seed=0):
+    generator = np.random.default_rng(seed)
+    codes = np.arange(n_samples) % n_groups
+    scores = generator.beta(1 + codes, 4, n_samples)
+    return scores, codes, generator.random(n_samples)
+
+
+def cdf(scores, weights, temperature, threshold):
+    below = 1 / (1 + np.exp(-temperature * (threshold - scores)))
+    return np.average(below, weights=weights)
+
+
+def by_definition(scores, codes, weights, temperature, objective):
+    groups = [(scores[codes == g], weights[codes == g]) for g in np.unique(codes)]
+    if objective == "dp":
+        means = [np.average(s, weights=w) for s, w in groups]
+        return max(means) - min(means)
+    found = []
+    thresholds = np.linspace(0, 1, 2001 if objective == "mcdp" else 65)
+    for (s, v), (t, w) in combinations(groups, 2):
+        gaps = [
+            abs(cdf(s, v, temperature, x) - cdf(t, w, temperature, x))
+            for x in thresholds
+        ]
+        area = np.trapezoid(gaps, thresholds)
+        found.append(max(gaps) if objective == "mcdp" else area)
+    return max(found)
+
+
+@pytest.mark.parametrize("n_groups", [2, 5])
+@pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
+def test_value_by_definition(objective, n_groups):
+    scores, codes, weights = make_rows(60, n_groups)
+    gap = smooth_gap(
+        scores, codes, n_groups, weights, temperature=20, objective=objective
+    )
+    expected = by_definition(scores, codes, weights, 20, objective)
+    assert_allclose(gap.value, expected, atol=1e-6)
+    first, second = (codes == group for group in gap.pair)
+    if objective == "dp":
+        assert math.isnan(gap.threshold)
+        lower = np.average(scores[first], weights=weights[first])
+        assert lower < np.average(scores[second], weights=weights[second])
+    else:
+        heights = [
+            cdf(scores[rows], weights[rows], 20, gap.threshold)
+            for rows in (first, second)
+        ]
+        assert heights[0] > heights[1]
+        if objective == "mcdp":
+            assert_allclose(heights[0] - heights[1], gap.value)
+
+
+@pytest.mark.parametrize("n_groups", [2, 4])
+@pytest.mark.parametrize(("objective", "sharpness"), KINDS)
+def test_gradient_by_finite_differences(objective, sharpness, n_groups):
+    scores, codes, weights = make_rows(40, n_groups)
+
+    def value(moved):
+        return smooth_gap(moved, codes, n_groups, weights, **kind).value
+
+    kind = {"temperature": 15, "objective": objective, "sharpness": sharpness}
+    gradient = smooth_gap(scores, codes, n_groups, weights, **kind).gradient
+    assert np.abs(gradient).max() > 1e-3
+    assert_allclose(gradient, approx_fprime(scores, value, 1e-7), atol=1e-5)
+
+
+def test_tends_to_the_exact_metrics_as_temperature_grows():
+    scores, codes, _ = make_rows(80, 2)
+    groups = {"sensitive_features": codes}
+    errors = [
+        abs(
+            smooth_gap(scores, codes, 2, temperature=temperature).value
+            - mcdp(None, scores, **groups)
+        )
+        for temperature in (10, 100, 10_000)
+    ]
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 0.005
+    area = smooth_gap(scores, codes, 2, temperature=10_000, objective="abcc").value
+    assert_allclose(area, abcc(None, scores, **groups), atol=0.005)
+    means = smooth_gap(scores, codes, 2, temperature=1, objective="dp").value
+    assert_allclose(means, demographic_parity_difference(None, scores, **groups))
+
+
+def test_soft_maximum_tends_to_the_maximum():
+    scores, codes, _ = make_rows(80, 3)
+    hard = smooth_gap(scores, codes, 3, temperature=20)
+    soft = [
+        smooth_gap(scores, codes, 3, temperature=20, sharpness=sharpness)
+        for sharpness in (10.0, 100.0, 10_000.0)
+    ]
+    values = [gap.value for gap in soft]
+    assert values == sorted(values)
+    assert_allclose(values[-1], hard.value, atol=2e-3)
+    assert values[-1] < hard.value
+    assert soft[0].pair == hard.pair
+    largest = np.abs(hard.gradient).max()
+    assert_allclose(soft[-1].gradient, hard.gradient, atol=0.1 * largest)
+
+
+@pytest.mark.parametrize(("objective", "sharpness"), KINDS)
+def test_weights_stand_for_repetition(objective, sharpness):
+    scores, codes, _ = make_rows(30, 3)
+    weights = np.arange(30) % 4
+    weighted = smooth_gap(
+        scores,
+        codes,
+        3,
+        weights,
+        temperature=20,
+        objective=objective,
+        sharpness=sharpness,
+    )
+    rows = np.repeat(np.arange(30), weights)
+    repeated = smooth_gap(
+        scores[rows],
+        codes[rows],
+        3,
+        temperature=20,
+        objective=objective,
+        sharpness=sharpness,
+    )
+    assert_allclose(weighted.value, repeated.value)
+    expected = np.bincount(rows, repeated.gradient, minlength=30)
+    assert_allclose(weighted.gradient, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(("objective", "sharpness"), KINDS)
+def test_many_rows_are_taken_in_blocks(objective, sharpness):
+    scores, codes, weights = make_rows(300, 2)
+    kind = {"temperature": 20, "objective": objective, "sharpness": sharpness}
+    few = smooth_gap(scores, codes, 2, weights, **kind)
+    times = 40
+    many = smooth_gap(
+        np.tile(scores, times),
+        np.tile(codes, times),
+        2,
+        np.tile(weights, times),
+        **kind,
+    )
+    assert_allclose(many.value, few.value)
+    assert_allclose(many.gradient * times, np.tile(few.gradient, times), atol=1e-12)
+
+
+@pytest.mark.parametrize(("objective", "sharpness"), KINDS)
+@pytest.mark.parametrize(
+    ("codes", "weights"),
+    [
+        ([0, 0, 0], None),
+        ([1, 1, 1], None),
+        ([-1, -1, -1], None),
+        ([0, 0, -1], None),
+        ([0, 0, 1], [1.0, 2.0, 0.0]),
+    ],
+)
+def test_fewer_than_two_groups_have_no_gap(objective, sharpness, codes, weights):
+    gap = smooth_gap(
+        np.array([0.1, 0.5, 0.9]),
+        np.array(codes),
+        2,
+        None if weights is None else np.array(weights),
+        temperature=20,
+        objective=objective,
+        sharpness=sharpness,
+    )
+    assert isinstance(gap, SmoothGap)
+    assert (gap.value, gap.pair) == (0.0, (-1, -1))
+    assert math.isnan(gap.threshold)
+    assert_array_equal(gap.gradient, np.zeros(3))
+
+
+@pytest.mark.parametrize(("objective", "sharpness"), KINDS)
+def test_absent_groups_and_rows_left_out_change_nothing(objective, sharpness):
+    scores, codes, weights = make_rows(40, 2)
+    kind = {"temperature": 20, "objective": objective, "sharpness": sharpness}
+    plain = smooth_gap(scores, codes, 2, weights, **kind)
+    more = smooth_gap(
+        np.append(scores, 0.99),
+        np.append(np.where(codes, 6, 3), -1),
+        9,
+        np.append(weights, 5.0),
+        **kind,
+    )
+    assert_allclose(more.value, plain.value)
+    assert_allclose(more.gradient, np.append(plain.gradient, 0), atol=1e-15)
+    assert more.pair == tuple(3 + 3 * np.array(plain.pair))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0.0, 0.25, 0.5, 1.0]) | st.floats(0, 1), st.integers(0, 2)
+        ),
+        min_size=1,
+        max_size=20,
+    ),
+    st.sampled_from(KINDS),
+    st.sampled_from([0.1, 20.0, 1e4]),
+)
+@settings(max_examples=150, deadline=None)
+def test_any_scores(rows, kind, temperature):
+    scores, codes = (np.array(column) for column in zip(*rows, strict=True))
+    objective, sharpness = kind
+    gap = smooth_gap(
+        scores,
+        codes,
+        3,
+        temperature=temperature,
+        objective=objective,
+        sharpness=sharpness,
+    )
+    assert 0 <= gap.value <= 1 + 1e-12
+    assert np.isfinite(gap.gradient).all()
+    if objective != "dp" and gap.pair != (-1, -1):
+        assert 0 <= gap.threshold <= 1
+    if objective == "dp" and gap.value:
+        # Moving all scores together changes nothing.
+        assert_allclose(gap.gradient.sum(), 0, atol=1e-12)
+
+
+def test_a_thousand_groups():
+    scores, codes, _ = make_rows(3000, 1000)
+    values = [
+        smooth_gap(scores, codes, 1000, temperature=20, objective=objective).value
+        for objective in ("mcdp", "abcc", "dp")
+    ]
+    assert np.all(np.isfinite(values))
+    assert values[0] > 0.9

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._columns import columns_of
-from skfair._encoding import encode_column, join_labels, positions_in
+from skfair._encoding import join_labels, positions_in
 from skfair.groups import resolve_groups
+from skfair.statistics._labels import encode_labels
 from skfair.statistics._validation import check_weights, keep_weighing
 
 
@@ -96,8 +95,8 @@ class GroupedConfusion:
             On missing or continuous labels, wrong lengths, missing groups, negative
             weights, or a group whose rows all weigh zero.
         """
-        true, true_labels = _encode("y_true", y_true)
-        predicted, predicted_labels = _encode("y_pred", y_pred)
+        true, true_labels = encode_labels("y_true", y_true)
+        predicted, predicted_labels = encode_labels("y_pred", y_pred)
         if len(true) != len(predicted):
             raise ValueError(
                 f"y_true has {len(true)} rows, expected {len(predicted)}, one for "
@@ -249,35 +248,3 @@ def _names(
     if len(names) != length or len(set(names)) != length:
         raise ValueError(f"{name} must be {length} distinct labels, got {names}.")
     return names
-
-
-def _encode(
-    name: str, values: ArrayLike | None
-) -> tuple[NDArray[np.integer], tuple[Hashable, ...]]:
-    """Encode labels, and refuse those that are missing or continuous."""
-    if values is None:
-        raise ValueError(f"{name} must be labels of shape (n_samples,), got None.")
-    column = columns_of(values)[1]
-    if len(column) != 1:
-        raise ValueError(
-            f"{name} must have shape (n_samples,), one label for each row, got "
-            f"{len(column)} columns."
-        )
-    codes, labels = encode_column(column[0], "drop", name)
-    if len(codes) == 0:
-        raise ValueError(f"{name} has 0 rows, expected at least one.")
-    n_missing = int(np.count_nonzero(codes < 0))
-    if n_missing:
-        raise ValueError(f"{name} has {n_missing} missing labels, expected none.")
-    broken = [v for v in labels if isinstance(v, float) and not v.is_integer()]
-    if broken:
-        raise ValueError(
-            f"{name} must be class labels, got the continuous value {broken[0]}."
-        )
-    present = pd.unique(codes)
-    if len(present) < len(labels):  # categories without rows are no classes
-        kept = np.sort(present)
-        rank = np.full(len(labels), -1)
-        rank[kept] = np.arange(len(kept))
-        codes, labels = rank[codes], tuple(labels[i] for i in kept)
-    return codes, labels

@@ -1,0 +1,299 @@
+"""The report: numbers, what they say, and a page to hand over."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from skfair.report._estimators import estimator_inputs
+from skfair.report._frame import frame_of
+from skfair.report._html import render
+from skfair.report._inputs import make_audit, named_columns
+from skfair.report._measures import check_metrics
+from skfair.report._options import make_options
+from skfair.report._summarize import summarize
+
+
+class FairnessReport:
+    """Every applicable metric, with its uncertainty and in words, as one page.
+
+    Built by `from_estimator` or `from_predictions`, for one or several models. Several
+    sensitive attributes are reported one by one, and together as their intersection.
+
+    Parameters
+    ----------
+    summary : dict
+        All that the report says, kept as the attribute of this name. It can be written
+        as JSON, and rendered again.
+
+    See Also
+    --------
+    skfair.metrics.bootstrap_interval : The intervals.
+    skfair.metrics.permutation_test : The p-values, and the values under chance.
+
+    Notes
+    -----
+    Numbers are those of `skfair.metrics` for the same rows and `random_state`; the page
+    lists the calls. Up to ten groups are compared in pairs, more of them each with
+    everyone (``multigroup="pooled"``), without MADD unless it is asked for. p-values of
+    equalized odds and DCP deal groups among rows of the same true label. Undefined
+    metrics are None in the summary and nan in the frame; warnings about them are part
+    of the report.
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_biased_scores
+    >>> from skfair.report import FairnessReport
+    >>> y_true, y_score, group = make_biased_scores(400, random_state=0)
+    >>> report = FairnessReport.from_predictions(
+    ...     y_true, y_score, sensitive_features={"sex": group},
+    ...     n_bootstrap=50, n_permutations=99, random_state=0,
+    ... )
+    >>> report.to_frame().loc[3, ["metric", "value", "pvalue"]]
+    metric       mcdp
+    value       0.595
+    pvalue       0.01
+    Name: 3, dtype: object
+    """
+
+    def __init__(self, summary: dict[str, Any]) -> None:
+        self.summary = summary
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        sensitive_features: Any,
+        sample_weight: ArrayLike | None = None,
+        threshold: float | None = None,
+        pos_label: Any = None,
+        metrics: Sequence[str] | None = None,
+        epsilon: float = 0.05,
+        alpha: float = 0.9,
+        n_bootstrap: int = 500,
+        n_permutations: int = 199,
+        confidence_level: float = 0.95,
+        min_group_size: int = 10,
+        title: str = "Fairness report",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> Self:
+        """Report on fitted classifiers.
+
+        Parameters
+        ----------
+        estimator : estimator, or mapping of str to estimator
+            Fitted classifiers of the same classes, by name.
+        X : array-like of shape (n_samples, n_features)
+            Input values.
+        y : array-like of shape (n_samples,), default=None
+            True labels. Without them errors are not reported.
+        sensitive_features : str, int, list of str, list of int, callable, array-like, \
+dataframe, Groups, or mapping of str to array-like
+            Which columns of X say the group, or the groups themselves, see
+            `from_predictions`. An estimator whose predict methods take
+            `sensitive_features` is handed what is given here, unless it names columns
+            or is a mapping.
+        threshold : float, default=None
+            Least score that is a positive decision; None asks the `predict` method.
+        pos_label : int, float, bool or str, default=None
+            The positive class, by default the second of two.
+        sample_weight, metrics, epsilon, alpha, n_bootstrap, n_permutations, \
+confidence_level, min_group_size, title, random_state, n_jobs
+            As in `from_predictions`.
+
+        Returns
+        -------
+        FairnessReport
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If an estimator is not fitted.
+        ValueError
+            As `from_predictions`, and if X has no such column.
+        """
+        scores, predictions, groups, pos_label = estimator_inputs(
+            estimator, X, sensitive_features, pos_label
+        )
+        if threshold is not None:
+            predictions = {k: v for k, v in predictions.items() if k not in scores}
+        return cls.from_predictions(
+            y,
+            scores or None,
+            y_pred=predictions or None,
+            sensitive_features=groups,
+            sample_weight=sample_weight,
+            threshold=0.5 if threshold is None else threshold,
+            pos_label=pos_label,
+            metrics=metrics,
+            epsilon=epsilon,
+            alpha=alpha,
+            n_bootstrap=n_bootstrap,
+            n_permutations=n_permutations,
+            confidence_level=confidence_level,
+            min_group_size=min_group_size,
+            title=title,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | None,
+        y_score: Any = None,
+        *,
+        y_pred: Any = None,
+        sensitive_features: Any,
+        sample_weight: ArrayLike | None = None,
+        threshold: float = 0.5,
+        pos_label: Any = None,
+        metrics: Sequence[str] | None = None,
+        epsilon: float = 0.05,
+        alpha: float = 0.9,
+        n_bootstrap: int = 500,
+        n_permutations: int = 199,
+        confidence_level: float = 0.95,
+        min_group_size: int = 10,
+        title: str = "Fairness report",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> Self:
+        """Report on given scores or labels.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,) or None
+            True labels. Without them errors are not reported.
+        y_score : array-like of shape (n_samples,), dataframe, or mapping of str to \
+array-like, default=None
+            Probabilities of the positive class, in [0, 1]; several models by name.
+        y_pred : array-like of shape (n_samples,), dataframe, or mapping of str to \
+array-like, default=None
+            Predicted labels, of any number of classes if there are no scores. For a
+            model that has scores too, its decisions in place of the threshold's.
+        sensitive_features : array-like, dataframe, Groups, or mapping of str to \
+array-like
+            One attribute, or several as columns or by name. A `Groups` says what to do
+            with missing values, see `skfair.groups.encode_groups`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights. Rows of weight 0 are left out.
+        threshold : float, default=0.5
+            Least score that is a positive decision.
+        pos_label : int, float, bool or str, default=None
+            The label that counts as positive. None stands for 1 where labels are
+            numbers; text labels need it.
+        metrics : sequence of str, default=None
+            The metrics wanted, as `to_frame` names them; None is all that apply.
+        epsilon : float in (0, 0.5], default=0.05
+            Half window of MCDP.
+        alpha : float in [0, 1), default=0.9
+            Level of CVaR fairness.
+        n_bootstrap : int, default=500
+            Number of resamples behind each interval.
+        n_permutations : int, default=199
+            Number of shuffles behind each p-value, at least 59.
+        confidence_level : float in (0, 1), default=0.95
+            Level of the intervals.
+        min_group_size : int, default=10
+            Groups with fewer rows are left out and named.
+        title : str, default="Fairness report"
+            Title of the page.
+        random_state : int, RandomState instance or None, default=None
+            Seed of resamples and shuffles. The report states it.
+        n_jobs : int, default=None
+            Number of processes.
+
+        Returns
+        -------
+        FairnessReport
+
+        Raises
+        ------
+        ValueError
+            On no rows, lengths that differ, scores outside [0, 1], text labels without
+            `pos_label`, missing groups, and parameters out of range.
+        """
+        options = make_options(
+            threshold=threshold,
+            epsilon=epsilon,
+            alpha=alpha,
+            metrics=metrics,
+            n_bootstrap=n_bootstrap,
+            n_permutations=n_permutations,
+            confidence_level=confidence_level,
+            min_group_size=min_group_size,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        audit = make_audit(
+            y_true=y_true,
+            scores=named_columns(y_score, "y_score"),
+            predictions=named_columns(y_pred, "y_pred"),
+            sensitive_features=sensitive_features,
+            pos_label=pos_label,
+            sample_weight=sample_weight,
+            options=options,
+        )
+        check_metrics(audit)
+        return cls(summarize(audit, title))
+
+    def to_frame(self) -> pd.DataFrame:
+        """All metrics as a table.
+
+        Returns
+        -------
+        DataFrame with a row for each model, attribute and metric
+            ``model``, ``attribute``, ``comparison`` ("pairwise" or "pooled"),
+            ``metric``, ``value``, ``lower`` and ``upper`` ends of the interval,
+            ``null_value`` (its mean under shuffled groups), ``pvalue``, ``n`` rows,
+            ``n_groups``, ``smallest_group``, ``sentence`` and ``note``.
+        """
+        return frame_of(self.summary)
+
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """Write one self-contained page: no script, nothing loaded from elsewhere.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write, in UTF-8.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ImportError
+            Without jinja2 or matplotlib.
+        OSError
+            If the file cannot be written; it names the path.
+        """
+        page = render(self.summary)
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8", newline="\n")
+        return page
+
+    def _repr_html_(self) -> str:
+        """Show the page in a frame, so that neither styles the other."""
+        style = "width: 100%; height: 40rem; border: 0"
+        return (
+            f'<iframe title="Fairness report" sandbox style="{style}" '
+            f'srcdoc="{html.escape(self.to_html())}"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        leads = self.summary["verdict"]["leads"]
+        lines = [f"{lead['model']}: {lead['text']}" for lead in leads]
+        return "\n".join([f"FairnessReport({self.summary['n_rows']:,} rows)", *lines])

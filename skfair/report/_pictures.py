@@ -1,0 +1,210 @@
+"""The pictures of a report: displays of `skfair.inspection` as inline SVG."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+
+from skfair.metrics._tail import tail_shares
+from skfair.report._text import percent, points, quoted
+
+Summary = dict[str, Any]
+
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "skfair",
+    "font.family": ["DejaVu Sans", "sans-serif"],
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+    "path.simplify": True,
+}
+_REFERENCE = re.compile(r"url\(#([^)]+)\)")
+_DECIMAL = re.compile(r"-?\d+\.\d+")
+
+
+def cdf_picture(result: Summary, attribute: Summary, prefix: str) -> Summary | None:
+    """Draw the groups' score distributions and their largest gap.
+
+    Parameters
+    ----------
+    result : dict
+        Of one model and one attribute.
+    attribute : dict
+    prefix : str
+        Of all ids, which are then unique in a page.
+
+    Returns
+    -------
+    dict or None
+        With "svg", "alternative" and "caption"; None where there are no curves.
+    """
+    from skfair.inspection import CDFGapDisplay, GapMark
+
+    shapes = result.get("cdf")
+    if shapes is None:
+        return None
+    gap = shapes["gap"]
+    nothing = gap["value"] == 0
+    score = np.nan if nothing else gap["score"]
+    mark = GapMark(
+        0.0, gap["value"], tuple(gap["pair"]), score, tuple(gap["shares"]), (score,) * 2
+    )
+    labels = [group["label"] for group in attribute["groups"]]
+    display = CDFGapDisplay(
+        scores=[np.array(curve["scores"]) for curve in shapes["curves"]],
+        shares=[np.array(curve["shares"]) for curve in shapes["curves"]],
+        labels=labels,
+        counts=[group["n"] for group in attribute["groups"]],
+        marks=[mark],
+        sensitive_names=[attribute["name"]],
+    )
+    first, second = (quoted(labels, group) for group in gap["pair"])
+    return {
+        "svg": _svg((7.6, 3.7), display.plot, prefix),
+        "alternative": (
+            f"Cumulative distribution of scores by {attribute['name']}: one rising "
+            f"curve for each of {len(labels)} groups. They are furthest apart at a "
+            f"score of {gap['score']:.3f}, where {percent(gap['shares'][0])} of "
+            f"{first} and {percent(gap['shares'][1])} of {second} lie at or below it."
+        ),
+        "caption": (
+            "The share of each group whose score lies at or below each value. A curve "
+            "further to the right means higher scores. The vertical line marks the "
+            f"largest gap, {points(gap['value'])} percentage points between {first} "
+            f"and {second}."
+        ),
+    }
+
+
+def group_gap_picture(
+    result: Summary, attribute: Summary, settings: Summary, prefix: str
+) -> Summary | None:
+    """Draw the gaps of many groups, largest first.
+
+    Parameters
+    ----------
+    result : dict
+    attribute : dict
+    settings : dict
+    prefix : str
+
+    Returns
+    -------
+    dict or None
+        With "svg", "alternative" and "caption"; None with few groups, or without
+        decisions.
+    """
+    from skfair.inspection import GroupGapDisplay
+
+    rows = result["groups"]
+    if attribute["comparison"] == "pairwise" or "selection_rate" not in rows[0]:
+        return None
+    alpha = settings["alpha"]
+    report = _gap_frame(rows, attribute["name"], alpha)
+    display = GroupGapDisplay(
+        report=report, alpha=alpha, confidence_level=settings["confidence_level"]
+    )
+    height = 1.6 + (0.2 * len(rows) if len(rows) <= 40 else 3.4)
+    differences, n_tail = report["difference"], int(report["in_tail"].sum())
+    return {
+        "svg": _svg((7.6, height), display.plot, prefix),
+        "alternative": (
+            f"Difference of each group's selection rate from the average group, for "
+            f"{len(rows)} groups, from {points(differences.min())} to "
+            f"{points(differences.max())} percentage points. The {n_tail} furthest "
+            "groups are marked; the table names them."
+        ),
+        "caption": (
+            "How far each group's selection rate is from that of the average group, "
+            "with an interval for each group alone. The shaded tail holds the "
+            f"{percent(1 - alpha)} of groups that are furthest from it."
+        ),
+    }
+
+
+def _gap_frame(rows: list[Summary], name: str, alpha: float) -> pd.DataFrame:
+    """Describe groups as `cvar_fairness_report` does."""
+    rates = np.array([row["selection_rate"] for row in rows])
+    differences = rates - rates.mean()
+    weights = np.full(len(rows), 1 / len(rows))
+    gaps = np.abs(differences)
+    shares = tail_shares(gaps, weights, alpha, fractional=True)
+    return pd.DataFrame(
+        {
+            "size": [row["n"] for row in rows],
+            "rate": rates,
+            "low": [row["lower"] for row in rows],
+            "high": [row["upper"] for row in rows],
+            "weight": weights,
+            "difference": differences,
+            "gap": gaps,
+            "tail_share": shares,
+            "in_tail": shares > 0,
+        },
+        index=pd.Index([row["label"] for row in rows], name=name),
+    )
+
+
+def _svg(size: tuple[float, float], plot: Callable[[Any], Any], prefix: str) -> str:
+    """Draw on a figure of its own, and return markup that is safe inside a page."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    file = io.BytesIO()
+    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+        # A browser has the characters that the font of the layout lacks.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure = Figure(figsize=size, layout="constrained")
+        plot(figure.subplots())
+        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(file, format="svg", transparent=True, metadata=nothing)
+    return _inline(ElementTree.fromstring(file.getvalue()), prefix)
+
+
+def _inline(root: ElementTree.Element, prefix: str) -> str:
+    """Markup of an SVG without styles, metadata or ids that clash with others."""
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag.rpartition("}")[2] in ("style", "metadata"):
+                parent.remove(child)
+    attributes = [element.attrib for element in root.iter()]
+    used = {name for values in attributes for name in _referred(values)}
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+        values = {
+            key.rpartition("}")[2]: _REFERENCE.sub(rf"url(#{prefix}\1)", value)
+            for key, value in element.attrib.items()
+        }
+        if "d" in values:  # a tenth of a point is finer than a screen
+            values["d"] = _DECIMAL.sub(_rounded, values["d"])
+        if "href" in values:
+            values["href"] = "#" + prefix + values["href"].removeprefix("#")
+        name = values.pop("id", None)
+        if name in used:
+            values["id"] = f"{prefix}{name}"
+        element.attrib.clear()
+        element.attrib.update(values)
+    root.attrib = {"viewBox": root.attrib["viewBox"], "aria-hidden": "true"}
+    return ElementTree.tostring(root, encoding="unicode", short_empty_elements=False)
+
+
+def _rounded(match: re.Match[str]) -> str:
+    return f"{float(match[0]):.1f}"
+
+
+def _referred(values: dict[str, str]) -> list[str]:
+    names = [name for value in values.values() for name in _REFERENCE.findall(value)]
+    return names + [
+        value.removeprefix("#")
+        for key, value in values.items()
+        if key.rpartition("}")[2] == "href"
+    ]

@@ -1,0 +1,119 @@
+"""The page in a real browser: it is drawn, silent, and stays at home."""
+
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+COMMANDS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+#: Says something on the console, and asks for a picture.
+CONTROL = (
+    "<!DOCTYPE html><title>x</title><p>text<img src='http://127.0.0.1:9/x.png'>"
+    "<script>console.error('heard')</script>"
+)
+
+
+def browse(command, path, folder, *flags):
+    """Open a file, and return the screenshot, the console and the page's requests."""
+    image = pytest.importorskip("PIL.Image")
+    picture, log = folder / "page.png", folder / "net.json"
+    run = subprocess.run(
+        [
+            command,
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-extensions",
+            "--enable-logging=stderr",
+            "--hide-scrollbars",
+            "--window-size=1000,1600",
+            f"--user-data-dir={folder / 'profile'}",
+            f"--log-net-log={log}",
+            f"--screenshot={picture}",
+            *flags,
+            path.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    if run.returncode or not picture.exists():
+        return None
+    console = [line for line in run.stderr.splitlines() if "CONSOLE" in line]
+    return np.asarray(image.open(picture).convert("RGB")), console, requests(log)
+
+
+def requests(log):
+    """Addresses that the page asked for; the browser's own errands have no origin."""
+    events = json.loads(log.read_text())["events"]
+    asked = [event["params"] for event in events if "url" in event.get("params", {})]
+    return {
+        params["url"]
+        for params in asked
+        if params.get("initiator", "not an origin") != "not an origin"
+    }
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    """A browser that starts, and in which a bad page is noticed."""
+    command = next(filter(None, map(shutil.which, COMMANDS)), None)
+    if command is None:
+        pytest.skip(f"no browser: none of {', '.join(COMMANDS)} is installed")
+    folder = tmp_path_factory.mktemp("control")
+    control = folder / "control.html"
+    control.write_text(CONTROL)
+    found = browse(command, control, folder)
+    if found is None:
+        pytest.skip(f"{command} does not start here")
+    _, console, asked = found
+    assert any("heard" in line for line in console)
+    assert "http://127.0.0.1:9/x.png" in asked
+    return command
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_page_in_a_browser(chromium, report, tmp_path, scheme):
+    path = tmp_path / "report.html"
+    report.to_html(path)
+    dark = "--blink-settings=preferredColorScheme=0"
+    pixels, console, asked = browse(
+        chromium, path, tmp_path, *([dark] if scheme == "dark" else [])
+    )
+    assert console == []
+    assert asked == set()
+    paper = pixels[5, 5]
+    ink = (np.abs(pixels.astype(int) - paper).sum(axis=2) > 100).mean()
+    assert 0.01 < ink < 0.5
+    assert (paper.mean() > 200) == (scheme == "light")
+    # Text from the top to the bottom.
+    rows = (np.abs(pixels.astype(int) - paper).sum(axis=2) > 100).any(axis=1)
+    assert all(part.any() for part in np.array_split(rows, 8))
+
+
+def test_hostile_page_is_silent(chromium, make_report, rows, tmp_path):
+    y_true, y_score, _ = rows
+    hostile = [
+        "<script>console.error(1)</script>",
+        "\"><img src='http://127.0.0.1:9/x.png' onerror='console.error(2)'>",
+        "</text></svg><script>console.error(3)</script>",
+    ]
+    report = make_report(
+        y_true,
+        dict.fromkeys(hostile, y_score),
+        sensitive_features={hostile[0]: np.array(hostile)[np.arange(600) % 3]},
+        title=hostile[1],
+        metrics=["mcdp", "max_gap"],
+        n_bootstrap=1,
+    )
+    path = tmp_path / "report.html"
+    report.to_html(path)
+    _, console, asked = browse(chromium, path, tmp_path)
+    assert console == []
+    assert asked == set()

@@ -1,0 +1,303 @@
+"""The page: strict HTML, accessible, self-contained, and blind to hostile labels."""
+
+import html
+import re
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from skfair.report import FairnessReport
+
+html5lib = pytest.importorskip("html5lib")
+
+HTML, SVG = "{http://www.w3.org/1999/xhtml}", "{http://www.w3.org/2000/svg}"
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'\"`",
+    "{{ 7*7 }}{% raw %}",
+    r"$\frac{a}{b}$ \$x$",
+    "]]>--></style></svg>",
+    "&lt;b&gt;&amp;",
+    "a\x00b\x1b\u202ec\ud800",
+    "_hidden",
+    "url(#x) #y",
+]
+
+
+def parse(page):
+    """Root of a page that has no parse error whatsoever."""
+    return html5lib.HTMLParser(strict=True).parse(page)
+
+
+def texts(elements):
+    return ["".join(element.itertext()).strip() for element in elements]
+
+
+@pytest.fixture(scope="module")
+def page(report):
+    return report.to_html()
+
+
+@pytest.fixture(scope="module")
+def root(page):
+    return parse(page)
+
+
+def test_outline(root):
+    assert root.get("lang") == "en"
+    assert texts(root.iter(f"{HTML}title")) == ["Two models"]
+    assert texts(root.iter(f"{HTML}h1")) == ["Two models"]
+    assert texts(root.iter(f"{HTML}h2")) == ["Verdict", "Numbers", "Method"]
+    levels = [
+        int(element.tag[-1])
+        for element in root.iter()
+        if re.fullmatch(rf"{re.escape(HTML)}h\d", str(element.tag))
+    ]
+    assert all(b <= a + 1 for a, b in pairwise(levels))
+
+
+def test_tables_have_captions_and_headers(root):
+    tables = list(root.iter(f"{HTML}table"))
+    assert len(tables) == 1 + 1 + 6 * 2 + 1
+    captions = []
+    for table in tables:
+        captions += texts(table.iter(f"{HTML}caption"))
+        for header in table.iter(f"{HTML}th"):
+            assert header.get("scope") in ("col", "row", "rowgroup")
+        columns = len(list(table.find(f"{HTML}thead/{HTML}tr")))
+        for row in table.iter(f"{HTML}tr"):
+            assert sum(int(cell.get("colspan", 1)) for cell in row) == columns
+    assert len(set(captions)) == len(tables)
+    assert all(captions)
+
+
+def test_images_have_alternative_texts(root):
+    parents = {child: parent for parent in root.iter() for child in parent}
+    images = list(root.iter(f"{SVG}svg"))
+    assert len(images) == 6 + 2 * (2 + 3 + 6)
+    for image in images:
+        element = image if image.get("role") == "img" else parents[image]
+        assert element.get("role") == "img"
+        assert len(element.get("aria-label")) > 20
+    assert not list(root.iter(f"{HTML}img"))
+
+
+def test_ids_are_distinct_and_referred_to(root):
+    ids = [element.get("id") for element in root.iter() if element.get("id")]
+    assert len(ids) == len(set(ids))
+    for element in root.iter():
+        for key, value in element.attrib.items():
+            for name in re.findall(r"url\(#([^)]+)\)", value):
+                assert name in ids
+            if key.endswith("href"):
+                assert value.removeprefix("#") in ids
+            if key == "aria-labelledby":
+                assert value in ids
+
+
+def test_page_loads_nothing_and_runs_nothing(page, root):
+    names = {str(element.tag).rpartition("}")[2] for element in root.iter()}
+    assert names.isdisjoint({"script", "link", "iframe", "img", "object", "image"})
+    for element in root.iter():
+        assert not [key for key in element.attrib if str(key).startswith("on")]
+        assert "src" not in element.attrib
+    assert re.findall(r"(?:https?:)?//[a-z]", page) == []
+    style = "".join(texts(root.iter(f"{HTML}style")))
+    assert "@import" not in style
+    assert "url(" not in style
+    for rule in ("prefers-color-scheme: dark", "@media print", "max-width: 40rem"):
+        assert rule in style
+    assert len(list(root.iter(f"{HTML}style"))) == 1  # none of a picture's own
+
+
+def test_numbers_of_the_frame_are_on_the_page(root, report):
+    text = " ".join("".join(root.itertext()).split())
+    frame = report.to_frame()
+    for sentence in frame["sentence"]:
+        assert sentence in text
+    for value in frame["value"]:
+        assert f"{value:.3f}" in text
+    for name, version in report.summary["versions"].items():
+        assert name in text
+        assert version in text
+
+
+def hostile_report(make_report, labels, names, models, title):
+    generator = np.random.default_rng(0)
+    codes = np.arange(600) % len(labels)
+    group = np.array(labels, dtype=object)[codes]
+    y_score = generator.beta(2 + codes / 5, 3)
+    return make_report(
+        np.where(generator.random(600) < y_score, labels[0], labels[1]),
+        dict.fromkeys(models, y_score),
+        sensitive_features={
+            names[0]: group,
+            names[1]: np.where(codes < 3, *labels[:2]).astype(object),
+        },
+        pos_label=labels[0],
+        title=title,
+        metrics=["mcdp", "demographic_parity_difference", "equalized_odds_difference"],
+        n_bootstrap=2,
+    )
+
+
+def elements(root):
+    """Elements and their attributes' names outside pictures, in order."""
+    found = []
+
+    def visit(element):
+        found.append((element.tag, sorted(map(str, element.attrib))))
+        if element.tag != f"{SVG}svg":
+            for child in element:
+                visit(child)
+
+    visit(root)
+    return found
+
+
+@pytest.fixture(scope="module")
+def hostile(make_report):
+    return hostile_report(
+        make_report, HOSTILE, HOSTILE[:2], HOSTILE[:3], HOSTILE[0] + HOSTILE[1]
+    )
+
+
+def test_hostile_texts_are_inert(make_report, hostile):
+    root = parse(hostile.to_html())
+    plain = [f"group {i}" for i in range(len(HOSTILE))]
+    benign = hostile_report(make_report, plain, plain[:2], plain[:3], "title")
+    assert elements(root) == elements(parse(benign.to_html()))
+    shown = texts(root.iter(f"{HTML}th"))
+    for label in HOSTILE[:7]:
+        assert label in shown
+    assert "a\ufffdb\ufffd\ufffdc\ufffd" in shown
+    drawn = {
+        str(element.tag).rpartition("}")[2]
+        for svg in root.iter(f"{SVG}svg")
+        for element in svg.iter()
+    }
+    allowed = {"svg", "g", "path", "text", "tspan", "defs", "clipPath", "rect", "use"}
+    assert drawn <= allowed | {"line", "circle"}
+
+
+def test_hostile_labels_in_pictures_are_text(hostile):
+    root = parse(hostile.to_html())
+    drawn = texts(root.iter(f"{SVG}text"))
+    assert any(text.startswith("<script>alert(1)</script> (n = ") for text in drawn)
+    assert not any("\\frac" in text and "$" not in text for text in drawn)
+
+
+def test_same_seed_same_bytes(make_report, rows):
+    y_true, y_score, people = rows
+    first, second = (
+        make_report(y_true, y_score, sensitive_features=people["sex"]).to_html()
+        for _ in range(2)
+    )
+    assert first == second
+
+
+def test_written_file(report, page, tmp_path):
+    path = tmp_path / "report.html"
+    assert report.to_html(path) == page
+    assert path.read_bytes().decode("utf-8") == page
+    assert len(path.read_bytes()) < 1_000_000
+
+
+def test_unwritable_paths(report, tmp_path):
+    for path in (tmp_path, tmp_path / "none" / "report.html"):
+        with pytest.raises(OSError, match=re.escape(str(path))):
+            report.to_html(path)
+
+
+def test_frame_for_notebooks_isolates_the_page(report, page):
+    markup = report._repr_html_()
+    fragment = html5lib.HTMLParser(strict=True).parseFragment(markup)
+    (frame,) = fragment.iter(f"{HTML}iframe")
+    assert frame.get("srcdoc") == page
+    assert frame.get("sandbox") == ""
+    assert frame.get("title") == "Fairness report"
+    assert "<style" not in markup
+    assert html.unescape(markup).count("<iframe") == 1
+
+
+def test_three_hundred_groups_show_the_tail_and_fold_the_rest(make_report):
+    generator = np.random.default_rng(0)
+    towns = np.arange(6000) % 300
+    y_pred = (generator.random(6000) < np.where(towns == 17, 1, 0.4)).astype(int)
+    report = make_report(
+        generator.integers(0, 2, 6000),
+        y_pred=y_pred,
+        sensitive_features={"town": towns},
+        n_bootstrap=5,
+    )
+    page = report.to_html()
+    assert len(page.encode()) < 1_000_000
+    root = parse(page)
+    shown, folded = (
+        table for table in root.iter(f"{HTML}table") if table.get("class") == "groups"
+    )
+    assert len(list(shown.iter(f"{HTML}tr"))) == 13
+    assert texts(shown.iter(f"{HTML}th"))[len(list(shown[1][0])) :][0] == "17"
+    (details,) = root.iter(f"{HTML}details")
+    assert texts(details.iter(f"{HTML}summary")) == ["The other 288 groups"]
+    assert folded in list(details.iter())
+    assert len(list(folded.iter(f"{HTML}tr"))) == 289
+
+
+@pytest.mark.parametrize(
+    "kind", ["one group", "no group", "no labels", "three classes"]
+)
+def test_pages_with_little_to_say(make_report, rows, kind):
+    y_true, y_score, people = rows
+    options = {"sensitive_features": people["sex"]}
+    if kind == "one group":
+        options["sensitive_features"] = ["a"] * 600
+    if kind == "no group":
+        options["sensitive_features"] = np.arange(600)
+    if kind == "no labels":
+        y_true = None
+    if kind == "three classes":
+        y_true, y_score = np.arange(600) % 3, None
+        options["y_pred"] = np.arange(600) % 2
+    page = make_report(y_true, y_score, **options).to_html()
+    text = "".join(parse(page).itertext())
+    assert ("nothing can be said" in text) == kind.endswith("group")
+
+
+def test_missing_extra_is_named(report, monkeypatch):
+    import importlib
+
+    def import_module(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(importlib, "import_module", import_module)
+    with pytest.raises(ImportError, match=r"needs jinja2.*\[report\]"):
+        report.to_html()
+
+
+def test_drawing_leaves_matplotlib_alone(report):
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    before = dict(matplotlib.rcParams)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report.to_html()
+    assert plt.get_fignums() == []
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_labels_in_another_script_are_drawn_without_a_warning(make_report, rows):
+    y_true, y_score, people = rows
+    group = np.where(people["sex"] == "F", "女性", "男性")
+    made = make_report(y_true, y_score, sensitive_features={"性別": group})
+    assert any(
+        "女性" in text for text in texts(parse(made.to_html()).iter(f"{SVG}text"))
+    )
+
+
+def test_summary_can_be_rendered_again(report, page):
+    assert FairnessReport(report.summary).to_html() == page

@@ -1,0 +1,228 @@
+"""What a report can be built from, and what it refuses."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+
+from skfair.datasets import make_biased_classification
+from skfair.groups import encode_groups
+from skfair.metrics import mcdp
+from skfair.postprocessing import MADDPostProcessor
+from skfair.report import FairnessReport
+
+FEW = {"n_bootstrap": 2, "n_permutations": 59, "random_state": 0}
+Y = np.array([0, 1] * 20)
+P = np.linspace(0, 1, 40)
+S = np.repeat(["F", "M"], 20)
+
+
+def made(*arguments, **options):
+    options = {"sensitive_features": S, **FEW, **options}
+    return FairnessReport.from_predictions(*arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "match"),
+    [
+        (([], []), {"sensitive_features": []}, "y_score has 0 rows"),
+        ((Y,), {}, "y_score and y_pred are both None"),
+        ((Y[:3], P), {}, "y_true has 3 rows, expected 40"),
+        ((Y, {"a": P, "b": P[:3]}), {}, "model 'b' has 3 rows, expected 40"),
+        ((Y, P), {"sensitive_features": S[:3]}, "'group' has 3 rows, expected 40"),
+        ((Y, P), {"sensitive_features": None}, "sensitive_features is None"),
+        ((Y, P), {"sensitive_features": {}}, "no columns"),
+        ((Y, 100 * P), {}, r"y_score must lie in \[0, 1\]"),
+        ((Y, {"m": P - 1}), {}, r"y_score\['m'\] must lie in \[0, 1\]"),
+        ((Y, np.where(P == 0, np.nan, P)), {}, "got nan in row 0"),
+        ((Y, S), {}, "y_score must be numbers, got"),
+        ((Y, np.c_[P, P]), {}, "without names"),
+        ((np.arange(40) % 3, P), {}, "must be binary beside y_score"),
+        ((S, P), {}, "pos_label must say which"),
+        ((S, P), {"pos_label": "X"}, "pos_label must be one of the labels"),
+        ((None,), {"y_pred": np.arange(40) % 3}, "y_true is None"),
+        ((Y, P), {"metrics": ["mcp"]}, "metrics must be"),
+        ((Y, P), {"metrics": "mcdp"}, "metrics must be a sequence"),
+        ((None, P), {"metrics": ["dcp"]}, "'dcp', which needs y_true"),
+        ((Y,), {"y_pred": Y, "metrics": ["mcdp"]}, "'mcdp', which needs y_score"),
+        ((Y, P), {"threshold": 2}, r"threshold must be a number in \[0.*\], got 2"),
+        ((Y, P), {"epsilon": 0}, "epsilon must be"),
+        ((Y, P), {"alpha": 1}, "alpha must be"),
+        ((Y, P), {"n_bootstrap": 0}, "n_bootstrap must be"),
+        ((Y, P), {"n_permutations": 58}, "n_permutations must be an integer of at"),
+        ((Y, P), {"confidence_level": 95}, "confidence_level must be"),
+        ((Y, P), {"min_group_size": 0}, "min_group_size must be"),
+        ((Y, P), {"random_state": -1}, "random_state must be"),
+        ((Y, P), {"sample_weight": -P}, "sample_weight must be finite"),
+        ((Y, P), {"sample_weight": 0 * P}, "sample_weight is zero in every row"),
+        ((np.where(P == 0, np.nan, Y), P), {}, "y_true has 1 missing"),
+        ((Y, P), {"sensitive_features": [None, *S[1:]]}, "has 1 missing values"),
+        ((Y, {"a": P, 1: P, "1": P}), {}, "y_score must have distinct names"),
+    ],
+)
+def test_bad_input(arguments, options, match):
+    with pytest.raises(ValueError, match=match):
+        made(*arguments, **options)
+
+
+def test_containers_agree():
+    people = pd.DataFrame({"sex": S, "age": np.arange(40) % 2}, index=range(40, 0, -1))
+    scores = pd.DataFrame({"m": P, "n": P[::-1]})
+    some = {"metrics": ["mcdp", "max_gap", "dcp"]}
+    expected = made(Y, scores, sensitive_features=people, **some).to_frame()
+    for y_true, y_score, groups in (
+        (Y.tolist(), {"m": P.tolist(), "n": P[::-1]}, people.to_dict("list")),
+        (pd.Series(Y, index=people.index), scores, {n: people[n] for n in people}),
+        (pl.Series(Y), pl.DataFrame(scores), pl.DataFrame(people)),
+        (Y.astype(bool), scores, people),
+        (Y * 2 - 1, scores, people),
+    ):
+        found = made(y_true, y_score, sensitive_features=groups, **some).to_frame()
+        pd.testing.assert_frame_equal(found, expected)
+
+
+def test_text_labels():
+    expected = made(Y, P).to_frame()
+    found = made(np.where(Y, "yes", "no"), P, pos_label="yes").to_frame()
+    pd.testing.assert_frame_equal(found, expected)
+    other = made(np.where(Y, "a", "b"), P, pos_label="a").to_frame()
+    pd.testing.assert_frame_equal(other, expected)
+
+
+def test_names_of_attributes():
+    names = [
+        made(Y, P, sensitive_features=given).summary["attributes"][0]["name"]
+        for given in (
+            S,
+            pd.Series(S, name="sex"),
+            encode_groups(pd.DataFrame({"sex": S})),
+            encode_groups(S),
+            np.c_[S, S],
+        )
+    ]
+    assert names == ["group", "sex", "sex", "group", "attribute 1"]
+
+
+def test_decisions_of_a_model_with_scores():
+    late = P >= 0.8
+    report = made(Y, {"m": P}, y_pred={"m": late.astype(int)})
+    assert report.summary["models"][0]["decided_by"] == "as predicted"
+    frame = report.to_frame().set_index("metric")
+    assert frame.loc["mcdp", "value"] == mcdp(None, P, sensitive_features=S)
+    assert frame.loc["demographic_parity_difference", "value"] == late.sum() / 20
+    threshold = made(Y, P, threshold=0.8).to_frame().set_index("metric")
+    assert threshold.loc["dcp", "value"] == frame.loc["dcp", "value"]
+
+
+def test_without_labels_only_parity():
+    report = made(None, P)
+    assert set(report.to_frame()["metric"]).isdisjoint(
+        {"dcp", "equalized_odds_difference"}
+    )
+    assert report.summary["models"][0]["performance"]["accuracy"] is None
+
+
+def test_nothing_given_is_modified():
+    y_score = P.copy()
+    people = pd.DataFrame({"sex": S, "x": S})
+    weights = np.arange(40.0)
+    before = people.copy(), weights.copy()
+    made(Y, y_score, sensitive_features=people, sample_weight=weights)
+    np.testing.assert_array_equal(y_score, P)
+    pd.testing.assert_frame_equal(people, before[0])
+    np.testing.assert_array_equal(weights, before[1])
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_biased_classification(
+        400,
+        group_sizes={"sex": {0: 0.4, 1: 0.6}, "race": {0: 0.5, 1: 0.5}},
+        random_state=0,
+    )
+
+
+def estimated(estimator, X, y, **options):
+    options = {**FEW, "metrics": ["mcdp", "demographic_parity_difference"], **options}
+    return FairnessReport.from_estimator(estimator, X, y, **options)
+
+
+def test_estimators(data):
+    X, y = data
+    models = {
+        "weak": LogisticRegression(C=1e-3).fit(X, y),
+        "strong": LogisticRegression().fit(X, y),
+    }
+    report = estimated(models, X, y, sensitive_features=["sex", "race"])
+    scores = {name: model.predict_proba(X)[:, 1] for name, model in models.items()}
+    expected = made(
+        y,
+        scores,
+        sensitive_features=X[["sex", "race"]],
+        metrics=["mcdp", "demographic_parity_difference"],
+    )
+    pd.testing.assert_frame_equal(report.to_frame(), expected.to_frame())
+    assert report.summary["models"][0]["decided_by"] == "as predicted"
+    arrays = estimated(
+        models, X, y, sensitive_features={"sex": X["sex"], "race": X["race"]}
+    )
+    pd.testing.assert_frame_equal(arrays.to_frame(), expected.to_frame())
+    by_threshold = estimated(models, X, y, sensitive_features="sex", threshold=0.7)
+    assert by_threshold.summary["models"][0]["decided_by"] == "score of at least 0.7"
+
+
+def test_first_class_as_the_positive_one(data):
+    X, y = data
+    model = LogisticRegression().fit(X, np.where(y, "bad", "good"))
+    report = estimated(
+        model, X, np.where(y, "bad", "good"), sensitive_features="sex", pos_label="bad"
+    )
+    score = model.predict_proba(X)[:, 0]
+    assert report.to_frame().loc[1, "value"] == pytest.approx(
+        mcdp(None, score, sensitive_features=X["sex"])
+    )
+    assert report.summary["positive"] == "bad"
+    assert report.summary["models"][0]["name"] == "LogisticRegression"
+
+
+def test_estimators_that_ask_for_groups(data):
+    X, y = data
+    groups, plain = X["sex"], X.drop(columns="sex")
+    model = MADDPostProcessor(LogisticRegression()).fit(
+        plain, y, sensitive_features=groups
+    )
+    report = estimated(model, plain, y, sensitive_features=groups)
+    score = model.predict_proba(plain, sensitive_features=groups)[:, 1]
+    assert report.to_frame().loc[1, "value"] == pytest.approx(
+        mcdp(None, score, sensitive_features=groups)
+    )
+
+
+def test_estimators_without_scores_and_of_many_classes(data):
+    X, y = data
+    report = estimated(
+        RidgeClassifier().fit(X, y), X, y, sensitive_features="sex", metrics=None
+    )
+    assert "mcdp" not in set(report.to_frame()["metric"])
+    y = np.arange(400) % 3
+    many = LogisticRegression().fit(X, y)
+    report = estimated(many, X, y, sensitive_features="sex", metrics=None)
+    assert set(report.to_frame()["metric"]) == {"equalized_odds_difference", "dcp"}
+
+
+def test_bad_estimators(data):
+    X, y = data
+    model = LogisticRegression().fit(X, y)
+    with pytest.raises(NotFittedError):
+        estimated(LogisticRegression(), X, y, sensitive_features="sex")
+    with pytest.raises(ValueError, match="X has no column 'age'"):
+        estimated(model, X, y, sensitive_features="age")
+    with pytest.raises(ValueError, match="no models"):
+        estimated({}, X, y, sensitive_features="sex")
+    with pytest.raises(ValueError, match="pos_label must be one of the classes"):
+        estimated(model, X, y, sensitive_features="sex", pos_label="x")
+    other = LogisticRegression().fit(X, np.where(y, "a", "b"))
+    with pytest.raises(ValueError, match="models of the same classes"):
+        estimated({"m": model, "n": other}, X, y, sensitive_features="sex")

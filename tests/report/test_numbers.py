@@ -1,0 +1,305 @@
+"""Numbers of the report against direct calls of the metrics."""
+
+import json
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    balanced_accuracy_score,
+    log_loss,
+)
+
+from skfair.groups import encode_groups
+from skfair.metrics import (
+    abcc,
+    bootstrap_interval,
+    cvar_fairness,
+    cvar_fairness_report,
+    dcp,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    madd,
+    max_gap,
+    mcdp,
+    permutation_test,
+)
+
+OF_SCORES = {
+    "mcdp": mcdp,
+    "mcdp_epsilon": partial(mcdp, epsilon=0.05),
+    "abcc": abcc,
+    "mean_score_difference": demographic_parity_difference,
+    "madd": madd,
+}
+OF_DECISIONS = {
+    "demographic_parity_difference": demographic_parity_difference,
+    "max_gap": max_gap,
+    "cvar_fairness": partial(cvar_fairness, alpha=0.9),
+}
+OF_ERRORS = {"equalized_odds_difference": equalized_odds_difference, "dcp": dcp}
+
+
+def measures(report, attribute=0, model=0):
+    result = report.summary["attributes"][attribute]["results"][model]
+    return {measure["key"]: measure for measure in result["measures"]}
+
+
+def check(found, metric, y_true, values, groups, **weights):
+    """Compare a row of the report with `bootstrap_interval` and the value."""
+    interval = bootstrap_interval(
+        metric,
+        y_true,
+        values,
+        sensitive_features=groups,
+        n_resamples=20,
+        random_state=0,
+        **weights,
+    )
+    expected = [interval.statistic, interval.low, interval.high]
+    actual = [found[key] for key in ("value", "lower", "upper")]
+    assert actual == pytest.approx(expected, abs=1e-9)
+
+
+def check_test(found, metric, y_true, values, groups, **weights):
+    test = permutation_test(
+        metric,
+        y_true,
+        values,
+        sensitive_features=groups,
+        n_permutations=59,
+        random_state=0,
+        **weights,
+    )
+    assert found["null"] == pytest.approx(test.null_mean, abs=1e-9)
+    assert found["pvalue"] == pytest.approx(test.pvalue)
+
+
+@pytest.mark.parametrize("attribute", [0, 1, 2])
+def test_numbers_are_those_of_direct_calls(report, rows, attribute):
+    y_true, y_score, people = rows
+    groups = [people["sex"], people["race"], people][attribute]
+    y_pred = (y_score >= 0.5).astype(int)
+    found = measures(report, attribute)
+    assert set(found) == {*OF_SCORES, *OF_DECISIONS, *OF_ERRORS}
+    for key, metric in OF_SCORES.items():
+        if key == "madd" and attribute == 2:
+            continue  # takes seconds for the pairs of six groups
+        check(found[key], metric, y_true, y_score, groups)
+        check_test(found[key], metric, y_true, y_score, groups)
+    for key, metric in OF_DECISIONS.items():
+        check(found[key], metric, y_true, y_pred, groups)
+        check_test(found[key], metric, y_true, y_pred, groups)
+    for key, metric in OF_ERRORS.items():
+        check(found[key], metric, y_true, y_pred, groups)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_weighted_numbers(make_report, rows, whole):
+    y_true, y_score, people = rows
+    generator = np.random.default_rng(1)
+    weights = generator.integers(1, 4, 600) if whole else generator.random(600) + 0.1
+    report = make_report(
+        y_true, y_score, sensitive_features=people["race"], sample_weight=weights
+    )
+    found = measures(report)
+    for key, metric in OF_SCORES.items():
+        check(found[key], metric, None, y_score, people["race"], sample_weight=weights)
+        check_test(
+            found[key], metric, None, y_score, people["race"], sample_weight=weights
+        )
+    for key, metric in (OF_DECISIONS | OF_ERRORS).items():
+        y_pred = (y_score >= 0.5).astype(int)
+        check(found[key], metric, y_true, y_pred, people["race"], sample_weight=weights)
+    assert "Rows are weighted" in " ".join(report.summary["cautions"])
+
+
+def test_rows_of_weight_zero_do_not_count(make_report, rows):
+    y_true, y_score, people = rows
+    kept = np.arange(600) % 3 > 0
+    report = make_report(
+        y_true, y_score, sensitive_features=people, sample_weight=kept.astype(int)
+    )
+    without = make_report(y_true[kept], y_score[kept], sensitive_features=people[kept])
+    assert report.summary["n_rows"] == kept.sum()
+    pd.testing.assert_frame_equal(
+        report.to_frame().drop(columns="sentence"),
+        without.to_frame().drop(columns="sentence"),
+    )
+
+
+def test_many_groups_are_compared_with_everyone(make_report, rows):
+    y_true, y_score, _ = rows
+    groups = np.arange(600) % 12
+    report = make_report(y_true, y_score, sensitive_features=groups)
+    frame = report.to_frame().set_index("metric")
+    assert set(frame["comparison"]) == {"pooled"}
+    assert "madd" not in frame.index
+    y_pred = (y_score >= 0.5).astype(int)
+    found = measures(report)
+    for key, metric in OF_SCORES.items():
+        if key != "madd":
+            pooled = partial(metric, multigroup="pooled")
+            check(found[key], pooled, None, y_score, groups)
+            check_test(found[key], pooled, None, y_score, groups)
+    for metric in (demographic_parity_difference, equalized_odds_difference):
+        pooled = partial(metric, multigroup="pooled")
+        check(found[metric.__name__], pooled, y_true, y_pred, groups)
+    asked = make_report(
+        y_true, y_score, sensitive_features=groups, metrics=["madd"], n_bootstrap=2
+    )
+    assert asked.to_frame().loc[0, "value"] == pytest.approx(
+        madd(None, y_score, sensitive_features=groups, multigroup="pooled")
+    )
+
+
+def test_errors_are_tested_within_labels(make_report):
+    # Every group is right half of the time, whatever the label; base rates differ, so
+    # that groups dealt over all rows would have other numbers of positives.
+    generator = np.random.default_rng(0)
+    group = np.repeat(["a", "b"], [900, 40])
+    y_true = (generator.random(940) < np.where(group == "a", 0.5, 0.1)).astype(int)
+    y_pred = generator.integers(0, 2, 940)
+    report = make_report(
+        y_true, y_pred=y_pred, sensitive_features=group, n_permutations=299
+    )
+    found = measures(report)["equalized_odds_difference"]
+    null = []
+    for _ in range(400):
+        shuffled = group.copy()
+        for label in (0, 1):
+            rows = y_true == label
+            shuffled[rows] = generator.permutation(group[rows])
+        null.append(
+            equalized_odds_difference(y_true, y_pred, sensitive_features=shuffled)
+        )
+    assert found["null"] == pytest.approx(np.mean(null), abs=0.02)
+    assert found["pvalue"] == pytest.approx(
+        np.mean(np.array(null) >= found["value"] - 1e-12), abs=0.1
+    )
+
+
+def test_pvalues_are_uniform_without_a_difference(make_report):
+    pvalues = []
+    for seed in range(60):
+        generator = np.random.default_rng(seed)
+        report = make_report(
+            generator.integers(0, 2, 80),
+            generator.random(80),
+            sensitive_features=generator.integers(0, 2, 80),
+            n_bootstrap=1,
+            random_state=seed,
+            metrics=["mcdp", "equalized_odds_difference"],
+        )
+        pvalues.append(report.to_frame()["pvalue"])
+    assert np.mean(pvalues, axis=0) == pytest.approx([0.5, 0.5], abs=0.12)
+    assert (np.array(pvalues) <= 0.1).mean() < 0.2
+
+
+def test_performance_is_scikit_learns(report, rows):
+    y_true, y_score, _ = rows
+    y_pred = y_score >= 0.5
+    assert report.summary["models"][0]["performance"] == pytest.approx(
+        {
+            "accuracy": accuracy_score(y_true, y_pred),
+            "balanced_accuracy": balanced_accuracy_score(y_true, y_pred),
+            "average_precision": average_precision_score(y_true, y_score),
+            "log_loss": log_loss(y_true, y_score),
+        }
+    )
+
+
+def test_group_rows(report, rows):
+    y_true, y_score, people = rows
+    y_pred = (y_score >= 0.5).astype(int)
+    found = report.summary["attributes"][1]["results"][0]["groups"]
+    expected = cvar_fairness_report(None, y_pred, sensitive_features=people["race"])
+    for row in found:
+        rows_of = (people["race"] == row["label"]).to_numpy()
+        true, predicted = y_true[rows_of], y_pred[rows_of]
+        assert row["n"] == rows_of.sum()
+        reference = expected.loc[row["label"]]
+        assert row["selection_rate"] == pytest.approx(reference["rate"])
+        assert row["lower"] == pytest.approx(reference["low"])
+        assert row["upper"] == pytest.approx(reference["high"])
+        assert row["difference"] == pytest.approx(reference["difference"])
+        assert row["base_rate"] == pytest.approx(true.mean())
+        assert row["true_positive_rate"] == pytest.approx(predicted[true == 1].mean())
+        assert row["false_positive_rate"] == pytest.approx(predicted[true == 0].mean())
+        assert row["accuracy"] == pytest.approx((true == predicted).mean())
+        assert row["average_precision"] == pytest.approx(
+            average_precision_score(true, y_score[rows_of])
+        )
+
+
+def test_dcp_of_many_labels_is_certified_but_not_repeated(make_report):
+    generator = np.random.default_rng(0)
+    y_true = generator.integers(0, 6, 3000)
+    y_pred = np.where(generator.random(3000) < 0.6, y_true, 0)
+    groups = generator.integers(0, 9, 3000)
+    report = make_report(y_true, y_pred=y_pred, sensitive_features=groups)
+    found = measures(report)
+    assert set(found) == {"equalized_odds_difference", "dcp"}
+    assert found["dcp"]["value"] == dcp(y_true, y_pred, sensitive_features=groups)
+    assert found["dcp"]["pvalue"] is found["dcp"]["lower"] is None
+    assert "No interval" in found["dcp"]["note"]
+    assert found["equalized_odds_difference"]["pvalue"] is not None
+
+
+def test_processes_give_the_same_numbers(make_report, rows):
+    y_true, y_score, people = rows
+    options = {"sensitive_features": people, "metrics": ["mcdp", "dcp"]}
+    parallel = make_report(y_true, y_score, n_jobs=2, **options)
+    pd.testing.assert_frame_equal(
+        parallel.to_frame(), make_report(y_true, y_score, **options).to_frame()
+    )
+
+
+def test_seeds(make_report, rows):
+    y_true, y_score, people = rows
+    options = {"sensitive_features": people["sex"], "metrics": ["mcdp"]}
+    drawn = make_report(y_true, y_score, random_state=None, **options)
+    seed = drawn.summary["settings"]["random_state"]
+    again = make_report(y_true, y_score, random_state=seed, **options)
+    assert again.summary == drawn.summary
+    other = make_report(
+        y_true, y_score, random_state=np.random.RandomState(5), **options
+    )
+    assert other.to_frame().loc[0, "lower"] != drawn.to_frame().loc[0, "lower"]
+
+
+def test_summary_is_json(report, make_report, rows):
+    y_true, y_score, _ = rows
+    one_group = make_report(y_true, y_score, sensitive_features=["a"] * 600)
+    for made in (report, one_group):
+        text = json.dumps(made.summary, allow_nan=False)
+        again = type(made)(json.loads(text))
+        pd.testing.assert_frame_equal(again.to_frame(), made.to_frame())
+
+
+def test_frame(report):
+    frame = report.to_frame()
+    assert len(frame) == 2 * 3 * 10
+    assert frame["model"].unique().tolist() == ["plain", "flat"]
+    assert frame["attribute"].unique().tolist()[:2] == ["sex", "race"]
+    assert (frame["lower"] <= frame["upper"]).all()
+    sizes = frame.groupby("attribute")["smallest_group"].first()
+    assert (frame["n"] == 600).all()
+    assert sizes.iloc[0] > 0
+    assert frame["sentence"].str.endswith(".").all()
+
+
+def test_groups_keep_their_policy(make_report, rows):
+    y_true, y_score, people = rows
+    race = people["race"].where(people.index > 40)
+    groups = encode_groups(race, missing="drop")
+    report = make_report(
+        y_true, y_score, sensitive_features={"race": groups}, metrics=["mcdp"]
+    )
+    expected = mcdp(None, y_score, sensitive_features=groups)
+    assert report.to_frame().loc[0, "value"] == pytest.approx(expected)
+    assert report.summary["attributes"][0]["n_missing"] == 41
+    assert "41 rows without a group" in " ".join(report.summary["cautions"])

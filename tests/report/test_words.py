@@ -1,0 +1,255 @@
+"""Sentences, verdict and cautions: right about direction, honest about noise."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skfair.report._text import label_text, listed, plain_text
+from skfair.report._verdict import states
+
+PERCENT = r"([\d.]+)%"
+
+
+def sentences(report, attribute=0, model=0):
+    result = report.summary["attributes"][attribute]["results"][model]
+    return {measure["key"]: measure["sentence"] for measure in result["measures"]}
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 1000), n_groups=st.integers(2, 4))
+def test_directions(make_report, seed, n_groups):
+    """Every share that a sentence states is that of the group it names."""
+    generator = np.random.default_rng(seed)
+    group = np.array(list("abcd"))[np.arange(200) % n_groups]
+    y_score = generator.beta(2 + 3 * (group == generator.choice(list("ab"))), 3)
+    y_true = np.append([0, 1] * 4, generator.integers(0, 2, 192))
+    report = make_report(
+        y_true,
+        y_score,
+        sensitive_features=group,
+        n_bootstrap=1,
+        metrics=[
+            "demographic_parity_difference",
+            "mcdp",
+            "mean_score_difference",
+            "equalized_odds_difference",
+        ],
+    )
+    found = sentences(report)
+    y_pred = y_score >= 0.5
+
+    text = found["demographic_parity_difference"]
+    first, high, low, second = re.match(
+        rf"“(\w)” gets .* {PERCENT} of cases, “(\w)” in {PERCENT}", text
+    ).group(1, 2, 4, 3)
+    assert float(high) == pytest.approx(100 * y_pred[group == first].mean(), abs=0.051)
+    assert float(low) == pytest.approx(100 * y_pred[group == second].mean(), abs=0.051)
+    assert float(high) >= float(low)
+
+    text = found["mcdp"]
+    score, low, second, high, first = re.match(
+        rf".* above ([\d.]+), {PERCENT} of “(\w)” .* {PERCENT} of “(\w)”", text
+    ).groups()
+    for share, name in ((low, second), (high, first)):
+        # The threshold is rounded, so a few rows may be on its other side.
+        above = (y_score[group == name] > float(score)).mean()
+        assert float(share) == pytest.approx(100 * above, abs=4)
+    assert float(high) >= float(low)
+
+    text = found["mean_score_difference"]
+    one, first, two, second = re.match(
+        r".* is ([\d.]+) for “(\w)” and ([\d.]+) for “(\w)”", text
+    ).groups()
+    for mean, name in ((one, first), (two, second)):
+        assert float(mean) == pytest.approx(y_score[group == name].mean(), abs=1e-3)
+
+    text = found["equalized_odds_difference"]
+    label = 0 if "not truly" in text else 1
+    pairs = re.findall(rf"{PERCENT} of (\d+) in “(\w)”", text)
+    assert len(pairs) == 2
+    for share, size, name in pairs:
+        of_label = (group == name) & (y_true == label)
+        assert int(size) == of_label.sum()
+        assert float(share) == pytest.approx(100 * y_pred[of_label].mean(), abs=0.051)
+
+
+def test_pooled_sentences_speak_of_everyone(make_report, rows):
+    y_true, y_score, _ = rows
+    group = np.arange(600) % 12
+    y_score = np.where(group == 7, 0.9, y_score)
+    found = sentences(make_report(y_true, y_score, sensitive_features=group))
+    everyone = 100 * (y_score >= 0.5).mean()
+    assert found["demographic_parity_difference"].startswith(
+        f"“7” gets the positive decision in 100.0% of cases, everyone in {everyone:.1f}"
+    )
+    assert "“7”" in found["mcdp"]
+    assert "everyone" in found["mcdp"]
+    assert "“7” is furthest from the average group" in found["max_gap"]
+    assert "above" in found["max_gap"]
+    assert "(2 of 12)" in found["cvar_fairness"]
+
+
+def test_chance_is_told(report):
+    frame = report.to_frame()
+    small = frame["pvalue"] <= 0.05
+    assert small.any()
+    assert (~small).any()
+    noise = frame["sentence"].str.contains("This may be noise")
+    assert (noise == ~small).all()
+    assert frame["sentence"].str.contains("chance alone would give").all()
+
+
+def test_multiclass_sentence(make_report):
+    y_true = ["cat", "cat", "dog", "emu"] * 20
+    y_pred = ["cat", "dog", "dog", "emu"] * 10 + ["cat", "cat", "dog", "emu"] * 10
+    group = ["a"] * 40 + ["b"] * 40
+    report = make_report(y_true, y_pred=y_pred, sensitive_features=group)
+    assert sentences(report)["equalized_odds_difference"].startswith(
+        "Among people who are truly “cat”, the prediction “cat” goes to 100.0% of 20 "
+        "in “b” and 50.0% of 20 in “a”: 50.0 percentage points apart"
+    )
+
+
+def test_verdict_names_what_differs(make_report):
+    generator = np.random.default_rng(0)
+    group = np.repeat(["a", "b"], 400)
+    other = generator.integers(0, 2, 800)
+    y_score = generator.random(800) * np.where(group == "a", 1, 0.6)
+    y_true = (generator.random(800) < 0.5).astype(int)
+    people = pd.DataFrame({"unfair": group, "fair": other})
+    report = make_report(y_true, {"m": y_score}, sensitive_features=people)
+    lead = report.summary["verdict"]["leads"][0]["text"]
+    assert lead.startswith("Decisions, scores and errors differ between groups by ")
+    assert "unfair" in lead
+    assert "By fair, no difference beyond chance was found" in lead
+    point = report.summary["verdict"]["points"][0]
+    assert point["state"] == "beyond chance"
+    assert "95% interval" in point["text"]
+    assert "is fair" not in lead
+    assert repr(report).splitlines()[1] == f"m: {lead}"
+
+
+def measure(key, pvalue, value=0.1):
+    return {"key": key, "value": value, "pvalue": pvalue}
+
+
+def of(*pvalues):
+    keys = "demographic_parity_difference", "mcdp", "equalized_odds_difference"
+    found = [measure(key, p) for key, p in zip(keys, pvalues, strict=False)]
+    return [text for _, text in states({"measures": found})]
+
+
+def test_verdict_adjusts_for_three_questions():
+    beyond, may_be = "beyond chance", "may be chance"
+    assert of(0.04, 0.04, 0.04) == [may_be] * 3
+    assert of(0.016, 0.024, 0.049) == [beyond] * 3
+    assert of(0.016, 0.026, 0.01) == [beyond] * 3
+    assert of(0.016, 0.9, 0.026) == [beyond, may_be, may_be]
+    assert of(0.05) == [beyond, "not asked", "not asked"]
+    assert of(None, 0.05, 0.02) == ["not tested", beyond, beyond]
+
+
+def test_undefined_errors_are_judged_by_their_stand_in():
+    found = [
+        measure("equalized_odds_difference", None, value=None),
+        measure("dcp", 0.01),
+    ]
+    assert [text for _, text in states({"measures": found})][2] == "beyond chance"
+    found[1] = measure("dcp", None, value=None)
+    assert [text for _, text in states({"measures": found})][2] == "not computable"
+
+
+def test_false_alarms(make_report):
+    alarms = 0
+    for seed in range(60):
+        generator = np.random.default_rng(seed)
+        report = make_report(
+            generator.integers(0, 2, 100),
+            generator.random(100),
+            sensitive_features=generator.integers(0, 2, 100),
+            n_bootstrap=1,
+            random_state=seed,
+            metrics=[
+                "demographic_parity_difference",
+                "mcdp",
+                "equalized_odds_difference",
+            ],
+        )
+        alarms += "by more than chance" in repr(report)
+    assert alarms <= 8  # 3 expected
+
+
+def test_one_group(make_report, rows):
+    y_true, y_score, _ = rows
+    report = make_report(y_true, y_score, sensitive_features={"sex": ["F"] * 600})
+    frame = report.to_frame()
+    assert len(frame) == 10
+    assert frame["value"].isna().all()
+    assert "there must be at least two groups" in frame.loc[0, "sentence"]
+    assert "nothing can be said" in repr(report)
+    assert "nothing can be compared" in report.summary["cautions"][0]
+
+
+def test_small_groups_are_left_out_and_named(make_report, rows):
+    y_true, y_score, people = rows
+    group = people["race"].where(np.arange(600) > 3, "rare")
+    report = make_report(
+        y_true, y_score, sensitive_features={"race": group}, metrics=["mcdp"]
+    )
+    without = make_report(
+        y_true[4:],
+        y_score[4:],
+        sensitive_features={"race": group[4:]},
+        metrics=["mcdp"],
+        n_bootstrap=1,
+    )
+    assert report.to_frame().loc[0, "n"] == 596
+    assert report.to_frame().loc[0, "value"] == pytest.approx(
+        without.to_frame().loc[0, "value"]
+    )
+    assert "“rare” (4)" in report.summary["cautions"][0]
+    kept = make_report(
+        y_true, y_score, sensitive_features=group, metrics=["mcdp"], min_group_size=4
+    )
+    assert kept.to_frame().loc[0, "smallest_group"] == 4
+    assert "uncertain by up to 49 percentage points" in kept.summary["cautions"][0]
+
+
+def test_undefined_values_are_told_not_warned_of(make_report, rows):
+    y_true, y_score, people = rows
+    y_true = np.where(people["race"] == "z", 0, y_true)
+    report = make_report(y_true, y_score, sensitive_features={"race": people["race"]})
+    frame = report.to_frame().set_index("metric")
+    assert np.isnan(frame.loc["equalized_odds_difference", "value"])
+    assert not np.isnan(frame.loc["dcp", "value"])
+    text = " ".join(report.summary["cautions"])
+    assert "Equalized odds difference cannot be computed" in text
+    assert "'z' has no row of the true label 1" in text
+
+
+def test_intervals_undefined_in_many_resamples(make_report):
+    generator = np.random.default_rng(0)
+    group = np.repeat(["a", "b"], [200, 20])
+    y_true = np.append(generator.integers(0, 2, 200), [1] + [0] * 19)
+    report = make_report(y_true, y_true, sensitive_features=group, n_bootstrap=200)
+    found = report.to_frame().set_index("metric").loc["equalized_odds_difference"]
+    # The single positive is drawn in 64 % of resamples.
+    share = float(re.search(rf"Undefined in {PERCENT} of resamples", found["note"])[1])
+    assert share == pytest.approx(36, abs=10)
+    assert found["upper"] == 0
+
+
+def test_plain_text():
+    assert plain_text("a\x00b\x1b[1m") == "a\ufffdb\ufffd[1m"
+    assert plain_text("\u202eevil\ud800") == "\ufffdevil\ufffd"
+    assert plain_text(" a \n b\t") == "a b"
+    assert plain_text("") == "(empty)"
+    assert len(plain_text("x" * 1000)) == 60
+    assert label_text(("a", 1)) == "a, 1"
+    assert listed(["a"]) == "a"
+    assert listed(list("abc")) == "a, b and c"
+    assert listed(list("abcdefg")) == "a, b, c, d, e and 2 more"

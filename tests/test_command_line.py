@@ -1,0 +1,237 @@
+"""``python -m skfair audit``, on good files and bad ones."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import skfair
+from skfair.groups import encode_groups
+from skfair.metrics import mcdp
+from skfair.report import FairnessReport
+from skfair.report._command_line import main
+
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+
+FEW = ["--bootstrap", "2", "--permutations", "59"]
+
+
+@pytest.fixture
+def table():
+    generator = np.random.default_rng(0)
+    sex = np.where(generator.random(200) < 0.4, "F", "M")
+    p = generator.beta(2 + (sex == "M"), 3).round(3)
+    return pd.DataFrame(
+        {
+            "y": (generator.random(200) < p).astype(int),
+            "p": p,
+            "q": p**2,
+            "label": np.where(p > 0.5, "yes", "no"),
+            "truth": np.where(generator.random(200) < p, "yes", "no"),
+            "sex": sex,
+            "code": np.where(generator.random(200) < 0.5, "01", "NA"),
+            "w": generator.integers(0, 3, 200),
+        }
+    )
+
+
+@pytest.fixture
+def audit(table, tmp_path, monkeypatch, capsys):
+    """Run the command on the table, and return the code, the page and what it said."""
+    monkeypatch.chdir(tmp_path)
+    table.to_csv("table.csv", index=False)
+
+    def run(arguments, few=FEW):
+        code = main(["audit", *arguments.split(), *few])
+        said = capsys.readouterr()
+        page = tmp_path / "out.html"
+        return code, page.read_text("utf-8") if page.exists() else None, said
+
+    return run
+
+
+GOOD = "table.csv --y-true y --y-score p --sensitive sex --out out.html"
+
+
+def test_report_is_that_of_the_library(audit, table):
+    code, page, said = audit(
+        "table.csv --y-true y --y-score p,q --sensitive sex,code --out out.html"
+        " --title Audit --seed 3 --min-group-size 5 --threshold 0.4 --sample-weight w"
+    )
+    assert code == 0
+    report = FairnessReport.from_predictions(
+        table["y"],
+        table[["p", "q"]],
+        sensitive_features=table[["sex", "code"]],
+        sample_weight=table["w"],
+        threshold=0.4,
+        min_group_size=5,
+        n_bootstrap=2,
+        n_permutations=59,
+        random_state=3,
+        title="Audit",
+    )
+    assert page == report.to_html()
+    assert said.out.splitlines()[-1] == "out.html"
+    assert said.err == ""  # no progress where there is no terminal
+
+
+def test_labels_are_kept_as_written(audit):
+    _, page, _ = audit(GOOD.replace("sex", "code"))
+    assert "“01”" in page
+    assert "“NA”" in page
+
+
+@pytest.mark.parametrize("suffix", [".csv.gz", ".parquet"])
+def test_other_files(audit, table, suffix):
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+        table.to_parquet("table.parquet")
+    else:
+        table.to_csv("table.csv.gz", index=False)
+    expected = audit(GOOD)[1]
+    assert audit(GOOD.replace(".csv", suffix))[1] == expected
+
+
+def test_text_labels(audit):
+    arguments = "table.csv --y-true truth --y-pred label --sensitive sex --out out.html"
+    code, page, said = audit(arguments)
+    assert (code, page) == (2, None)
+    assert "--pos-label must say which of them is positive" in said.err
+    code, page, _ = audit(f"{arguments} --pos-label yes")
+    assert code == 0
+    assert "positive decision: “yes”" in page
+
+
+def test_numeric_pos_label(audit):
+    assert "positive decision: “0”" in audit(f"{GOOD} --pos-label 0")[1]
+
+
+def test_missing_groups(audit, table):
+    table.loc[:19, "sex"] = None
+    table.to_csv("table.csv", index=False)
+    code, page, said = audit(GOOD)
+    assert (code, page) == (2, None)
+    assert "column 'sex' has 20 missing values; --missing drop" in said.err
+    assert "20 rows without a group" in audit(f"{GOOD} --missing drop")[1]
+    assert "(missing)" in audit(f"{GOOD} --missing group")[1]
+    groups = encode_groups(table["sex"], missing="drop")
+    value = mcdp(None, table["p"], sensitive_features=groups)
+    assert f"{value:.3f}" in audit(f"{GOOD} --missing drop")[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("--y-true y", "--y-true label"), "--pos-label"),
+        (("--y-true y", "--y-true age"), "no column 'age'; it has ['y', 'p', 'q',"),
+        (("sex", "sex,age,town"), "no column 'age', 'town'; it has"),
+        (("--y-score p", "--y-score sex"), "y_score['sex'] must be numbers, got"),
+        (("--y-score p", "--y-score w"), "y_score['w'] must lie in [0, 1], got 2"),
+        (("--y-score p", ""), "--y-score or --y-pred must name a column"),
+        (("table.csv", "none.csv"), "none.csv does not exist"),
+        (("table.csv", "table.xlsx"), "must end in .csv, .csv.gz or .parquet"),
+        (("out.html", "none/out.html"), "none/out.html is in a directory that does"),
+        (("--out out.html", "--out ."), ". is a directory"),
+        (("--sensitive", "--threshold 2 --sensitive"), "--threshold must be a number"),
+        (("--sensitive", "--min-group-size 0 --sensitive"), "--min-group-size must be"),
+    ],
+)
+def test_bad_arguments(audit, change, message):
+    code, page, said = audit(GOOD.replace(*change))
+    assert (code, page) == (2, None)
+    assert said.out == ""
+    assert said.err.startswith("skfair audit: error: ")
+    assert message in said.err
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "table.csv cannot be read as CSV"),
+        (b"y,p,sex\n", "table.csv has 0 rows"),
+        (b"y;p;sex\n1;0.5;F\n", "Columns must be separated by commas"),
+        (b"y,p,sex\n1,.5,F\n0,.5,M,x\n", "cannot be read as CSV"),
+        (b"y,p,sex\n1,.5,F,x\n0,.5,M,x\n", "cannot be read as CSV"),
+        (b"y,p,sex,p\n1,.5,F,1\n", "several columns 'p'"),
+        (b"y,p,sex\n1,.5,\xff\n", "must be text in UTF-8"),
+        (
+            b"y,p,sex\n1,,F\n0,.5,M\n",
+            "y_score['p'] must lie in [0, 1], got nan in row 0",
+        ),
+        (b"y,p,sex\n1,?,F\n0,.5,M\n", "y_score['p'] must be numbers, got '?' in row 0"),
+        (b"y,p,sex\n,.5,F\n0,.5,M\n", "y_true has 1 missing"),
+        (b"y,p,sex\n1,.5,F\n2,.5,M\n3,.5,M\n", "must be binary"),
+    ],
+)
+def test_bad_files(audit, tmp_path, content, message):
+    (tmp_path / "table.csv").write_bytes(content)
+    code, page, said = audit(GOOD)
+    assert (code, page) == (2, None)
+    assert message in said.err
+    assert said.err.count("\n") == 1
+    assert "Traceback" not in said.err
+
+
+def test_broken_parquet(audit, tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "table.parquet").write_bytes(b"no table")
+    code, _, said = audit(GOOD.replace(".csv", ".parquet"))
+    assert code == 2
+    assert said.err.startswith("skfair audit: error: ")
+
+
+def test_help_has_an_example(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["audit", "--help"])
+    assert caught.value.code == 0
+    shown = capsys.readouterr().out
+    assert "python -m skfair audit predictions.csv --y-true y --y-score p" in shown
+    assert "exit codes" in shown
+
+
+def test_usage_errors_exit_with_2(audit, capsys):
+    for arguments in ([], ["audit"], ["audit", "t.csv", "--missing", "x"]):
+        with pytest.raises(SystemExit) as caught:
+            main(arguments)
+        assert caught.value.code == 2
+        assert "usage: python -m skfair" in capsys.readouterr().err
+
+
+def test_progress_on_a_terminal(audit, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    said = audit(GOOD)[2]
+    assert said.err.endswith("61 of 61 draws\n")
+    assert audit(f"{GOOD} --quiet")[2].err == ""
+
+
+def test_interrupted(audit, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skfair.report._command_line.summarize", interrupt)
+    assert audit(GOOD)[0] == 130
+
+
+def test_same_seed_same_bytes(audit):
+    assert audit(GOOD)[1] == audit(GOOD)[1]
+
+
+def test_as_a_module(audit, tmp_path):
+    def run(*arguments):
+        return subprocess.run(
+            [sys.executable, "-m", "skfair", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+        )
+
+    assert run("--version").stdout.strip() == f"skfair {skfair.__version__}"
+    made = run("audit", *GOOD.split(), *FEW)
+    assert made.returncode == 0
+    assert (tmp_path / "out.html").exists()

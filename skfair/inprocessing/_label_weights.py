@@ -11,8 +11,9 @@ from skfair.inprocessing._smooth_gap import Array
 Form: TypeAlias = Literal["two_label", "sample_weight"]
 FORMS: tuple[Form, ...] = ("two_label", "sample_weight")
 
-#: How firmly rows are held where they are; see `two_label_weights`.
-_DAMPING = 0.2
+#: How firmly a row is held where it is, at least, and for each unit that a push would
+#: move its log-odds to first order; see `two_label_weights`.
+_HOLD, _HOLD_OF_PUSH = 0.2, 0.5
 
 
 def two_label_weights(y: Array, p: Array, push: Array) -> Array:
@@ -43,10 +44,11 @@ def two_label_weights(y: Array, p: Array, push: Array) -> Array:
         Non-negative.
     """
     residual = y - p - push
-    # Alone, a push would move log-odds by up to log(1 + |push| / (h p (1 - p))), which
-    # is far for a row of a small group, whose pushes are large, or near 0 or 1. With h
-    # in proportion to it no push moves them by more than log(1 + 1 / _DAMPING).
-    hold = _DAMPING * (1 + np.abs(push) / (p * (1 - p)))
+    # Alone, a push would move log-odds by log(1 + |push| / (h min(p, 1 - p))), which is
+    # far for rows of a small group, whose pushes are large, and for rows near 0 or 1.
+    # With h in proportion to it no push moves them further than
+    # log(1 + 1 / _HOLD_OF_PUSH).
+    hold = _HOLD + _HOLD_OF_PUSH * np.abs(push) / (p * (1 - p))
     return np.column_stack(
         [
             hold * (1 - p) + np.maximum(-residual, 0) / p,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -12,19 +11,15 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-)
 from sklearn.utils.validation import validate_data
 
 from skfair._columns import count_rows
-from skfair._fit_inputs import check_labels, check_table, groups_to_compare
+from skfair._fit_inputs import check_labels, check_table
 from skfair.groups import Selector
 from skfair.inprocessing._label_weights import Form
 from skfair.inprocessing._penalised_loss import PenalisedLoss
 from skfair.inprocessing._reweighted_prediction import ReweightedPrediction
-from skfair.inprocessing._reweighter_parameters import check_parameters
+from skfair.inprocessing._reweighter_parameters import check_parameters, find_groups
 from skfair.inprocessing._reweighting_rounds import (
     Schedule,
     ScoredPart,
@@ -46,15 +41,15 @@ class MCDPReweighter(
 ):
     r"""Any classifier, trained so that its scores do not tell the groups apart.
 
-    It fits `estimator`, then reweights the rows and fits it again, round after round.
-    The weights make the gradient of its log-loss that of
+    It fits `estimator`, then reweights the rows and fits it again, in rounds. The
+    weights make the gradient of its log-loss that of
 
     .. math::
         \frac{1}{N} \sum_i \ell(p_i, y_i)
         + \lambda \max_{t, g, h} \left| F_g(t) - F_h(t) \right|
 
-    with smooth CDFs F of the groups' scores: of DiffMCDP's objective, for models that
-    know nothing of it, as boosted trees. Predictions need no group.
+    with smooth CDFs F of the groups' scores: DiffMCDP for models that know nothing of
+    it, as boosted trees. Predictions need no group.
 
     Parameters
     ----------
@@ -74,20 +69,19 @@ class MCDPReweighter(
         The gap: the largest difference of the CDFs, the difference of the mean scores,
         or the area between the CDFs. With more than two groups, the largest over pairs.
     form : {"two_label", "sample_weight"}, default="two_label"
-        ``"two_label"`` fits to every row twice, once with each label, which can turn a
-        row around. ``"sample_weight"`` fits to every row once, with weights that are
-        clipped at 0: half the rows, and weights for trainings that know no other, but
-        it cannot make the gap as small.
+        ``"two_label"`` fits to every row twice, once with each label. With
+        ``"sample_weight"`` every row keeps its label and gets one weight, clipped at 0,
+        which costs less but stops at a larger gap.
     max_iter : int, default=10
         Most rounds, each a fit; the first is the plain one.
     averaging : bool, default=True
-        Fit to the mean of all rounds' weights, in which the k-th round counts k, and
-        not to the latest alone, with which rounds can swing.
+        Fit to the mean of all rounds' weights, in which the k-th counts k. With the
+        latest alone rounds can swing.
     validation_fraction : float in (0, 1) or None, default=None
         Share of the rows, stratified by group and label, that is held out of all fits
         to keep the round whose objective is least there. None fits to all rows and
         keeps the last round.
-    tol : float, default=0.001
+    tol : float, default=0.0001
         Stop after a round that changes scores by less than this on average.
     random_state : int, RandomState instance or None, default=None
         Draws the rows held out. `estimator` has its own.
@@ -104,10 +98,10 @@ class MCDPReweighter(
         The weights it was fitted with: of each row with the first and with the second
         of `classes_`, given weights included. 0 for rows held out.
     history_ : DataFrame of n_iter_ rows
-        ``round``, from 0 for the plain fit, and of its scores on the rows it was fitted to
-        the log-loss ``loss``, the ``gap``, the score ``threshold`` where it is largest,
-        and the ``objective``; the same with ``validation_`` before it on rows held out;
-        and whether the round is ``kept``.
+        ``round``, 0 for the plain fit; of the scores of the rows fitted to, the mean
+        log-loss ``loss``, the ``gap``, the score ``threshold`` where it is largest, and
+        the ``objective``, also with ``validation_`` before it, of rows held out; and
+        whether the round is ``kept``.
     n_iter_ : int
         Number of rounds.
     groups_ : tuple of length n_groups
@@ -122,36 +116,29 @@ class MCDPReweighter(
     See Also
     --------
     DiffMCDPClassifier : A network trained directly on such an objective.
-    skfair.postprocessing.MADDPostProcessor : Repair of scores, which needs the group
-        in prediction.
+    skfair.postprocessing.MADDPostProcessor : Repair of scores, which needs groups.
     skfair.metrics.mcdp : What it makes small.
 
     Notes
     -----
-    **Weights.** With the residual :math:`r = y - p - s`, where s is the derivative of
-    the penalty in the row's log-odds, a row weighs
-    :math:`h p + \max(r, 0) / (1 - p)` with label 1 and
-    :math:`h (1 - p) + \max(-r, 0) / p` with label 0. Both are non-negative, and at the
-    scores p the weighted log-loss has the gradient of the objective for every h, which
-    holds new scores near p. It follows :math:`|s|`: the fewer rows a group has, the
-    larger each one's part in its CDF, and the firmer it is held. A fixed point of an
-    unpenalised model, as logistic regression, is a stationary point of the objective.
+    With the residual :math:`r = y - p - s`, where s is the derivative of the penalty in
+    the row's log-odds, a row weighs :math:`h p + \max(r, 0) / (1 - p)` with label 1 and
+    :math:`h (1 - p) + \max(-r, 0) / p` with label 0. At the scores p the weighted
+    log-loss then has the gradient of the objective, for every h, which holds new scores
+    near p: the larger :math:`|s|` is, as in small groups, the firmer. A fixed point
+    of logistic regression without penalty is a stationary point of the objective.
 
-    **Gap.** Scores crowd near 0 where positives are rare, and a smooth gap sees little
-    there. MCDP does not change under increasing maps, so the gap is taken of
+    MCDP does not change under increasing maps. Scores crowd near 0 where positives are
+    rare, so its smooth gap is taken of
     :math:`\mathrm{expit}((\mathrm{logit}(p) - m) / b)`, with m and b from the quartiles
-    of the plain model, so that they fill [0, 1]: one temperature serves all data. The
-    maximum over thresholds is a soft one, which lies below MCDP(0). ``"dp"`` and
-    ``"abcc"`` are taken of the scores.
+    of the plain model's scores, and its maximum over thresholds is a soft one, which
+    lies below MCDP(0). ``"dp"`` and ``"abcc"`` are taken of the scores themselves.
 
-    **Pipelines.** Without metadata routing the weights are given to the last step, as
-    ``clf__sample_weight``, in nested pipelines too. With routing they go where they are
-    requested: call ``set_fit_request(sample_weight=True)`` on the last step. All
-    steps see every row twice, and so do limits that count rows, as `min_samples_leaf`.
-
-    **Models that repeat their training labels**, as trees without limits and nearest
-    neighbours, show no gap of their own on training rows but that of the labels: limit
-    them. Early stopping inside `estimator` holds out rows whose twins stay in.
+    Without metadata routing, the last step of a pipeline gets the weights, as
+    ``clf__sample_weight``, nested pipelines included. With it, they go where they are
+    requested: call ``set_fit_request(sample_weight=True)`` on the last step. All steps
+    see every row twice, and so do limits that count rows, as `min_samples_leaf`. Models
+    that repeat their training labels, as trees without limits, cannot be reweighted.
 
     References
     ----------
@@ -200,7 +187,7 @@ class MCDPReweighter(
         max_iter: int = 10,
         averaging: bool = True,
         validation_fraction: float | None = None,
-        tol: float = 1e-3,
+        tol: float = 1e-4,
         random_state: Any = None,
         drop_sensitive: bool = False,
         verbose: bool | int = False,
@@ -272,29 +259,15 @@ class MCDPReweighter(
         weights = check_weights(sample_weight, count_rows(X))
         y, self.classes_ = check_labels(X, y, self.estimator, weights)
         params = other_params(self, sensitive_features, fit_params)
-        codes = self._group_codes(sensitive_features, X, weights)
+        codes, self.groups_ = find_groups(self, sensitive_features, X, weights)
         X = self._without_sensitive(X)
         fits = WeightedFits(
             self.estimator, keyword, X, y, self.classes_, weights, params
         )
-        weighing = np.ones(len(y)) if weights is None else weights.astype(np.float64)
-        positive = (y == self.classes_[1]).astype(np.float64)
+        weighing = np.ones(len(y)) if weights is None else weights + 0.0
+        positive = (y == self.classes_[1]) + 0.0
         rows = TrainingRows(np.arange(len(y)), positive, codes, weighing)
         return self._fit_rounds(fits, rows, loss, schedule)
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Tell scikit-learn which metadata goes where.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=mapping)
-        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -303,29 +276,6 @@ class MCDPReweighter(
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
-
-    def _group_codes(
-        self, sensitive_features: Any, X: Any, weights: NDArray[Any] | None
-    ) -> NDArray[np.integer]:
-        """Position in `groups_` of each row's group, -1 for none."""
-        n_samples = count_rows(X)
-        if sensitive_features is None and self.sensitive_features is None:
-            if self.strength:
-                warnings.warn(
-                    "MCDPReweighter has no sensitive_features: no gap is penalised.",
-                    UserWarning,
-                    stacklevel=3,
-                )
-            self.groups_ = ()
-            return np.full(n_samples, -1)
-        groups = groups_to_compare(
-            sensitive_features, X, n_samples, self.sensitive_features
-        )
-        if weights is not None:
-            weighing = groups[weights > 0]
-            groups_to_compare(weighing, None, len(weighing), None)
-        self.groups_ = groups.labels
-        return groups.codes
 
     def _fit_rounds(
         self,

@@ -15,7 +15,7 @@ from skfair.inprocessing._training_rows import TrainingRows
 #: Scores are kept this far from 0 and 1, where log-odds and weights are infinite.
 _MARGIN = 1e-4
 #: Of the soft maximum over thresholds, see `smooth_gap`.
-_SHARPNESS = 60.0
+_SHARPNESS = 100.0
 
 
 class Judgement(NamedTuple):

@@ -1,4 +1,4 @@
-"""Prediction with the classifier inside, without groups."""
+"""What a reweighter leaves to the classifier inside: prediction, without groups."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -26,6 +27,7 @@ def _has(method: str) -> Any:
 class ReweightedPrediction:
     """Mixin that predicts with the fitted ``estimator_``."""
 
+    estimator: Any
     sensitive_features: Any
     drop_sensitive: bool
 
@@ -87,6 +89,20 @@ class ReweightedPrediction:
             If called before `fit`.
         """
         return np.asarray(self._respond("decision_function", X))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Tell scikit-learn which metadata goes where.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=mapping)
+        )
 
     def _without_sensitive(self, X: Any) -> Any:
         return drop_columns(X, self.sensitive_features) if self.drop_sensitive else X

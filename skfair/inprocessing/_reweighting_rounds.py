@@ -21,6 +21,9 @@ from skfair.inprocessing._smooth_gap import Array
 from skfair.inprocessing._training_rows import TrainingRows, hold_out
 from skfair.inprocessing._weighted_fits import WeightedFits
 
+#: Share of a round's own pushes in the mean of pushes, which must not lag behind.
+_LEAST_SHARE = 0.3
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -154,11 +157,14 @@ def _rounds(
     judged = loss.judge(scores, rows)
     yield Round(0, estimator, weights, loss, judged)
     weigh = two_label_weights if schedule.form == "two_label" else single_label_weights
+    push = np.zeros(len(rows.y))
     for number in range(1, schedule.max_iter):
-        # A mean of all rounds in which the k-th counts k: old rounds fade, and what
-        # jumps from round to round, as the place of the largest gap does, cancels.
+        # Weights are the mean of all rounds, in which the k-th counts k. Pushes that
+        # change sign from round to round, as they do once the gap is closed, must
+        # cancel before they become weights, which are positive for either sign.
         share = 2 / (number + 1) if schedule.averaging else 1.0
-        latest = weigh(rows.y, inside(scores), judged.push)
+        push += max(share, _LEAST_SHARE) * (judged.push - push)
+        latest = weigh(rows.y, inside(scores), push)
         weights = weights + share * (latest - weights)
         estimator = fits.reweighted(weights, schedule.form)
         last, scores = scores, fits.scores(estimator, number)

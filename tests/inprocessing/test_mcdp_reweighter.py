@@ -63,7 +63,7 @@ TREES = HistGradientBoostingClassifier(
 
 @pytest.mark.parametrize("inner", [LogisticRegression(), TREES, GaussianNB()])
 def test_the_gap_on_new_rows_falls(people, inner):
-    X, y, sex = people
+    X, y, _ = people
     new, new_y, new_sex = make_people(4000, seed=1)
     plain = clone(inner).fit(X, y)
     model = MCDPReweighter(
@@ -110,7 +110,8 @@ def test_strength_0_is_the_plain_classifier(people, inner, form):
         assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
         assert model.n_iter_ == 1
         assert_array_equal(
-            model.sample_weight_.sum(axis=1), given.get("sample_weight", np.ones(len(y)))
+            model.sample_weight_.sum(axis=1),
+            given.get("sample_weight", np.ones(len(y))),
         )
 
 
@@ -151,7 +152,9 @@ def test_weights_may_be_carried_into_another_training(people):
     )
     assert_allclose(twice.predict_proba(X), model.predict_proba(X), atol=1e-6)
     model.set_params(form="sample_weight").fit(X, y, sensitive_features=sex)
-    once = LogisticRegression().fit(X, y, sample_weight=model.sample_weight_.sum(axis=1))
+    once = LogisticRegression().fit(
+        X, y, sample_weight=model.sample_weight_.sum(axis=1)
+    )
     assert_allclose(once.predict_proba(X), model.predict_proba(X), atol=1e-6)
     assert (model.sample_weight_[y == "yes", 0] == 0).all()
 
@@ -177,8 +180,7 @@ def test_containers(people, container):
 
 @pytest.mark.parametrize("container", [lambda X: X, np.asarray, csr_matrix])
 def test_dropped_column_never_reaches_the_classifier(people, container):
-    X, y, sex = people
-    X = X.assign(is_man=X["is_man"] + 0.0)
+    X, y, _ = people
     model = logistic(sensitive_features=[0], drop_sensitive=True)
     model.fit(container(X), y)
     assert model.estimator_.n_features_in_ == 2

@@ -41,7 +41,7 @@ def test_a_push_moves_log_odds_by_a_bounded_step(found):
     weights = two_label_weights(p, p, push)  # no residual but the push
     target = np.maximum(weights[:, 1], 1e-300) / weights.sum(axis=1)
     steps = np.abs(logit(target) - logit(p))
-    assert steps.max() <= np.log1p(1 / 0.2) + 1e-6
+    assert steps.max() <= np.log1p(1 / 0.5) + 1e-6
 
 
 @given(rows)

@@ -57,9 +57,7 @@ def test_pipelines_without_routing(jobs):
     X, y = jobs
     flat = make_pipeline(encoder(StandardScaler()), LogisticRegression())
     expected = fitted(flat, X, y).predict_proba(X)
-    nested = Pipeline(
-        [("encode", encoder("passthrough")), ("rest", Pipeline(steps()))]
-    )
+    nested = Pipeline([("encode", encoder("passthrough")), ("rest", Pipeline(steps()))])
     scores = fitted(nested, X, y).predict_proba(X)[:, 1]
     plain = flat.fit(X, y).predict_proba(X)[:, 1]
     before = mcdp(None, plain, sensitive_features=X["sex"])
@@ -160,7 +158,5 @@ def test_weights_of_the_doubled_rows(jobs):
     model = MCDPReweighter(LogisticRegression(), strength=0.5)
     model.fit(ages, y, sensitive_features=X["sex"])
     weighted = model.sample_weight_
-    model.fit(
-        ages, y, sensitive_features=X["sex"], sample_weight=np.full(len(y), 3.0)
-    )
+    model.fit(ages, y, sensitive_features=X["sex"], sample_weight=np.full(len(y), 3.0))
     assert_allclose(model.sample_weight_, 3 * weighted, rtol=0.02)

@@ -92,7 +92,9 @@ def make_model(row: str, strength: float, network: str, seed: int) -> Any:
         )
     plain: Any = LogisticRegression(max_iter=1000)
     if row.endswith("HGB"):
-        plain = HistGradientBoostingClassifier(random_state=seed)
+        plain = HistGradientBoostingClassifier(
+            max_iter=80, early_stopping=False, random_state=seed
+        )
     if row in ("LR", "HGB"):
         return plain
     from skfair.inprocessing import MCDPReweighter

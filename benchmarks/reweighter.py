@@ -28,7 +28,7 @@ ROUNDS = {"logistic": 30, "boosting": 10}
 STRENGTHS = {
     ("adult", "logistic"): (0.0, 0.1, 0.2, 0.3, 0.345, 0.4, 0.5, 0.7),
     ("bank", "boosting"): (0.0, 0.1, 0.2, 0.3, 0.5),
-    ("adult", "boosting"): (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8),
+    ("adult", "boosting"): (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.7, 0.8),
 }
 #: Least AP and largest MCDP(0) that one strength must reach together.
 TARGETS = {

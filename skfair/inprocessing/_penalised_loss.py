@@ -9,7 +9,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.special import expit, logit
 
-from skfair.inprocessing._smooth_gap import Array, Objective, smooth_gap
+from skfair.inprocessing._gridded_gap import gap_by_row
+from skfair.inprocessing._smooth_gap import Array, Objective
 from skfair.inprocessing._training_rows import TrainingRows
 
 #: Scores are kept this far from 0 and 1, where log-odds and weights are infinite.
@@ -119,17 +120,14 @@ class PenalisedLoss:
         p = inside(scores)
         loss = -float(weights @ np.log(np.where(y == 1, p, 1 - p)) / total)
         spread = expit((logit(p) - self.center) / self.width)
-        gap = smooth_gap(
+        gap, slopes = gap_by_row(
             spread,
             codes,
-            max(1, int(codes.max()) + 1),
             weights,
             temperature=self.temperature,
             objective=self.objective,
             sharpness=_SHARPNESS,
         )
-        slope = gap.gradient * spread * (1 - spread) / self.width
-        share = np.where(weights > 0, weights, 1.0) / total
         value = gap.value if gap.pair[0] >= 0 else math.nan
         threshold = float(expit(self.center + self.width * logit(gap.threshold)))
         return Judgement(
@@ -137,5 +135,5 @@ class PenalisedLoss:
             value,
             threshold,
             loss + self.strength * value if self.strength else loss,
-            self.strength * slope / share,
+            self.strength * total * slopes * spread * (1 - spread) / self.width,
         )

@@ -10,8 +10,10 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 from skfair.inprocessing import MCDPReweighter
+from skfair.inprocessing._gridded_gap import gap_by_row
 from skfair.inprocessing._label_weights import single_label_weights, two_label_weights
 from skfair.inprocessing._penalised_loss import PenalisedLoss
+from skfair.inprocessing._smooth_gap import smooth_gap
 from skfair.inprocessing._training_rows import TrainingRows
 
 rows = st.lists(
@@ -97,6 +99,23 @@ def test_spread_scores_fill_the_unit_interval():
     for objective in ("dp", "abcc"):
         plain = PenalisedLoss(1.0, 50.0, objective)
         assert plain.spread_over(expit(odds), ones) == plain
+
+
+@pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
+def test_many_rows_on_a_grid(objective):
+    generator = np.random.default_rng(0)
+    codes = generator.integers(-1, 3, 20_000)
+    scores = np.append(generator.beta(1 + 0.2 * codes[2:], 2), [0.0, 1.0])
+    weights = generator.integers(0, 3, 20_000) + 0.0
+    options = {"temperature": 50.0, "objective": objective, "sharpness": 100.0}
+    gap, slopes = gap_by_row(scores, codes, weights, **options)
+    exact = smooth_gap(scores, codes, 3, weights, **options)
+    assert gap.value == pytest.approx(exact.value, rel=1e-3)
+    assert gap.pair == exact.pair
+    assert gap.gradient.shape != exact.gradient.shape
+    scale = np.abs(slopes).max()
+    assert_allclose(slopes * weights, exact.gradient, atol=2e-3 * scale)
+    assert (slopes[(codes < 0) | (weights == 0)] == 0).all()
 
 
 def proxies(n_samples=2000):

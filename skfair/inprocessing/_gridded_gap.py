@@ -55,9 +55,10 @@ def gap_by_row(
     place = scores * n_steps
     below = np.minimum(place.astype(np.intp), n_steps - 1)
     above_share = place - below
-    weights = np.where(codes >= 0, weights, 0.0)
+    weights = weights * (codes >= 0)
     first = np.maximum(codes, 0).astype(np.intp) * (n_steps + 1) + below
-    totals: Array = np.bincount(first, weights * (1 - above_share), n_points)
+    totals = np.zeros(n_points)
+    totals += np.bincount(first, weights * (1 - above_share), n_points)
     totals += np.bincount(first + 1, weights * above_share, n_points)
     points = np.tile(np.linspace(0, 1, n_steps + 1), n_groups)
     groups = np.repeat(np.arange(n_groups), n_steps + 1)

@@ -14,6 +14,8 @@ FORMS: tuple[Form, ...] = ("two_label", "sample_weight")
 #: How firmly a row is held where it is, at least, and for each unit that a push would
 #: move its log-odds to first order; see `two_label_weights`.
 _HOLD, _HOLD_OF_PUSH = 0.2, 0.5
+#: Largest weight of a row with its own label alone.
+_LARGEST_SINGLE = 10.0
 
 
 def two_label_weights(y: Array, p: Array, push: Array) -> Array:
@@ -60,7 +62,8 @@ def two_label_weights(y: Array, p: Array, push: Array) -> Array:
 def single_label_weights(y: Array, p: Array, push: Array) -> Array:
     """Weights of every row with its own label, which cannot turn a row around.
 
-    A row whose penalty outweighs its label gets weight 0.
+    A row whose penalty outweighs its label gets weight 0, and none more than 10, which
+    rows of a small group would exceed by far.
 
     Parameters
     ----------
@@ -72,5 +75,5 @@ def single_label_weights(y: Array, p: Array, push: Array) -> Array:
     ndarray of shape (n_samples, 2)
         Non-negative, 0 for the other label.
     """
-    weights = np.maximum(1 - push / (y - p), 0)
+    weights = np.clip(1 - push / (y - p), 0, _LARGEST_SINGLE)
     return np.column_stack([(1 - y) * weights, y * weights])

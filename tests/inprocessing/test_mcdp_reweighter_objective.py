@@ -55,9 +55,9 @@ def test_single_label_weights_have_it_until_they_are_clipped(found):
     assert (weights[y == 0, 1] == 0).all()
     gradient = weights[:, 0] * p - weights[:, 1] * (1 - p)
     exact = p - y + push
-    clipped = np.sign(exact) == np.sign(y - p)
-    assert_allclose(gradient[~clipped], exact[~clipped], rtol=1e-6, atol=1e-6)
-    assert (gradient[clipped] == 0).all()
+    inside = (weights.max(axis=1) > 0) & (weights.max(axis=1) < 10)
+    assert_allclose(gradient[inside], exact[inside], rtol=1e-6, atol=1e-6)
+    assert weights.max() <= 10
 
 
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])

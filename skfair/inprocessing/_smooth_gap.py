@@ -127,7 +127,8 @@ def smooth_gap(
         best_threshold = _climb(scores, signed, temperature, thresholds[best])
         below = expit(temperature * (best_threshold - scores))
         gradient = -temperature * signed * below * (1 - below)
-        return SmoothGap(float(signed @ below), gradient, best_threshold, pair)
+        value = max(0.0, float(signed @ below))  # rounding may fall below
+        return SmoothGap(value, gradient, best_threshold, pair)
     if objective == "mcdp":
         value, slopes, (first, second) = _soft_maximum(cdfs, heights, sharpness)
     else:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
@@ -32,67 +32,6 @@ class HeldOut(NamedTuple):
     estimator: Any
     rows: NDArray[np.intp]
     scores: NDArray[np.float64]
-
-
-class FoldVote(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Mean of the probabilities that fitted binary classifiers predict.
-
-    Parameters
-    ----------
-    estimators : list of fitted classifiers of the same classes
-    """
-
-    def __init__(self, estimators: list[Any]) -> None:
-        self.estimators = estimators
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """Class labels, of shape (2,)."""
-        return np.asarray(self.estimators[0].classes_)
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Do nothing: the members are fitted.
-
-        Parameters
-        ----------
-        X, y : object
-            Ignored.
-
-        Returns
-        -------
-        self : FoldVote
-        """
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Mean of the predicted probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-        """
-        probabilities = [member.predict_proba(X) for member in self.estimators]
-        return np.asarray(np.mean(probabilities, axis=0))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Class with the larger mean probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
 def positive_scores(estimator: Any, X: Any) -> NDArray[np.float64]:

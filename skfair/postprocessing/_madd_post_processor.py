@@ -24,6 +24,7 @@ from skfair.postprocessing._held_out import (
     held_out_scores,
     make_splits,
 )
+from skfair.postprocessing._mean_vote import average_repeats
 from skfair.postprocessing._repaired_prediction import RepairedPrediction
 from skfair.postprocessing._scored_rows import ScoredRows, makes_ensemble
 from skfair.statistics._validation import check_weights
@@ -39,7 +40,7 @@ class MADDPostProcessor(
 
     It fits `estimator`, learns the distributions of held-out scores, and moves each
     group's towards everyone's, see `ScoreRepairer`. The level of repair is given, or
-    it minimises
+    it is the least that minimises, within a standard error,
 
     .. math::
         (1 - \theta) \, \mathrm{AccuracyLoss}(\lambda)
@@ -77,9 +78,12 @@ class MADDPostProcessor(
         How rows are held out. An int deals each class of each group evenly.
     ensemble : bool or "auto", default="auto"
         True keeps the model of every fold, with the repair learnt on its own held-out
-        rows, and averages the repaired scores. False learns one repair on all held-out
-        scores and fits the model again on all rows. ``"auto"`` is True unless a fifth
-        of a group shares a score, or a fold holds out no row of a group.
+        rows, and averages the repaired scores. If `cv` repeats its splits, as
+        `RepeatedStratifiedKFold` does, it keeps one model of each repeat, averages
+        their scores, and repairs the mean as held-out means require. False learns one
+        repair on all held-out scores and fits the model again on all rows. ``"auto"``
+        is True unless there are no repeats, and a fifth of a group shares a score or a
+        fold holds out no row of a group.
     drop_sensitive : bool, default=False
         Whether `estimator` gets X without the columns named by `sensitive_features`.
     ties : {"mid", "random"}, default="mid"
@@ -104,6 +108,8 @@ class MADDPostProcessor(
         and the repair of each.
     repair_level_ : float
         Level of repair, given or chosen.
+    standard_error_ : float or None
+        Of the least total of the objective; None if the level is given.
     objective_ : DataFrame of n_levels rows, or None
         Columns ``level``, ``total``, ``accuracy_loss`` and ``fairness_loss``.
     groups_ : tuple of length n_groups
@@ -122,7 +128,9 @@ class MADDPostProcessor(
 
     Notes
     -----
-    Sampling noise must not choose the level. Repaired scores of group g follow
+    Sampling noise must not choose the level: ``"auto"`` is the least level whose total
+    is within one standard error of the least total, over the folds, or over five equal
+    parts of the rows that a single model scored. And repaired scores of group g follow
     ``(1 - level) * F_g + level * F``, so MADD and MCDP are predicted as ``1 - level``
     times what they are without repair, a line. Those of repaired samples jump, and end
     on what noise alone makes of them, on new rows too (see
@@ -131,9 +139,9 @@ class MADDPostProcessor(
     they are computed on the scores repaired at each level, like any callable.
 
     A repair learnt on the scores of fold models does not quite fit a model refitted on
-    all rows. MCDP(0) after full repair, ensemble against refit, on Adult and on Bank:
-    boosting 0.024, 0.032 and 0.074, 0.130; forests, which share scores, 0.074, 0.143
-    and 0.152, 0.067, and refitted with ``ties="random"`` 0.023 and 0.069.
+    all rows, nor the mean of them, unless as many models of other rows score each
+    held-out row: that is what repeats are for. They fit best the means of models whose
+    scores are few, as trees and forests, with ``ties="random"``.
 
     References
     ----------
@@ -264,6 +272,8 @@ class MADDPostProcessor(
         X = drop_columns(X, self.sensitive_features) if self.drop_sensitive else X
         splits = make_splits(self.cv, X, y, groups, self.random_state, for_split)
         held_out = held_out_scores(self.estimator, X, y, splits, for_fit, self.n_jobs)
+        if self.ensemble is not False:
+            held_out = average_repeats(held_out, len(y))
         positive = y == self.classes_[1]
         rows = [ScoredRows.of(part, positive, groups, weights) for part in held_out]
         estimators = [part.estimator for part in held_out]

@@ -14,7 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skfair._columns import count_rows, drop_columns
 from skfair._fit_inputs import check_table
 from skfair.groups import resolve_groups
-from skfair.postprocessing._held_out import FoldVote, positive_scores
+from skfair.postprocessing._held_out import positive_scores
+from skfair.postprocessing._level_choice import mildest_level
+from skfair.postprocessing._mean_vote import MeanVote
 from skfair.postprocessing._objective import repair_objective
 from skfair.postprocessing._score_repairer import ScoreRepairer
 from skfair.postprocessing._scored_rows import ScoredRows, join_rows
@@ -45,6 +47,7 @@ class RepairedPrediction:
     repairers_: list[ScoreRepairer]
     repair_level_: float
     objective_: pd.DataFrame | None
+    standard_error_: float | None
     groups_: tuple[Hashable, ...]
     classes_: NDArray[Any]
 
@@ -121,29 +124,29 @@ class RepairedPrediction:
         """Predict with one fitted classifier, without repair."""
         self.estimator_, self.estimators_ = estimator, [estimator]
         self.repairer_, self.repairers_ = None, []
-        self.objective_, self.repair_level_, self.groups_ = None, 0.0, ()
+        self.objective_, self.standard_error_ = None, None
+        self.repair_level_, self.groups_ = 0.0, ()
         return self
 
     def _keep_repaired(self, estimators: list[Any], rows: list[ScoredRows]) -> Self:
         """Learn level and repair, of one classifier or of one for each part of rows."""
         everything = join_rows(rows)
         levels = np.linspace(0, 1, self.n_levels)
-        objective = repair_objective(
-            everything,
-            levels,
-            theta=self.theta,
-            accuracy_loss=self.accuracy_loss,
-            fairness=self.fairness,
-            bandwidth=self.bandwidth,
-            threshold=self.threshold,
-            ties=self.ties,
-            random_state=self.random_state,
-        )
-        best = levels[objective["total"].to_numpy().argmin()]
-        self.objective_ = objective
-        self.repair_level_ = float(
-            best if self.repair_level == "auto" else self.repair_level
-        )
+        options = {
+            "theta": self.theta,
+            "accuracy_loss": self.accuracy_loss,
+            "fairness": self.fairness,
+            "bandwidth": self.bandwidth,
+            "threshold": self.threshold,
+            "ties": self.ties,
+            "random_state": self.random_state,
+        }
+        self.objective_ = repair_objective(everything, levels, **options)
+        if self.repair_level == "auto":
+            choice = mildest_level(self.objective_, rows, **options)
+            self.repair_level_, self.standard_error_ = choice
+        else:
+            self.repair_level_, self.standard_error_ = float(self.repair_level), None
         repairer = ScoreRepairer(
             self.repair_level_,
             ties=self.ties,
@@ -156,6 +159,6 @@ class RepairedPrediction:
         if len(estimators) == 1:
             self.estimator_, self.repairers_ = estimators[0], [first]
         else:
-            self.estimator_ = FoldVote(estimators)
+            self.estimator_ = MeanVote(estimators)
             self.repairers_ = [part.fit_repairer(clone(repairer)) for part in rows]
         return self

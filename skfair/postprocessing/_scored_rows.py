@@ -58,12 +58,27 @@ class ScoredRows(NamedTuple):
         kept = groups.codes[part.rows] >= 0
         if weights is not None:
             kept &= weights[part.rows] > 0
-        rows = part.rows[kept]
-        return cls(
-            y_true[rows].astype(np.intp),
-            part.scores[kept],
-            groups[rows],
-            None if weights is None else weights[rows],
+            weights = weights[part.rows]
+        y_true = y_true[part.rows].astype(np.intp)
+        return cls(y_true, part.scores, groups[part.rows], weights).take(kept)
+
+    def take(self, chosen: NDArray[Any]) -> ScoredRows:
+        """Return some of the rows.
+
+        Parameters
+        ----------
+        chosen : ndarray of int or of bool
+
+        Returns
+        -------
+        ScoredRows
+        """
+        weights = self.sample_weight
+        return ScoredRows(
+            self.y_true[chosen],
+            self.scores[chosen],
+            self.groups[chosen],
+            None if weights is None else weights[chosen],
         )
 
     def fit_repairer(self, repairer: ScoreRepairer) -> ScoreRepairer:

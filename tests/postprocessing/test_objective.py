@@ -214,4 +214,4 @@ def test_theta_trades_accuracy_for_fairness():
     ]
     assert chosen == sorted(chosen)
     assert chosen[0] < 0.1
-    assert chosen[-1] == 1
+    assert chosen[-1] > 0.97

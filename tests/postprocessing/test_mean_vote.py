@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import (
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+)
+from sklearn.tree import DecisionTreeClassifier
+
+from skfair.datasets import make_biased_classification
+from skfair.metrics import mcdp
+from skfair.postprocessing import MADDPostProcessor
+from skfair.postprocessing._held_out import HeldOut
+from skfair.postprocessing._mean_vote import MeanVote, average_repeats
+
+REPEATS = RepeatedStratifiedKFold(n_splits=4, n_repeats=3, random_state=0)
+
+
+def make_people(n_samples, seed):
+    X, y = make_biased_classification(
+        n_samples, score_shifts={"group": {"b": 1.5}}, random_state=seed
+    )
+    return X.drop(columns="group"), y, X["group"]
+
+
+@pytest.fixture(scope="module")
+def people():
+    return make_people(1500, seed=0)
+
+
+def test_mean_of_what_rows_were_held_out_from():
+    halves = [np.arange(3), np.arange(3, 6)]
+    odd_even = [np.arange(0, 6, 2), np.arange(1, 6, 2)]
+    parts = [
+        HeldOut(name, rows, np.full(3, value))
+        for name, rows, value in zip(
+            "abcd", halves + odd_even, [0.0, 0.2, 0.4, 0.8], strict=True
+        )
+    ]
+    assert average_repeats(parts[:2], 6) == parts[:2]
+    (only,) = average_repeats(parts, 6)
+    assert only.estimator.estimators == ["a", "c"]
+    assert_array_equal(only.rows, np.arange(6))
+    assert_allclose(only.scores, [0.2, 0.4, 0.2, 0.5, 0.3, 0.5])
+
+
+def test_splits_that_are_no_repeats_stay(people):
+    X, y, groups = people
+    for cv in (StratifiedKFold(4), ShuffleSplit(9, test_size=0.3, random_state=0)):
+        model = MADDPostProcessor(LogisticRegression(), cv=cv, ensemble=True)
+        model.fit(X, y, sensitive_features=groups)
+        assert len(model.estimators_) == len(model.repairers_) == cv.get_n_splits()
+
+
+@pytest.mark.parametrize("ensemble", [True, "auto"])
+def test_one_model_of_each_repeat(people, ensemble):
+    X, y, groups = people
+    model = MADDPostProcessor(LogisticRegression(), cv=REPEATS, ensemble=ensemble)
+    model.fit(X, y, sensitive_features=groups)
+    assert isinstance(model.estimator_, MeanVote)
+    assert model.estimators_ == [model.estimator_]
+    assert model.repairers_ == [model.repairer_]
+    firsts = [train for train, _ in REPEATS.split(X, y)][::4]
+    members = [LogisticRegression().fit(X.iloc[rows], y[rows]) for rows in firsts]
+    scores = np.mean([member.predict_proba(X)[:, 1] for member in members], axis=0)
+    expected = model.repairer_.transform(scores, sensitive_features=groups)
+    found = model.predict_proba(X, sensitive_features=groups)[:, 1]
+    assert_allclose(found, expected, atol=1e-12)
+    assert 0 < model.standard_error_ < 0.05
+
+
+def test_refit_by_repeats(people):
+    X, y, groups = people
+    model = MADDPostProcessor(LogisticRegression(), cv=REPEATS, ensemble=False)
+    model.fit(X, y, sensitive_features=groups)
+    assert isinstance(model.estimator_, LogisticRegression)
+    assert model.objective_["accuracy_loss"][0] < 0.5
+
+
+def test_repeats_repair_trees(people):
+    new, new_y, new_groups = make_people(1500, seed=1)
+    gaps, accuracies = {}, {}
+    for name, options in {
+        "folds": {"cv": 5, "ensemble": True},
+        "refit": {"cv": 5, "ensemble": False},
+        "repeats": {"cv": REPEATS},
+    }.items():
+        model = MADDPostProcessor(
+            DecisionTreeClassifier(random_state=0),
+            repair_level=1.0,
+            ties="random",
+            random_state=0,
+            **options,
+        ).fit(*people[:2], sensitive_features=people[2])
+        scores = model.predict_proba(new, sensitive_features=new_groups)[:, 1]
+        gaps[name] = mcdp(None, scores, sensitive_features=new_groups)
+        accuracies[name] = accuracy_score(new_y, scores >= 0.5)
+    assert gaps["repeats"] < 0.1
+    assert accuracies["repeats"] > accuracies["refit"]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import (
+    _safe_indexing,
     assert_all_finite,
     check_array,
     check_consistent_length,
@@ -17,7 +18,7 @@ from sklearn.utils import (
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.groups import Groups, Selector, encode_groups, resolve_groups
+from skfair.groups import Groups, encode_groups
 
 
 def check_table(X: Any) -> Any:
@@ -42,17 +43,12 @@ def check_table(X: Any) -> Any:
     return X
 
 
-def groups_to_compare(
-    sensitive_features: Any, X: Any, n_samples: int, selector: Selector | None
-) -> Groups:
-    """Find the groups that have rows, of which there must be two.
+def groups_to_compare(groups: Groups) -> Groups:
+    """Keep the labels of groups that have rows, of which there must be two.
 
     Parameters
     ----------
-    sensitive_features : array-like of shape (n_samples,) or None
-    X : array-like of shape (n_samples, n_features)
-    n_samples : int
-    selector : Selector or None
+    groups : Groups
 
     Returns
     -------
@@ -61,17 +57,44 @@ def groups_to_compare(
     Raises
     ------
     ValueError
-        As `resolve_groups`, and on fewer than two groups.
+        On fewer than two groups.
     """
-    groups = resolve_groups(
-        sensitive_features, n_samples=n_samples, X=X, selector=selector
-    )
     present = [groups.labels[group] for group in np.flatnonzero(groups.sizes())]
     if len(present) < 2:
         raise ValueError(
             f"sensitive_features has the groups {present}, expected at least two."
         )
     return encode_groups(groups, labels=present)
+
+
+def params_of_rows(
+    params: dict[str, Any], rows: NDArray[np.intp], n_samples: int
+) -> dict[str, Any]:
+    """Parameters for a fit to some of the rows: what has an entry for each is split.
+
+    Parameters
+    ----------
+    params : dict
+    rows : ndarray of int
+    n_samples : int
+        Number of all rows.
+
+    Returns
+    -------
+    dict
+    """
+    return {
+        name: _safe_indexing(value, rows) if _is_by_row(value, n_samples) else value
+        for name, value in params.items()
+    }
+
+
+def _is_by_row(value: Any, n_samples: int) -> bool:
+    if isinstance(value, (str, bytes, dict)):
+        return False
+    if hasattr(value, "shape"):
+        return len(value.shape) > 0 and value.shape[0] == n_samples
+    return hasattr(value, "__len__") and len(value) == n_samples
 
 
 def check_labels(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, Literal, Self
 
@@ -15,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from skfair._columns import count_rows
 from skfair._fit_inputs import check_labels, check_table
-from skfair.groups import Groups, Selector, resolve_groups
+from skfair.groups import Selector
 from skfair.inprocessing._network import Parameters, initial_parameters
 from skfair.inprocessing._network_prediction import NetworkPrediction, parameters_of
 from skfair.inprocessing._smooth_gap import Objective
@@ -239,7 +238,8 @@ class DiffMCDPClassifier(
         weights = check_weights(sample_weight, count_rows(X))
         y, classes = check_labels(X, y, self, weights)
         features = self._features(X)
-        groups = self._groups(sensitive_features, X, len(y))
+        otherwise = "no gap is penalised" if self.strength else None
+        groups = self._groups_of(sensitive_features, X, otherwise)
         rows, labels = training_rows(features, y == classes[1], groups, weights)
         parameters = self._first_parameters(features, classes, warm, rng)
         held_out = None
@@ -253,24 +253,6 @@ class DiffMCDPClassifier(
         self.n_iter_ = len(self.history_)
         self.loss_curve_ = self.history_["objective"].tolist()
         return self
-
-    def _groups(self, sensitive_features: Any, X: Any, n_samples: int) -> Groups | None:
-        """Find the groups of all rows; None, with a warning, without groups."""
-        if sensitive_features is None and self.sensitive_features is None:
-            if self.strength:
-                warnings.warn(
-                    "DiffMCDPClassifier has no sensitive_features: no gap is "
-                    "penalised.",
-                    UserWarning,
-                    stacklevel=3,
-                )
-            return None
-        return resolve_groups(
-            sensitive_features,
-            n_samples=n_samples,
-            X=X,
-            selector=self.sensitive_features,
-        )
 
     def _first_parameters(
         self, features: Any, classes: NDArray[Any], warm: bool, rng: Any

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import validate_data
 
 from skfair._columns import count_rows
@@ -19,7 +18,7 @@ from skfair.groups import Selector
 from skfair.inprocessing._label_weights import Form
 from skfair.inprocessing._penalised_loss import PenalisedLoss
 from skfair.inprocessing._reweighted_prediction import ReweightedPrediction
-from skfair.inprocessing._reweighter_parameters import check_parameters, find_groups
+from skfair.inprocessing._reweighter_parameters import check_parameters
 from skfair.inprocessing._reweighting_rounds import (
     Schedule,
     ScoredPart,
@@ -28,7 +27,7 @@ from skfair.inprocessing._reweighting_rounds import (
 )
 from skfair.inprocessing._sample_weight_routing import other_params, weight_keyword
 from skfair.inprocessing._smooth_gap import Objective
-from skfair.inprocessing._training_rows import TrainingRows
+from skfair.inprocessing._training_rows import TrainingRows, codes_to_compare
 from skfair.inprocessing._weighted_fits import WeightedFits
 from skfair.statistics._validation import check_weights
 
@@ -250,6 +249,7 @@ class MCDPReweighter(
             If there are no groups and `strength` is not 0: the classifier is then
             fitted plainly.
         """
+        self._check_estimator()
         loss, schedule = check_parameters(self)
         keyword = weight_keyword(self.estimator)
         X = check_table(X)
@@ -257,7 +257,9 @@ class MCDPReweighter(
         weights = check_weights(sample_weight, count_rows(X))
         y, self.classes_ = check_labels(X, y, self.estimator, weights)
         params = other_params(self, sensitive_features, fit_params)
-        codes, self.groups_ = find_groups(self, sensitive_features, X, weights)
+        otherwise = "no gap is penalised" if self.strength else None
+        groups = self._groups_of(sensitive_features, X, otherwise)
+        codes, self.groups_ = codes_to_compare(groups, len(y), weights)
         X = self._without_sensitive(X)
         fits = WeightedFits(
             self.estimator, keyword, X, y, self.classes_, weights, params
@@ -266,14 +268,6 @@ class MCDPReweighter(
         positive = (y == self.classes_[1]) + 0.0
         rows = TrainingRows(np.arange(len(y)), positive, codes, weighing)
         return self._fit_rounds(fits, rows, loss, schedule)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        return tags
 
     def _fit_rounds(
         self,

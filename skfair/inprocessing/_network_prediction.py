@@ -10,8 +10,8 @@ from scipy.special import expit
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair._columns import drop_columns
 from skfair._fit_inputs import check_table
+from skfair._mitigator import Mitigator
 from skfair.inprocessing._network import Array, Parameters, forward
 
 
@@ -31,11 +31,8 @@ def parameters_of(model: Any) -> Parameters:
     return [values for pair in pairs for values in pair]
 
 
-class NetworkPrediction:
+class NetworkPrediction(Mitigator):
     """Mixin that predicts with ``coefs_`` and ``intercepts_``."""
-
-    sensitive_features: Any
-    drop_sensitive: bool
 
     coefs_: list[Array]
     intercepts_: list[Array]
@@ -94,10 +91,8 @@ class NetworkPrediction:
 
     def _features(self, X: Any) -> Any:
         """Return what the network sees of X."""
-        if self.drop_sensitive:
-            X = drop_columns(X, self.sensitive_features)
         return check_array(
-            X,
+            self._without_sensitive(X),
             accept_sparse="csr",
             dtype=(np.float64, np.float32),
             estimator=self,

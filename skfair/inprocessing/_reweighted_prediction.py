@@ -10,8 +10,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair._columns import drop_columns
 from skfair._fit_inputs import check_table
+from skfair._mitigator import MetaMitigator
 
 
 def _has(method: str) -> Any:
@@ -24,12 +24,8 @@ def _has(method: str) -> Any:
     return check
 
 
-class ReweightedPrediction:
+class ReweightedPrediction(MetaMitigator):
     """Mixin that predicts with the fitted ``estimator_``."""
-
-    estimator: Any
-    sensitive_features: Any
-    drop_sensitive: bool
 
     estimator_: Any
 
@@ -103,9 +99,6 @@ class ReweightedPrediction:
             .add_self_request(self)
             .add(estimator=self.estimator, method_mapping=mapping)
         )
-
-    def _without_sensitive(self, X: Any) -> Any:
-        return drop_columns(X, self.sensitive_features) if self.drop_sensitive else X
 
     def _respond(self, method: str, X: Any) -> Any:
         check_is_fitted(self, "estimator_")  # others are set early in fit

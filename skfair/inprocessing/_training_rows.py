@@ -64,15 +64,43 @@ def training_rows(
         On fewer than two groups.
     """
     kept = np.arange(len(positive)) if weights is None else np.flatnonzero(weights)
-    codes: NDArray[np.integer] = np.full(len(kept), -1)
-    labels: tuple[Hashable, ...] = ()
-    if groups is not None:
-        groups = groups_to_compare(groups[kept], None, len(kept), None)
-        codes, labels = groups.codes, groups.labels
+    of_kept = None if groups is None else groups[kept]
+    codes, labels = codes_to_compare(of_kept, len(kept), None)
     if weights is None:
         return TrainingRows(X, positive + 0.0, codes, np.ones(len(kept))), labels
     weighing = weights[kept] / weights[kept].mean()
     return TrainingRows(X[kept], positive[kept] + 0.0, codes, weighing), labels
+
+
+def codes_to_compare(
+    groups: Groups | None, n_samples: int, weights: NDArray[Any] | None
+) -> tuple[NDArray[np.integer], tuple[Hashable, ...]]:
+    """Number the groups between which there can be a gap.
+
+    Parameters
+    ----------
+    groups : Groups of n_samples rows, or None
+    n_samples : int
+    weights : ndarray of shape (n_samples,) or None
+
+    Returns
+    -------
+    codes : ndarray of shape (n_samples,)
+        Position of each row's group in `labels`, -1 for none.
+    labels : tuple of length n_groups
+        Of the groups that have rows; empty without groups.
+
+    Raises
+    ------
+    ValueError
+        On fewer than two groups with weight.
+    """
+    if groups is None:
+        return np.full(n_samples, -1), ()
+    groups = groups_to_compare(groups)
+    if weights is not None:
+        groups_to_compare(groups[weights > 0])
+    return groups.codes, groups.labels
 
 
 def hold_out(

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_method_params
 
+from skfair._fit_inputs import params_of_rows
 from skfair._response import respond
 from skfair.inprocessing._label_weights import Form
 from skfair.inprocessing._smooth_gap import Array
@@ -144,4 +144,4 @@ class WeightedFits:
         return _safe_indexing(self.X, rows), y, self._params_of(rows)
 
     def _params_of(self, rows: NDArray[np.intp]) -> dict[str, Any]:
-        return dict(_check_method_params(self.X, self.params, indices=rows))
+        return params_of_rows(self.params, rows, len(self.y))

@@ -23,16 +23,9 @@ def check_parameters(model: Any) -> None:
 
     Raises
     ------
-    TypeError
-        If its estimator has no `predict_proba`.
     ValueError
         On a parameter out of range.
     """
-    if not hasattr(model.estimator, "predict_proba"):
-        raise TypeError(
-            f"estimator must have predict_proba, got {model.estimator!r}. Wrap it in "
-            "sklearn.calibration.CalibratedClassifierCV."
-        )
     if model.repair_level != "auto":
         check_real("repair_level", model.repair_level, 0, 1, alternative="'auto' or ")
     check_real("theta", model.theta, 0, 1)

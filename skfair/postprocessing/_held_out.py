@@ -14,6 +14,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._fit_inputs import params_of_rows
 from skfair.groups import Groups
 from skfair.model_selection._dealing import deal_rows
 
@@ -185,18 +186,7 @@ def held_out_scores(
 def _held_out(
     estimator: Any, X: Any, y: Any, train: Any, test: Any, fit_params: dict[str, Any]
 ) -> HeldOut:
-    params = {
-        name: _safe_indexing(value, train) if _is_by_row(value, len(y)) else value
-        for name, value in fit_params.items()
-    }
+    params = params_of_rows(fit_params, train, len(y))
     estimator.fit(_safe_indexing(X, train), y[train], **params)
     rows = np.arange(len(y))[test]
     return HeldOut(estimator, rows, positive_scores(estimator, _safe_indexing(X, rows)))
-
-
-def _is_by_row(value: Any, n_samples: int) -> bool:
-    if isinstance(value, (str, bytes, dict)):
-        return False
-    if hasattr(value, "shape"):
-        return len(value.shape) > 0 and value.shape[0] == n_samples
-    return hasattr(value, "__len__") and len(value) == n_samples

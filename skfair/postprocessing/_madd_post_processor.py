@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import validate_data
 
-from skfair._columns import count_rows, drop_columns
+from skfair._columns import count_rows
 from skfair._fit_inputs import check_labels, check_table, groups_to_compare
 from skfair.groups import Selector
 from skfair.postprocessing._fit_inputs import (
@@ -250,6 +248,7 @@ class MADDPostProcessor(
         UserWarning
             If there are no groups: the classifier is then fitted without repair.
         """
+        self._check_estimator()
         check_parameters(self)
         X = check_table(X)
         validate_data(self, X, y, skip_check_array=True)
@@ -258,18 +257,12 @@ class MADDPostProcessor(
         for_fit, for_split = params_for_others(
             self, sensitive_features, weights, fit_params
         )
-        if sensitive_features is None and self.sensitive_features is None:
-            warnings.warn(
-                "MADDPostProcessor has no sensitive_features: nothing is repaired.",
-                UserWarning,
-                stacklevel=2,
-            )
+        groups = self._groups_of(sensitive_features, X, "nothing is repaired")
+        if groups is None:
             return self._keep_plain(fit_all(self.estimator, X, y, for_fit))
-        groups = groups_to_compare(
-            sensitive_features, X, len(y), self.sensitive_features
-        )
+        groups = groups_to_compare(groups)
         self.groups_ = groups.labels
-        X = drop_columns(X, self.sensitive_features) if self.drop_sensitive else X
+        X = self._without_sensitive(X)
         splits = make_splits(self.cv, X, y, groups, self.random_state, for_split)
         held_out = held_out_scores(self.estimator, X, y, splits, for_fit, self.n_jobs)
         if self.ensemble is not False:
@@ -296,11 +289,3 @@ class MADDPostProcessor(
             .add(estimator=self.estimator, method_mapping=mapping)
             .add(splitter=self.cv, method_mapping=splitting)
         )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        return tags

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair._columns import count_rows, drop_columns
+from skfair._columns import count_rows
 from skfair._fit_inputs import check_table
+from skfair._mitigator import MetaMitigator
 from skfair.groups import resolve_groups
 from skfair.postprocessing._held_out import positive_scores
 from skfair.postprocessing._level_choice import mildest_level
@@ -22,13 +23,12 @@ from skfair.postprocessing._score_repairer import ScoreRepairer
 from skfair.postprocessing._scored_rows import ScoredRows, join_rows
 
 
-class RepairedPrediction:
+class RepairedPrediction(MetaMitigator):
     """Mixin that predicts with the fitted ``estimators_`` and their ``repairers_``."""
 
     __metadata_request__predict: ClassVar = {"sensitive_features": True}
     __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
 
-    sensitive_features: Any
     repair_level: Any
     theta: float
     n_levels: int
@@ -36,7 +36,6 @@ class RepairedPrediction:
     accuracy_loss: Any
     fairness: Any
     threshold: float
-    drop_sensitive: bool
     ties: Any
     unknown_groups: Any
     random_state: Any
@@ -88,7 +87,7 @@ class RepairedPrediction:
             X=X,
             selector=self.sensitive_features,
         )
-        X = drop_columns(X, self.sensitive_features) if self.drop_sensitive else X
+        X = self._without_sensitive(X)
         repaired = [
             repairer.transform(positive_scores(estimator, X), sensitive_features=groups)
             for estimator, repairer in zip(

@@ -75,7 +75,7 @@ def training_rows(
 def codes_to_compare(
     groups: Groups | None, n_samples: int, weights: NDArray[Any] | None
 ) -> tuple[NDArray[np.integer], tuple[Hashable, ...]]:
-    """Number the groups between which there can be a gap.
+    """Find the groups between which there can be a gap.
 
     Parameters
     ----------

@@ -6,12 +6,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
-from skfair._columns import count_rows
 from skfair._parameters import check_integer
-from skfair._response import respond
-from skfair.groups import resolve_groups
 from skfair.inspection._dcp_artists import draw_etas, draw_interval
-from skfair.inspection._inputs import names_columns
+from skfair.inspection._inputs import respond_with_groups
 from skfair.inspection._style import require_matplotlib, title
 from skfair.metrics import DCPResult
 from skfair.statistics import GroupedConfusion
@@ -152,23 +149,15 @@ class DCPDisplay:
 
         Raises
         ------
-        ImportError
-            Without matplotlib.
+        ImportError, sklearn.exceptions.NotFittedError
+            Without matplotlib, or with an estimator that is not fitted.
         ValueError
             As `from_predictions`, and if X has no such column.
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        n_samples = count_rows(X)
-        if names_columns(sensitive_features, n_samples):
-            groups = resolve_groups(
-                None, n_samples=n_samples, X=X, selector=sensitive_features
-            )
-            y_pred = respond(estimator, "predict", X)
-        else:
-            groups = resolve_groups(sensitive_features, n_samples=n_samples)
-            y_pred = respond(
-                estimator, "predict", X, sensitive_features=sensitive_features
-            )
+        y_pred, groups = respond_with_groups(
+            estimator, "predict", X, sensitive_features
+        )
         return cls.from_predictions(
             y,
             y_pred,

@@ -6,11 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from skfair._columns import count_rows
-from skfair._response import respond
-from skfair.groups import resolve_groups
 from skfair.inspection import _inputs, _style
 from skfair.inspection._group_gap_artists import GroupGapArtists
 from skfair.metrics._cvar_report import cvar_fairness_report
@@ -188,18 +184,15 @@ class GroupGapDisplay:
             As `from_predictions`, and if X has no such column.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        check_is_fitted(estimator)
-        n_samples = count_rows(X)
-        named = _inputs.names_columns(sensitive_features, n_samples)
-        routed = None if named else sensitive_features
-        selector = sensitive_features if named else None
-        groups = resolve_groups(routed, n_samples=n_samples, X=X, selector=selector)
+        y_pred, groups = _inputs.respond_with_groups(
+            estimator, "predict", X, sensitive_features
+        )
         classes: Any = getattr(estimator, "classes_", ())
         if pos_label is None and len(classes) == 2:
             pos_label = classes[1]
         return cls.from_predictions(
             y,
-            respond(estimator, "predict", X, sensitive_features=routed),
+            y_pred,
             sensitive_features=groups,
             alpha=alpha,
             quality=quality,

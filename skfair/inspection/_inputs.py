@@ -80,17 +80,41 @@ def estimator_scores(
             f"{name} must be a binary classifier, it was fitted on {len(classes)} "
             f"classes: {classes}."
         )
+    return respond_with_groups(estimator, "predict_proba", X, sensitive_features)
+
+
+def respond_with_groups(
+    estimator: Any, method: str, X: Any, sensitive_features: Any
+) -> tuple[NDArray[Any], Groups]:
+    """Responses of a classifier, and the groups of the rows.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        Told the groups if it asks for them and they are no columns of X.
+    method : {"predict", "predict_proba"}
+    X : array-like of shape (n_samples, n_features)
+    sensitive_features : array-like, or names of columns of X
+
+    Returns
+    -------
+    response : ndarray of shape (n_samples,)
+    groups : Groups
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        On groups that cannot be resolved.
+    """
+    check_is_fitted(estimator)
     n_samples = count_rows(X)
-    if names_columns(sensitive_features, n_samples):
-        groups = resolve_groups(
-            None, n_samples=n_samples, X=X, selector=sensitive_features
-        )
-        return respond(estimator, "predict_proba", X), groups
-    groups = resolve_groups(sensitive_features, n_samples=n_samples)
-    scores = respond(
-        estimator, "predict_proba", X, sensitive_features=sensitive_features
-    )
-    return scores, groups
+    named = names_columns(sensitive_features, n_samples)
+    routed = None if named else sensitive_features
+    selector = sensitive_features if named else None
+    groups = resolve_groups(routed, n_samples=n_samples, X=X, selector=selector)
+    return respond(estimator, method, X, sensitive_features=routed), groups
 
 
 def check_comparable(statistic: GroupedScores) -> None:

@@ -324,7 +324,7 @@ def test_row_of_a_label_that_a_group_never_has_does_not_matter():
         ({"label_frequencies": [[1, 0, 0]] * 2}, r"must have shape \(2, 2\)"),
         ({"tol": 0}, r"tol must be a number in \(0, 1\)"),
         ({"time_limit": -1}, "time_limit must be None or a number"),
-        ({"method": "best"}, "method must be one of"),
+        ({"method": "best"}, "method must be 'auto'"),
     ],
 )
 def test_invalid_input(change, message):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._parameters import check_integer, check_real
+from skfair._parameters import check_choice, check_integer, check_real
 from skfair.metrics._dcp._branch_and_bound import RowSearch
 from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._enumeration import enumerate_row, n_vertices
@@ -80,10 +80,7 @@ class Options:
             limit = check_real(
                 "time_limit", limit, 0, np.inf, closed="right", alternative="None or "
             )
-        if self.method not in METHODS:
-            raise ValueError(
-                f"method must be one of {list(METHODS)}, got {self.method!r}."
-            )
+        check_choice("method", self.method, METHODS)
         return replace(
             self,
             tol=check_real("tol", self.tol, 0, 1, closed="neither"),

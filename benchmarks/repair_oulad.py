@@ -66,7 +66,7 @@ def repaired(
     model = MADDPostProcessor(make(seed), **options).fit(X, y)
     limit = model.objective_["accuracy_loss"][0] + budget
     if len(model.estimators_) == 1:
-        folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=seed)
+        folds = RepeatedStratifiedKFold(n_splits=10, n_repeats=2, random_state=seed)
         model.set_params(cv=folds).fit(X, y)
     within = model.objective_["accuracy_loss"] <= limit
     affordable = model.objective_["level"][within].max()

@@ -19,6 +19,7 @@ from skfair.inspection._style import (
     COLORS,
     INK,
     LINE_STYLES,
+    SHADE,
     legend,
     names_text,
     require_matplotlib,
@@ -50,6 +51,8 @@ class RepairDisplay:
         Columns ``level``, ``total``, ``accuracy_loss`` and ``fairness_loss``.
     repair_level : float
         The level chosen.
+    standard_error : float, default=None
+        Of the least total, by which the level was chosen; None if it was given.
     edges : array-like of shape (n_bins + 1,)
         Edges of the bins, from 0 to 1.
     before, after : array-like of shape (2, n_bins)
@@ -71,6 +74,9 @@ class RepairDisplay:
         Objective, accuracy loss and fairness loss.
     level_line_ : matplotlib Line2D
         Marks the level chosen.
+    error_band_ : matplotlib Patch or None
+        From the least objective to a standard error above: `repair_level` is the least
+        level in it.
     histograms_ : list of four matplotlib StepPatch
         Of the two groups before, and of both after.
 
@@ -99,6 +105,7 @@ class RepairDisplay:
         *,
         objective: pd.DataFrame,
         repair_level: float,
+        standard_error: float | None = None,
         edges: ArrayLike,
         before: ArrayLike,
         after: ArrayLike,
@@ -109,6 +116,7 @@ class RepairDisplay:
     ) -> None:
         self.objective = objective
         self.repair_level = repair_level
+        self.standard_error = standard_error
         self.edges = np.asarray(edges)
         self.before = np.asarray(before)
         self.after = np.asarray(after)
@@ -146,6 +154,10 @@ class RepairDisplay:
         self.lines_, self.level_line_ = _draw_objective(
             self.axes_[0], self.objective, self.repair_level
         )
+        self.error_band_ = _draw_error(
+            self.axes_[0], self.objective["total"].min(), self.standard_error
+        )
+        legend(self.axes_[0], None, loc="best")
         top = 1.35 * max(self.before.max(), self.after.max())  # room for the legend
         self.histograms_ = []
         panels = ("Before repair", self.before), ("After repair", self.after)
@@ -217,6 +229,7 @@ class RepairDisplay:
         display = cls(
             objective=pd.DataFrame(model.objective_),
             repair_level=model.repair_level_,
+            standard_error=model.standard_error_,
             edges=edges,
             before=shares,
             after=shares_in_bins(second, result.groups, n_bins)[1],
@@ -252,8 +265,21 @@ def _draw_objective(
     )
     ax.set(xlabel="Level of repair", ylabel="Loss on held-out rows", ylim=(0, None))
     ax.margins(x=0.02)
-    legend(ax, None, loc="best")
     return lines, chosen
+
+
+def _draw_error(ax: Axes, least: float, standard_error: float | None) -> Any:
+    """Shade the totals of the levels that do as well as the best, if that is known."""
+    if standard_error is None:
+        return None
+    return ax.axhspan(
+        least,
+        least + standard_error,
+        color=SHADE,
+        alpha=0.4,
+        linewidth=0,
+        label="Least objective + 1 standard error",
+    )
 
 
 def _post_processor(estimator: Any, X: Any) -> tuple[MADDPostProcessor, Any]:

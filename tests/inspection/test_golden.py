@@ -81,6 +81,7 @@ def repair():
     return RepairDisplay(
         objective=losses,
         repair_level=0.75,
+        standard_error=0.02,
         edges=np.linspace(0, 1, 6),
         before=[[0.5, 0.2, 0.1, 0.1, 0.1], [0.1, 0.1, 0.2, 0.2, 0.4]],
         after=[[0.3, 0.2, 0.1, 0.2, 0.2], [0.2, 0.1, 0.2, 0.2, 0.3]],

@@ -45,6 +45,18 @@ def test_what_is_drawn(people, model):
     assert_allclose(display.before[0], expected / women.sum())
 
 
+def test_band_of_one_standard_error(people, model):
+    X, y = people
+    band = RepairDisplay.from_estimator(model, X).error_band_
+    assert_allclose(band.get_y(), model.objective_["total"].min())
+    assert_allclose(band.get_height(), model.standard_error_)
+    given = MADDPostProcessor(
+        LogisticRegression(), sensitive_features="sex", repair_level=0.5
+    )
+    X = X.assign(sex=(X["sex"] == "F") + 0)
+    assert RepairDisplay.from_estimator(given.fit(X, y), X).error_band_ is None
+
+
 def test_legends_and_titles(people, model, legend_texts):
     display = RepairDisplay.from_estimator(model, people[0])
     assert display.axes_[0].get_title() == "LogisticRegression"
@@ -57,6 +69,7 @@ def test_legends_and_titles(people, model, legend_texts):
         "Accuracy loss",
         "Fairness loss, predicted",
         f"Level = {model.repair_level_:.3g}",
+        "Least objective + 1 standard error",
     ]
     texts = legend_texts(display.axes_[1])
     assert [text.split()[0] for text in texts] == ["F", "M"]

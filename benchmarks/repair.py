@@ -39,7 +39,7 @@ from skfair.metrics import madd, mcdp
 from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
 
 SEEDS = range(5)
-REPEATS = RepeatedStratifiedKFold(n_splits=10, n_repeats=2, random_state=0)
+REPEATS = RepeatedStratifiedKFold(n_splits=5, n_repeats=5, random_state=0)
 WAYS = {
     "ensemble": {"ensemble": True},
     "refit": {"ensemble": False},

@@ -2,6 +2,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Same examples in every run, however slow the machine.
+settings.register_profile("skfair", deadline=None, derandomize=True)
+settings.load_profile("skfair")
 
 
 @pytest.fixture(scope="session")

@@ -55,7 +55,7 @@ def test_integers_of_any_span_keep_their_values(values, dtype):
     assert groups.codes.tolist() == by_hashing.codes.tolist()
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(
     st.sampled_from([np.int8, np.uint8, np.int16, np.int64, np.uint64]),
     st.data(),
@@ -197,7 +197,7 @@ def test_intersection_holds_the_groups_that_occur():
     assert decoded(groups) == [("F", "b"), ("M", "a"), ("F", "a")]
 
 
-@settings(deadline=None, derandomize=True, max_examples=100)
+@settings(max_examples=100)
 @given(
     st.integers(1, 4).flatmap(
         lambda n: st.lists(

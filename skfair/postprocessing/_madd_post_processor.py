@@ -24,7 +24,7 @@ from skfair.postprocessing._held_out import (
 )
 from skfair.postprocessing._mean_vote import average_repeats
 from skfair.postprocessing._repaired_prediction import RepairedPrediction
-from skfair.postprocessing._scored_rows import ScoredRows, makes_ensemble
+from skfair.postprocessing._scored_rows import ScoredRows, makes_ensemble, share_scores
 from skfair.statistics._validation import check_weights
 
 
@@ -76,12 +76,13 @@ class MADDPostProcessor(
         How rows are held out. An int deals each class of each group evenly.
     ensemble : bool or "auto", default="auto"
         True keeps the model of every fold, with the repair learnt on its own held-out
-        rows, and averages the repaired scores. If `cv` repeats its splits, as
-        `RepeatedStratifiedKFold` does, it keeps one model of each repeat, averages
-        their scores, and repairs the mean as held-out means require. False learns one
-        repair on all held-out scores and fits the model again on all rows. ``"auto"``
-        is True unless there are no repeats, and a fifth of a group shares a score or a
-        fold holds out no row of a group.
+        rows, and averages the repaired scores. Where a fifth of a group shares a score
+        and `cv` repeats its splits, as `RepeatedStratifiedKFold` does, it keeps one
+        model of each repeat, averages their scores, and repairs the means as means
+        of held-out scores require. False learns one repair on all held-out scores and
+        fits the model again on all rows. ``"auto"`` is False where a fifth of a group
+        shares a score and nothing is repeated, and where a fold holds out no row of a
+        group.
     drop_sensitive : bool, default=False
         Whether `estimator` gets X without the columns named by `sensitive_features`.
     ties : {"mid", "random"}, default="mid"
@@ -137,9 +138,10 @@ class MADDPostProcessor(
     they are computed on the scores repaired at each level, like any callable.
 
     A repair learnt on the scores of fold models does not quite fit a model refitted on
-    all rows, nor the mean of them, unless as many models of other rows score each
-    held-out row: that is what repeats are for. They fit best the means of models whose
-    scores are few, as trees and forests, with ``ties="random"``.
+    all rows. MCDP(0) after full repair, ensemble against refit, on Adult and on Bank:
+    boosting 0.032, 0.040 and 0.073, 0.097. Means of models that share scores, as trees,
+    forests and neighbours, need repeats and ``ties="random"``: forests 0.020 and 0.056,
+    refitted 0.024 and 0.050 but less accurate.
 
     References
     ----------
@@ -160,7 +162,7 @@ class MADDPostProcessor(
     ...     LogisticRegression(), sensitive_features="group", drop_sensitive=True
     ... )
     >>> scores = model.fit(X, y).predict_proba(X)[:, 1]
-    >>> mcdp(y, scores, sensitive_features=X["group"]) < 0.02
+    >>> bool(mcdp(y, scores, sensitive_features=X["group"]) < 0.03)  # 0.28 without
     True
     """
 
@@ -265,10 +267,11 @@ class MADDPostProcessor(
         X = self._without_sensitive(X)
         splits = make_splits(self.cv, X, y, groups, self.random_state, for_split)
         held_out = held_out_scores(self.estimator, X, y, splits, for_fit, self.n_jobs)
-        if self.ensemble is not False:
-            held_out = average_repeats(held_out, len(y))
         positive = y == self.classes_[1]
         rows = [ScoredRows.of(part, positive, groups, weights) for part in held_out]
+        if self.ensemble is not False and share_scores(rows):
+            held_out = average_repeats(held_out, len(y))
+            rows = [ScoredRows.of(part, positive, groups, weights) for part in held_out]
         estimators = [part.estimator for part in held_out]
         if len(estimators) > 1 and not makes_ensemble(self.ensemble, rows):
             estimators = [fit_all(self.estimator, X, y, for_fit)]

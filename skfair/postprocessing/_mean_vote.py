@@ -73,7 +73,7 @@ class MeanVote(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def average_repeats(held_out: list[HeldOut], n_samples: int) -> list[HeldOut]:
-    """One model for all parts, if the rows were held out more than once.
+    """One model for all parts, if all rows were held out more than once.
 
     It is the mean of one model of each repeat, and scores each row by the mean of the
     models that have not seen it: as many, and trained alike, so that these scores are

@@ -125,6 +125,20 @@ def join_rows(parts: list[ScoredRows]) -> ScoredRows:
     )
 
 
+def share_scores(parts: list[ScoredRows]) -> bool:
+    """Whether so many rows of a group share a score that means of models are others.
+
+    Parameters
+    ----------
+    parts : list of ScoredRows
+
+    Returns
+    -------
+    bool
+    """
+    return has_heavy_ties(join_rows(parts).statistic())
+
+
 def makes_ensemble(ensemble: bool | str, parts: list[ScoredRows]) -> bool:
     """Whether the models of the folds are kept and averaged.
 
@@ -148,9 +162,7 @@ def makes_ensemble(ensemble: bool | str, parts: list[ScoredRows]) -> bool:
     """
     sizes = np.array([part.groups.sizes() for part in parts])
     if ensemble == "auto":
-        return bool(sizes.min() > 0) and not has_heavy_ties(
-            join_rows(parts).statistic()
-        )
+        return bool(sizes.min() > 0) and not share_scores(parts)
     if ensemble and sizes.min() == 0:
         fold, group = np.argwhere(sizes == 0)[0].tolist()
         raise ValueError(

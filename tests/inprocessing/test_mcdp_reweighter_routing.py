@@ -1,5 +1,7 @@
 """How weights, groups and other metadata reach the classifier inside."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -160,3 +162,23 @@ def test_weights_of_the_doubled_rows(jobs):
     weighted = model.sample_weight_
     model.fit(ages, y, sensitive_features=X["sex"], sample_weight=np.full(len(y), 3.0))
     assert_allclose(model.sample_weight_, 3 * weighted, rtol=0.02)
+
+
+def test_in_grid_search_by_column(people, logistic):
+    X, y, _ = people
+    search = GridSearchCV(
+        make_pipeline(
+            StandardScaler().set_output(transform="pandas"),
+            logistic(sensitive_features="is_man", max_iter=5),
+        ),
+        {"mcdpreweighter__strength": [0, 2.0]},
+        scoring=get_fairness_scorer("neg_mcdp", sensitive_features="is_man"),
+        cv=3,
+        error_score="raise",
+    ).fit(X, y)
+    gaps = -search.cv_results_["mean_test_score"]
+    assert gaps[1] < 0.6 * gaps[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scores = cross_val_score(search.best_estimator_, X, y, scoring="roc_auc", cv=2)
+    assert scores.min() > 0.6

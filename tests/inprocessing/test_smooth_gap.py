@@ -215,7 +215,7 @@ def test_absent_groups_and_rows_left_out_change_nothing(objective, sharpness):
     st.sampled_from([0.1, 20.0, 1e4]),
 )
 @example([(0.0, 1), (0.5, 1), (0.0, 0), (0.5, 0)], ("mcdp", np.inf), 0.1)
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 def test_any_scores(rows, kind, temperature):
     scores, codes = (np.array(column) for column in zip(*rows, strict=True))
     objective, sharpness = kind

@@ -6,7 +6,7 @@ from scipy.stats import wasserstein_distance
 
 from skfair.metrics import abcc, demographic_parity_difference, mcdp
 
-properties = settings(deadline=None, derandomize=True, max_examples=200)
+properties = settings(max_examples=200)
 
 scores = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
 rows = st.lists(st.tuples(scores, st.floats(0.125, 8)), min_size=1, max_size=20)

@@ -15,7 +15,7 @@ from skfair.metrics import (
 from skfair.metrics._knapsack import best_subset
 from skfair.statistics import GroupedOutcomes
 
-properties = settings(deadline=None, derandomize=True, max_examples=200)
+properties = settings(max_examples=200)
 
 group_sizes = st.lists(
     st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),

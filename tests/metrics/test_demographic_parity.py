@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from skfair.metrics import demographic_parity_difference
 
-properties = settings(deadline=None, derandomize=True, max_examples=200)
+properties = settings(max_examples=200)
 
 
 @st.composite

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
 
-properties = settings(deadline=None, derandomize=True, max_examples=200)
+properties = settings(max_examples=200)
 
 
 def histogram_madd(y_score, groups, n_bins, weights=None):

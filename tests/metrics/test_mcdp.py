@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.stats import ks_2samp
 
 from skfair.metrics import mcdp
 
-properties = settings(deadline=None, derandomize=True, max_examples=200)
+properties = settings(max_examples=200)
 
 
 def exact_gap(scores, groups, weights):
@@ -112,66 +111,6 @@ def test_exact_value_is_the_definition_for_windows_off_the_grid(rows, epsilon):
     )
 
 
-@pytest.mark.parametrize("grid", [10, 20, 100, 1000])
-def test_window_that_ends_at_a_decimal_score_sees_it(grid):
-    # The only gap of 1 is on [low, high): a window of just that length sees `high`.
-    rng = np.random.default_rng(grid)
-    for _ in range(200):
-        low, high = sorted(rng.choice(grid + 1, size=2, replace=False))
-        if low == 0 or high - low < 2:
-            continue
-        scores, groups = [low / grid, high / grid], [0, 1]
-        fits = (high - low - 1) / (2 * grid)
-        assert measured(scores, groups, epsilon=(high - low) / (2 * grid)) == 0
-        assert measured(scores, groups, epsilon=fits) == 1
-
-
-@pytest.mark.parametrize("grid", [10, 20, 100, 1000])
-def test_window_at_zero_is_cut_to_half_its_length(grid):
-    for high in range(2, grid // 2 + 1):
-        scores, groups = [0.0, high / grid], [0, 1]
-        assert measured(scores, groups, epsilon=high / grid) == 0
-        assert measured(scores, groups, epsilon=(high - 1) / grid) == 1
-
-
-def test_scores_at_zero_count_from_zero_on():
-    y_score, groups = [0, 0, 0.015, 0.015], [0, 0, 1, 1]
-    assert mcdp(None, y_score, sensitive_features=groups, epsilon=0.01) == 1
-
-
-def test_negative_zero_is_zero():
-    assert mcdp(None, [-0.0, 0.0], sensitive_features=[0, 1]) == 0
-
-
-def test_window_at_zero_sees_the_zero_below_the_first_score():
-    # On [0, .1) nobody is below: a window centred at 0 never beats that.
-    scores, groups = [0.1, 0.4], [0, 1]
-    assert measured(scores, groups, epsilon=0.14) == 1
-    assert measured(scores, groups, epsilon=0.16) == 0
-
-
-@pytest.mark.parametrize("decimals", [1, 2, 16])
-@pytest.mark.parametrize(("n_first", "n_second"), [(1, 1), (1, 400), (300, 217)])
-def test_epsilon_zero_is_the_kolmogorov_smirnov_statistic(n_first, n_second, decimals):
-    rng = np.random.default_rng(n_first + n_second)
-    first = rng.beta(2, 3, n_first).round(decimals)
-    second = rng.beta(3, 2, n_second).round(decimals)
-    y_score = np.concatenate([first, second])
-    groups = np.repeat([0, 1], [n_first, n_second])
-    expected = ks_2samp(first, second, method="auto").statistic
-    assert mcdp(None, y_score, sensitive_features=groups) == pytest.approx(
-        expected, abs=1e-14
-    )
-
-
-@pytest.mark.parametrize(
-    ("y_score", "expected"),
-    [([0, 1], 1), ([0, 0.5], 0), ([0, 0.6], 1), ([0.1, 1], 0), ([1, 1], 0)],
-)
-def test_widest_window(y_score, expected):
-    assert mcdp(None, y_score, sensitive_features=[0, 1], epsilon=0.5) == expected
-
-
 # --- the approximate method
 
 
@@ -240,23 +179,6 @@ def test_approximate_windows_do_not_reach_one_by_rounding(numerator, denominator
 def test_theorem_3_1_1_range(rows, epsilon):
     _, scores, groups, weights = rows
     assert 0 <= measured(scores, groups, weights, epsilon) <= 1
-
-
-@properties
-@given(
-    st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 10)), min_size=2, max_size=30)
-)
-def test_range_holds_for_weights_that_round(rows):
-    # All of group 0 below all of group 1: the true value is 1, not a hair more.
-    scores, weights = zip(*rows, strict=True)
-    n_first = len(rows) // 2
-    y_score = [
-        s / 4 if i < n_first else 0.5 + s / 4 for i, s in enumerate(sorted(scores))
-    ]
-    groups = np.arange(len(rows)) >= n_first
-    value = mcdp(None, y_score, sensitive_features=groups, sample_weight=weights)
-    assert value == pytest.approx(1, abs=1e-14)
-    assert value <= 1
 
 
 @properties
@@ -339,153 +261,3 @@ def test_theorem_3_4_approximation_never_increases_with_finer_subdivision(
         for p in range(6)
     ]
     assert values == sorted(values, reverse=True)
-
-
-def test_approximation_converges_to_the_exact_value():
-    rng = np.random.default_rng(3)
-    y_score, groups = rng.random(500), rng.integers(0, 2, 500)
-    y_score = np.where(groups, y_score**1.5, y_score)
-    options = {"sensitive_features": groups, "epsilon": 0.02}
-    approximate = mcdp(
-        None, y_score, method="approximate", n_subdivisions=20_000, **options
-    )
-    assert approximate == pytest.approx(mcdp(None, y_score, **options), abs=5e-3)
-
-
-# --- many rows
-
-
-TICKS = 2**20
-
-
-def slow_mcdp(ticks, groups, half_window):
-    """Look through every window of integer ticks that can matter, one by one.
-
-    Window ends and scores are whole numbers of half ticks, so nothing rounds.
-    """
-    ticks, half_window = 2 * np.asarray(ticks), 2 * half_window
-    order = np.argsort(ticks, kind="stable")
-    ticks, groups = ticks[order], np.asarray(groups)[order]
-    n_second = int(groups.sum())
-    n_first = len(groups) - n_second
-    heights = np.cumsum(np.where(groups, -n_first, n_second))
-    last = np.append(ticks[1:] != ticks[:-1], True)
-    steps = np.append(-1, ticks[last])
-    heights = np.append(0, np.abs(heights[last]))
-    centres = np.unique([0, 2 * TICKS, *(ticks - half_window), *(ticks + half_window)])
-    centres = centres[(centres >= 0) & (centres <= 2 * TICKS)]
-    # Positions strictly between two even numbers are represented by an odd one.
-    centres = np.unique([*centres, *(centres[:-1] + 1)])
-    first = np.searchsorted(steps, np.maximum(centres - half_window, 0), "right") - 1
-    stop = np.searchsorted(steps, np.minimum(centres + half_window, 2 * TICKS), "right")
-    least = [heights[i:j].min() for i, j in zip(first, stop, strict=True)]
-    return max(least) / (n_first * n_second)
-
-
-def random_walk(rng, n):
-    return rng.integers(0, TICKS + 1, n), rng.integers(0, 2, n)
-
-
-def biased_walk(rng, n):
-    ticks = np.sort(rng.integers(0, TICKS + 1, n))
-    return ticks, rng.random(n) < 0.3 + 0.4 * np.sin(6 * ticks / TICKS) ** 2
-
-
-def plateaus(rng, n):
-    ticks = np.repeat(rng.integers(0, TICKS + 1, n // 50 + 1), 50)[:n]
-    return ticks, rng.random(n) < np.repeat(rng.random(n // 50 + 1), 50)[:n]
-
-
-def comb(rng, n):
-    return np.linspace(0, TICKS, n).astype(int), np.arange(n) % 2
-
-
-def comb_of_blocks(rng, n):
-    # Blocks of 64 pieces, where the kernel's own blocks begin and end.
-    groups = np.arange(n) // 64 % 2
-    groups[-1] = 1
-    return np.sort(rng.choice(TICKS, n, replace=False)), groups
-
-
-def spikes_on_a_plateau(rng, n):
-    ticks = np.sort(rng.choice(TICKS, n, replace=False))
-    groups = np.arange(n) % 2
-    groups[: n // 4], groups[-n // 4 :] = 0, 1
-    return ticks, groups
-
-
-def separated(rng, n):
-    return np.sort(rng.integers(0, TICKS + 1, n)), np.arange(n) >= n // 2
-
-
-def few_levels(rng, n):
-    return rng.integers(0, 5, n) * (TICKS // 4), rng.integers(0, 2, n)
-
-
-def crowded_near_zero(rng, n):
-    return (TICKS * rng.random(n) ** 12).astype(int), rng.random(n) < 0.2
-
-
-def one_against_many(rng, n):
-    return rng.integers(0, TICKS + 1, n), np.arange(n) == n // 3
-
-
-SHAPES = [
-    random_walk,
-    biased_walk,
-    plateaus,
-    comb,
-    comb_of_blocks,
-    spikes_on_a_plateau,
-    separated,
-    few_levels,
-    crowded_near_zero,
-    one_against_many,
-]
-
-
-@pytest.mark.parametrize("n", [63, 64, 65, 129, 2_000])
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
-def test_many_rows_against_every_window(shape, n):
-    rng = np.random.default_rng(n)
-    ticks, groups = shape(rng, n)
-    distances = np.unique(np.abs(rng.choice(ticks, 40) - rng.choice(ticks, 40)))
-    meeting = [int(d) // 2 for d in distances if 0 < d <= TICKS][::12]
-    for half_window in [1, TICKS // 4096, TICKS // 100, TICKS // 5, *meeting]:
-        value = mcdp(
-            None,
-            ticks / TICKS,
-            sensitive_features=groups,
-            epsilon=half_window / TICKS,
-        )
-        assert value == pytest.approx(slow_mcdp(ticks, groups, half_window), abs=1e-15)
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
-def test_ten_thousand_rows_against_every_window(shape):
-    ticks, groups = shape(np.random.default_rng(9), 12_345)
-    half_window = TICKS // 200
-    value = mcdp(None, ticks / TICKS, sensitive_features=groups, epsilon=1 / 200)
-    value_on_grid = mcdp(
-        None, ticks / TICKS, sensitive_features=groups, epsilon=half_window / TICKS
-    )
-    assert value <= value_on_grid
-    assert value_on_grid == pytest.approx(
-        slow_mcdp(ticks, groups, half_window), abs=1e-15
-    )
-
-
-@pytest.mark.parametrize("epsilon", [0, 1e-6, 0.1, 0.5])
-@pytest.mark.parametrize("score", [0, 0.3, 1])
-def test_constant_scores_have_no_gap(score, epsilon):
-    y_score, groups = np.full(20_000, score), np.arange(20_000) % 3 == 0
-    assert mcdp(None, y_score, sensitive_features=groups, epsilon=epsilon) == 0
-
-
-def test_larger_counts_than_float_precision_stay_exact():
-    # The smallest gap of 2e9 against 2e9 + 1 rows is 1 / (n0 * n1).
-    y_score, groups = [0.1, 0.9, 0.1, 0.9], [0, 0, 1, 1]
-    weights = [10**9, 10**9, 10**9, 10**9 + 1]
-    value = mcdp(None, y_score, sensitive_features=groups, sample_weight=weights)
-    expected = Fraction(1, 2) - Fraction(10**9, 2 * 10**9 + 1)
-    assert value == pytest.approx(float(expected), rel=1e-12)

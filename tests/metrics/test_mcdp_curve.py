@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from skfair.metrics import mcdp, mcdp_curve
 
-properties = settings(deadline=None, derandomize=True, max_examples=200)
+properties = settings(max_examples=200)
 
 
 def at(curve, epsilon):
@@ -49,7 +49,7 @@ def test_curve_with_whole_weights(rows, data):
     assert_is_mcdp_everywhere(y_score, groups, [0.1], sample_weight=weights)
 
 
-@settings(properties, max_examples=60, derandomize=True)
+@settings(properties, max_examples=60)
 @given(dyadic_rows(n_groups=4), st.sampled_from(["pairwise", "pooled"]))
 def test_curve_of_several_groups(rows, multigroup):
     assert_is_mcdp_everywhere(*rows, [0.03], multigroup=multigroup)

@@ -36,7 +36,7 @@ def spread(folds, chosen, n_folds):
     st.integers(2, 7),
     st.sampled_from([None, 0]),
 )
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 def test_dealing(rows, n_folds, seed):
     classes, groups = np.array(rows).T
     random = None if seed is None else np.random.RandomState(seed)

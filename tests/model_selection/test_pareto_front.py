@@ -54,7 +54,7 @@ def points_of(n_metrics):
 @pytest.mark.parametrize("n_metrics", [1, 2, 3, 4])
 def test_against_brute_force(n_metrics):
     @given(points_of(n_metrics))
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=60)
     def check(points):
         expected = brute_force(points)
         if not expected:

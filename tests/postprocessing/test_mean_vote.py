@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import (
@@ -56,15 +57,24 @@ def test_splits_that_are_no_repeats_stay(people):
 
 
 @pytest.mark.parametrize("ensemble", [True, "auto"])
-def test_one_model_of_each_repeat(people, ensemble):
+def test_all_models_where_scores_are_not_shared(people, ensemble):
     X, y, groups = people
     model = MADDPostProcessor(LogisticRegression(), cv=REPEATS, ensemble=ensemble)
+    model.fit(X, y, sensitive_features=groups)
+    assert len(model.estimators_) == len(model.repairers_) == 12
+
+
+@pytest.mark.parametrize("ensemble", [True, "auto"])
+def test_one_model_of_each_repeat(people, ensemble):
+    X, y, groups = people
+    tree = DecisionTreeClassifier(random_state=0)
+    model = MADDPostProcessor(tree, cv=REPEATS, ensemble=ensemble)
     model.fit(X, y, sensitive_features=groups)
     assert isinstance(model.estimator_, MeanVote)
     assert model.estimators_ == [model.estimator_]
     assert model.repairers_ == [model.repairer_]
     firsts = [train for train, _ in REPEATS.split(X, y)][::4]
-    members = [LogisticRegression().fit(X.iloc[rows], y[rows]) for rows in firsts]
+    members = [clone(tree).fit(X.iloc[rows], y[rows]) for rows in firsts]
     scores = np.mean([member.predict_proba(X)[:, 1] for member in members], axis=0)
     expected = model.repairer_.transform(scores, sensitive_features=groups)
     found = model.predict_proba(X, sensitive_features=groups)[:, 1]
@@ -74,9 +84,9 @@ def test_one_model_of_each_repeat(people, ensemble):
 
 def test_refit_by_repeats(people):
     X, y, groups = people
-    model = MADDPostProcessor(LogisticRegression(), cv=REPEATS, ensemble=False)
+    model = MADDPostProcessor(DecisionTreeClassifier(), cv=REPEATS, ensemble=False)
     model.fit(X, y, sensitive_features=groups)
-    assert isinstance(model.estimator_, LogisticRegression)
+    assert isinstance(model.estimator_, DecisionTreeClassifier)
     assert model.objective_["accuracy_loss"][0] < 0.5
 
 

@@ -61,7 +61,7 @@ def labelled_rows(draw):
 SMALLEST = np.nextafter(0, 1)
 
 
-@settings(deadline=None, derandomize=True, max_examples=100)
+@settings(max_examples=100)
 @given(labelled_rows(), st.sampled_from([0, 0.25, 0.3, 0.5, 1]))
 @example(
     (

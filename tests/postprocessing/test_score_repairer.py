@@ -18,7 +18,7 @@ from skfair.groups import encode_groups
 from skfair.metrics import madd, mcdp
 from skfair.postprocessing import ScoreRepairer
 
-properties = settings(deadline=None, derandomize=True, max_examples=60)
+properties = settings(max_examples=60)
 
 
 @st.composite

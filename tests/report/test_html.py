@@ -2,13 +2,10 @@
 
 import html
 import re
-import warnings
 from itertools import pairwise
 
 import numpy as np
 import pytest
-
-from skfair.report import FairnessReport
 
 html5lib = pytest.importorskip("html5lib")
 
@@ -267,29 +264,6 @@ def test_pages_with_little_to_say(make_report, rows, kind):
     assert ("nothing can be said" in text) == kind.endswith("group")
 
 
-def test_missing_extra_is_named(report, monkeypatch):
-    import importlib
-
-    def import_module(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(importlib, "import_module", import_module)
-    with pytest.raises(ImportError, match=r"needs jinja2.*\[report\]"):
-        report.to_html()
-
-
-def test_drawing_leaves_matplotlib_alone(report):
-    import matplotlib
-    import matplotlib.pyplot as plt
-
-    before = dict(matplotlib.rcParams)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        report.to_html()
-    assert plt.get_fignums() == []
-    assert dict(matplotlib.rcParams) == before
-
-
 def test_labels_in_another_script_are_drawn_without_a_warning(make_report, rows):
     y_true, y_score, people = rows
     group = np.where(people["sex"] == "F", "女性", "男性")
@@ -297,7 +271,3 @@ def test_labels_in_another_script_are_drawn_without_a_warning(make_report, rows)
     assert any(
         "女性" in text for text in texts(parse(made.to_html()).iter(f"{SVG}text"))
     )
-
-
-def test_summary_can_be_rendered_again(report, page):
-    assert FairnessReport(report.summary).to_html() == page

@@ -1,6 +1,5 @@
 """Numbers of the report against direct calls of the metrics."""
 
-import json
 from functools import partial
 
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.metrics import (
     log_loss,
 )
 
-from skfair.groups import encode_groups
 from skfair.metrics import (
     abcc,
     bootstrap_interval,
@@ -247,59 +245,3 @@ def test_dcp_of_many_labels_is_certified_but_not_repeated(make_report):
     assert found["dcp"]["pvalue"] is found["dcp"]["lower"] is None
     assert "No interval" in found["dcp"]["note"]
     assert found["equalized_odds_difference"]["pvalue"] is not None
-
-
-def test_processes_give_the_same_numbers(make_report, rows):
-    y_true, y_score, people = rows
-    options = {"sensitive_features": people, "metrics": ["mcdp", "dcp"]}
-    parallel = make_report(y_true, y_score, n_jobs=2, **options)
-    pd.testing.assert_frame_equal(
-        parallel.to_frame(), make_report(y_true, y_score, **options).to_frame()
-    )
-
-
-def test_seeds(make_report, rows):
-    y_true, y_score, people = rows
-    options = {"sensitive_features": people["sex"], "metrics": ["mcdp"]}
-    drawn = make_report(y_true, y_score, random_state=None, **options)
-    seed = drawn.summary["settings"]["random_state"]
-    again = make_report(y_true, y_score, random_state=seed, **options)
-    assert again.summary == drawn.summary
-    other = make_report(
-        y_true, y_score, random_state=np.random.RandomState(5), **options
-    )
-    assert other.to_frame().loc[0, "lower"] != drawn.to_frame().loc[0, "lower"]
-
-
-def test_summary_is_json(report, make_report, rows):
-    y_true, y_score, _ = rows
-    one_group = make_report(y_true, y_score, sensitive_features=["a"] * 600)
-    for made in (report, one_group):
-        text = json.dumps(made.summary, allow_nan=False)
-        again = type(made)(json.loads(text))
-        pd.testing.assert_frame_equal(again.to_frame(), made.to_frame())
-
-
-def test_frame(report):
-    frame = report.to_frame()
-    assert len(frame) == 2 * 3 * 10
-    assert frame["model"].unique().tolist() == ["plain", "flat"]
-    assert frame["attribute"].unique().tolist()[:2] == ["sex", "race"]
-    assert (frame["lower"] <= frame["upper"]).all()
-    sizes = frame.groupby("attribute")["smallest_group"].first()
-    assert (frame["n"] == 600).all()
-    assert sizes.iloc[0] > 0
-    assert frame["sentence"].str.endswith(".").all()
-
-
-def test_groups_keep_their_policy(make_report, rows):
-    y_true, y_score, people = rows
-    race = people["race"].where(people.index > 40)
-    groups = encode_groups(race, missing="drop")
-    report = make_report(
-        y_true, y_score, sensitive_features={"race": groups}, metrics=["mcdp"]
-    )
-    expected = mcdp(None, y_score, sensitive_features=groups)
-    assert report.to_frame().loc[0, "value"] == pytest.approx(expected)
-    assert report.summary["attributes"][0]["n_missing"] == 41
-    assert "41 rows without a group" in " ".join(report.summary["cautions"])

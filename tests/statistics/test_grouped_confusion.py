@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from skfair.groups import encode_groups
 from skfair.statistics import GroupedConfusion
 
-properties = settings(deadline=None, derandomize=True, max_examples=100)
+properties = settings(max_examples=100)
 
 row = st.tuples(
     st.sampled_from("wxyz"),

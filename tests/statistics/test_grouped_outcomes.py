@@ -9,7 +9,7 @@ from skfair.groups import encode_groups
 from skfair.metrics import demographic_parity_difference
 from skfair.statistics import GroupedOutcomes
 
-properties = settings(deadline=None, derandomize=True, max_examples=150)
+properties = settings(max_examples=150)
 
 row = st.tuples(
     st.integers(0, 8).map(lambda k: k / 8),

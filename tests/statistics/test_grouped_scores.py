@@ -11,7 +11,7 @@ from skfair.groups import encode_groups
 from skfair.metrics import abcc, mcdp
 from skfair.statistics import GroupedScores
 
-properties = settings(deadline=None, derandomize=True, max_examples=150)
+properties = settings(max_examples=150)
 
 WEIGHTS = {
     "none": None,

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skfair.inprocessing import MCDPReweighter
+from skfair.inprocessing import DiffMCDPClassifier, MCDPReweighter
 
 
 class ParityOfSum:
@@ -20,18 +20,32 @@ class ParityOfSum:
         return "ParityOfSum()"
 
 
-PLAIN = MCDPReweighter(LogisticRegression())
-FAIR, SINGLE = (
-    MCDPReweighter(
-        LogisticRegression(), sensitive_features=ParityOfSum(), form=form, max_iter=3
-    )
-    for form in ("two_label", "sample_weight")
-)
+REWEIGHTERS = [
+    MCDPReweighter(LogisticRegression()),
+    *(
+        MCDPReweighter(
+            LogisticRegression(),
+            sensitive_features=ParityOfSum(),
+            form=form,
+            max_iter=3,
+        )
+        for form in ("two_label", "sample_weight")
+    ),
+]
+# Near a gap of 0, where it has a kink, rounding grows from step to step: the checks
+# that compare two fits by rounding need few steps.
+NETWORKS = [
+    DiffMCDPClassifier(max_iter=200),
+    DiffMCDPClassifier(
+        sensitive_features=ParityOfSum(), max_iter=30, learning_rate_init=0.01
+    ),
+]
 
 
 @pytest.mark.filterwarnings("ignore:MCDPReweighter has no sensitive:UserWarning")
+@pytest.mark.filterwarnings("ignore:DiffMCDPClassifier has no sensitive:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
-@parametrize_with_checks([PLAIN, FAIR, SINGLE], xfail_strict=True)
+@parametrize_with_checks([*REWEIGHTERS, *NETWORKS], xfail_strict=True)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -1,0 +1,119 @@
+"""Bad input to max-gap and CVaR fairness."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.groups import encode_groups
+from skfair.metrics import cvar_fairness, max_gap
+from skfair.statistics import GroupedOutcomes
+
+both = pytest.mark.parametrize("metric", [max_gap, cvar_fairness])
+
+
+@both
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([0.5, 0.6], r"must sum to 1, got a sum of 1\.1"),
+        ([2, 3], r"must sum to 1, got a sum of 5"),
+        ([1.5, -0.5], r"non-negative, got -0\.5 in position 1"),
+        ([np.nan, 1], "finite"),
+        ([1 / 3] * 3, r"3 entries, expected 2"),
+        ([["a", "b"]], "one for each group"),
+        ("population", "'uniform', 'proportional'.*'population'"),
+        ({"a": 1.0}, r"lacks 1 groups .*\['b'\]"),
+    ],
+)
+def test_bad_group_weights(metric, weights, message):
+    with pytest.raises(ValueError, match=message):
+        metric(None, [1, 0], sensitive_features=["a", "b"], group_weights=weights)
+
+
+@both
+def test_weights_close_to_one_are_scaled_with_a_warning(metric):
+    with pytest.warns(UserWarning, match=r"sum to 0\.999 and are scaled"):
+        value = metric(
+            None, [1, 0], sensitive_features=["a", "b"], group_weights=[0.4995, 0.4995]
+        )
+    assert value == 0.5
+
+
+@both
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (lambda t, p: p * 0.5, r"outcomes of 0 and 1, got .*0\.5.* in row 0"),
+        (lambda t, p: p[:1], r"outcomes of shape \(3,\), got \(1,\)"),
+        (lambda t, p: (p, p * 2), r"a mask of 0 and 1, got .*2.* in row 0"),
+        (lambda t, p: p * np.nan, r"outcomes of 0 and 1, got .*nan"),
+        (lambda t, p: None, r"outcomes of shape"),
+    ],
+)
+def test_callables_must_return_zero_and_one(metric, result, message):
+    with pytest.raises(ValueError, match=rf"quality .* must return {message}"):
+        metric(
+            None,
+            np.array([1, 1, 0]),
+            sensitive_features=["a", "b", "b"],
+            quality=result,
+        )
+
+
+@both
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"quality": "recall"}, "quality must be one of .*'recall'"),
+        ({"quality": "accuracy"}, "y_true must be labels .*accuracy.*None"),
+        ({"y_pred": ["x", "y"]}, "y_pred holds the labels .*pos_label"),
+        ({"y_pred": ["x", "y"], "pos_label": "z"}, "y_pred .*'z' .pos_label"),
+        ({"y_pred": [1, 2]}, r"y_pred holds the labels \[1, 2\]"),
+        ({"y_pred": [1, np.nan]}, "y_pred has 1 missing"),
+        ({"y_pred": [[1, 0]]}, "y_pred must have shape"),
+        ({"sensitive_features": ["a"]}, "sensitive_features has 1 rows, expected 2"),
+        ({"sensitive_features": None}, "sensitive_features is None"),
+        (
+            {"y_true": ["1", "0"], "quality": "accuracy"},
+            "must both be text or both be numbers",
+        ),
+        ({"y_true": [1], "quality": "accuracy"}, r"y_true must have shape \(2,\)"),
+    ],
+)
+def test_bad_rows(metric, options, message):
+    given = {"y_true": None, "y_pred": [1, 0], "sensitive_features": ["a", "b"]}
+    given |= options
+    with pytest.raises(ValueError, match=message):
+        metric(given.pop("y_true"), given.pop("y_pred"), **given)
+
+
+@both
+def test_missing_value_in_one_of_several_columns(metric):
+    frame = pd.DataFrame({"sex": ["F", "M", "F"], "race": ["x", None, "y"]})
+    with pytest.raises(ValueError, match="1 missing values in column 'race'"):
+        metric(None, [1, 0, 1], sensitive_features=frame)
+    kept = encode_groups(frame, missing="drop")
+    assert metric(None, [1, 0, 0], sensitive_features=kept) == 0.5
+
+
+@both
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"sensitive_features": ["a", "b"]},
+        {"pos_label": 1},
+        {"sample_weight": [1, 1]},
+        {"quality": "accuracy"},
+    ],
+)
+def test_statistic_stands_alone(metric, extra):
+    statistic = GroupedOutcomes.from_outcomes([1, 0], sensitive_features=["a", "b"])
+    assert metric(None, statistic) == 0.5
+    with pytest.raises(ValueError, match=f"{next(iter(extra))} must be None"):
+        metric(None, statistic, **extra)
+
+
+@pytest.mark.parametrize("alpha", [-0.1, 1, 1.0, np.nan, "0.5", None])
+def test_bad_alpha(alpha):
+    with pytest.raises(ValueError, match=r"alpha must be a number in \[0, 1\)"):
+        cvar_fairness(None, [1, 0], sensitive_features=["a", "b"], alpha=alpha)

@@ -1,0 +1,163 @@
+"""Scorers whose groups are handed on by scikit-learn's metadata routing."""
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import (
+    GridSearchCV,
+    TunedThresholdClassifierCV,
+    cross_val_score,
+    cross_validate,
+)
+
+from skfair.groups import encode_groups
+from skfair.metrics import get_fairness_scorer, mcdp
+
+GRID = {"logisticregression__C": [0.01, 1.0]}
+
+
+def test_cross_val_score_routed_equals_by_hand(table, routing, make_model, by_hand):
+    X, y = table
+    features, sex = X.drop(columns="sex"), X["sex"]
+    for labels in (sex, sex.to_numpy(), encode_groups(sex), sex.to_list()):
+        scores = cross_val_score(
+            make_model(),
+            features,
+            y,
+            scoring=get_fairness_scorer("neg_mcdp"),
+            params={"sensitive_features": labels},
+            error_score="raise",
+        )
+        assert scores.tolist() == by_hand(features, y, sex)
+
+
+def test_plain_make_scorer_works_under_routing(table, routing, make_model, by_hand):
+    X, y = table
+    scorer = make_scorer(
+        mcdp, response_method="predict_proba", greater_is_better=False
+    ).set_score_request(sensitive_features=True)
+    scores = cross_val_score(
+        make_model(),
+        X,
+        y,
+        scoring=scorer,
+        params={"sensitive_features": X["sex"]},
+        error_score="raise",
+    )
+    assert scores.tolist() == by_hand(X, y, X["sex"])
+
+
+def test_routed_groups_win_over_the_column(table, routing, make_model, by_hand):
+    X, y = table
+    scores = cross_val_score(
+        make_model(),
+        X,
+        y,
+        scoring=get_fairness_scorer("neg_mcdp", sensitive_features="race"),
+        params={"sensitive_features": X["sex"]},
+        error_score="raise",
+    )
+    assert scores.tolist() == by_hand(X, y, X["sex"])
+
+
+def test_multimetric_search_routed(table, routing, make_model, by_hand):
+    X, y = table
+    scoring = {"accuracy": "accuracy", "fairness": get_fairness_scorer("neg_mcdp")}
+    search = GridSearchCV(
+        make_model(), GRID, scoring=scoring, refit="accuracy", error_score="raise"
+    ).fit(X, y, sensitive_features=X["sex"])
+    fairness = search.cv_results_["mean_test_fairness"]
+    assert fairness[1] == np.mean(by_hand(X, y, X["sex"]))
+
+
+def test_tuned_threshold_routed(table, routing):
+    X, y = table
+    tuned = TunedThresholdClassifierCV(
+        LogisticRegression(),
+        scoring=get_fairness_scorer("neg_demographic_parity_difference"),
+    ).fit(X, y, sensitive_features=X["sex"])
+    assert tuned.best_score_ == 0  # everyone refused, or everyone accepted
+
+
+def test_tuned_threshold_without_routing_says_what_is_missing(table):
+    X, y = table
+    scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
+    with pytest.raises(ValueError, match="sensitive_features is None"):
+        TunedThresholdClassifierCV(LogisticRegression(), scoring=scorer).fit(X, y)
+
+
+def test_sample_weight_can_be_requested(table, routing, make_model):
+    X, y = table
+    model = make_model().fit(X, y)
+    scorer = get_fairness_scorer("neg_mcdp").set_score_request(sample_weight=True)
+    assert scorer.get_metadata_routing().score.requests["sensitive_features"] is True
+    weights = np.arange(1, len(y) + 1)
+    scores = model.predict_proba(X)[:, 1]
+    assert scorer(
+        model, X, y, sensitive_features=X["sex"], sample_weight=weights
+    ) == -mcdp(y, scores, sensitive_features=X["sex"], sample_weight=weights)
+
+
+def test_alias_of_the_request_is_kept(table, routing, make_model, by_hand):
+    X, y = table
+    scorer = get_fairness_scorer("neg_mcdp").set_score_request(sensitive_features="sex")
+    scores = cross_val_score(
+        make_model(),
+        X,
+        y,
+        scoring=scorer,
+        params={"sex": X["sex"]},
+        error_score="raise",
+    )
+    assert scores.tolist() == by_hand(X, y, X["sex"])
+
+
+class GroupAware(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Scores group 1 with 0.9 and everyone else with 0.1, if told the group."""
+
+    __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict_proba(self, X, sensitive_features=None):
+        positive = np.full(len(X), 0.5)
+        if sensitive_features is not None:
+            positive = np.where(np.asarray(sensitive_features) == 1, 0.9, 0.1)
+        return np.column_stack([1 - positive, positive])
+
+    def predict(self, X):
+        return self.classes_[(self.predict_proba(X)[:, 1] >= 0.5).astype(int)]
+
+
+def test_routed_groups_reach_a_predict_method_that_asks(table, routing):
+    X, y = table
+    scoring = {
+        "fairness": get_fairness_scorer("neg_mcdp"),
+        "loss": "neg_log_loss",
+        "again": get_fairness_scorer("neg_madd"),
+    }
+    scores = cross_validate(
+        GroupAware(),
+        X,
+        y,
+        scoring=scoring,
+        params={"sensitive_features": X["sex"]},
+        error_score="raise",
+    )
+    assert scores["test_fairness"].tolist() == [-1] * 5
+    assert scores["test_again"].tolist() == [-2] * 5
+    # Responses made with groups must not leak into scorers that give none.
+    assert scores["test_loss"] == pytest.approx(np.log(0.5))
+
+
+def test_groups_given_directly_reach_predict_without_routing(table):
+    X, y = table
+    scorer = get_fairness_scorer("neg_mcdp")
+    assert scorer(GroupAware().fit(X, y), X, y, sensitive_features=X["sex"]) == -1

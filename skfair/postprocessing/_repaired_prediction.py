@@ -130,7 +130,7 @@ class RepairedPrediction(MetaMitigator):
     def _keep_repaired(self, estimators: list[Any], rows: list[ScoredRows]) -> Self:
         """Learn level and repair, of one classifier or of one for each part of rows."""
         everything = join_rows(rows)
-        levels = np.linspace(0, 1, self.n_levels)
+        levels = np.arange(self.n_levels) / (self.n_levels - 1)
         options = {
             "theta": self.theta,
             "accuracy_loss": self.accuracy_loss,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import tracemalloc
 import warnings
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 from _paper_mcdp import approximate, exact
@@ -21,6 +22,7 @@ from scipy.stats import ks_2samp
 from skfair.groups import encode_groups
 from skfair.metrics import (
     demographic_parity_difference,
+    madd,
     madd_curve,
     mcdp,
     mcdp_curve,
@@ -109,6 +111,26 @@ def against_histograms() -> None:
     search()
     taken = np.median([seconds(search) for _ in range(9)])
     print(f"interval search, 1,000 bandwidths: {1e3 * taken:.1f} ms (target 50 ms)")
+    compare_pairs()
+
+
+def compare_pairs() -> None:
+    """MADD of many groups, against one call for each pair of them."""
+    scores, groups = draw(60_000, 60)
+    members = [np.flatnonzero(groups == group) for group in range(60)]
+
+    def pair_by_pair() -> None:
+        for pair in combinations(members, 2):
+            rows = np.concatenate(pair)
+            madd(None, scores[rows], sensitive_features=groups[rows])
+
+    compare(
+        "madd, 60 groups of 1,000 rows : each pair",
+        partial(madd, None, scores, sensitive_features=groups),
+        pair_by_pair,
+        at_least=5,
+        repeats=3,
+    )
 
 
 def against_fairlearn() -> None:

@@ -19,8 +19,9 @@ from skfair.metrics._comparison import (
     is_defined,
     largest_gap,
 )
+from skfair.metrics._gap_curves import gap_curves, histogram_distances
 from skfair.statistics import GroupedScores
-from skfair.statistics._gap import Gap, gap_between
+from skfair.statistics._gap import Gap
 
 #: Bandwidths 1, 1/2, ..., 1/500 are searched, as in the tables of the paper.
 N_BANDWIDTHS = 500
@@ -110,13 +111,15 @@ def madd(
     0.667
     """
     auto = isinstance(bandwidth, str) and bandwidth == "auto"
-    measure = _auto if auto else partial(_fixed, n_bins=_bins(bandwidth))
+    n_bins = 0 if auto else _bins(bandwidth)
     check_multigroup(multigroup)
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
     if not is_defined("MADD", statistic):
         return math.nan
-    distance = None if auto else measure
-    return largest_gap(statistic, multigroup, measure, distance)
+    if auto:
+        return _largest_stable(statistic, multigroup)
+    measure = partial(_fixed, n_bins=n_bins)
+    return largest_gap(statistic, multigroup, measure, distance=measure)
 
 
 def madd_curve(
@@ -184,25 +187,10 @@ def madd_curve(
     bandwidths = 1 / np.arange(n_bandwidths, 0, -1)
     if not is_defined("MADD", statistic):
         return bandwidths, np.full(n_bandwidths, np.nan)
-    curves = [
-        gap_curve(gap_between(statistic, *groups), n_bandwidths) for groups in compared
-    ]
-    return bandwidths, np.max(curves, axis=0)
-
-
-def gap_curve(gap: Gap, n_bandwidths: int) -> NDArray[np.float64]:
-    """MADD of one gap for n_bandwidths, ..., 2, 1 bins.
-
-    Parameters
-    ----------
-    gap : Gap
-    n_bandwidths : int
-
-    Returns
-    -------
-    ndarray of shape (n_bandwidths,)
-    """
-    return _histogram_distances(gap, np.arange(n_bandwidths, 0, -1))
+    values = np.zeros(n_bandwidths)
+    for curve in gap_curves(statistic, compared, n_bandwidths):
+        np.maximum(values, curve.values, out=values)
+    return bandwidths, values
 
 
 def _bins(bandwidth: Any) -> int:
@@ -215,7 +203,7 @@ def _bins(bandwidth: Any) -> int:
 
 def _fixed(gap: Gap, n_bins: int) -> float:
     if n_bins <= len(gap.scores):
-        return float(_histogram_distances(gap, np.array([n_bins]))[0])
+        return float(histogram_distances(gap, np.array([n_bins]))[0])
     bins = np.floor(gap.scores * n_bins)
     bins += (bins + 1) / n_bins <= gap.scores
     bins -= bins / n_bins > gap.scores
@@ -225,44 +213,10 @@ def _fixed(gap: Gap, n_bins: int) -> float:
     return min(2.0, float(changes.sum() / gap.scale))
 
 
-def _auto(gap: Gap) -> float:
+def _largest_stable(statistic: GroupedScores, multigroup: Multigroup) -> float:
     bandwidths = 1 / np.arange(N_BANDWIDTHS, 0, -1)
-    values = gap_curve(gap, N_BANDWIDTHS)
-    return stable_interval(bandwidths, values, gap.totals).mean
-
-
-def _histogram_distances(gap: Gap, n_bins: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Sum over bins of the absolute change of the gap, for each number of bins."""
-    below, starts = bin_edges(gap.scores, n_bins)
-    at_edges = np.append(gap.signed, 0)[below - 1]  # index -1, below all: no gap
-    changes = np.abs(np.diff(at_edges, append=0))
-    changes[starts + n_bins] = 0
-    distances = np.add.reduceat(changes, starts) / gap.scale
-    return np.minimum(distances, 2.0)  # rounding may exceed 2
-
-
-def bin_edges(
-    scores: NDArray[np.float64], n_bins: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where the edges of bins fall among sorted scores, for each number of bins.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_scores,), increasing
-    n_bins : ndarray of shape (n_histograms,)
-
-    Returns
-    -------
-    below : ndarray of shape (n_edges,)
-        How many scores lie below each edge; all of them below the last edge of each
-        histogram, whose last bin is closed.
-    starts : ndarray of shape (n_histograms,)
-        First edge of each histogram.
-    """
-    starts = np.cumsum(n_bins + 1) - (n_bins + 1)
-    widths = np.repeat(n_bins, n_bins + 1)
-    positions = np.arange(len(widths)) - np.repeat(starts, n_bins + 1)
-    # Bins are closed on the left: an edge counts what lies strictly below it.
-    below = np.searchsorted(scores, positions / widths, side="left")
-    below[positions == widths] = len(scores)
-    return below, starts
+    compared = comparisons(statistic, multigroup)
+    return max(
+        stable_interval(bandwidths, curve.values, curve.totals).mean
+        for curve in gap_curves(statistic, compared, N_BANDWIDTHS)
+    )

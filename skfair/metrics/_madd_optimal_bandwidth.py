@@ -19,9 +19,9 @@ from skfair.metrics._comparison import (
     grouped_scores,
     is_defined,
 )
-from skfair.metrics._madd import N_BANDWIDTHS, gap_curve
+from skfair.metrics._gap_curves import gap_curves
+from skfair.metrics._madd import N_BANDWIDTHS
 from skfair.statistics import GroupedScores
-from skfair.statistics._gap import gap_between
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,14 +143,12 @@ def madd_optimal_bandwidth(
         )
     search = partial(stable_interval, min_points=min_points, min_length=min_length)
     results = []
-    for first, second in compared:
-        gap = gap_between(statistic, first, second)
-        values = gap_curve(gap, n_bandwidths)
-        start, stop, mean, std = search(bandwidths, values, gap.totals)
+    for first, second, totals, values in gap_curves(statistic, compared, n_bandwidths):
+        start, stop, mean, std = search(bandwidths, values, totals)
         interval = float(bandwidths[start]), float(bandwidths[stop])
         everyone = None if second is None else statistic.labels[second]
         groups = statistic.labels[first], everyone
-        h_sup = optimal_order(gap.totals)
+        h_sup = optimal_order(totals)
         results.append(
             MADDBandwidthResult(interval, mean, std, h_sup, groups, bandwidths, values)
         )

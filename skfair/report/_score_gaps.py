@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair.metrics._bandwidth_search import stable_interval
-from skfair.metrics._madd import N_BANDWIDTHS, bin_edges
+from skfair.metrics._gap_curves import bin_edges
+from skfair.metrics._madd import N_BANDWIDTHS
 from skfair.metrics._sustained_gap import sustained_gap
 from skfair.report._audit import MAX_PAIRWISE, Attribute
 from skfair.report._measures import OF_SCORES
@@ -34,7 +35,7 @@ class ScoreGrid:
     positions : ndarray of shape (n_samples,)
         Which of the scores each row has.
     below, starts : ndarray
-        As `skfair.metrics._madd.bin_edges` returns them.
+        As `skfair.metrics._gap_curves.bin_edges` returns them.
     """
 
     scores: Floats

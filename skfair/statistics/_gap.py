@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from skfair.statistics._grouped_scores import GroupedScores
 
 #: Products of two whole totals stay below this, so that they are exact in int64.
-_MAX_EXACT = 2**62
+MAX_EXACT = 2**62
 
 
 class Gap(NamedTuple):
@@ -59,7 +59,7 @@ def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap
         rows.sort(kind="stable")
         scores, codes, weights = scores[rows], codes[rows], weights[rows]
     # An entry moves the gap by its weight times the step of its group.
-    exact = weights.dtype.kind == "i" and float(ours) * float(theirs) < _MAX_EXACT
+    exact = weights.dtype.kind == "i" and float(ours) * float(theirs) < MAX_EXACT
     up, down = (theirs, ours) if exact else (1 / ours, 1 / theirs)
     scale = ours * theirs if exact else 1.0
     step = np.zeros(statistic.n_groups, dtype=np.int64 if exact else np.float64)

@@ -1,9 +1,11 @@
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
 
 from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
 
@@ -108,6 +110,44 @@ def test_curve_of_several_groups_is_madd_at_every_bandwidth(multigroup):
     bandwidths, values = madd_curve(None, y_score, n_bandwidths=40, **options)
     expected = [madd(None, y_score, bandwidth=float(h), **options) for h in bandwidths]
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_groups", [3, 300])
+def test_curve_of_many_groups_is_the_largest_distance_of_histograms(n_groups, weighted):
+    rng = np.random.default_rng(0)
+    n_rows = 5 * n_groups
+    groups = np.arange(n_rows) % n_groups
+    y_score = rng.integers(0, 61, n_rows) / 60  # many at edges of bins
+    weights = rng.random(n_rows) + 0.1 if weighted else np.ones(n_rows)
+    expected = []
+    for n_bins in range(12, 0, -1):
+        edges = np.arange(n_bins + 1) / n_bins
+        counts = [
+            np.histogram(y_score[own], bins=edges, weights=weights[own])[0]
+            for own in (groups == group for group in range(n_groups))
+        ]
+        shares = counts / np.sum(counts, axis=1, keepdims=True)
+        expected.append(pdist(shares, "cityblock").max())
+    _, values = madd_curve(
+        None,
+        y_score,
+        sensitive_features=groups,
+        sample_weight=weights,
+        n_bandwidths=12,
+    )
+    np.testing.assert_allclose(values, expected, rtol=1e-12)
+
+
+def test_auto_of_several_groups_is_the_largest_of_pairs():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b", "c", "d"], 200)
+    y_score = rng.beta(2, np.repeat([2, 3, 4, 5], 200))
+    of_pairs = [
+        madd(None, y_score[own], sensitive_features=groups[own])
+        for own in (np.isin(groups, pair) for pair in combinations("abcd", 2))
+    ]
+    assert madd(None, y_score, sensitive_features=groups) == max(of_pairs)
 
 
 def test_curve_of_many_rows_has_all_500_bandwidths():

@@ -30,11 +30,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skfair.datasets import (
-    fetch_adult,
-    fetch_bank_marketing,
-    make_biased_scores,
-)
+from skfair.datasets import fetch_adult, fetch_bank_marketing, make_biased_scores
 from skfair.metrics import madd, mcdp
 from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
 

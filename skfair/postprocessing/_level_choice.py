@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,11 +62,11 @@ def mildest_level(
             everything.scores, sensitive_features=everything.groups
         )
     )
-    found = [
-        repair_objective(part, np.zeros(1), **options)["total"].item()
-        for part in map(repaired.take, _parts(rows))
-        if _has_all(part)
-    ]
+    found = []
+    for part in filter(_has_all, map(repaired.take, _parts(rows))):
+        # A callable may need more than a part has; on all rows it gave a number.
+        with suppress(ValueError):
+            found.append(repair_objective(part, np.zeros(1), **options)["total"].item())
     error = 0.0
     if len(found) > 1:
         error = float(np.std(found, ddof=1) / np.sqrt(len(found)))

@@ -94,6 +94,19 @@ def test_rows_of_one_model_are_dealt_evenly():
     assert mildest_level(flat, [few], **OPTIONS) == (1.0, 0.0)
 
 
+def test_callable_that_needs_more_rows_than_a_part_has():
+    rows = made_rows(500, 0)
+
+    def fairness(y_true, y_score, *, sensitive_features):
+        enough = len(y_true) == 500
+        gap = madd(None, y_score, sensitive_features=sensitive_features, bandwidth=0.1)
+        return gap if enough else np.nan
+
+    steep = made_objective([4.0, 3.0, 2.0, 1.0, 0.99])
+    options = {**OPTIONS, "fairness": fairness}
+    assert mildest_level(steep, [rows], **options) == (1.0, 0.0)
+
+
 def test_level_of_the_simulation_of_the_paper():
     y, scores, groups = make_biased_scores(20_000, random_state=0)
     model = MADDPostProcessor(FrozenEstimator(Scores()), n_levels=1001)

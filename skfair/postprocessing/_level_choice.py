@@ -33,7 +33,7 @@ class LevelChoice(NamedTuple):
 
 
 def mildest_level(
-    objective: pd.DataFrame, rows: list[ScoredRows], **options: Any
+    objective: pd.DataFrame, rows: list[ScoredRows], n_samples: int, **options: Any
 ) -> LevelChoice:
     """Least level whose total is within one standard error of the least total.
 
@@ -45,6 +45,8 @@ def mildest_level(
         Of all rows together, see `repair_objective`.
     rows : list of ScoredRows
         The held-out rows of each fold. A single part is dealt to five.
+    n_samples : int
+        Number of rows, each of which stands once or several times among the folds.
     **options : dict
         Those of `repair_objective`.
 
@@ -69,7 +71,9 @@ def mildest_level(
             found.append(repair_objective(part, np.zeros(1), **options)["total"].item())
     error = 0.0
     if len(found) > 1:
-        error = float(np.std(found, ddof=1) / np.sqrt(len(found)))
+        # To hold rows out again, in repeated splits, does not make more rows.
+        repeats = max(1, len(everything.scores) / n_samples)
+        error = float(np.std(found, ddof=1) / np.sqrt(len(found) / repeats))
     return LevelChoice(float(levels[totals <= totals[best] + error][0]), error)
 
 

@@ -275,7 +275,7 @@ class MADDPostProcessor(
         estimators = [part.estimator for part in held_out]
         if len(estimators) > 1 and not makes_ensemble(self.ensemble, rows):
             estimators = [fit_all(self.estimator, X, y, for_fit)]
-        return self._keep_repaired(estimators, rows)
+        return self._keep_repaired(estimators, rows, len(y))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Tell scikit-learn which metadata goes where.

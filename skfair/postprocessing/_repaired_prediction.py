@@ -127,7 +127,9 @@ class RepairedPrediction(MetaMitigator):
         self.repair_level_, self.groups_ = 0.0, ()
         return self
 
-    def _keep_repaired(self, estimators: list[Any], rows: list[ScoredRows]) -> Self:
+    def _keep_repaired(
+        self, estimators: list[Any], rows: list[ScoredRows], n_samples: int
+    ) -> Self:
         """Learn level and repair, of one classifier or of one for each part of rows."""
         everything = join_rows(rows)
         levels = np.arange(self.n_levels) / (self.n_levels - 1)
@@ -142,7 +144,7 @@ class RepairedPrediction(MetaMitigator):
         }
         self.objective_ = repair_objective(everything, levels, **options)
         if self.repair_level == "auto":
-            choice = mildest_level(self.objective_, rows, **options)
+            choice = mildest_level(self.objective_, rows, n_samples, **options)
             self.repair_level_, self.standard_error_ = choice
         else:
             self.repair_level_, self.standard_error_ = float(self.repair_level), None

@@ -63,13 +63,22 @@ def test_least_level_within_one_standard_error():
         totals.append(0.5 * wrong + 0.25 * left)
     expected = np.std(totals, ddof=1) / np.sqrt(3)
     near = made_objective([9.0, expected * 1.01, expected * 0.99, 9.0, 0.0])
-    level, error = mildest_level(near, parts, **OPTIONS)
+    level, error = mildest_level(near, parts, 1200, **OPTIONS)
     assert_allclose(error, expected, rtol=1e-12)
     assert level == 0.5
     flat = made_objective([0.0, 0.0, 0.0, 0.0, -expected / 2])
-    assert mildest_level(flat, parts, **OPTIONS).level == 0
+    assert mildest_level(flat, parts, 1200, **OPTIONS).level == 0
     steep = made_objective([4.0, 3.0, 2.0, 1.0, 0.0])
-    assert mildest_level(steep, parts, **OPTIONS).level == 1
+    assert mildest_level(steep, parts, 1200, **OPTIONS).level == 1
+
+
+def test_rows_held_out_twice_are_no_more_rows():
+    parts = [made_rows(400, seed) for seed in range(3)]
+    flat = made_objective([0.0, 0.0, 0.0, 0.0, -1e-9])
+    once = mildest_level(flat, parts, 1200, **OPTIONS).standard_error
+    twice = mildest_level(flat, parts * 2, 1200, **OPTIONS).standard_error
+    # Six values of which three are repeated vary by sqrt(4 / 5) of what three do.
+    assert_allclose(twice, once * np.sqrt(4 / 5), rtol=1e-2)
 
 
 def test_parts_without_a_group_or_a_class_do_not_count():
@@ -77,21 +86,21 @@ def test_parts_without_a_group_or_a_class_do_not_count():
     one_group = whole.take(whole.groups.codes == 0)
     one_class = whole.take(whole.y_true == 1)
     flat = made_objective([0.0, 0.0, 0.0, 0.0, -1e-9])
-    choice = mildest_level(flat, [whole, one_group, one_class], **OPTIONS)
+    choice = mildest_level(flat, [whole, one_group, one_class], 1000, **OPTIONS)
     assert choice == (1.0, 0.0)
     two_parts = [whole, made_rows(400, 1), one_group, one_class]
-    assert 0 < mildest_level(flat, two_parts, **OPTIONS).standard_error < 0.05
+    assert 0 < mildest_level(flat, two_parts, 1600, **OPTIONS).standard_error < 0.05
 
 
 def test_rows_of_one_model_are_dealt_evenly():
     rows = made_rows(500, 0)
     flat = made_objective([0.0, 0.0, 0.0, 0.0, -1e-9])
-    choice = mildest_level(flat, [rows], **OPTIONS)
+    choice = mildest_level(flat, [rows], 500, **OPTIONS)
     assert choice.level == 0
     # About the standard error of half an error rate near 0.4 of 500 rows.
     assert 0.2 < choice.standard_error / (0.5 * np.sqrt(0.24 / 500)) < 2.5
     few = rows.take(np.r_[:2, -2:0])
-    assert mildest_level(flat, [few], **OPTIONS) == (1.0, 0.0)
+    assert mildest_level(flat, [few], 4, **OPTIONS) == (1.0, 0.0)
 
 
 def test_callable_that_needs_more_rows_than_a_part_has():
@@ -104,7 +113,7 @@ def test_callable_that_needs_more_rows_than_a_part_has():
 
     steep = made_objective([4.0, 3.0, 2.0, 1.0, 0.99])
     options = {**OPTIONS, "fairness": fairness}
-    assert mildest_level(steep, [rows], **options) == (1.0, 0.0)
+    assert mildest_level(steep, [rows], 500, **options) == (1.0, 0.0)
 
 
 def test_level_of_the_simulation_of_the_paper():

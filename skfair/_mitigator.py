@@ -32,6 +32,10 @@ class Mitigator:
                     stacklevel=3,
                 )
             return None
+        return self._resolve_groups(sensitive_features, X)
+
+    def _resolve_groups(self, sensitive_features: Any, X: Any) -> Groups:
+        """Find the groups of all rows; raise where nobody says them."""
         return resolve_groups(
             sensitive_features,
             n_samples=count_rows(X),

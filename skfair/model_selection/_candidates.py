@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import sem
 from sklearn.exceptions import UndefinedMetricWarning
 
 #: The attribute ``cv_results_`` of a search, or a DataFrame made from it.
@@ -92,7 +93,7 @@ def standard_error(cv_results: CVResults, metric: str, candidate: int) -> float:
             f"cv_results_ has {len(folds)} columns 'split<i>{ending}'."
         )
     scores = [float(np.asarray(cv_results[name])[candidate]) for name in folds]
-    return float(np.std(scores, ddof=1) / np.sqrt(len(folds)))
+    return float(sem(scores))
 
 
 def defined(cv_results: CVResults, *metrics: str) -> NDArray[np.bool_]:

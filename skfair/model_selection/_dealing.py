@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
@@ -57,3 +59,22 @@ def deal_rows(
         for counts in (in_all, in_group, of_class):
             counts += dealt
     return folds
+
+
+def splits_of(
+    folds: NDArray[np.intp], n_folds: int
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Hold out one fold after the other.
+
+    Parameters
+    ----------
+    folds : ndarray of shape (n_samples,)
+    n_folds : int
+
+    Yields
+    ------
+    train, test : ndarray of int
+        Positions of rows, increasing.
+    """
+    for fold in range(n_folds):
+        yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)

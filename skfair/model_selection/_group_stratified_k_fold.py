@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import type_of_target
 from skfair._columns import count_rows
 from skfair._parameters import check_choice, check_integer
 from skfair.groups import Groups, Selector, resolve_groups
-from skfair.model_selection._dealing import deal_rows
+from skfair.model_selection._dealing import deal_rows, splits_of
 
 _MAX_LISTED = 5
 
@@ -174,8 +174,7 @@ Groups, default=None
         _warn_of_small_cells(classes, codes, found, self.n_splits)
         random = check_random_state(self.random_state) if self.shuffle else None
         folds = deal_rows(codes, found.codes, self.n_splits, random)
-        for fold in range(self.n_splits):
-            yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        yield from splits_of(folds, self.n_splits)
 
 
 def _encode_classes(

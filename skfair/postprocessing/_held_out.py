@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._fit_inputs import params_of_rows
 from skfair.groups import Groups
-from skfair.model_selection._dealing import deal_rows
+from skfair.model_selection._dealing import deal_rows, splits_of
 
 
 class HeldOut(NamedTuple):
@@ -92,9 +92,7 @@ def balanced_folds(
             f"class {labels[counts.argmin()].item()!r}."
         )
     random = None if random_state is None else check_random_state(random_state)
-    folds = deal_rows(codes, groups.codes, n_folds, random)
-    for fold in range(n_folds):
-        yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+    yield from splits_of(deal_rows(codes, groups.codes, n_folds, random), n_folds)
 
 
 def make_splits(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import sem
 
 from skfair.model_selection._dealing import deal_rows
 from skfair.postprocessing._objective import repair_objective
@@ -73,7 +74,7 @@ def mildest_level(
     if len(found) > 1:
         # To hold rows out again, in repeated splits, does not make more rows.
         repeats = max(1, len(everything.scores) / n_samples)
-        error = float(np.std(found, ddof=1) / np.sqrt(len(found) / repeats))
+        error = float(sem(found) * np.sqrt(repeats))
     return LevelChoice(float(levels[totals <= totals[best] + error][0]), error)
 
 

@@ -269,11 +269,13 @@ class MADDPostProcessor(
         held_out = held_out_scores(self.estimator, X, y, splits, for_fit, self.n_jobs)
         positive = y == self.classes_[1]
         rows = [ScoredRows.of(part, positive, groups, weights) for part in held_out]
-        if self.ensemble is not False and share_scores(rows):
+        averages = self.ensemble is not False and len(rows) > 1
+        shared = averages and share_scores(rows)
+        if shared:
             held_out = average_repeats(held_out, len(y))
             rows = [ScoredRows.of(part, positive, groups, weights) for part in held_out]
         estimators = [part.estimator for part in held_out]
-        if len(estimators) > 1 and not makes_ensemble(self.ensemble, rows):
+        if len(estimators) > 1 and not makes_ensemble(self.ensemble, rows, shared):
             estimators = [fit_all(self.estimator, X, y, for_fit)]
         return self._keep_repaired(estimators, rows, len(y))
 

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair._columns import count_rows
 from skfair._fit_inputs import check_table
 from skfair._mitigator import MetaMitigator
-from skfair.groups import resolve_groups
 from skfair.postprocessing._held_out import positive_scores
 from skfair.postprocessing._level_choice import mildest_level
 from skfair.postprocessing._mean_vote import MeanVote
@@ -81,12 +79,7 @@ class RepairedPrediction(MetaMitigator):
         if self.repairer_ is None:
             scores = positive_scores(self.estimator_, X)
             return np.column_stack([1 - scores, scores])
-        groups = resolve_groups(
-            sensitive_features,
-            n_samples=count_rows(X),
-            X=X,
-            selector=self.sensitive_features,
-        )
+        groups = self._resolve_groups(sensitive_features, X)
         X = self._without_sensitive(X)
         repaired = [
             repairer.transform(positive_scores(estimator, X), sensitive_features=groups)

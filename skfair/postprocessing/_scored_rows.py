@@ -6,14 +6,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from skfair.groups import Groups
 from skfair.postprocessing._held_out import HeldOut
 from skfair.postprocessing._repair_map import Floats, has_heavy_ties
 from skfair.postprocessing._score_repairer import ScoreRepairer
 from skfair.statistics import GroupedScores
-from skfair.statistics._validation import check_weights
 
 
 class ScoredRows(NamedTuple):
@@ -39,7 +38,7 @@ class ScoredRows(NamedTuple):
         part: HeldOut,
         y_true: NDArray[Any],
         groups: Groups,
-        sample_weight: ArrayLike | None,
+        sample_weight: NDArray[Any] | None,
     ) -> ScoredRows:
         """Held-out rows that have a group and weigh something.
 
@@ -48,17 +47,17 @@ class ScoredRows(NamedTuple):
         part : HeldOut
         y_true : ndarray of shape (n_samples,)
         groups : Groups of n_samples rows
-        sample_weight : array-like of shape (n_samples,) or None
+        sample_weight : ndarray of shape (n_samples,) or None
+            Valid weights.
 
         Returns
         -------
         ScoredRows
         """
-        weights = check_weights(sample_weight, len(y_true))
+        weights = None if sample_weight is None else sample_weight[part.rows]
         kept = groups.codes[part.rows] >= 0
         if weights is not None:
-            kept &= weights[part.rows] > 0
-            weights = weights[part.rows]
+            kept &= weights > 0
         y_true = y_true[part.rows].astype(np.intp)
         return cls(y_true, part.scores, groups[part.rows], weights).take(kept)
 
@@ -115,6 +114,8 @@ def join_rows(parts: list[ScoredRows]) -> ScoredRows:
     -------
     ScoredRows
     """
+    if len(parts) == 1:
+        return parts[0]
     y_true, scores, groups, weights = zip(*parts, strict=True)
     codes = np.concatenate([part.codes for part in groups])
     return ScoredRows(
@@ -139,7 +140,7 @@ def share_scores(parts: list[ScoredRows]) -> bool:
     return has_heavy_ties(join_rows(parts).statistic())
 
 
-def makes_ensemble(ensemble: bool | str, parts: list[ScoredRows]) -> bool:
+def makes_ensemble(ensemble: bool | str, parts: list[ScoredRows], shared: bool) -> bool:
     """Whether the models of the folds are kept and averaged.
 
     Averaging rows that share scores under each model tears the repaired distributions
@@ -150,6 +151,8 @@ def makes_ensemble(ensemble: bool | str, parts: list[ScoredRows]) -> bool:
     ensemble : bool or "auto"
     parts : list of ScoredRows
         The held-out rows of each fold.
+    shared : bool
+        Whether they share scores.
 
     Returns
     -------
@@ -162,7 +165,7 @@ def makes_ensemble(ensemble: bool | str, parts: list[ScoredRows]) -> bool:
     """
     sizes = np.array([part.groups.sizes() for part in parts])
     if ensemble == "auto":
-        return bool(sizes.min() > 0) and not share_scores(parts)
+        return bool(sizes.min() > 0) and not shared
     if ensemble and sizes.min() == 0:
         fold, group = np.argwhere(sizes == 0)[0].tolist()
         raise ValueError(

@@ -6,21 +6,16 @@ import math
 import warnings
 from dataclasses import KW_ONLY, dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from skfair._parameters import check_real
-from skfair.model_selection._candidates import (
-    ROUNDING,
-    CVResults,
-    best_performer,
-    check_metric,
-    defined,
-    first_best,
-    mean_scores,
-    warn_undefined,
-)
+from skfair.model_selection._candidates import ROUNDING, CVResults, first_best
+from skfair.model_selection._rule import Floats, Rule
 
 
 @dataclass(frozen=True)
-class BestUnder:
+class BestUnder(Rule):
     """Take the best performer among the candidates with a disparity within a limit.
 
     For the parameter `refit` of `GridSearchCV`, `RandomizedSearchCV` and every search
@@ -69,36 +64,20 @@ class BestUnder:
     1
     """
 
-    performance: str = "average_precision"
-    fairness: str = "neg_mcdp"
     _: KW_ONLY
     limit: float
 
     def __post_init__(self) -> None:
-        check_metric("performance", self.performance)
-        check_metric("fairness", self.fairness)
+        super().__post_init__()
         check_real("limit", self.limit, 0, math.inf, closed="left")
 
-    def __call__(self, cv_results: CVResults) -> int:
-        """Choose a candidate.
-
-        Parameters
-        ----------
-        cv_results : dict of ndarrays, or DataFrame
-            Attribute ``cv_results_`` of a search.
-
-        Returns
-        -------
-        int
-            Its position.
-        """
-        performance = mean_scores(cv_results, self.performance)
-        fairness = mean_scores(cv_results, self.fairness)
-        best = best_performer(cv_results, self.performance)
-        candidates = defined(cv_results, self.performance, self.fairness)
-        if not candidates.any():
-            warn_undefined(self.fairness)
-            return best
+    def _choose(
+        self,
+        cv_results: CVResults,
+        candidates: NDArray[np.bool_],
+        performance: Floats,
+        fairness: Floats,
+    ) -> int:
         if (largest := fairness[candidates].max()) > ROUNDING:
             raise ValueError(
                 f"fairness={self.fairness!r} must be a negated disparity, at most 0, "
@@ -111,7 +90,7 @@ class BestUnder:
                 f"No candidate has {self.fairness} within limit={self.limit:.6g}; the "
                 f"fairest is taken, with {fairness[chosen]:.6g}.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
             return chosen
         return first_best(within, performance, fairness)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -10,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import sem
-from sklearn.exceptions import UndefinedMetricWarning
 
 #: The attribute ``cv_results_`` of a search, or a DataFrame made from it.
 CVResults: TypeAlias = Mapping[str, Any] | pd.DataFrame
@@ -134,48 +132,6 @@ def first_best(candidates: NDArray[np.bool_], *scores: NDArray[np.float64]) -> i
     rows = np.flatnonzero(candidates)
     order = np.lexsort([-score[rows] for score in reversed(scores)])
     return int(rows[order[0]])
-
-
-def best_performer(cv_results: CVResults, performance: str) -> int:
-    """Candidate with the largest mean score, whatever its fairness.
-
-    Parameters
-    ----------
-    cv_results : dict or DataFrame
-    performance : str
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If no candidate has a finite score.
-    """
-    candidates = defined(cv_results, performance)
-    if not candidates.any():
-        raise ValueError(
-            f"performance={performance!r} is not finite for any candidate: there is "
-            "none to choose."
-        )
-    return first_best(candidates, mean_scores(cv_results, performance))
-
-
-def warn_undefined(fairness: str) -> None:
-    """Warn that the best performer is taken, since fairness is known of none.
-
-    Parameters
-    ----------
-    fairness : str
-    """
-    warnings.warn(
-        f"fairness={fairness!r} is not finite for any candidate with a finite "
-        "performance: the best performer is taken. Folds that lose a group score nan, "
-        "see GroupStratifiedKFold.",
-        UndefinedMetricWarning,
-        stacklevel=3,
-    )
 
 
 def check_metric(parameter: str, value: Any) -> None:

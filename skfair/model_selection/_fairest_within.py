@@ -7,24 +7,25 @@ import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from skfair._parameters import check_choice, check_real
 from skfair.model_selection._candidates import (
     ROUNDING,
     CVResults,
-    best_performer,
-    check_metric,
     defined,
     first_best,
     mean_scores,
     standard_error,
-    warn_undefined,
 )
+from skfair.model_selection._rule import Floats, Rule
 
 _SHARE = 0.95
 
 
 @dataclass(frozen=True)
-class FairestWithin:
+class FairestWithin(Rule):
     """Take the fairest of the candidates that perform almost as well as the best.
 
     For the parameter `refit` of `GridSearchCV`, `RandomizedSearchCV` and every search
@@ -113,16 +114,13 @@ class FairestWithin:
     {'C': 0.0001}
     """
 
-    performance: str = "average_precision"
-    fairness: str = "neg_mcdp"
     tolerance: float | None = None
     _: KW_ONLY
     kind: Literal["relative", "absolute", "one_standard_error"] = "relative"
     reference: float | None = None
 
     def __post_init__(self) -> None:
-        check_metric("performance", self.performance)
-        check_metric("fairness", self.fairness)
+        super().__post_init__()
         choices = ("relative", "absolute", "one_standard_error")
         check_choice("kind", self.kind, choices)
         if self.kind == "one_standard_error":
@@ -155,26 +153,13 @@ class FairestWithin:
             "nothing. Use kind='absolute' with tolerance=<the loss allowed>."
         )
 
-    def __call__(self, cv_results: CVResults) -> int:
-        """Choose a candidate.
-
-        Parameters
-        ----------
-        cv_results : dict of ndarrays, or DataFrame
-            Attribute ``cv_results_`` of a search.
-
-        Returns
-        -------
-        int
-            Its position.
-        """
-        performance = mean_scores(cv_results, self.performance)
-        fairness = mean_scores(cv_results, self.fairness)
-        best = best_performer(cv_results, self.performance)
-        candidates = defined(cv_results, self.performance, self.fairness)
-        if not candidates.any():
-            warn_undefined(self.fairness)
-            return best
+    def _choose(
+        self,
+        cv_results: CVResults,
+        candidates: NDArray[np.bool_],
+        performance: Floats,
+        fairness: Floats,
+    ) -> int:
         least = self.least_performance(cv_results)
         within = candidates & (performance >= least - ROUNDING)
         if not within.any():
@@ -183,7 +168,7 @@ class FairestWithin:
                 f"No candidate has {self.performance} of at least {least:.6g}; the "
                 f"best performer is taken, with {performance[chosen]:.6g}.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
             return chosen
         return first_best(within, fairness, performance)

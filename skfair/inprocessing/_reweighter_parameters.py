@@ -10,7 +10,7 @@ from skfair._parameters import check_choice, check_integer, check_real
 from skfair.inprocessing._label_weights import FORMS
 from skfair.inprocessing._penalised_loss import PenalisedLoss
 from skfair.inprocessing._reweighting_rounds import Schedule
-from skfair.inprocessing._smooth_gap import OBJECTIVES
+from skfair.inprocessing._training_parameters import check_penalty
 
 
 def check_parameters(model: Any) -> tuple[PenalisedLoss, Schedule]:
@@ -30,7 +30,7 @@ def check_parameters(model: Any) -> tuple[PenalisedLoss, Schedule]:
     ValueError
         On a parameter out of range.
     """
-    check_choice("objective", model.objective, OBJECTIVES)
+    penalty = check_penalty(model)
     check_choice("form", model.form, FORMS)
     for name in ("averaging", "drop_sensitive"):
         check_choice(name, getattr(model, name), (True, False))
@@ -43,11 +43,7 @@ def check_parameters(model: Any) -> tuple[PenalisedLoss, Schedule]:
             closed="neither",
             alternative="None or ",
         )
-    loss = PenalisedLoss(
-        check_real("strength", model.strength, 0, np.inf, closed="left"),
-        check_real("temperature", model.temperature, 0, np.inf, closed="neither"),
-        model.objective,
-    )
+    loss = PenalisedLoss(penalty.strength, penalty.temperature, penalty.objective)
     return loss, Schedule(
         model.form,
         model.averaging,

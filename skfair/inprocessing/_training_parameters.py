@@ -102,19 +102,11 @@ def check_parameters(model: Any) -> tuple[Penalty, Schedule]:
         On a parameter out of range.
     """
     layer_sizes(model.hidden_layer_sizes)
-    check_choice("objective", model.objective, OBJECTIVES)
     check_choice("learning_rate", model.learning_rate, ("constant", "step"))
     for name in ("early_stopping", "warm_start", "drop_sensitive"):
         check_choice(name, getattr(model, name), (True, False))
     check_real("validation_fraction", model.validation_fraction, 0, 1, closed="neither")
     rate = model.learning_rate_init
-    penalty = Penalty(
-        strength=check_real("strength", model.strength, 0, math.inf, closed="left"),
-        temperature=check_real(
-            "temperature", model.temperature, 0, math.inf, closed="neither"
-        ),
-        objective=model.objective,
-    )
     schedule = Schedule(
         max_iter=check_integer("max_iter", model.max_iter, 1),
         batch_size=check_integer("batch_size", model.batch_size, 1),
@@ -125,7 +117,33 @@ def check_parameters(model: Any) -> tuple[Penalty, Schedule]:
         alpha=check_real("alpha", model.alpha, 0, math.inf, closed="left"),
         dropout=check_real("dropout", model.dropout, 0, 1, closed="left"),
     )
-    return penalty, schedule
+    return check_penalty(model), schedule
+
+
+def check_penalty(model: Any) -> Penalty:
+    """Read what a classifier penalises.
+
+    Parameters
+    ----------
+    model : DiffMCDPClassifier or MCDPReweighter
+
+    Returns
+    -------
+    Penalty
+
+    Raises
+    ------
+    ValueError
+        On a parameter out of range.
+    """
+    check_choice("objective", model.objective, OBJECTIVES)
+    return Penalty(
+        strength=check_real("strength", model.strength, 0, math.inf, closed="left"),
+        temperature=check_real(
+            "temperature", model.temperature, 0, math.inf, closed="neither"
+        ),
+        objective=model.objective,
+    )
 
 
 def layer_sizes(hidden_layer_sizes: Any) -> tuple[int, ...]:

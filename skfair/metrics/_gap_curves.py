@@ -16,6 +16,20 @@ from skfair.statistics._gap import MAX_EXACT, Gap, gap_between
 _BLOCK = 128
 
 
+def bandwidths_to_one(n_bandwidths: int) -> NDArray[np.float64]:
+    """Bandwidths that matter, 1 / n_bandwidths, ..., 1 / 2, 1.
+
+    Parameters
+    ----------
+    n_bandwidths : int
+
+    Returns
+    -------
+    ndarray of shape (n_bandwidths,), increasing
+    """
+    return 1 / np.arange(n_bandwidths, 0, -1)
+
+
 class GapCurve(NamedTuple):
     """MADD of two groups, or of one and everyone (None), for a range of bandwidths.
 
@@ -67,9 +81,7 @@ def gap_curves(
     def in_bins(group: int | None) -> NDArray[Any]:
         heights = _heights_at_edges(statistic, group, n_bins)
         # Divided by the last height, not by its total, it ends at 1 without rounding.
-        inside = np.diff(heights if exact else heights / heights[-1], append=0)
-        inside[starts + n_bins] = 0
-        return inside
+        return _in_bins(heights if exact else heights / heights[-1], starts)
 
     if statistic.n_groups > 2 * _BLOCK:
         compared = sorted(compared, key=_block)
@@ -78,8 +90,8 @@ def gap_curves(
         up, down = (theirs, ours) if exact else (1, 1)
         changes = in_bins(first) * up
         changes -= in_bins(second) * down
-        values = np.add.reduceat(np.abs(changes, out=changes), starts) / (up * down)
-        yield GapCurve(first, second, (ours, theirs), np.minimum(values, 2.0))
+        values = _distances(changes, starts, up * down)
+        yield GapCurve(first, second, (ours, theirs), values)
 
 
 def _block(groups: tuple[int, int | None]) -> tuple[int, int]:
@@ -112,10 +124,22 @@ def histogram_distances(gap: Gap, n_bins: NDArray[np.intp]) -> NDArray[np.float6
     """
     below, starts = bin_edges(gap.scores, n_bins)
     at_edges = np.append(gap.signed, 0)[below - 1]  # index -1, below all: no gap
-    changes = np.abs(np.diff(at_edges, append=0))
-    changes[starts + n_bins] = 0
-    # Rounding may exceed 2.
-    return np.minimum(np.add.reduceat(changes, starts) / gap.scale, 2.0)
+    return _distances(_in_bins(at_edges, starts), starts, gap.scale)
+
+
+def _in_bins(at_edges: NDArray[Any], starts: NDArray[np.intp]) -> NDArray[Any]:
+    """Change in the bin after each edge; 0 after the last one of each histogram."""
+    changes = np.diff(at_edges, append=0)
+    changes[np.append(starts[1:], len(at_edges)) - 1] = 0
+    return changes
+
+
+def _distances(
+    changes: NDArray[Any], starts: NDArray[np.intp], scale: float
+) -> NDArray[np.float64]:
+    """Sum of the absolute changes in each histogram, which are overwritten."""
+    sums = np.add.reduceat(np.abs(changes, out=changes), starts)
+    return np.minimum(sums / scale, 2.0)  # rounding may exceed 2
 
 
 def first_edges(n_bins: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -19,7 +19,11 @@ from skfair.metrics._comparison import (
     is_defined,
     largest_gap,
 )
-from skfair.metrics._gap_curves import gap_curves, histogram_distances
+from skfair.metrics._gap_curves import (
+    bandwidths_to_one,
+    gap_curves,
+    histogram_distances,
+)
 from skfair.statistics import GroupedScores
 from skfair.statistics._gap import Gap
 
@@ -184,7 +188,7 @@ def madd_curve(
     n_bandwidths = check_integer("n_bandwidths", n_bandwidths, 1)
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
     compared = comparisons(statistic, multigroup)
-    bandwidths = 1 / np.arange(n_bandwidths, 0, -1)
+    bandwidths = bandwidths_to_one(n_bandwidths)
     if not is_defined("MADD", statistic):
         return bandwidths, np.full(n_bandwidths, np.nan)
     values = np.zeros(n_bandwidths)
@@ -214,7 +218,7 @@ def _fixed(gap: Gap, n_bins: int) -> float:
 
 
 def _largest_stable(statistic: GroupedScores, multigroup: Multigroup) -> float:
-    bandwidths = 1 / np.arange(N_BANDWIDTHS, 0, -1)
+    bandwidths = bandwidths_to_one(N_BANDWIDTHS)
     compared = comparisons(statistic, multigroup)
     return max(
         stable_interval(bandwidths, curve.values, curve.totals).mean

@@ -19,7 +19,7 @@ from skfair.metrics._comparison import (
     grouped_scores,
     is_defined,
 )
-from skfair.metrics._gap_curves import gap_curves
+from skfair.metrics._gap_curves import bandwidths_to_one, gap_curves
 from skfair.metrics._madd import N_BANDWIDTHS
 from skfair.statistics import GroupedScores
 
@@ -134,7 +134,7 @@ def madd_optimal_bandwidth(
     min_length = check_real("min_length", min_length, 0, math.inf, closed="neither")
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
     compared = comparisons(statistic, multigroup)
-    bandwidths = 1 / np.arange(n_bandwidths, 0, -1)
+    bandwidths = bandwidths_to_one(n_bandwidths)
     if not is_defined("MADD", statistic):
         nan = math.nan
         values = np.full(n_bandwidths, nan)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair.metrics._bandwidth_search import stable_interval
-from skfair.metrics._gap_curves import bin_edges
+from skfair.metrics._gap_curves import bandwidths_to_one, bin_edges
 from skfair.metrics._madd import N_BANDWIDTHS
 from skfair.metrics._sustained_gap import sustained_gap
 from skfair.report._audit import MAX_PAIRWISE, Attribute
@@ -22,7 +22,7 @@ from skfair.statistics._gap import Gap
 Floats = NDArray[np.float64]
 Pair = tuple[int, int | None]
 
-_BANDWIDTHS = 1 / np.arange(N_BANDWIDTHS, 0, -1)
+_BANDWIDTHS = bandwidths_to_one(N_BANDWIDTHS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +67,28 @@ class ScoreGrid:
         cleared and given back, which takes as long as the computation.
         """
         return np.empty((2 + MAX_PAIRWISE, len(self.below)))
+
+    def cdf(
+        self, rows: NDArray[np.intp], sample_weight: NDArray[Any] | None
+    ) -> tuple[Floats, float]:
+        """Share of some rows at or below each score, and their total weight.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            May repeat.
+        sample_weight : ndarray of shape (n_samples,) or None
+            Of all rows.
+
+        Returns
+        -------
+        cdf : ndarray of shape (n_distinct,)
+        total : float
+        """
+        weights = None if sample_weight is None else sample_weight[rows]
+        counts = np.bincount(self.positions[rows], weights, len(self.scores))
+        total = float(counts.sum())
+        return np.cumsum(counts) / total, total
 
     def bin_shares(self, cdf: Floats, row: int) -> Floats:
         """Share of a group in each bin of each of the histograms of MADD.
@@ -154,8 +176,7 @@ def score_disparities(
     sustained, steps = [], np.diff(grid.scores)
     compared = _compared(grid, rows, attribute, sample_weight, "madd" in wanted)
     for pair, ours, theirs in compared:
-        signed = ours.cdf - theirs.cdf
-        signed[-1] = 0
+        signed = _signed_gap(ours, theirs)
         heights = np.abs(signed)
         values = {
             "mcdp": float(heights.max()),
@@ -184,10 +205,7 @@ def _compared(
     """Every pair of groups, or each group and everyone."""
 
     def distribution(part: NDArray[np.intp], row: int) -> Distribution:
-        weights = None if sample_weight is None else sample_weight[part]
-        counts = np.bincount(grid.positions[part], weights, len(grid.scores))
-        total = float(counts.sum())
-        cdf = np.cumsum(counts) / total
+        cdf, total = grid.cdf(part, sample_weight)
         bins = grid.bin_shares(cdf, row) if with_bins else None
         return Distribution(cdf, bins, total)
 
@@ -201,6 +219,12 @@ def _compared(
         everyone = distribution(rows, 0)
         for i, part in enumerate(parts):
             yield (i, None), distribution(part, 1), everyone
+
+
+def _signed_gap(ours: Distribution, theirs: Distribution) -> Floats:
+    signed = ours.cdf - theirs.cdf
+    signed[-1] = 0  # both end at 1, without rounding
+    return signed
 
 
 def _madd(
@@ -228,8 +252,7 @@ def _largest_sustained(
     for largest, pair, ours, theirs in sorted(gaps, key=lambda gap: -gap[0]):
         if largest <= best.value:
             break
-        signed = ours.cdf - theirs.cdf
-        signed[-1] = 0
+        signed = _signed_gap(ours, theirs)
         value = sustained_gap(Gap(scores, signed, 1.0, (1.0, 1.0)), epsilon)
         if value > best.value:
             best = Found(value, pair)

@@ -148,9 +148,7 @@ class Sentences:
         grid, weights = self.sample.grid, self.sample.audit.sample_weight
         assert grid is not None
         rows = np.concatenate(self.parts) if group is None else self.parts[group]
-        counted = None if weights is None else weights[rows]
-        counts = np.bincount(grid.positions[rows], counted, len(grid.scores))
-        return np.asarray(np.cumsum(counts) / counts.sum())
+        return grid.cdf(rows, weights)[0]
 
     def _sustained(self, value: float) -> str:
         return (

@@ -4,7 +4,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skfair.inprocessing import DiffMCDPClassifier, MCDPReweighter
-from skfair.metrics import mcdp
 
 
 @pytest.fixture(scope="session")
@@ -53,13 +52,3 @@ def quick():
         return DiffMCDPClassifier(**given | {"random_state": 0} | options)
 
     return make
-
-
-@pytest.fixture(scope="session")
-def gap():
-    """Measure the gap between groups of a model's scores."""
-
-    def measure(model, X, groups):
-        return mcdp(None, model.predict_proba(X)[:, 1], sensitive_features=groups)
-
-    return measure

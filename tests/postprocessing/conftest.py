@@ -2,8 +2,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.metrics import mcdp
-
 
 @pytest.fixture(scope="session")
 def make_people():
@@ -30,14 +28,3 @@ def make_people():
 @pytest.fixture(scope="session")
 def people(make_people):
     return make_people(2000)
-
-
-@pytest.fixture(scope="session")
-def gap():
-    """Measure the gap between groups of a model's scores."""
-
-    def measure(model, X, groups, **given):
-        scores = model.predict_proba(X, **given)[:, 1]
-        return mcdp(None, scores, sensitive_features=groups)
-
-    return measure

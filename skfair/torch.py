@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from skfair._parameters import check_choice, check_real
+from skfair._utils._validation import check_choice, check_real
 from skfair.groups import encode_groups
 from skfair.inprocessing._smooth_gap import (
     NEWTON_STEPS,

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
-from skfair._columns import count_rows
-from skfair._fit_inputs import check_labels, check_table
+from skfair._mitigation import check_labels, check_table
+from skfair._utils._validation import check_weights, count_rows
 from skfair.groups import Selector
 from skfair.inprocessing._network import Parameters, initial_parameters
 from skfair.inprocessing._network_prediction import NetworkPrediction, parameters_of
@@ -21,7 +21,6 @@ from skfair.inprocessing._smooth_gap import Objective
 from skfair.inprocessing._training import train
 from skfair.inprocessing._training_parameters import check_parameters, layer_sizes
 from skfair.inprocessing._training_rows import hold_out, training_rows
-from skfair.statistics._validation import check_weights
 
 
 class DiffMCDPClassifier(

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import validate_data
 
-from skfair._columns import count_rows
-from skfair._fit_inputs import check_labels, check_table
+from skfair._mitigation import check_labels, check_table, other_params, weight_keyword
+from skfair._utils._validation import check_weights, count_rows
 from skfair.groups import Selector
 from skfair.inprocessing._label_weights import Form
 from skfair.inprocessing._penalised_loss import PenalisedLoss
@@ -25,11 +25,9 @@ from skfair.inprocessing._reweighting_rounds import (
     reweight,
     split_rows,
 )
-from skfair.inprocessing._sample_weight_routing import other_params, weight_keyword
 from skfair.inprocessing._smooth_gap import Objective
 from skfair.inprocessing._training_rows import TrainingRows, codes_to_compare
 from skfair.inprocessing._weighted_fits import WeightedFits
-from skfair.statistics._validation import check_weights
 
 
 class MCDPReweighter(

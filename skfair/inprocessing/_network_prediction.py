@@ -10,8 +10,7 @@ from scipy.special import expit
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair._fit_inputs import check_table
-from skfair._mitigator import Mitigator
+from skfair._mitigation import Mitigator, check_table
 from skfair.inprocessing._network import Array, Parameters, forward
 
 

@@ -10,8 +10,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair._fit_inputs import check_table
-from skfair._mitigator import MetaMitigator
+from skfair._mitigation import MetaMitigator, check_table
 
 
 def _has(method: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skfair._parameters import check_choice, check_integer, check_real
+from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.inprocessing._label_weights import FORMS
 from skfair.inprocessing._penalised_loss import PenalisedLoss
 from skfair.inprocessing._reweighting_rounds import Schedule

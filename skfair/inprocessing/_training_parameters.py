@@ -10,14 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._parameters import check_choice, check_integer, check_real
+from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.inprocessing._network import Array
-from skfair.inprocessing._smooth_gap import (
-    OBJECTIVES,
-    Objective,
-    SmoothGap,
-    smooth_gap,
-)
+from skfair.inprocessing._smooth_gap import OBJECTIVES, Objective, SmoothGap, smooth_gap
 
 
 @dataclass(frozen=True)

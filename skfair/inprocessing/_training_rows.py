@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from skfair._fit_inputs import groups_to_compare
+from skfair._mitigation import groups_to_compare
 from skfair.groups import Groups
 from skfair.inprocessing._network import Array
 

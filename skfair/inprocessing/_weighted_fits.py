@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from skfair._fit_inputs import params_of_rows
-from skfair._response import respond
+from skfair._mitigation import params_of_rows
+from skfair._utils._response import respond
 from skfair.inprocessing._label_weights import Form
 from skfair.inprocessing._smooth_gap import Array
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._parameters import check_real
+from skfair._utils._validation import check_real
 from skfair.inspection._gap_mark import GapMark, at_scores
 from skfair.inspection._style import (
     INK,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._parameters import check_real
+from skfair._utils._validation import check_real
 from skfair.inspection import _inputs, _style
 from skfair.inspection._cdf_artists import CDFArtists, band_widths
 from skfair.inspection._gap_mark import GapMark, gap_marks, step_cdf
-from skfair.metrics._comparison import grouped_scores
+from skfair.metrics._inputs import grouped_scores
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
-from skfair._parameters import check_integer
+from skfair._utils._validation import check_integer
 from skfair.inspection._dcp_artists import draw_etas, draw_interval
 from skfair.inspection._inputs import respond_with_groups
 from skfair.inspection._style import require_matplotlib, title

@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair.metrics._sustained_gap import sustained_gap
+from skfair.metrics._distribution._mcdp import sustained_gap
 from skfair.statistics import GroupedScores
-from skfair.statistics._gap import Gap, gap_between
+from skfair.statistics._grouped_scores import Gap, gap_between
 
 
 @dataclass(frozen=True)

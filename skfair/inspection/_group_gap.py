@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from skfair.inspection import _inputs, _style
 from skfair.inspection._group_gap_artists import GroupGapArtists
-from skfair.metrics._cvar_report import cvar_fairness_report
-from skfair.metrics._group_gaps import GroupWeights
-from skfair.metrics._quality import Quality
+from skfair.metrics._groupwise._cvar_fairness_report import cvar_fairness_report
+from skfair.metrics._groupwise._group_gaps import GroupWeights
+from skfair.metrics._groupwise._quality import Quality
 from skfair.statistics import GroupedOutcomes
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._columns import count_rows
-from skfair._response import respond
+from skfair._utils._response import respond
+from skfair._utils._validation import count_rows
 from skfair.groups import Groups, resolve_groups
-from skfair.metrics._comparison import undefined_reason
+from skfair.metrics._inputs import undefined_reason
 from skfair.statistics import GroupedOutcomes, GroupedScores
 
 

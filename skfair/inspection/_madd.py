@@ -25,7 +25,7 @@ from skfair.inspection._style import (
     title,
 )
 from skfair.metrics import MADDBandwidthResult, madd_optimal_bandwidth
-from skfair.metrics._comparison import grouped_scores
+from skfair.metrics._inputs import grouped_scores
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:

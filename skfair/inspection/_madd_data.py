@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._parameters import check_integer
+from skfair._utils._validation import check_integer
 from skfair.metrics import MADDBandwidthResult, madd, permutation_test
 from skfair.statistics import GroupedScores
 

@@ -19,7 +19,7 @@ from skfair.inspection._style import (
     require_matplotlib,
 )
 from skfair.metrics import mcdp_curve
-from skfair.metrics._comparison import grouped_scores
+from skfair.metrics._inputs import grouped_scores
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._columns import drop_columns
+from skfair._utils._columns import drop_columns
 from skfair.inspection._histograms import draw_histograms
 from skfair.inspection._inputs import check_comparable, estimator_scores
 from skfair.inspection._madd_data import bins_to_show, shares_in_bins

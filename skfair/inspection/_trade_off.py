@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
-from skfair._parameters import check_integer
+from skfair._utils._validation import check_integer
 from skfair.inspection._style import one_axes, require_matplotlib, title
 from skfair.inspection._trade_off_artists import TradeOffArtists
 from skfair.model_selection import BestUnder, FairestWithin, pareto_front

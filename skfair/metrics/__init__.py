@@ -4,35 +4,40 @@ Disparities are smaller for fairer, so their names carry no suffix ``_score``, a
 their scorers are negated and called ``neg_...``.
 """
 
-from skfair.metrics._abcc import abcc
-from skfair.metrics._bootstrap import BootstrapResult, bootstrap_interval
-from skfair.metrics._cvar import cvar_fairness
-from skfair.metrics._cvar_estimate import CVaREstimate, cvar_estimate
-from skfair.metrics._cvar_report import cvar_fairness_report
-from skfair.metrics._cvar_test import CVaRTestResult, cvar_fairness_test
 from skfair.metrics._dcp._bounds import dcp_bounds
-from skfair.metrics._dcp._metric import dcp
+from skfair.metrics._dcp._channel._bounds import min_dcp_bounds
+from skfair.metrics._dcp._channel._result import MinDCPResult
+from skfair.metrics._dcp._dcp import dcp
 from skfair.metrics._dcp._result import DCPResult
 from skfair.metrics._demographic_parity import demographic_parity_difference
-from skfair.metrics._equalized_odds import equalized_odds_difference
-from skfair.metrics._madd import madd, madd_curve
-from skfair.metrics._madd_optimal_bandwidth import (
+from skfair.metrics._distribution._abcc import abcc
+from skfair.metrics._distribution._bandwidth import (
     MADDBandwidthResult,
     madd_optimal_bandwidth,
 )
-from skfair.metrics._max_gap import max_gap
-from skfair.metrics._max_gap_test import max_gap_test
-from skfair.metrics._mcdp import mcdp, mcdp_curve
-from skfair.metrics._min_dcp._bounds import min_dcp_bounds
-from skfair.metrics._min_dcp._result import MinDCPResult
-from skfair.metrics._permutation import PermutationTestResult, permutation_test
+from skfair.metrics._distribution._madd import madd, madd_curve
+from skfair.metrics._distribution._mcdp import mcdp, mcdp_curve
+from skfair.metrics._equalized_odds import equalized_odds_difference
+from skfair.metrics._groupwise._cvar_fairness import (
+    CVaRTestResult,
+    cvar_fairness,
+    cvar_fairness_test,
+)
+from skfair.metrics._groupwise._cvar_fairness_report import cvar_fairness_report
+from skfair.metrics._groupwise._max_gap import max_gap, max_gap_test
+from skfair.metrics._groupwise._rate_variance import CVaREstimate, cvar_estimate
+from skfair.metrics._groupwise._top_groups import top_groups
 from skfair.metrics._scorer import (
     FairnessScorer,
     get_fairness_scorer,
     get_fairness_scorer_names,
     make_fairness_scorer,
 )
-from skfair.metrics._top_groups import top_groups
+from skfair.metrics._uncertainty._bootstrap import BootstrapResult, bootstrap_interval
+from skfair.metrics._uncertainty._permutation import (
+    PermutationTestResult,
+    permutation_test,
+)
 
 __all__ = [
     "BootstrapResult",

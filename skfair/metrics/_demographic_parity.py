@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._parameters import check_real
-from skfair.metrics._comparison import (
+from skfair._utils._validation import check_real, check_scores, check_shape
+from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
     check_no_rows,
@@ -18,7 +18,6 @@ from skfair.metrics._comparison import (
     is_defined,
 )
 from skfair.statistics import GroupedOutcomes
-from skfair.statistics._validation import check_scores, check_shape
 
 
 def demographic_parity_difference(

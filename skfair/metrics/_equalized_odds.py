@@ -10,8 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.metrics._comparison import Multigroup, check_multigroup, is_defined
-from skfair.metrics._dcp._confusion import grouped_confusion
+from skfair.metrics._inputs import (
+    Multigroup,
+    check_multigroup,
+    grouped_confusion,
+    is_defined,
+)
 from skfair.statistics import GroupedConfusion
 
 

@@ -9,17 +9,17 @@ from typing import Any
 
 from sklearn.metrics import accuracy_score, make_scorer
 
-from skfair._columns import count_rows
-from skfair._response import asks_for_groups, respond
+from skfair._utils._response import asks_for_groups, respond
+from skfair._utils._validation import count_rows
 from skfair.groups import Selector, resolve_groups
-from skfair.metrics._abcc import abcc
-from skfair.metrics._cvar import cvar_fairness
-from skfair.metrics._dcp._metric import dcp
+from skfair.metrics._dcp._dcp import dcp
 from skfair.metrics._demographic_parity import demographic_parity_difference
+from skfair.metrics._distribution._abcc import abcc
+from skfair.metrics._distribution._madd import madd
+from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._equalized_odds import equalized_odds_difference
-from skfair.metrics._madd import madd
-from skfair.metrics._max_gap import max_gap
-from skfair.metrics._mcdp import mcdp
+from skfair.metrics._groupwise._cvar_fairness import cvar_fairness
+from skfair.metrics._groupwise._max_gap import max_gap
 
 #: scikit-learn's consumers treat only instances of this class as scorers.
 _Scorer: Any = type(make_scorer(accuracy_score))

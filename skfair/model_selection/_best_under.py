@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._parameters import check_real
+from skfair._utils._validation import check_real
 from skfair.model_selection._candidates import ROUNDING, CVResults, first_best
 from skfair.model_selection._rule import Floats, Rule
 

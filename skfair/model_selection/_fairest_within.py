@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._parameters import check_choice, check_real
+from skfair._utils._validation import check_choice, check_real
 from skfair.model_selection._candidates import (
     ROUNDING,
     CVResults,

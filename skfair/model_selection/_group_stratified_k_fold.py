@@ -17,8 +17,7 @@ from sklearn.utils import (
 )
 from sklearn.utils.multiclass import type_of_target
 
-from skfair._columns import count_rows
-from skfair._parameters import check_choice, check_integer
+from skfair._utils._validation import check_choice, check_integer, count_rows
 from skfair.groups import Groups, Selector, resolve_groups
 from skfair.model_selection._dealing import deal_rows, splits_of
 

@@ -14,7 +14,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._fit_inputs import params_of_rows
+from skfair._mitigation import params_of_rows
 from skfair.groups import Groups
 from skfair.model_selection._dealing import deal_rows, splits_of
 

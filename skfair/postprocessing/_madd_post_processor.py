@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
@@ -10,22 +11,24 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import validate_data
 
-from skfair._columns import count_rows
-from skfair._fit_inputs import check_labels, check_table, groups_to_compare
-from skfair.groups import Selector
-from skfair.postprocessing._fit_inputs import (
-    check_parameters,
+from skfair._mitigation import (
+    check_labels,
+    check_table,
+    groups_to_compare,
     params_for_others,
 )
-from skfair.postprocessing._held_out import (
-    fit_all,
-    held_out_scores,
-    make_splits,
+from skfair._utils._validation import (
+    check_choice,
+    check_integer,
+    check_real,
+    check_weights,
+    count_rows,
 )
+from skfair.groups import Selector
+from skfair.postprocessing._held_out import fit_all, held_out_scores, make_splits
 from skfair.postprocessing._mean_vote import average_repeats
 from skfair.postprocessing._repaired_prediction import RepairedPrediction
 from skfair.postprocessing._scored_rows import ScoredRows, makes_ensemble, share_scores
-from skfair.statistics._validation import check_weights
 
 
 class MADDPostProcessor(
@@ -251,7 +254,7 @@ class MADDPostProcessor(
             If there are no groups: the classifier is then fitted without repair.
         """
         self._check_estimator()
-        check_parameters(self)
+        _check_parameters(self)
         X = check_table(X)
         validate_data(self, X, y, skip_check_array=True)
         weights = check_weights(sample_weight, count_rows(X))
@@ -294,3 +297,36 @@ class MADDPostProcessor(
             .add(estimator=self.estimator, method_mapping=mapping)
             .add(splitter=self.cv, method_mapping=splitting)
         )
+
+
+def _check_parameters(model: Any) -> None:
+    """Raise unless the parameters of a `MADDPostProcessor` are valid.
+
+    Parameters
+    ----------
+    model : MADDPostProcessor
+
+    Raises
+    ------
+    ValueError
+        On a parameter out of range.
+    """
+    if model.repair_level != "auto":
+        check_real("repair_level", model.repair_level, 0, 1, alternative="'auto' or ")
+    check_real("theta", model.theta, 0, 1)
+    check_real("threshold", model.threshold, 0, 1)
+    check_integer("n_levels", model.n_levels, 2)
+    if isinstance(model.cv, numbers.Integral):
+        check_integer("cv", model.cv, 2)
+    choices = {
+        "accuracy_loss": ("zero_one", "log_loss"),
+        "fairness": ("madd", "mcdp"),
+        "ensemble": (True, False, "auto"),
+        "drop_sensitive": (True, False),
+        "ties": ("mid", "random"),
+        "unknown_groups": ("raise", "pooled"),
+    }
+    for name, allowed in choices.items():
+        value = getattr(model, name)
+        if not (callable(value) and name in ("accuracy_loss", "fairness")):
+            check_choice(name, value, allowed)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair._fit_inputs import check_table
-from skfair._mitigator import MetaMitigator
+from skfair._mitigation import MetaMitigator, check_table
 from skfair.postprocessing._held_out import positive_scores
 from skfair.postprocessing._level_choice import mildest_level
 from skfair.postprocessing._mean_vote import MeanVote

@@ -11,11 +11,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._parameters import check_choice, check_real
+from skfair._utils._validation import check_choice, check_real, check_scores
 from skfair.groups import Groups, resolve_groups
 from skfair.postprocessing._repair_map import curve_of, heights_of, invert
 from skfair.statistics import GroupedScores
-from skfair.statistics._validation import check_scores
 
 
 class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]

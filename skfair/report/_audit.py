@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair.groups import Groups
-from skfair.metrics._comparison import Multigroup
+from skfair.metrics._inputs import Multigroup
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._columns import columns_of
-from skfair._encoding import intersect, sort_labels
-from skfair.groups import Groups, encode_groups
+from skfair._utils._validation import check_scores, check_weights
+from skfair.groups import Groups, columns_of, encode_groups, intersect, sort_labels
 from skfair.report._audit import Attribute, Audit, Model, Options
 from skfair.report._text import CROSS
-from skfair.statistics._labels import encode_labels
-from skfair.statistics._validation import check_scores, check_weights
+from skfair.statistics._grouped_confusion import encode_labels
 
 Named = dict[str, Any]
 #: Codes of rows, and the labels that they stand for.

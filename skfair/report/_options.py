@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skfair._parameters import check_choice, check_integer, check_real
-from skfair.metrics._tail import check_alpha
+from skfair._utils._validation import check_choice, check_integer, check_real
+from skfair.metrics._groupwise._tail import check_alpha
 from skfair.report._audit import Options
 from skfair.report._measures import KEYS
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 
-from skfair.metrics._tail import tail_shares
+from skfair.metrics._groupwise._tail import tail_shares
 from skfair.report._text import percent, points, quoted
 
 Summary = dict[str, Any]

@@ -23,9 +23,9 @@ from skfair.metrics import (
     equalized_odds_difference,
     max_gap,
 )
-from skfair.metrics._bootstrap import stratified_draws
-from skfair.metrics._dcp._enumeration import n_vertices
-from skfair.metrics._resampling import check_seed
+from skfair.metrics._dcp._search._enumeration import n_vertices
+from skfair.metrics._uncertainty._bootstrap import stratified_draws
+from skfair.metrics._uncertainty._resampling import check_seed
 from skfair.report._audit import Attribute, Audit, Model
 from skfair.report._measures import OF_ERRORS, OF_SCORES
 from skfair.report._score_gaps import Found, ScoreGrid, score_disparities

@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair.metrics._bandwidth_search import stable_interval
-from skfair.metrics._gap_curves import bandwidths_to_one, bin_edges
-from skfair.metrics._madd import N_BANDWIDTHS
-from skfair.metrics._sustained_gap import sustained_gap
+from skfair.metrics._distribution._bandwidth import stable_interval
+from skfair.metrics._distribution._histograms import (
+    N_BANDWIDTHS,
+    bandwidths_to_one,
+    bin_edges,
+)
+from skfair.metrics._distribution._mcdp import sustained_gap
 from skfair.report._audit import MAX_PAIRWISE, Attribute
 from skfair.report._measures import OF_SCORES
-from skfair.statistics._gap import Gap
+from skfair.statistics._grouped_scores import Gap
 
 Floats = NDArray[np.float64]
 Pair = tuple[int, int | None]
@@ -35,7 +38,7 @@ class ScoreGrid:
     positions : ndarray of shape (n_samples,)
         Which of the scores each row has.
     below, starts : ndarray
-        As `skfair.metrics._gap_curves.bin_edges` returns them.
+        As `skfair.metrics._distribution._histograms.bin_edges` returns them.
     """
 
     scores: Floats

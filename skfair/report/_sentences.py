@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair.metrics._tail import tail_shares
+from skfair.metrics._groupwise._tail import tail_shares
 from skfair.report._sample import Sample, observed_rows, outcomes
 from skfair.report._score_gaps import Found, Pair
 from skfair.report._text import label_text, percent, plain_text, points, quoted

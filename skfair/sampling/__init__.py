@@ -2,10 +2,7 @@
 
 from skfair.sampling._plans import attribute_specific_sampling, weighted_sampling
 from skfair.sampling._renyi_entropy import renyi_entropy
-from skfair.sampling._required_sample_size import (
-    SampleSizeResult,
-    required_sample_size,
-)
+from skfair.sampling._required_sample_size import SampleSizeResult, required_sample_size
 from skfair.sampling._sample_rows import sample_rows
 
 __all__ = [

@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from skfair._parameters import check_integer
-from skfair.metrics._group_gaps import check_group_weights
-from skfair.metrics._sampling_design import (
+from skfair._utils._validation import check_integer
+from skfair.metrics._groupwise._group_gaps import check_group_weights
+from skfair.metrics._groupwise._sampling_design import (
     EXPONENT,
     attribute_specific_plan,
     weighted_shares,

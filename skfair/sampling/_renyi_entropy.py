@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from skfair._parameters import check_real
+from skfair._utils._validation import check_real
 from skfair.sampling._plans import read_weights
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from skfair._parameters import check_integer, check_real
+from skfair._utils._validation import check_integer, check_real
 from skfair.sampling._plans import read_weights
 from skfair.sampling._renyi_entropy import renyi_entropy
 from skfair.sampling._simulated_audits import Method, simulated_estimates

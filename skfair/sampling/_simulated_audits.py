@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair.metrics._cvar_estimator import Estimator
-from skfair.metrics._sampling_design import (
+from skfair.metrics._groupwise._rate_variance import Estimator
+from skfair.metrics._groupwise._sampling_design import (
     EXPONENT,
     SamplingDesign,
     attribute_specific_plan,

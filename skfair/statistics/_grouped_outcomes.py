@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._encoding import join_labels, positions_in
-from skfair.groups import resolve_groups
-from skfair.statistics._validation import check_scores, check_weights, keep_weighing
+from skfair._utils._validation import check_scores, check_weights
+from skfair.groups import join_labels, keep_weighing, positions_in, resolve_groups
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._encoding import join_labels, positions_in
-from skfair.groups import resolve_groups
-from skfair.statistics._sorting import sort_scores
-from skfair.statistics._validation import check_scores, check_weights, keep_weighing
+from skfair._utils._validation import check_scores, check_weights
+from skfair.groups import join_labels, keep_weighing, positions_in, resolve_groups
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,3 +166,167 @@ class GroupedScores:
     def rows_of(self, group: int) -> NDArray[np.intp]:
         order, starts = self._order
         return order[starts[group] : starts[group + 1]]
+
+
+#: Products of two whole totals stay below this, so that they are exact in int64.
+MAX_EXACT = 2**62
+
+
+class Gap(NamedTuple):
+    """Difference of two CDFs: piece i is ``signed[i] / scale`` from ``scores[i]`` on.
+
+    Below the first score both CDFs are 0; from the last on both are 1, and the gap
+    is 0. Where all weights are whole numbers `signed` holds integers, free of
+    rounding.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_pieces,), increasing
+    signed : ndarray of shape (n_pieces,)
+    scale : int or float
+    totals : tuple of two numbers
+        Total weights behind the two CDFs.
+    """
+
+    scores: NDArray[np.float64]
+    signed: NDArray[Any]
+    scale: float
+    totals: tuple[float, float]
+
+
+def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap:
+    """CDF of one group minus the CDF of another, or of everyone.
+
+    Parameters
+    ----------
+    statistic : GroupedScores
+    first : int
+        Position of a group.
+    second : int or None
+        Position of another group; None stands for all groups together.
+
+    Returns
+    -------
+    Gap
+    """
+    scores, codes, weights = statistic.scores, statistic.codes, statistic.weights
+    totals = statistic.totals
+    ours = totals[first]
+    theirs = totals.sum() if second is None else totals[second]
+    if second is not None and statistic.n_groups > 2:
+        rows = np.concatenate([statistic.rows_of(first), statistic.rows_of(second)])
+        rows.sort(kind="stable")
+        scores, codes, weights = scores[rows], codes[rows], weights[rows]
+    # An entry moves the gap by its weight times the step of its group.
+    exact = weights.dtype.kind == "i" and float(ours) * float(theirs) < MAX_EXACT
+    up, down = (theirs, ours) if exact else (1 / ours, 1 / theirs)
+    scale = ours * theirs if exact else 1.0
+    step = np.zeros(statistic.n_groups, dtype=np.int64 if exact else np.float64)
+    step[slice(None) if second is None else second] = -down
+    step[first] += up
+    signed = step[codes]
+    signed *= weights
+    np.cumsum(signed, out=signed)
+    if not exact:
+        np.clip(signed, -1, 1, out=signed)
+    signed[-1] = 0  # both CDFs end at 1, without rounding
+    last = np.empty(len(scores), dtype=bool)
+    np.not_equal(scores[1:], scores[:-1], out=last[:-1])
+    last[-1] = True
+    if not last.all():
+        scores, signed = scores[last], signed[last]
+    return Gap(scores, signed, float(scale), (float(ours), float(theirs)))
+
+
+Entries = tuple[NDArray[np.float64], NDArray[np.integer], NDArray[Any]]
+
+#: The bit patterns of floats in [0, 1] leave this many high bits unused.
+_SPARE_BITS = 2
+
+
+def sort_scores(
+    scores: NDArray[np.float64],
+    codes: NDArray[np.integer],
+    weights: NDArray[Any] | None,
+    *,
+    n_groups: int,
+) -> Entries:
+    """Sort by score, then group, and add up the weights of equal pairs.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples,)
+        In [0, 1], without negative zeros.
+    codes : ndarray of shape (n_samples,)
+        In [0, n_groups).
+    weights : ndarray of shape (n_samples,) or None
+        None counts every row once.
+    n_groups : int
+
+    Returns
+    -------
+    scores, codes, weights : ndarray of shape (n_entries,)
+    """
+    if n_groups <= 2**_SPARE_BITS:
+        return _sort_packed(scores, codes, weights)
+    order = np.lexsort((codes, scores))
+    scores, codes = scores[order], codes[order]
+    new = (scores[1:] != scores[:-1]) | (codes[1:] != codes[:-1])
+    weights = None if weights is None else weights[order]
+    starts, weights = _join(new, weights, len(scores))
+    return (
+        (scores, codes, weights)
+        if starts is None
+        else (
+            scores[starts],
+            codes[starts],
+            weights,
+        )
+    )
+
+
+def _sort_packed(
+    scores: NDArray[np.float64],
+    codes: NDArray[np.integer],
+    weights: NDArray[Any] | None,
+) -> Entries:
+    """Sort one integer per row that holds score and group without loss.
+
+    Non-negative floats are ordered like their bit patterns, so the group fits below
+    the score and one sort of integers replaces a sort of pairs.
+    """
+    keys = np.left_shift(scores.view(np.uint64), np.uint64(_SPARE_BITS))
+    np.bitwise_or(keys, codes.astype(np.uint8), out=keys)
+    if weights is None:
+        keys.sort()
+    else:
+        order = np.argsort(keys)
+        keys, weights = keys[order], weights[order]
+    starts, weights = _join(keys[1:] != keys[:-1], weights, len(keys))
+    if starts is not None:
+        keys = keys[starts]
+    # The lowest byte of a little-endian key is its first.
+    sorted_codes = keys.astype(np.uint8)
+    sorted_codes &= 2**_SPARE_BITS - 1
+    keys >>= np.uint64(_SPARE_BITS)
+    return keys.view(np.float64), sorted_codes, weights
+
+
+def _join(
+    new: NDArray[np.bool_], weights: NDArray[Any] | None, n_samples: int
+) -> tuple[NDArray[np.intp] | None, NDArray[Any]]:
+    """Where entries start (None: at every row) and how much each weighs.
+
+    Parameters
+    ----------
+    new : ndarray of shape (n_samples - 1,)
+        Whether each row but the first differs from the one before.
+    weights : ndarray of shape (n_samples,) or None
+    n_samples : int
+    """
+    if new.all():
+        return None, np.ones(n_samples, np.int64) if weights is None else weights
+    starts = np.concatenate([[0], np.flatnonzero(new) + 1])
+    if weights is None:
+        return starts, np.diff(starts, append=n_samples)
+    return starts, np.add.reduceat(weights, starts)

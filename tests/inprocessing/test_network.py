@@ -5,12 +5,7 @@ from scipy.optimize import approx_fprime
 from scipy.sparse import csr_array
 from sklearn.neural_network import MLPClassifier
 
-from skfair.inprocessing._network import (
-    Adam,
-    forward,
-    initial_parameters,
-    log_losses,
-)
+from skfair.inprocessing._network import Adam, forward, initial_parameters, log_losses
 from skfair.inprocessing._training import batch_gradients
 from skfair.inprocessing._training_parameters import Penalty, Schedule
 from skfair.inprocessing._training_rows import TrainingRows

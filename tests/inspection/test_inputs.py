@@ -4,11 +4,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from skfair.groups import encode_groups
-from skfair.inspection._inputs import (
-    effective_sizes,
-    estimator_scores,
-    names_columns,
-)
+from skfair.inspection._inputs import effective_sizes, estimator_scores, names_columns
 from skfair.statistics import GroupedScores
 
 

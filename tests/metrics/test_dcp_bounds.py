@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skfair.metrics import dcp_bounds
-from skfair.metrics._dcp._rows import row_losses
+from skfair.metrics._dcp._search._rows import row_losses
 
 PROVEN = ["enumerate", "branch_and_bound"]
 HEURISTIC = ["local", "average", "greedy", "greedy+lm"]

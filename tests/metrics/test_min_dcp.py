@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from skfair.metrics import dcp_bounds, min_dcp_bounds
-from skfair.metrics._dcp._clock import Clock
-from skfair.metrics._min_dcp._channel import Frequencies, carry
-from skfair.metrics._min_dcp._merged import knapsack
+from skfair.metrics._dcp._channel._channel import Frequencies, carry
+from skfair.metrics._dcp._channel._merged import knapsack
+from skfair.metrics._dcp._search._linear_program import Clock
 
 properties = settings(max_examples=12)
 seeds = st.integers(0, 10_000)

@@ -6,11 +6,7 @@ import polars as pl
 import pytest
 
 from skfair.groups import encode_groups
-from skfair.sampling import (
-    attribute_specific_sampling,
-    sample_rows,
-    weighted_sampling,
-)
+from skfair.sampling import attribute_specific_sampling, sample_rows, weighted_sampling
 
 WEIGHTS = {"a": 0.5, "b": 0.3, "c": 0.15, "d": 0.05}
 

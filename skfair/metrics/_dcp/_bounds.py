@@ -10,7 +10,7 @@ from skfair.metrics._dcp._inputs import (
     check_numbers,
 )
 from skfair.metrics._dcp._result import DCPResult
-from skfair.metrics._dcp._solve import Method, Options
+from skfair.metrics._dcp._search._solve import Method, Options
 
 #: How far the sums of rows may be from one: rounding, not another scale.
 _TOLERANCE = 1e-6

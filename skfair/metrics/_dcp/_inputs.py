@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair.metrics._dcp._rows import Floats
+from skfair.metrics._dcp._search._rows import Floats
 
 
 def check_distributions(

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair.metrics._dcp._confusion import are_comparable, grouped_confusion
-from skfair.metrics._dcp._rows import Floats, kept_shares
-from skfair.metrics._dcp._solve import Method, Options, solve_rows
+from skfair.metrics._dcp._search._rows import Floats, kept_shares
+from skfair.metrics._dcp._search._solve import Method, Options, solve_rows
+from skfair.metrics._inputs import are_comparable, grouped_confusion
 from skfair.statistics import GroupedConfusion
 
 

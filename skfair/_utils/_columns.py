@@ -1,0 +1,116 @@
+"""Reads columns of lists, arrays and dataframes of any library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import narwhals as nw
+import numpy as np
+
+#: What names the sensitive columns of X on a scorer or an estimator.
+Selector: TypeAlias = str | int | list[str] | list[int] | Callable[[Any], Any]
+
+
+def select_columns(X: Any, selector: Selector) -> Any:
+    """Pick the columns of X that carry the sensitive attribute.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n_samples, n_features)
+    selector : str, int, list of str, list of int, or callable
+
+    Returns
+    -------
+    array-like of shape (n_samples,) or (n_samples, n_columns)
+
+    Raises
+    ------
+    ValueError
+        If X has no such column, or no column names where one is asked for.
+    """
+    if callable(selector):
+        return selector(X)
+    wanted: list[Any] = (
+        list(selector) if isinstance(selector, (list, tuple)) else [selector]
+    )
+    if not wanted:
+        raise ValueError("sensitive_features is an empty list, expected columns of X.")
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        array = X if hasattr(X, "shape") else np.asarray(X)
+        positions = [_array_position(array, column) for column in wanted]
+        picked = array[:, positions]
+        picked = picked.toarray() if hasattr(picked, "toarray") else picked
+        return picked[:, 0] if len(wanted) == 1 else picked
+    names = [_frame_name(frame, column) for column in wanted]
+    if len(names) == 1:
+        return frame.get_column(names[0]).to_native()
+    return frame.select(names).to_native()
+
+
+def drop_columns(X: Any, selector: Selector | None) -> Any:
+    """X without the columns that a selector names, in the same container.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
+    selector : str, int, list of str, or list of int
+
+    Returns
+    -------
+    X of shape (n_samples, n_others)
+
+    Raises
+    ------
+    ValueError
+        If the selector does not name columns.
+    """
+    if selector is None or callable(selector):
+        raise ValueError(
+            "drop_sensitive=True needs sensitive_features to name columns of X, got "
+            f"sensitive_features={selector!r}."
+        )
+    wanted: list[Any] = (
+        list(selector) if isinstance(selector, (list, tuple)) else [selector]
+    )
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        names = frame.columns
+        return frame.drop(
+            [column if isinstance(column, str) else names[column] for column in wanted]
+        ).to_native()
+    array = X if hasattr(X, "shape") else np.asarray(X)
+    kept = np.ones(array.shape[1], dtype=bool)
+    kept[wanted] = False
+    return array[:, np.flatnonzero(kept)]
+
+
+def _array_position(array: Any, column: str | int) -> int:
+    if isinstance(column, str):
+        raise ValueError(
+            f"sensitive_features={column!r} names a column, but X is a "
+            f"{type(array).__name__} without column names. Pass a dataframe or the "
+            "column's position."
+        )
+    _check_position(column, array.shape[1])
+    return int(column)
+
+
+def _frame_name(frame: nw.DataFrame[Any], column: str | int) -> str:
+    if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
+        _check_position(column, frame.shape[1])
+        return frame.columns[column]
+    if column not in frame.columns:
+        raise ValueError(
+            f"X has no column {column!r} (sensitive_features); it has {frame.columns}."
+        )
+    return column
+
+
+def _check_position(column: int, n_columns: int) -> None:
+    if not -n_columns <= column < n_columns:
+        raise ValueError(
+            f"sensitive_features={column!r} is out of range for X with {n_columns} "
+            "columns."
+        )

@@ -1,0 +1,227 @@
+"""Checks of arguments: parameters, scores, sample weights."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return an integer parameter that lies within bounds.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+    low, high : int
+        Bounds, included; None is no bound.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        On anything else, naming the parameter, its value and the bounds.
+    """
+    integral = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not integral or value < low or (high is not None and value > high):
+        bounds = f"of at least {low}" if high is None else f"in [{low}, {high}]"
+        raise ValueError(f"{name} must be an integer {bounds}, got {value!r}.")
+    return int(value)
+
+
+def check_real(
+    name: str,
+    value: Any,
+    low: float,
+    high: float,
+    *,
+    closed: Literal["both", "left", "right", "neither"] = "both",
+    alternative: str = "",
+) -> float:
+    """Return a real parameter that lies within an interval.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+    low, high : float
+        Ends of the interval.
+    closed : {"both", "left", "right", "neither"}, default="both"
+        Which ends belong to it.
+    alternative : str, default=""
+        What else the parameter may be, for the message.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        On anything else, NaN included, naming the parameter, its value and the
+        interval.
+    """
+    includes_low, includes_high = (
+        closed in ("both", "left"),
+        closed in ("both", "right"),
+    )
+    inside = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    inside = inside and (low < value or (includes_low and low == value))
+    inside = inside and (value < high or (includes_high and high == value))
+    if not inside:
+        opening, closing = "[" if includes_low else "(", "]" if includes_high else ")"
+        raise ValueError(
+            f"{name} must be {alternative}a number in {opening}{low}, {high}{closing}, "
+            f"got {value!r}."
+        )
+    return float(value)
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Raise unless a parameter is one of its values.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+    choices : tuple
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, its value and the choices.
+    """
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
+        *others, last = map(repr, choices)
+        raise ValueError(
+            f"{name} must be {', '.join(others)} or {last}, got {value!r}."
+        )
+
+
+#: Bit pattern of 1.0: larger patterns are above 1, negative, infinite or NaN.
+_ONE_BITS = np.float64(1.0).view(np.uint64)
+#: Whole weights are summed as integers while their sum stays below this.
+_MAX_EXACT_SUM = 2**53
+
+
+def check_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[np.float64]:
+    """Scores as floats in [0, 1] without negative zeros.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n_samples,)
+    name : str, default="y_score"
+        The argument's name, for the message.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        On another shape, no rows, text, NaN, infinite or out-of-range scores.
+    """
+    scores = np.asarray(y_score)
+    check_shape(scores, name)
+    scores = np.ascontiguousarray(_to_numbers(scores, name))
+    if scores.view(np.uint64).max() > _ONE_BITS:
+        scores = scores + 0.0  # turns -0.0 into 0.0
+        bad = ~((scores >= 0) & (scores <= 1))
+        if bad.any():
+            row = int(bad.argmax())
+            raise ValueError(
+                f"{name} must lie in [0, 1], got {scores[row]} in row {row} "
+                f"({int(bad.sum())} such rows)."
+            )
+    return scores
+
+
+def check_shape(values: NDArray[Any], name: str) -> None:
+    """Raise unless there is one value for each row, and at least one row.
+
+    Parameters
+    ----------
+    values : ndarray
+    name : str
+    """
+    if values.ndim != 1:
+        hint = (
+            " Pass the column of the positive class."
+            if values.ndim == 2 and values.shape[1] == 2
+            else ""
+        )
+        raise ValueError(
+            f"{name} must have shape (n_samples,), one value of a binary classifier "
+            f"for each row; got shape {values.shape}.{hint}"
+        )
+    if values.size == 0:
+        raise ValueError(f"{name} has 0 rows, expected at least one.")
+
+
+def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> Any:
+    """Sample weights as int64 where all are whole numbers, else as float64.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,) or None
+    n_samples : int
+
+    Returns
+    -------
+    ndarray of shape (n_samples,) or None
+
+    Raises
+    ------
+    ValueError
+        On a wrong shape, and on negative, NaN or infinite weights.
+    """
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight)
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_samples},), got {weights.shape}."
+        )
+    weights = _to_numbers(weights, "sample_weight")
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"sample_weight must be finite and non-negative, got {weights[row]} in "
+            f"row {row}."
+        )
+    whole = np.array_equal(weights, np.rint(weights))
+    exact = whole and weights.sum() < _MAX_EXACT_SUM
+    return weights.astype(np.int64) if exact else weights
+
+
+def _to_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+    if values.dtype.kind == "O":
+        real = [isinstance(v, numbers.Real | np.bool_) for v in values]
+    else:
+        real = [values.dtype.kind in "biuf"]
+    if not all(real):
+        row = real.index(False)
+        raise ValueError(f"{name} must be numbers, got {values[row]!r} in row {row}.")
+    return values.astype(np.float64, copy=False)
+
+
+def count_rows(X: Any) -> int:
+    """Return the number of rows of X.
+
+    Parameters
+    ----------
+    X : list, array, sparse matrix or dataframe
+
+    Returns
+    -------
+    int
+    """
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)

@@ -1,0 +1,1 @@
+"""Least DCP that published frequencies allow: minDCP."""

@@ -1,0 +1,1 @@
+"""Metrics of score distributions: MCDP, MADD, ABCC."""

@@ -1,0 +1,250 @@
+"""MADD over the bandwidths that estimate it best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skfair._utils._validation import check_integer, check_real
+from skfair.metrics._distribution._gap import comparisons
+from skfair.metrics._distribution._histograms import (
+    N_BANDWIDTHS,
+    bandwidths_to_one,
+    gap_curves,
+)
+from skfair.metrics._inputs import Multigroup, grouped_scores, is_defined
+from skfair.statistics import GroupedScores
+
+
+@dataclass(frozen=True, eq=False)
+class MADDBandwidthResult:
+    """Result of `madd_optimal_bandwidth`.
+
+    Attributes
+    ----------
+    interval : tuple of two floats
+        Bandwidths from the first, included, up to the second, excluded.
+    madd : float in [0, 2]
+        Mean of MADD over the interval.
+    std : float
+        Standard deviation of MADD over the interval.
+    h_sup : float
+        Order of magnitude of the best bandwidth for these group sizes.
+    groups : tuple of length 2
+        Labels of the two groups compared; the second is None for everyone.
+    bandwidths : ndarray of shape (n_bandwidths,), increasing
+    values : ndarray of shape (n_bandwidths,)
+        MADD for each bandwidth.
+    """
+
+    interval: tuple[float, float]
+    madd: float
+    std: float
+    h_sup: float
+    groups: tuple[Hashable, Hashable]
+    bandwidths: NDArray[np.float64] = field(repr=False)
+    values: NDArray[np.float64] = field(repr=False)
+
+
+def madd_optimal_bandwidth(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike | GroupedScores,
+    *,
+    sensitive_features: Any = None,
+    n_bandwidths: int = N_BANDWIDTHS,
+    min_points: int = 50,
+    min_length: float = 0.45,
+    multigroup: Multigroup = "pairwise",
+    sample_weight: ArrayLike | None = None,
+) -> MADDBandwidthResult:
+    r"""Find the interval of bandwidths in which MADD is most stable.
+
+    Among the intervals of at least `min_points` bandwidths and of length at least
+    `min_length` times
+
+    .. math::
+        h_{sup} = \left( \frac{\sqrt{n_0} + \sqrt{n_1}}{\sqrt{n_0 n_1}} \right)^{2/3}
+
+    it is the one over which MADD has the smallest standard deviation.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Ignored. If given it must be binary and of the right length.
+    y_score : array-like of shape (n_samples,), or GroupedScores
+        Probabilities of the positive class, in [0, 1], or a statistic of all rows.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    n_bandwidths : int, default=500
+        The bandwidths 1, 1/2, ..., 1/n_bandwidths are searched.
+    min_points : int, default=50
+        Least number of bandwidths in the interval.
+    min_length : float, default=0.45
+        Least length of the interval, as a multiple of h_sup.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        With more than two groups: the result for the pair of groups, or for the
+        group compared with everyone, with the largest MADD.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights. Their totals stand for n_0 and n_1.
+
+    Returns
+    -------
+    MADDBandwidthResult
+
+    Raises
+    ------
+    ValueError
+        As in `madd`, on parameters out of range, and if no interval is eligible.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared; all numbers are nan then.
+
+    See Also
+    --------
+    madd : The value alone.
+    skfair.inspection.MADDDisplay : A picture of the search.
+
+    References
+    ----------
+    .. [1] Verger, Fan, Lalle, Bouchet, Luengo. "A Comprehensive Study on Evaluating
+       and Mitigating Algorithmic Unfairness with the MADD Metric". Journal of
+       Educational Data Mining 16(1), 2024. Theorem 2 and Algorithm 1.
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_biased_scores
+    >>> from skfair.metrics import madd_optimal_bandwidth
+    >>> _, y_score, group = make_biased_scores(20_000, random_state=0)
+    >>> result = madd_optimal_bandwidth(None, y_score, sensitive_features=group)
+    >>> abs(result.madd - 1.195) < 0.03, round(result.h_sup, 3)
+    (True, 0.074)
+    """
+    n_bandwidths = check_integer("n_bandwidths", n_bandwidths, 3)
+    min_points = check_integer("min_points", min_points, 2, n_bandwidths - 1)
+    min_length = check_real("min_length", min_length, 0, math.inf, closed="neither")
+    statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
+    compared = comparisons(statistic, multigroup)
+    bandwidths = bandwidths_to_one(n_bandwidths)
+    if not is_defined("MADD", statistic):
+        nan = math.nan
+        values = np.full(n_bandwidths, nan)
+        return MADDBandwidthResult(
+            (nan, nan), nan, nan, nan, (None, None), bandwidths, values
+        )
+    search = partial(stable_interval, min_points=min_points, min_length=min_length)
+    results = []
+    for first, second, totals, values in gap_curves(statistic, compared, n_bandwidths):
+        start, stop, mean, std = search(bandwidths, values, totals)
+        interval = float(bandwidths[start]), float(bandwidths[stop])
+        everyone = None if second is None else statistic.labels[second]
+        groups = statistic.labels[first], everyone
+        h_sup = optimal_order(totals)
+        results.append(
+            MADDBandwidthResult(interval, mean, std, h_sup, groups, bandwidths, values)
+        )
+    return max(results, key=lambda result: result.madd)
+
+
+#: Variances below this are rounding noise of the running sums, and count as zero.
+_NO_VARIANCE = 1e-14
+
+
+class StableInterval(NamedTuple):
+    """Half-open range of positions in a list of bandwidths, and the values in it."""
+
+    start: int
+    stop: int
+    mean: float
+    std: float
+
+
+def optimal_order(totals: tuple[float, float]) -> float:
+    """Order of magnitude of the best bandwidth, h_sup in Theorem 2 of the paper.
+
+    Parameters
+    ----------
+    totals : tuple of two numbers
+        Group sizes.
+
+    Returns
+    -------
+    float
+    """
+    first, second = np.sqrt(totals[0]), np.sqrt(totals[1])
+    return float(((first + second) / (first * second)) ** (2 / 3))
+
+
+def stable_interval(
+    bandwidths: NDArray[np.float64],
+    values: NDArray[np.float64],
+    totals: tuple[float, float],
+    *,
+    min_points: int = 50,
+    min_length: float = 0.45,
+) -> StableInterval:
+    """Algorithm 1 of the MADD paper, for all eligible intervals at once.
+
+    Parameters
+    ----------
+    bandwidths : ndarray of shape (n_bandwidths,), increasing
+    values : ndarray of shape (n_bandwidths,)
+    totals : tuple of two numbers
+        Group sizes.
+    min_points : int, default=50
+        Least number of values in an interval.
+    min_length : float, default=0.45
+        Least length of an interval, as a multiple of h_sup.
+
+    Returns
+    -------
+    StableInterval
+        The first of the intervals with the smallest standard deviation.
+
+    Raises
+    ------
+    ValueError
+        If no interval is eligible.
+    """
+    n_values = len(bandwidths)
+    length = optimal_order(totals) * min_length
+    starts = np.arange(max(n_values - min_points, 0))
+    starts = starts[bandwidths[starts] <= bandwidths[-1] - length]
+    if not len(starts):
+        raise ValueError(
+            f"no interval of {min_points} bandwidths and length {length:.3g} lies in "
+            f"[{bandwidths[0]:.3g}, {bandwidths[-1]:.3g}]: the groups, of total weight "
+            f"{totals[0]:.6g} and {totals[1]:.6g}, are too small for bandwidth='auto'."
+        )
+    first_stop = np.searchsorted(bandwidths, bandwidths[starts] + length) - 1
+    first_stop = np.maximum(first_stop, starts + min_points)
+    sums, squares = _running(values - values.mean())
+    stops = np.arange(first_stop.min(), n_values)  # no interval ends before
+    sizes = stops - starts[:, None]
+    eligible = stops >= first_stop[:, None]
+    sizes[~eligible] = 1
+    variances: Any = (squares[stops] - squares[starts, None]) / sizes
+    variances -= ((sums[stops] - sums[starts, None]) / sizes) ** 2
+    variances[variances < _NO_VARIANCE] = 0
+    variances[~eligible] = np.inf
+    row, column = np.unravel_index(np.argmin(variances), variances.shape)
+    stop = stops[column]
+    inside = values[starts[row] : stop]
+    return StableInterval(
+        int(starts[row]), int(stop), float(inside.mean()), float(inside.std())
+    )
+
+
+def _running(values: NDArray[np.float64]) -> tuple[Any, Any]:
+    """Sum the first 0, 1, ..., n values, and their squares."""
+    return (
+        np.concatenate([[0], np.cumsum(values)]),
+        np.concatenate([[0], np.cumsum(values**2)]),
+    )

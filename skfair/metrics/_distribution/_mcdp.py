@@ -1,0 +1,428 @@
+"""Maximal cumulative ratio disparity along varying predictions: MCDP(epsilon)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import minimum_filter1d
+
+from skfair._utils._validation import check_choice, check_integer, check_real
+from skfair.metrics._distribution._gap import comparisons, largest_gap
+from skfair.metrics._inputs import (
+    Multigroup,
+    check_multigroup,
+    grouped_scores,
+    is_defined,
+)
+from skfair.statistics import GroupedScores
+from skfair.statistics._grouped_scores import Gap, gap_between
+
+
+def mcdp(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike | GroupedScores,
+    *,
+    sensitive_features: Any = None,
+    epsilon: float = 0.0,
+    method: Literal["exact", "approximate"] = "exact",
+    n_subdivisions: int = 32,
+    multigroup: Multigroup = "pairwise",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Maximal local disparity of two groups' score distributions, MCDP(epsilon).
+
+    The largest gap between the groups' cumulative distribution functions that is
+    sustained over a whole window of scores,
+
+    .. math::
+        \max_{y_0 \in [0, 1]} \; \min_{|t - y_0| \le \epsilon} |F_0(t) - F_1(t)|,
+
+    so that no decision threshold treats the groups more unequally than MCDP(0) says.
+    It needs no true labels: it measures demographic parity at every threshold, and
+    says nothing about errors or about what caused the gap.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Ignored, so that the metric fits `sklearn.metrics.make_scorer`. If given it
+        must be binary and of the right length.
+    y_score : array-like of shape (n_samples,), or GroupedScores
+        Probabilities of the positive class, in [0, 1]. A statistic takes the place
+        of all rows; then `y_true`, `sensitive_features` and `sample_weight` are None.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    epsilon : float in [0, 0.5], default=0.0
+        Half the length of the window, in units of the score. At 0 the metric is the
+        two-sample Kolmogorov-Smirnov statistic.
+    method : {"exact", "approximate"}, default="exact"
+        ``"approximate"`` is Algorithm 2 of [1]_, which looks at multiples of
+        ``epsilon / n_subdivisions`` only and never underestimates.
+    n_subdivisions : int, default=32
+        The paper's K, for the approximate method.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        With more than two groups: the largest value over pairs of groups, or over
+        groups compared with everyone, which stays linear in their number.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights. Whole numbers count rows, without rounding.
+
+    Returns
+    -------
+    float in [0, 1]
+        0 is parity. nan with a warning where a group is absent or too small.
+
+    Raises
+    ------
+    ValueError
+        On scores outside [0, 1], lengths that differ, missing groups, an epsilon
+        outside [0, 0.5], or an approximation without `epsilon` or subdivisions.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared.
+
+    See Also
+    --------
+    mcdp_curve : MCDP for every epsilon at once.
+    abcc : The average gap in place of the largest.
+    permutation_test : What MCDP reads if scores do not depend on the group.
+
+    Notes
+    -----
+    Exact values take one sort, O(n log n), against O(n^2) time and memory for
+    Algorithm 1 of [1]_. A window that ends where another step begins sees that step,
+    and lengths that agree with the window's to within rounding count as equal.
+
+    References
+    ----------
+    .. [1] Jin, Li, Feng. "On the Maximal Local Disparity of Fairness-Aware
+       Classifiers". ICML 2024. Equation 4, Algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> from skfair.metrics import mcdp
+    >>> y_score = [0.1, 0.4, 0.5, 0.6, 0.7, 0.9]
+    >>> sex = ["F", "F", "F", "M", "M", "M"]
+    >>> mcdp(None, y_score, sensitive_features=sex)
+    1.0
+    >>> round(mcdp(None, y_score, sensitive_features=sex, epsilon=0.1), 3)
+    0.667
+    """
+    measure = _measure(epsilon, method, n_subdivisions)
+    check_multigroup(multigroup)
+    statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
+    if not is_defined("MCDP", statistic):
+        return math.nan
+    kolmogorov = partial(sustained_gap, epsilon=0.0)  # no window sees more
+    return largest_gap(statistic, multigroup, measure, distance=kolmogorov)
+
+
+def mcdp_curve(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike | GroupedScores,
+    *,
+    sensitive_features: Any = None,
+    multigroup: Multigroup = "pairwise",
+    sample_weight: ArrayLike | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """MCDP for every epsilon at once, exactly.
+
+    MCDP(epsilon) is a step function: it never increases, and it takes ``values[i]``
+    from ``epsilons[i]`` on, until the next step.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Ignored. If given it must be binary and of the right length.
+    y_score : array-like of shape (n_samples,), or GroupedScores
+        Probabilities of the positive class, in [0, 1], or a statistic of all rows.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        With more than two groups: the largest value over pairs of groups, or over
+        groups compared with everyone, for each epsilon.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    epsilons : ndarray of shape (n_steps,)
+        Increasing from 0, at most 0.5: where the steps begin.
+    values : ndarray of shape (n_steps,)
+        Decreasing, in [0, 1]. One nan, with a warning, where MCDP is undefined.
+
+    Raises
+    ------
+    ValueError
+        As in `mcdp`.
+
+    See Also
+    --------
+    mcdp : The value at one epsilon.
+
+    Notes
+    -----
+    O(n log n) time for two groups.
+
+    Examples
+    --------
+    >>> from skfair.metrics import mcdp_curve
+    >>> epsilons, values = mcdp_curve(
+    ...     None, [0.0, 0.25, 0.5, 1.0], sensitive_features=["F", "F", "M", "M"]
+    ... )
+    >>> epsilons.tolist(), values.tolist()
+    ([0.0, 0.125], [1.0, 0.5])
+    """
+    statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
+    compared = comparisons(statistic, multigroup)
+    if not is_defined("MCDP", statistic):
+        return np.zeros(1), np.full(1, np.nan)
+    return _upper_envelope(
+        [gap_profile(gap_between(statistic, *groups)) for groups in compared]
+    )
+
+
+def _upper_envelope(
+    curves: list[tuple[NDArray[np.float64], NDArray[np.float64]]],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Largest of several step functions, as a step function."""
+    if len(curves) == 1:
+        return curves[0]
+    epsilons = np.unique(np.concatenate([steps for steps, _ in curves]))
+    values = np.zeros(len(epsilons))
+    for steps, heights in curves:
+        current = np.searchsorted(steps, epsilons, side="right") - 1
+        np.maximum(values, heights[current], out=values)
+    return merge_steps(epsilons, values)
+
+
+def _measure(epsilon: Any, method: str, n_subdivisions: Any) -> Callable[[Gap], float]:
+    check_choice("method", method, ("exact", "approximate"))
+    epsilon = check_real("epsilon", epsilon, 0, 0.5)
+    n_subdivisions = check_integer("n_subdivisions", n_subdivisions, 1)
+    if method == "exact":
+        return partial(sustained_gap, epsilon=epsilon)
+    if epsilon == 0:
+        raise ValueError("epsilon must be above 0 for method='approximate', got 0.")
+    return partial(_approximate, epsilon=epsilon, n_subdivisions=n_subdivisions)
+
+
+def _approximate(gap: Gap, epsilon: float, n_subdivisions: int) -> float:
+    """Algorithm 2 of the paper: windows of multiples of epsilon / n_subdivisions."""
+    # Rounding must not add a point where epsilon / n_subdivisions divides 1.
+    n_points = math.ceil(n_subdivisions / epsilon * (1 - ROUNDING))
+    points = np.arange(n_points) * (epsilon / n_subdivisions)
+    heights = np.append(0, np.abs(gap.signed))  # both CDFs are 0 below all scores
+    seen = heights[np.searchsorted(gap.scores, points, side="right")]
+    best = seen[: n_subdivisions + 1].min()
+    window = 2 * n_subdivisions
+    if n_points > window:
+        # Index i is the least over points i - window // 2, ..., i + window // 2 - 1.
+        least = minimum_filter1d(seen, window, mode="nearest")
+        first = 1 + n_subdivisions
+        best = max(best, least[first : first + n_points - window].max())
+    return float(best / gap.scale)
+
+
+#: Lengths this close to a window's are taken as equal to it: scores and windows such
+#: as 0.8 - 0.6 against 2 * 0.1 carry a few units of rounding each.
+ROUNDING = 4 * 2.0**-53
+#: Pieces that are bounded together before any is looked at alone.
+_BLOCK = 64
+
+
+def sustained_gap(gap: Gap, epsilon: float) -> float:
+    """Largest t such that some window never sees a gap below t.
+
+    A window ``[a, a + 2 epsilon]`` inside [0, 1] is closed and pieces are half-open,
+    so a run of pieces holds a window only if it is longer; a window centred at 0 is
+    cut to ``[0, epsilon]``. One that reaches 1 sees a gap of 0.
+
+    Parameters
+    ----------
+    gap : Gap
+    epsilon : float in [0, 0.5]
+
+    Returns
+    -------
+    float in [0, 1]
+    """
+    heights = np.abs(gap.signed)
+    if epsilon == 0:
+        return float(heights.max() / gap.scale)
+    return float(_sustained(gap.scores, heights, epsilon) / gap.scale)
+
+
+def _sustained(
+    scores: NDArray[np.float64], heights: NDArray[Any], epsilon: float
+) -> Any:
+    """Bound by blocks of pieces, then search the few levels left one by one."""
+    starts = np.arange(0, len(scores), _BLOCK)
+    edges = np.append(scores[starts], scores[-1])
+    lower = _highest(edges, np.minimum.reduceat(heights, starts), epsilon)
+    upper = _highest(edges, np.maximum.reduceat(heights, starts), epsilon)
+    if lower == upper:
+        return lower
+    first, last = _runs(heights > lower)
+    fits = _holds_window(scores, first, last, epsilon)
+    kept = _ranges(first[fits], last[fits] + 1)
+    if not len(kept):
+        return lower
+    return max(lower, _highest(scores[kept], heights[kept], epsilon, lower, upper))
+
+
+def _highest(
+    scores: NDArray[np.float64],
+    heights: NDArray[Any],
+    epsilon: float,
+    lower: Any = 0,
+    upper: Any = np.inf,
+) -> Any:
+    """Highest level in (lower, upper] with a run that holds a window, else `lower`."""
+    inside = (heights > lower) & (heights <= upper)
+    levels = np.unique(heights[inside])
+    low, high = 0, len(levels)  # levels[:low] hold a window, levels[high:] do not
+    while low < high:
+        middle = (low + high) // 2
+        first, last = _runs(heights >= levels[middle])
+        if _holds_window(scores, first, last, epsilon).any():
+            low = middle + 1
+        else:
+            high = middle
+    return levels[low - 1] if low else lower
+
+
+def _runs(above: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First piece of each run of true values, and the piece after its last."""
+    changes = np.flatnonzero(above[1:] != above[:-1]) + 1
+    if above[0]:
+        changes = np.concatenate([[0], changes])
+    if len(changes) % 2:
+        changes = np.append(changes, len(above))
+    return changes[0::2], changes[1::2]
+
+
+def _holds_window(
+    scores: NDArray[np.float64],
+    first: NDArray[np.intp],
+    last: NDArray[np.intp],
+    epsilon: float,
+) -> NDArray[np.bool_]:
+    """Which runs are long enough to hold a window."""
+    holds = scores[last] - scores[first] > 2 * epsilon + ROUNDING
+    if len(first) and scores[first[0]] == 0:
+        holds[0] |= scores[last[0]] > epsilon + ROUNDING
+    return holds
+
+
+def _ranges(first: NDArray[np.intp], last: NDArray[np.intp]) -> NDArray[np.intp]:
+    """All integers of the half-open ranges, one range after the other."""
+    lengths = last - first
+    offsets = np.cumsum(lengths) - lengths
+    positions: NDArray[np.intp] = np.arange(lengths.sum())
+    positions += np.repeat(first - offsets, lengths)
+    return positions
+
+
+#: Longest half-window that the metric is defined for.
+_MAX_EPSILON = 0.5
+#: Differences of decimal scores are decimal again to this many places.
+_DECIMALS = 15
+
+
+def gap_profile(gap: Gap) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sustained gap as a right-continuous step function of epsilon.
+
+    Every piece, extended left and right while the gap stays at least its own, is the
+    longest run at its level around it; the profile is the upper envelope of these
+    runs over half their lengths.
+
+    Parameters
+    ----------
+    gap : Gap
+
+    Returns
+    -------
+    epsilons : ndarray of shape (n_steps,), increasing from 0
+    values : ndarray of shape (n_steps,), decreasing
+        ``values[i]`` holds from ``epsilons[i]`` until the next.
+    """
+    scores, heights = gap.scores, np.abs(gap.signed)
+    positive = np.flatnonzero(heights)
+    if not len(positive):
+        return np.zeros(1), np.zeros(1)
+    before = _previous_lower(heights)[positive]
+    after = len(heights) - 1 - _previous_lower(heights[::-1])[::-1][positive]
+    ends = scores[after]
+    reach = (ends - scores[before + 1]) / 2
+    if scores[0] == 0:
+        at_zero = before < 0
+        reach[at_zero] = ends[at_zero]
+    # (0.8 - 0.6) / 2 exceeds 0.1 by rounding only: no window of 0.1 fits into it.
+    decimal = np.round(reach, _DECIMALS)
+    rounded = (decimal < reach) & (reach <= decimal + ROUNDING / 2)
+    np.copyto(reach, decimal, where=rounded)
+    order = np.argsort(reach)
+    values = np.maximum.accumulate(heights[positive][order][::-1])[::-1] / gap.scale
+    return merge_steps(np.concatenate([[0.0], reach[order]]), np.append(values, 0.0))
+
+
+def merge_steps(
+    epsilons: NDArray[np.float64], values: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Drop steps of no width or no height, and those beyond the largest epsilon.
+
+    Parameters
+    ----------
+    epsilons : ndarray of shape (n,), non-decreasing
+    values : ndarray of shape (n,), non-increasing
+
+    Returns
+    -------
+    epsilons, values : ndarray of shape (n_steps,)
+    """
+    inside = epsilons <= _MAX_EPSILON
+    inside[:-1] &= epsilons[:-1] < epsilons[1:]
+    epsilons, values = epsilons[inside], values[inside]
+    falls = np.append(True, values[1:] < values[:-1])
+    return epsilons[falls], values[falls]
+
+
+def _previous_lower(heights: NDArray[Any]) -> NDArray[np.integer]:
+    """Nearest earlier position with a strictly smaller value, -1 where there is none.
+
+    All positions walk up a tree of block minima at once, until the block that ends
+    where they stand holds a smaller value, and then down to the last such value.
+    """
+    minima = [heights]
+    while len(minima[-1]) > 1:
+        level = minima[-1]
+        pairs = np.minimum(level[: len(level) // 2 * 2 : 2], level[1::2])
+        minima.append(pairs if len(level) % 2 == 0 else np.append(pairs, level[-1]))
+    found: list[tuple[NDArray[Any], NDArray[Any]]] = []
+    small = np.int32 if len(heights) < 2**31 else np.int64
+    rows: NDArray[Any] = np.arange(len(heights), dtype=small)
+    ends = rows  # every block from here on left is still to be looked at
+    for level in minima:
+        odd = (ends & 1).astype(bool)
+        blocks = ends - odd
+        lower = odd & (level[blocks] < heights[rows])
+        found.append((rows[lower], blocks[lower]))
+        going = ~lower & (blocks > 0)
+        rows, ends = rows[going], ends[going] >> 1
+    result: NDArray[Any] = np.full(len(heights), -1, dtype=small)
+    rows, blocks = found[-1]
+    for level, (more_rows, more_blocks) in zip(
+        minima[-2::-1], found[-2::-1], strict=True
+    ):
+        blocks = 2 * blocks + 1
+        blocks -= ~(level[np.minimum(blocks, len(level) - 1)] < heights[rows])
+        rows = np.concatenate([rows, more_rows])
+        blocks = np.concatenate([blocks, more_blocks])
+    result[rows] = blocks
+    return result

@@ -1,0 +1,1 @@
+"""Quality of many groups: max-gap and CVaR fairness."""

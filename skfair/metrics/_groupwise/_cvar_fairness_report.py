@@ -1,0 +1,205 @@
+"""The groups behind CVaR fairness, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from skfair._utils._validation import check_real
+from skfair.metrics._groupwise._group_gaps import GroupGaps, GroupWeights, group_gaps
+from skfair.metrics._groupwise._quality import Quality, grouped_quality
+from skfair.metrics._groupwise._tail import check_alpha, tail_shares
+from skfair.statistics import GroupedOutcomes
+
+
+def cvar_fairness_report(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike | GroupedOutcomes,
+    *,
+    sensitive_features: Any = None,
+    alpha: float = 0.9,
+    quality: Quality = "selection_rate",
+    group_weights: GroupWeights = "uniform",
+    fractional: bool = True,
+    confidence_level: float = 0.95,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> pd.DataFrame:
+    """Every group with its size, rate, interval and gap, and whether it is in the tail.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        True labels. The selection rate needs none.
+    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
+        Predicted labels, or a statistic in place of all rows and of `quality`.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    alpha : float in [0, 1), default=0.9
+        The tail holds groups of weight 1 - alpha.
+    quality : str or callable, default="selection_rate"
+        What is compared, see `cvar_fairness`.
+    group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \
+(n_groups,), default="uniform"
+        Weights of the groups, see `cvar_fairness`.
+    fractional : bool, default=True
+        Whether the last group of the tail may belong to it in part.
+    confidence_level : float in (0, 1), default=0.95
+        Level of the intervals.
+    pos_label : int, float, bool or str, default=None
+        The label that counts as positive, see `cvar_fairness`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    DataFrame of n_groups rows
+        Indexed by group, largest gap first, with the columns
+
+        - ``size`` : number of rows that count,
+        - ``rate`` : quality of service, in [0, 1]; nan without rows,
+        - ``low``, ``high`` : Wilson interval of the rate,
+        - ``weight`` : weight of the group,
+        - ``difference`` : rate minus the weighted average of rates,
+        - ``gap`` : its absolute value,
+        - ``tail_share`` : how much of the group belongs to the tail, from 0 to 1,
+        - ``in_tail`` : whether any of it does.
+
+        The sum of ``weight * gap * tail_share`` over groups is (1 - alpha) times
+        `cvar_fairness`.
+
+    Raises
+    ------
+    ValueError
+        As in `cvar_fairness`, and on a `confidence_level` out of range.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        As in `cvar_fairness`.
+
+    See Also
+    --------
+    top_groups : The groups that differ, false discoveries controlled.
+    skfair.inspection.GroupGapDisplay : The same as a picture.
+
+    Notes
+    -----
+    Each interval covers the rate of its own group with the given probability, not
+    those of all groups at once, and the groups of the tail were picked for their large
+    gaps: among many groups some intervals miss the average by chance alone. Under
+    sample weights the interval counts Kish's effective number of rows, and its level
+    is approximate.
+
+    References
+    ----------
+    .. [1] Monteiro Paes et al. "Multi-Group Fairness Evaluation via Conditional
+       Value-at-Risk Testing". 2023. Definition 3.
+    .. [2] Wilson. "Probable Inference, the Law of Succession, and Statistical
+       Inference". JASA 22(158), 1927.
+
+    Examples
+    --------
+    >>> from skfair.metrics import cvar_fairness_report
+    >>> report = cvar_fairness_report(
+    ...     None, [1, 1, 0, 0, 1, 0], sensitive_features=list("aabbcc"), alpha=0.5
+    ... )
+    >>> report[["size", "rate", "low", "high", "gap", "tail_share"]].round(2)
+       size  rate   low  high  gap  tail_share
+    a     2   1.0  0.34  1.00  0.5         1.0
+    b     2   0.0  0.00  0.66  0.5         0.5
+    c     2   0.5  0.09  0.91  0.0         0.0
+    """
+    alpha = check_alpha(alpha)
+    statistic = grouped_quality(
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        quality=quality,
+        pos_label=pos_label,
+        sample_weight=sample_weight,
+    )
+    groups = group_gaps("CVaR fairness", statistic, group_weights)
+    shares = _tail_shares(groups, alpha, fractional)
+    statistic = groups.statistic
+    low, high = wilson_interval(
+        statistic.means, statistic.effective_sizes, confidence_level
+    )
+    columns = {
+        "size": statistic.counts,
+        "rate": statistic.means,
+        "low": low,
+        "high": high,
+        "weight": groups.weights,
+        "difference": statistic.means - groups.average,
+        "gap": groups.gaps,
+        "tail_share": shares,
+        "in_tail": shares > 0,
+    }
+    report = pd.DataFrame(columns, group_index(statistic.labels, statistic.names))
+    return report.iloc[np.argsort(-groups.gaps, kind="stable")]
+
+
+def _tail_shares(
+    groups: GroupGaps, alpha: float, fractional: bool
+) -> NDArray[np.float64]:
+    """How much of each group belongs to the tail; nothing of those left out."""
+    shares = np.zeros(len(groups.weights))
+    if groups.defined:
+        shares[groups.compared] = tail_shares(
+            groups.gaps[groups.compared],
+            groups.weights[groups.compared],
+            alpha,
+            fractional=fractional,
+        )
+    return shares
+
+
+def wilson_interval(
+    rates: NDArray[np.float64], sizes: NDArray[np.float64], confidence_level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Wilson's score intervals of many rates at once.
+
+    Parameters
+    ----------
+    rates : ndarray of shape (n_groups,)
+    sizes : ndarray of shape (n_groups,)
+    confidence_level : float in (0, 1)
+
+    Returns
+    -------
+    low, high : ndarray of shape (n_groups,)
+        nan where a size is 0.
+    """
+    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    z = ndtri((1 + level) / 2)
+    counted = np.where(sizes > 0, sizes, np.nan)
+    centre = (rates + z**2 / (2 * counted)) / (1 + z**2 / counted)
+    spread = np.sqrt(rates * (1 - rates) / counted + (z / (2 * counted)) ** 2)
+    half = z * spread / (1 + z**2 / counted)
+    return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
+
+
+def group_index(labels: Sequence[Any], names: Sequence[str]) -> pd.Index:
+    """Index of groups, with a level for each sensitive column.
+
+    Parameters
+    ----------
+    labels : sequence of length n_groups
+    names : sequence of str
+
+    Returns
+    -------
+    Index or MultiIndex of length n_groups
+    """
+    lengths = {len(label) if isinstance(label, tuple) else 0 for label in labels}
+    if len(lengths) == 1 and lengths.pop() > 1:
+        return pd.MultiIndex.from_tuples(labels, names=list(names) or None)
+    name = names[0] if len(names) == 1 else None
+    index: pd.Index = pd.Index(list(labels), name=name, tupleize_cols=False)
+    return index

@@ -1,0 +1,190 @@
+"""Quality of service: from labels and predictions to one 0/1 outcome for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from skfair._utils._validation import check_shape
+from skfair.metrics._inputs import check_no_rows, check_y_true
+from skfair.statistics import GroupedOutcomes
+
+Quality: TypeAlias = (
+    Literal[
+        "selection_rate",
+        "true_positive_rate",
+        "false_positive_rate",
+        "accuracy",
+        "error_rate",
+    ]
+    | Callable[..., Any]
+)
+
+_NAMES = (
+    "selection_rate",
+    "true_positive_rate",
+    "false_positive_rate",
+    "accuracy",
+    "error_rate",
+)
+
+
+def grouped_quality(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike | GroupedOutcomes,
+    *,
+    sensitive_features: Any,
+    quality: Quality = "selection_rate",
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> GroupedOutcomes:
+    """Statistic of the quality of service that each group gets.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
+        A statistic is returned as it is.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+    quality : str or callable, default="selection_rate"
+    pos_label : int, float, bool or str, default=None
+    sample_weight : array-like of shape (n_samples,), default=None
+
+    Returns
+    -------
+    GroupedOutcomes
+
+    Raises
+    ------
+    ValueError
+        On invalid input, and on rows beside a statistic that has them already.
+    """
+    if isinstance(y_pred, GroupedOutcomes):
+        check_no_rows(
+            y_true=y_true,
+            sensitive_features=sensitive_features,
+            pos_label=pos_label,
+            sample_weight=sample_weight,
+            quality=None if quality == "selection_rate" else quality,
+        )
+        return y_pred
+    outcomes, mask = _outcomes(y_true, y_pred, quality, pos_label)
+    return GroupedOutcomes.from_outcomes(
+        outcomes,
+        sensitive_features=sensitive_features,
+        mask=mask,
+        sample_weight=sample_weight,
+    )
+
+
+def _outcomes(
+    y_true: ArrayLike | None, y_pred: ArrayLike, quality: Quality, pos_label: Any
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
+    """Outcome of each row, and which rows count (None for all)."""
+    predicted = np.asarray(y_pred)
+    check_shape(predicted, "y_pred")
+    if callable(quality):
+        return _called(quality, y_true, predicted)
+    if quality not in _NAMES:
+        raise ValueError(
+            f"quality must be one of {', '.join(map(repr, _NAMES))} or a callable, got "
+            f"{quality!r}."
+        )
+    if quality == "selection_rate":
+        check_y_true(y_true, predicted)
+        return _positive(predicted, "y_pred", pos_label), None
+    true = _labels(y_true, len(predicted), quality)
+    if quality in ("accuracy", "error_rate"):
+        same = _same(true, predicted)
+        return (same if quality == "accuracy" else ~same), None
+    positive = _positive(true, "y_true", pos_label)
+    mask = positive if quality == "true_positive_rate" else ~positive
+    return _positive(predicted, "y_pred", pos_label), mask
+
+
+def _called(
+    quality: Callable[..., Any], y_true: ArrayLike | None, y_pred: NDArray[Any]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
+    true = None if y_true is None else _labels(y_true, len(y_pred), "a callable")
+    result = quality(true, y_pred)
+    outcomes, mask = result if isinstance(result, tuple) else (result, None)
+    name = getattr(quality, "__name__", repr(quality))
+    outcomes = _zero_one(
+        outcomes, len(y_pred), f"quality ({name}) must return outcomes"
+    )
+    if mask is not None:
+        mask = _zero_one(mask, len(y_pred), f"quality ({name}) must return a mask")
+    return outcomes, mask
+
+
+def _zero_one(values: Any, n_samples: int, what: str) -> NDArray[np.bool_]:
+    """Check that a quality function returned 0 or 1 for each row."""
+    array = np.asarray(values)
+    if array.shape != (n_samples,):
+        raise ValueError(f"{what} of shape ({n_samples},), got {array.shape}.")
+    zero_one = (array == 0) | (array == 1)
+    if not zero_one.all():
+        row = int(np.argmin(zero_one))
+        raise ValueError(f"{what} of 0 and 1, got {array[row]!r} in row {row}.")
+    return np.asarray(array == 1)
+
+
+def _labels(y_true: ArrayLike | None, n_samples: int, quality: str) -> NDArray[Any]:
+    """Check true labels where they are needed."""
+    if y_true is None:
+        raise ValueError(f"y_true must be labels for quality {quality!r}, got None.")
+    true = np.asarray(y_true)
+    if true.shape != (n_samples,):
+        raise ValueError(
+            f"y_true must have shape ({n_samples},), one label for each row of y_pred, "
+            f"got {true.shape}."
+        )
+    return true
+
+
+def _same(y_true: NDArray[Any], y_pred: NDArray[Any]) -> NDArray[np.bool_]:
+    for name, labels in (("y_true", y_true), ("y_pred", y_pred)):
+        _check_present(labels, name)
+    if _is_text(y_true) != _is_text(y_pred):
+        raise ValueError(
+            "y_true and y_pred must both be text or both be numbers, got "
+            f"{y_true[0]!r} and {y_pred[0]!r}."
+        )
+    return np.asarray(y_true == y_pred)
+
+
+def _positive(labels: NDArray[Any], name: str, pos_label: Any) -> NDArray[np.bool_]:
+    """Whether each label is the positive one."""
+    _check_present(labels, name)
+    if pos_label is None and labels.dtype.kind in "biuf":
+        positive = labels == 1
+        if bool((positive | (labels == 0)).all() or (positive | (labels == -1)).all()):
+            return np.asarray(positive)
+    found = pd.unique(labels).tolist()
+    if pos_label is None and (set(found) <= {0, 1} or set(found) <= {-1, 1}):
+        return np.asarray(labels == 1, dtype=bool)
+    if pos_label is None:
+        raise ValueError(
+            f"{name} holds the labels {found[:5]}; pos_label must say which of them is "
+            "positive, got None."
+        )
+    if len(found) > 2 or (len(found) == 2 and pos_label not in found):
+        raise ValueError(
+            f"{name} must hold at most two labels, {pos_label!r} (pos_label) among "
+            f"them, got {found[:5]}."
+        )
+    return np.asarray(labels == pos_label, dtype=bool)
+
+
+def _check_present(labels: NDArray[Any], name: str) -> None:
+    n_missing = int(np.count_nonzero(pd.isna(labels)))
+    if n_missing:
+        raise ValueError(f"{name} has {n_missing} missing labels, expected none.")
+
+
+def _is_text(labels: NDArray[Any]) -> bool:
+    return labels.dtype.kind in "OUS" and any(isinstance(v, str) for v in labels)

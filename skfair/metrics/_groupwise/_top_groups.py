@@ -1,0 +1,138 @@
+"""Which groups differ from the others, false discoveries controlled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import false_discovery_control, hypergeom
+
+from skfair._utils._validation import check_real
+from skfair.metrics._groupwise._cvar_fairness_report import group_index, wilson_interval
+from skfair.metrics._groupwise._quality import Quality, grouped_quality
+from skfair.metrics._groupwise._rate_variance import count_hits
+from skfair.statistics import GroupedOutcomes
+
+
+def top_groups(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike | GroupedOutcomes,
+    *,
+    sensitive_features: Any = None,
+    quality: Quality = "selection_rate",
+    false_discovery_rate: float = 0.05,
+    pos_label: Any = None,
+) -> pd.DataFrame:
+    """Find the groups whose quality of service differs from that of everyone else.
+
+    Each group's rate is compared with the rate of all other rows by an exact test;
+    among the groups returned, the expected share of those that do not differ is at
+    most `false_discovery_rate` (Benjamini and Hochberg).
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        True labels. The selection rate needs none.
+    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
+        Predicted labels, or a statistic in place of all rows and of `quality`.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    quality : str or callable, default="selection_rate"
+        What is compared, see `cvar_fairness`.
+    false_discovery_rate : float in (0, 1), default=0.05
+        Expected share of false discoveries among the groups returned.
+    pos_label : int, float, bool or str, default=None
+        The label that counts as positive, see `cvar_fairness`.
+
+    Returns
+    -------
+    DataFrame of n_discoveries rows
+        Indexed by group, smallest p-value first, empty if none differs, with the
+        columns ``size``, ``rate``, ``low`` and ``high`` (95 % Wilson interval),
+        ``rate_of_others``, ``difference`` of the two rates, ``pvalue``, and
+        ``adjusted_pvalue``, the least false discovery rate at which the group is
+        among those returned.
+
+    Raises
+    ------
+    ValueError
+        As in `cvar_fairness`, on a `false_discovery_rate` out of range, and on
+        weighted rows.
+
+    See Also
+    --------
+    cvar_fairness_report : All groups.
+    scipy.stats.false_discovery_control : The adjustment.
+
+    Notes
+    -----
+    The p-value is twice the smaller tail of the hypergeometric distribution of the
+    group's outcomes given all outcomes. Groups of a few rows can hardly be among the
+    discoveries: not being listed is no sign of being served alike. Groups without
+    rows that count are not tested.
+
+    References
+    ----------
+    .. [1] Benjamini, Hochberg. "Controlling the False Discovery Rate". Journal of the
+       Royal Statistical Society B 57(1), 1995.
+
+    Examples
+    --------
+    >>> from skfair.metrics import top_groups
+    >>> y_pred = [1] * 18 + [0] * 2 + [1, 0] * 40
+    >>> group = ["a"] * 20 + ["b"] * 40 + ["c"] * 40
+    >>> found = top_groups(None, y_pred, sensitive_features=group)
+    >>> found[["size", "rate", "rate_of_others", "adjusted_pvalue"]].round(3)
+       size  rate  rate_of_others  adjusted_pvalue
+    a    20   0.9             0.5            0.005
+    """
+    level = check_real(
+        "false_discovery_rate", false_discovery_rate, 0, 1, closed="neither"
+    )
+    statistic = grouped_quality(
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        quality=quality,
+        pos_label=pos_label,
+    )
+    groups = _compared_with_others(statistic)
+    found = groups[groups["adjusted_pvalue"] <= level]
+    return found.sort_values("pvalue", kind="stable")
+
+
+def _compared_with_others(statistic: GroupedOutcomes) -> pd.DataFrame:
+    """Every group against all other rows."""
+    sizes, hits = count_hits(statistic)
+    rates = statistic.means
+    others = np.full(len(sizes), np.nan)
+    n_others = sizes.sum() - sizes
+    np.divide(hits.sum() - hits, n_others, out=others, where=n_others > 0)
+    tested = (sizes > 0) & (n_others > 0)
+    pvalues, adjusted = np.full((2, len(sizes)), np.nan)
+    pvalues[tested] = _pvalues(sizes[tested], hits[tested], sizes.sum(), hits.sum())
+    if tested.any():
+        adjusted[tested] = false_discovery_control(pvalues[tested])
+    low, high = wilson_interval(rates, sizes.astype(np.float64), 0.95)
+    columns = {
+        "size": sizes,
+        "rate": rates,
+        "low": low,
+        "high": high,
+        "rate_of_others": others,
+        "difference": rates - others,
+        "pvalue": pvalues,
+        "adjusted_pvalue": adjusted,
+    }
+    return pd.DataFrame(columns, group_index(statistic.labels, statistic.names))
+
+
+def _pvalues(
+    sizes: NDArray[np.intp], hits: NDArray[np.intp], n_rows: int, n_hits: int
+) -> NDArray[np.float64]:
+    """Two-sided exact p-value of each group against all other rows."""
+    below = hypergeom.cdf(hits, n_rows, n_hits, sizes)
+    above = hypergeom.sf(hits - 1, n_rows, n_hits, sizes)
+    return np.asarray(np.clip(2 * np.minimum(below, above), 0, 1))

@@ -1,0 +1,1 @@
+"""Permutation tests and bootstrap intervals of any metric."""

@@ -16,7 +16,7 @@ import argparse
 import numpy as np
 from scipy.stats import binomtest
 
-from skfair.metrics import cvar_estimate, cvar_fairness_test, max_gap_test
+from skfair.metrics import cvar_fairness_test, max_gap_test, rate_variance
 from skfair.sampling import attribute_specific_sampling, weighted_sampling
 from skfair.sampling._simulated_audits import unequal_rates
 from skfair.statistics import GroupedOutcomes
@@ -42,7 +42,7 @@ def audit(
 def estimate(statistic: GroupedOutcomes) -> float:
     """F of definition 7 under weighted sampling, where groups without rows count."""
     everyone = statistic.with_labels(tuple(range(N_GROUPS)))
-    return cvar_estimate(None, everyone, sampling=("weighted", 1.0)).value
+    return rate_variance(None, everyone, sampling=("weighted", 1.0)).value
 
 
 def rejections(

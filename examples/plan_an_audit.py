@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from skfair.metrics import cvar_estimate, cvar_fairness, cvar_fairness_test
+from skfair.metrics import cvar_fairness, cvar_fairness_test, rate_variance
 from skfair.sampling import (
     attribute_specific_sampling,
     renyi_entropy,
@@ -86,7 +86,7 @@ def main() -> None:
             **options,
         )
         print(test)
-        estimate = cvar_estimate(None, rows["well"], bias_correction=True, **options)
+        estimate = rate_variance(None, rows["well"], bias_correction=True, **options)
         print(
             "Estimated variance between groups, free of bias: "
             f"{estimate.value:.4f} from {estimate.n_rows:,} rows.\n"

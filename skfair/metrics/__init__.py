@@ -25,7 +25,7 @@ from skfair.metrics._groupwise._cvar_fairness import (
 )
 from skfair.metrics._groupwise._cvar_fairness_report import cvar_fairness_report
 from skfair.metrics._groupwise._max_gap import max_gap, max_gap_test
-from skfair.metrics._groupwise._rate_variance import CVaREstimate, cvar_estimate
+from skfair.metrics._groupwise._rate_variance import RateVarianceResult, rate_variance
 from skfair.metrics._groupwise._top_groups import top_groups
 from skfair.metrics._scorer import (
     FairnessScorer,
@@ -41,7 +41,7 @@ from skfair.metrics._uncertainty._permutation import (
 
 __all__ = [
     "BootstrapResult",
-    "CVaREstimate",
+    "RateVarianceResult",
     "CVaRTestResult",
     "DCPResult",
     "FairnessScorer",
@@ -50,7 +50,7 @@ __all__ = [
     "PermutationTestResult",
     "abcc",
     "bootstrap_interval",
-    "cvar_estimate",
+    "rate_variance",
     "cvar_fairness",
     "cvar_fairness_report",
     "cvar_fairness_test",

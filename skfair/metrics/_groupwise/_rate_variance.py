@@ -21,8 +21,8 @@ from skfair.statistics import GroupedOutcomes
 
 
 @dataclass(frozen=True)
-class CVaREstimate:
-    """Result of `cvar_estimate`.
+class RateVarianceResult:
+    """Result of `rate_variance`.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class CVaREstimate:
     n_small_groups: int
 
 
-def cvar_estimate(
+def rate_variance(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
     *,
@@ -62,7 +62,7 @@ def cvar_estimate(
     sampling: Sampling = "fixed",
     bias_correction: bool = False,
     pos_label: Any = None,
-) -> CVaREstimate:
+) -> RateVarianceResult:
     """Estimate how much the groups' rates vary, from as few as two rows of a group.
 
     It estimates the weighted variance of the rates, which is 0 where all groups are
@@ -104,7 +104,7 @@ def cvar_estimate(
 
     Returns
     -------
-    CVaREstimate
+    RateVarianceResult
         With nan and a warning where no group has two rows.
 
     Raises
@@ -130,12 +130,12 @@ def cvar_estimate(
 
     Examples
     --------
-    >>> from skfair.metrics import cvar_estimate
+    >>> from skfair.metrics import rate_variance
     >>> y_pred = [1, 1, 1, 0, 0, 0]
     >>> group = ["a", "a", "a", "b", "b", "b"]
-    >>> cvar_estimate(None, y_pred, sensitive_features=group)
-    CVaREstimate(value=0.25, f1=0.5, f2=0.5, bias_correction=False, sampling='fixed',
-    n_rows=6, n_groups=2, n_small_groups=0)
+    >>> rate_variance(None, y_pred, sensitive_features=group)
+    RateVarianceResult(value=0.25, f1=0.5, f2=0.5, bias_correction=False,
+    sampling='fixed', n_rows=6, n_groups=2, n_small_groups=0)
     """
     statistic = grouped_quality(
         y_true,
@@ -144,11 +144,11 @@ def cvar_estimate(
         quality=quality,
         pos_label=pos_label,
     )
-    estimator = make_estimator("CVaR estimate", statistic, group_weights, sampling)
+    estimator = make_estimator("Rate variance", statistic, group_weights, sampling)
     hits = estimator.hits
     f1, f2 = (float(part[0]) for part in estimator.parts(hits[np.newaxis]))
     squared_mean = estimator.squared_mean(hits, f2) if bias_correction else f2**2
-    return CVaREstimate(
+    return RateVarianceResult(
         value=f1 - squared_mean,
         f1=f1,
         f2=f2,

@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
-from skfair.metrics import cvar_estimate
+from skfair.metrics import rate_variance
 from skfair.sampling import attribute_specific_sampling, weighted_sampling
 from skfair.statistics import GroupedOutcomes
 
@@ -28,7 +28,7 @@ def audits(draw_sizes, sampling, **options):
         sizes = draw_sizes(seed)
         statistic = statistic_of(sizes, generator.binomial(sizes, RATES))
         estimates.append(
-            cvar_estimate(
+            rate_variance(
                 None, statistic, group_weights=WEIGHTS, sampling=sampling, **options
             )
         )
@@ -89,7 +89,7 @@ def test_without_correction_the_variance_of_f2_is_missing(plan):
 
 def test_definition_by_hand():
     # Rates 2/3 and 1/2 of sizes 3 and 4; pairs: 2*1/(3*2) and 2*1/(4*3).
-    estimate = cvar_estimate(None, statistic_of([3, 4], [2, 2]))
+    estimate = rate_variance(None, statistic_of([3, 4], [2, 2]))
     assert estimate.f1 == pytest.approx((1 / 3 + 1 / 6) / 2)
     assert estimate.f2 == pytest.approx((2 / 3 + 1 / 2) / 2)
     assert estimate.value == pytest.approx(estimate.f1 - estimate.f2**2)
@@ -98,7 +98,7 @@ def test_definition_by_hand():
 def test_probabilities_of_weighted_sampling():
     statistic = statistic_of([3, 1, 0], [2, 1, 0])
     weights = np.array([0.5, 0.3, 0.2])
-    estimate = cvar_estimate(
+    estimate = rate_variance(
         None, statistic, group_weights=weights, sampling=("weighted", 0.5)
     )
     shares = np.sqrt(weights) / np.sqrt(weights).sum()
@@ -112,12 +112,12 @@ def test_probabilities_of_attribute_specific_sampling():
     statistic = statistic_of([2, 2, 0, 0], [2, 1, 0, 0])
     weights = np.array([0.6, 0.2, 0.1, 0.1])
     options = {"group_weights": weights, "sampling": ("attribute_specific", 3.0)}
-    estimate = cvar_estimate(None, statistic, **options)
+    estimate = rate_variance(None, statistic, **options)
     assert estimate.f1 == pytest.approx(0.6 / 1 * 1)
     assert estimate.f2 == pytest.approx(0.6 + 0.2 / 0.6 * 0.5)
     # By default gamma is the number of groups seen: two.
     options["sampling"] = "attribute_specific"
-    assert cvar_estimate(None, statistic, **options).f2 == pytest.approx(
+    assert rate_variance(None, statistic, **options).f2 == pytest.approx(
         0.6 + 0.2 / 0.4 * 0.5
     )
 
@@ -125,8 +125,8 @@ def test_probabilities_of_attribute_specific_sampling():
 def test_fixed_data_uses_groups_with_pairs_and_scales_their_weights():
     small = statistic_of([3, 4, 1, 0], [2, 2, 1, 0])
     large = statistic_of([3, 4], [2, 2])
-    estimate = cvar_estimate(None, small)
-    assert estimate.value == cvar_estimate(None, large).value
+    estimate = rate_variance(None, small)
+    assert estimate.value == rate_variance(None, large).value
     assert (estimate.n_groups, estimate.n_small_groups, estimate.n_rows) == (4, 2, 8)
 
 
@@ -145,7 +145,7 @@ def test_lemma_9_bounds_the_variance_from_below():
 def test_without_pairs_it_is_undefined(sampling):
     statistic = statistic_of([1, 1, 0], [1, 0, 0])
     with pytest.warns(UndefinedMetricWarning, match=r"none of the 3 groups .* 2 rows"):
-        estimate = cvar_estimate(None, statistic, sampling=sampling)
+        estimate = rate_variance(None, statistic, sampling=sampling)
     assert np.isnan([estimate.value, estimate.f1, estimate.f2]).all()
 
 
@@ -160,7 +160,7 @@ def test_without_pairs_it_is_undefined(sampling):
 )
 def test_bad_sampling(sampling, message):
     with pytest.raises(ValueError, match=message):
-        cvar_estimate(None, statistic_of([2, 2], [1, 1]), sampling=sampling)
+        rate_variance(None, statistic_of([2, 2], [1, 1]), sampling=sampling)
 
 
 def test_outcomes_must_be_of_single_rows():
@@ -171,11 +171,11 @@ def test_outcomes_must_be_of_single_rows():
     scores = GroupedOutcomes.from_outcomes([0.2, 0.9, 1, 0], sensitive_features=groups)
     for statistic in (weighted, scores):
         with pytest.raises(ValueError, match=r"outcomes of 0 and 1.*group 'a'"):
-            cvar_estimate(None, statistic)
+            rate_variance(None, statistic)
 
 
 def test_masked_quality_counts_rows_that_count():
-    estimate = cvar_estimate(
+    estimate = rate_variance(
         [1, 1, 1, 1, 0, 0],
         [1, 1, 1, 0, 1, 1],
         sensitive_features=encode_groups(list("aabbab")),

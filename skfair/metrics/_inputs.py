@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._validation import check_choice
@@ -90,6 +91,37 @@ def check_y_true(y_true: ArrayLike | None, y_score: Any) -> None:
             f"y_true must be binary, got {len(classes)} classes: "
             f"{classes[:5].tolist()}{'...' if len(classes) > 5 else ''}."
         )
+
+
+def check_group_weights(
+    values: ArrayLike, labels: Sequence[Hashable] | None = None
+) -> NDArray[np.float64]:
+    """Return the weights of the groups, scaled to sum to one."""
+    weights = np.asarray(values)
+    if weights.dtype.kind not in "biufO":
+        raise ValueError(
+            "group_weights must be numbers, one for each group, got an array of "
+            f"{weights.dtype}."
+        )
+    n_groups = weights.size if labels is None else len(labels)
+    if weights.shape != (n_groups,) or n_groups == 0:
+        expected = "n_groups" if labels is None else n_groups
+        raise ValueError(
+            f"group_weights must have shape ({expected},), one weight for each group, "
+            f"got {weights.shape}."
+        )
+    weights = weights.astype(np.float64)
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        position = int(bad.argmax())
+        label = position if labels is None else labels[position]
+        raise ValueError(
+            "group_weights must be finite and non-negative, got "
+            f"{weights[position]} for group {label!r}."
+        )
+    if not weights.any():
+        raise ValueError("group_weights must have a positive sum, got 0.")
+    return np.asarray(weights / weights.sum())
 
 
 def undefined_reason(statistic: Statistic) -> str | None:

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from skfair._utils._validation import check_integer
-from skfair.metrics._groupwise._group_gaps import check_group_weights
 from skfair.metrics._groupwise._sampling_design import (
     EXPONENT,
     attribute_specific_plan,
     weighted_shares,
 )
+from skfair.metrics._inputs import check_group_weights
 
 
 def weighted_sampling(
@@ -31,7 +31,7 @@ def weighted_sampling(
     Parameters
     ----------
     group_weights : mapping, Series or array-like of shape (n_groups,)
-        How much each group matters; they sum to one.
+        How much each group matters; they are scaled to sum to one.
     n : int
         Number of rows.
     exponent : float, default=2/3
@@ -49,7 +49,7 @@ def weighted_sampling(
     Raises
     ------
     ValueError
-        On weights that are negative or do not sum to one, and on other parameters out
+        On weights that are negative or all zero, and on other parameters out
         of range.
 
     See Also
@@ -91,7 +91,7 @@ def attribute_specific_sampling(
     Parameters
     ----------
     group_weights : mapping, Series or array-like of shape (n_groups,)
-        How much each group matters; they sum to one.
+        How much each group matters; they are scaled to sum to one.
     n : int
         Data budget, at least 2: the expected number of rows, or somewhat less where
         a probability is cut at 1 or the rows of a group are rounded down.
@@ -111,7 +111,7 @@ def attribute_specific_sampling(
     Raises
     ------
     ValueError
-        On weights that are negative or do not sum to one, and on a `gamma` or `n`
+        On weights that are negative or all zero, and on a `gamma` or `n`
         that leaves fewer than two rows of a group.
 
     See Also
@@ -157,7 +157,8 @@ def read_weights(
     """
     if isinstance(group_weights, Mapping | pd.Series):
         given = dict(group_weights.items())
-        return list(given), check_group_weights(list(given.values()))
+        labels = list(given)
+        return labels, check_group_weights(list(given.values()), labels)
     return None, check_group_weights(group_weights)
 
 

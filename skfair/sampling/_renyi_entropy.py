@@ -26,7 +26,7 @@ def renyi_entropy(
     Parameters
     ----------
     weights : mapping, Series or array-like of shape (n_groups,)
-        They sum to one.
+        They are scaled to sum to one.
     order : float in [0, inf], default=2/3
         0 counts the groups, 1 is Shannon's entropy, inf asks for the largest weight.
 
@@ -38,7 +38,7 @@ def renyi_entropy(
     Raises
     ------
     ValueError
-        On weights that are negative or do not sum to one, and on a negative order.
+        On weights that are negative or all zero, and on a negative order.
 
     References
     ----------

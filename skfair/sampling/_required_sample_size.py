@@ -87,7 +87,7 @@ def required_sample_size(
     Parameters
     ----------
     group_weights : mapping, Series or array-like of shape (n_groups,)
-        How much each group matters; they sum to one.
+        How much each group matters; they are scaled to sum to one.
     alpha : float in [0, 1)
         The tail holds groups of weight 1 - alpha.
     epsilon : float in (0, 0.5]
@@ -111,7 +111,7 @@ def required_sample_size(
     Raises
     ------
     ValueError
-        On weights that are negative or do not sum to one, and on parameters out of
+        On weights that are negative or all zero, and on parameters out of
         range.
 
     See Also

@@ -1,12 +1,19 @@
 """Bad input to max-gap and CVaR fairness."""
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from skfair.groups import encode_groups
-from skfair.metrics import cvar_fairness, max_gap
+from skfair.metrics import cvar_fairness, max_gap, rate_variance
 from skfair.statistics import GroupedOutcomes
+
+
+def sampled_rate_variance(y_true, y_pred, **options):
+    return rate_variance(y_true, y_pred, sampling="weighted", **options).value
+
 
 both = pytest.mark.parametrize("metric", [max_gap, cvar_fairness])
 
@@ -15,11 +22,13 @@ both = pytest.mark.parametrize("metric", [max_gap, cvar_fairness])
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([0.5, 0.6], r"must sum to 1, got a sum of 1\.1"),
-        ([2, 3], r"must sum to 1, got a sum of 5"),
-        ([1.5, -0.5], r"non-negative, got -0\.5 in position 1"),
+        ([0, 0], "must have a positive sum, got 0"),
+        ([1.5, -0.5], r"non-negative, got -0\.5 for group 'b'"),
+        ({"b": -0.5, "a": 1.5}, r"non-negative, got -0\.5 for group 'b'"),
         ([np.nan, 1], "finite"),
-        ([1 / 3] * 3, r"3 entries, expected 2"),
+        ([np.inf, 1], "finite"),
+        ([1 / 3] * 3, r"shape \(2,\), one weight for each group, got \(3,\)"),
+        (1.0, r"shape \(2,\), one weight for each group, got \(\)"),
         ([["a", "b"]], "one for each group"),
         ("population", "'uniform', 'proportional'.*'population'"),
         ({"a": 1.0}, r"lacks 1 groups .*\['b'\]"),
@@ -30,13 +39,14 @@ def test_bad_group_weights(metric, weights, message):
         metric(None, [1, 0], sensitive_features=["a", "b"], group_weights=weights)
 
 
-@both
-def test_weights_close_to_one_are_scaled_with_a_warning(metric):
-    with pytest.warns(UserWarning, match=r"sum to 0\.999 and are scaled"):
-        value = metric(
-            None, [1, 0], sensitive_features=["a", "b"], group_weights=[0.4995, 0.4995]
-        )
-    assert value == 0.5
+@pytest.mark.parametrize("metric", [max_gap, cvar_fairness, sampled_rate_variance])
+@pytest.mark.parametrize(
+    "weights", [[700, 300], [0.0007, 0.0003], {"a": 7, "b": 3}, [Fraction(7, 2), 1.5]]
+)
+def test_weights_need_not_sum_to_one(metric, weights):
+    rows = {"y_pred": [1, 1, 0, 1, 0], "sensitive_features": list("aaabb")}
+    value = metric(None, **rows, group_weights=weights)
+    assert value == pytest.approx(metric(None, **rows, group_weights=[0.7, 0.3]))
 
 
 @both

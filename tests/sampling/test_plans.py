@@ -73,9 +73,9 @@ def test_index_container_and_seed(plan):
 @pytest.mark.parametrize(
     ("weights", "n", "message"),
     [
-        ([0.5, 0.2], 10, r"must sum to 1, got a sum of 0\.7"),
+        ([0.0, 0.0], 10, "must have a positive sum, got 0"),
         ([1.2, -0.2], 10, "non-negative"),
-        ([], 10, "one for each group"),
+        ([], 10, "one weight for each group"),
         ([0.5, 0.5], 0, "n must be an integer of at least 1, got 0"),
         ([0.5, 0.5], 2.5, "n must be an integer"),
     ],
@@ -83,6 +83,14 @@ def test_index_container_and_seed(plan):
 def test_bad_input(plan, weights, n, message):
     with pytest.raises(ValueError, match=message):
         plan(weights, n)
+
+
+@pytest.mark.parametrize("plan", [weighted_sampling, attribute_specific_sampling])
+def test_weights_are_scaled_to_sum_to_one(plan):
+    counts = {label: 1000 * weight for label, weight in WEIGHTS.items()}
+    pd.testing.assert_series_equal(
+        plan(counts, 10, random_state=0), plan(WEIGHTS, 10, random_state=0)
+    )
 
 
 def test_bad_plans():

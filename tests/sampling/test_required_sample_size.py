@@ -131,7 +131,7 @@ def test_sentence_says_which_number_is_which():
         ({"method": "iid"}, "method must be 'weighted' or 'attribute_specific'"),
         ({"n_simulations": 0}, "n_simulations must be"),
         ({"group_weights": [1.0]}, "at least two groups"),
-        ({"group_weights": [0.5, 0.9]}, "must sum to 1"),
+        ({"group_weights": [0.0, 0.0]}, "must have a positive sum"),
     ],
 )
 def test_bad_options(option, message):

@@ -58,8 +58,8 @@ def cvar_fairness(
     group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \
 (n_groups,), default="uniform"
         Weights of the groups: the same for all, the group's share of the rows that
-        count, or given, by label or in the order of the sorted labels. They sum to
-        one. A mapping may name groups that have no rows.
+        count, or given, by label or in the order of the sorted labels. They are
+        scaled to sum to one. A mapping may name groups that have no rows.
     fractional : bool, default=True
         Whether the last group of the tail may belong to it in part, so that the tail
         weighs 1 - alpha to the digit. If not, groups belong whole or not at all, as
@@ -243,7 +243,7 @@ def cvar_fairness_test(
         Weights of the groups, see `cvar_fairness`. Where a sampling plan left groups
         without rows, name them in a mapping or in a `Groups`: they count.
     sampling : {"fixed", "weighted", "attribute_specific"} or tuple, default="fixed"
-        How many rows a group has, see `cvar_estimate`. The permutation p-value is
+        How many rows a group has, see `rate_variance`. The permutation p-value is
         exact whatever is said here; under weighted sampling ``"fixed"`` had more
         power in simulation.
     n_permutations : int, default=999

@@ -13,15 +13,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair.metrics._inputs import check_group_weights
 from skfair.statistics import GroupedOutcomes
 
 GroupWeights: TypeAlias = (
     Literal["uniform", "proportional"] | Mapping[Any, float] | ArrayLike
 )
-
-#: Weights whose sum is off by no more than this are normalised, with a warning.
-_CLOSE = 0.01
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,63 +152,8 @@ def weigh_groups(
         more = tuple(label for label in given if label not in known)
         if more:
             statistic = statistic.with_labels((*statistic.labels, *more))
-        return statistic, check_group_weights([given[i] for i in statistic.labels])
-    weights = check_group_weights(group_weights)
-    if len(weights) != n_groups:
-        raise ValueError(
-            f"group_weights has {len(weights)} entries, expected {n_groups}, one for "
-            "each group in the order of its label."
-        )
-    return statistic, weights
-
-
-def check_group_weights(values: ArrayLike) -> NDArray[np.float64]:
-    """Weights as floats that sum to one.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_groups,)
-
-    Returns
-    -------
-    ndarray of shape (n_groups,)
-
-    Raises
-    ------
-    ValueError
-        On another shape, negative or infinite weights, and a sum far from one.
-
-    Warns
-    -----
-    UserWarning
-        If the sum is close to one and the weights are scaled.
-    """
-    weights = np.asarray(values)
-    if weights.ndim != 1 or not len(weights) or weights.dtype.kind not in "biufO":
-        raise ValueError(
-            "group_weights must be numbers, one for each group, got an array of "
-            f"{weights.dtype} of shape {weights.shape}."
-        )
-    weights = weights.astype(np.float64)
-    bad = ~(np.isfinite(weights) & (weights >= 0))
-    if bad.any():
-        raise ValueError(
-            "group_weights must be finite and non-negative, got "
-            f"{weights[bad.argmax()]} in position {bad.argmax()}."
-        )
-    total = float(weights.sum())
-    if abs(total - 1) > _CLOSE:
-        raise ValueError(
-            f"group_weights must sum to 1, got a sum of {total:.6g}. Divide them by "
-            "their sum if only their ratios matter."
-        )
-    if abs(total - 1) > _ROUNDING:
-        warnings.warn(
-            f"group_weights sum to {total:.6g} and are scaled to sum to 1.",
-            UserWarning,
-            stacklevel=2,
-        )
-    return weights / total
+        group_weights = [given[label] for label in statistic.labels]
+    return statistic, check_group_weights(group_weights, statistic.labels)
 
 
 def _left_out(

@@ -51,7 +51,7 @@ def max_gap(
 (n_groups,), default="uniform"
         Weights of the groups in the average: the same for all, the group's share of
         the rows that count, or given, by label or in the order of the sorted labels.
-        They sum to one. A mapping may name groups that have no rows.
+        They are scaled to sum to one. A mapping may name groups that have no rows.
     pos_label : int, float, bool or str, default=None
         The label that counts as positive. None stands for 1 where labels are
         numbers; text labels need it, except for accuracy and error rate.

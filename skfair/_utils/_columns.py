@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -10,6 +11,24 @@ import numpy as np
 
 #: What names the sensitive columns of X on a scorer or an estimator.
 Selector: TypeAlias = str | int | list[str] | list[int] | Callable[[Any], Any]
+
+
+def names_columns(sensitive_features: Any, n_samples: int) -> bool:
+    """Whether `sensitive_features` names columns of X; otherwise it holds labels.
+
+    A list or tuple of names that has one entry for each row holds labels.
+    """
+    if _is_name(sensitive_features) or callable(sensitive_features):
+        return True
+    return (
+        isinstance(sensitive_features, (list, tuple))
+        and len(sensitive_features) != n_samples
+        and all(_is_name(entry) for entry in sensitive_features)
+    )
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, (str, numbers.Integral)) and not isinstance(value, bool)
 
 
 def select_columns(X: Any, selector: Selector) -> Any:

@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._utils._columns import names_columns
 from skfair._utils._response import respond
 from skfair._utils._validation import count_rows
 from skfair.groups import Groups, resolve_groups
 from skfair.metrics._inputs import undefined_reason
 from skfair.statistics import GroupedOutcomes, GroupedScores
-
-
-def names_columns(sensitive_features: Any, n_samples: int) -> bool:
-    """Whether `sensitive_features` names columns of X; otherwise it is labels.
-
-    A str, an int or a callable names columns, and so does a list or tuple of str or
-    int, unless it has one entry per sample.
-
-    Parameters
-    ----------
-    sensitive_features : object
-    n_samples : int
-
-    Returns
-    -------
-    bool
-    """
-    if _is_name(sensitive_features) or callable(sensitive_features):
-        return True
-    return (
-        isinstance(sensitive_features, (list, tuple))
-        and len(sensitive_features) != n_samples
-        and all(_is_name(entry) for entry in sensitive_features)
-    )
 
 
 def estimator_scores(
@@ -165,7 +141,3 @@ def effective_sizes(
     if whole and np.array_equal(statistic.totals, statistic.counts):
         return sizes
     return np.full(len(sizes), np.nan)
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, (str, numbers.Integral)) and not isinstance(value, bool)

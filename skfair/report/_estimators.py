@@ -7,10 +7,9 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._utils._columns import select_columns
+from skfair._utils._columns import names_columns, select_columns
 from skfair._utils._response import respond
 from skfair._utils._validation import count_rows
-from skfair.inspection._inputs import names_columns
 from skfair.report._inputs import Named
 
 Inputs = tuple[Named, Named, Any, Any]

@@ -3,8 +3,9 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from skfair._utils._columns import names_columns
 from skfair.groups import encode_groups
-from skfair.inspection._inputs import effective_sizes, estimator_scores, names_columns
+from skfair.inspection._inputs import effective_sizes, estimator_scores
 from skfair.statistics import GroupedScores
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair._utils._validation import check_real
-from skfair.inspection._gap_mark import GapMark, at_scores
+from skfair.inspection._gap_mark import GapMark, at_scores, share_at
 from skfair.inspection._style import (
     INK,
     MAX_GROUPS,
@@ -237,8 +237,7 @@ class CDFArtists:
         height = _LINE_HEIGHT * (2 + sum(1 + text.count("\n") for text in texts))
         # A legend is somewhat wider than half the axes.
         left, right = (
-            [float(at_scores(*cdf, np.array([score]))[0]) for cdf in self.cdfs]
-            for score in (0.45, 0.55)
+            [share_at(*cdf, score) for cdf in self.cdfs] for score in (0.45, 0.55)
         )
         if min(left) >= height:
             return "lower right"

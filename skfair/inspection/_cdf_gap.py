@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._validation import check_real
 from skfair.inspection import _inputs, _style
 from skfair.inspection._cdf_artists import CDFArtists, band_widths
-from skfair.inspection._gap_mark import GapMark, gap_marks, step_cdf
+from skfair.inspection._gap_mark import GapMark, gap_mark, step_cdf
 from skfair.metrics._inputs import grouped_scores
 from skfair.statistics import GroupedScores
 
@@ -284,7 +284,7 @@ class CDFGapDisplay:
             shares=shares,
             labels=statistic.labels,
             counts=statistic.counts,
-            marks=gap_marks(statistic, epsilons),
+            marks=[gap_mark(statistic, epsilon) for epsilon in epsilons],
             effective_sizes=_inputs.effective_sizes(
                 statistic, sensitive_features, sample_weight
             ),

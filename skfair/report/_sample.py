@@ -24,11 +24,12 @@ from skfair.metrics import (
     max_gap,
 )
 from skfair.metrics._dcp._search._enumeration import n_vertices
+from skfair.metrics._distribution._gap import LargestGap
+from skfair.metrics._distribution._score_grid import ScoreGrid
 from skfair.metrics._uncertainty._bootstrap import stratified_draws
 from skfair.metrics._uncertainty._resampling import check_seed
 from skfair.report._audit import Attribute, Audit, Model
 from skfair.report._measures import OF_ERRORS, OF_SCORES
-from skfair.report._score_gaps import Found, ScoreGrid, score_disparities
 from skfair.statistics import GroupedConfusion, GroupedOutcomes
 
 #: DCP is searched again in each resample up to this many vertices: milliseconds.
@@ -116,7 +117,7 @@ class Sample:
 
     def score_disparities(
         self, rows: NDArray[np.intp], keys: tuple[str, ...]
-    ) -> dict[str, Found]:
+    ) -> dict[str, LargestGap]:
         """Compute the metrics of score distributions, and where each is attained.
 
         Parameters
@@ -126,15 +127,15 @@ class Sample:
 
         Returns
         -------
-        dict of str to Found
+        dict of str to LargestGap
             Empty without scores.
         """
-        if self.grid is None or not set(keys) & set(OF_SCORES):
+        wanted = [key for key in OF_SCORES if key in keys]
+        if self.grid is None or not wanted:
             return {}
-        weights, epsilon = self.audit.sample_weight, self.audit.options.epsilon
-        return score_disparities(
-            self.grid, rows, self.attribute, weights, epsilon, keys
-        )
+        parts = np.split(rows, np.cumsum(self.attribute.groups.sizes())[:-1])
+        epsilon = self.audit.options.epsilon
+        return self.grid.largest_gaps(parts, self.attribute.comparison, wanted, epsilon)
 
     def _decision_values(
         self, confusion: GroupedConfusion, keys: tuple[str, ...]

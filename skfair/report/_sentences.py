@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair.metrics._distribution._gap import Pair
 from skfair.metrics._groupwise._tail import tail_shares
 from skfair.report._sample import Sample, observed_rows, outcomes
-from skfair.report._score_gaps import Found, Pair
 from skfair.report._text import label_text, percent, plain_text, points, quoted
 
 #: A p-value up to this is called more than chance.
@@ -114,7 +114,7 @@ class Sentences:
     def _mcdp(self, value: float) -> str:
         first: int | None
         first, second = self.found["mcdp"].pair
-        score, ours, theirs = self._above(first, second)
+        score, ours, theirs = self._above()
         if theirs > ours:
             first, second, ours, theirs = second, first, theirs, ours
         low, high = (quoted(self.labels, group) for group in (second, first))
@@ -124,15 +124,13 @@ class Sentences:
             "points apart, the most at any threshold"
         )
 
-    def _above(
-        self, first: int | None, second: int | None
-    ) -> tuple[float, float, float]:
+    def _above(self) -> tuple[float, float, float]:
         """Score at which two groups are furthest apart, and their shares above it."""
-        grid = self.sample.grid
+        grid, found = self.sample.grid, self.found["mcdp"]
         assert grid is not None
-        ours, theirs = self.cdf(first), self.cdf(second)
-        where = int(np.abs(ours - theirs).argmax())
-        return float(grid.scores[where]), 1 - ours[where], 1 - theirs[where]
+        where = np.searchsorted(grid.scores, found.score)
+        ours, theirs = (1 - self.cdf(group)[where] for group in found.pair)
+        return found.score, ours, theirs
 
     def cdf(self, group: int | None) -> NDArray[np.float64]:
         """Cumulative distribution of the scores of a group, or of everyone.
@@ -145,10 +143,10 @@ class Sentences:
         -------
         ndarray of shape (n_distinct,)
         """
-        grid, weights = self.sample.grid, self.sample.audit.sample_weight
+        grid = self.sample.grid
         assert grid is not None
         rows = np.concatenate(self.parts) if group is None else self.parts[group]
-        return grid.cdf(rows, weights)[0]
+        return grid.cdf(rows)[0]
 
     def _sustained(self, value: float) -> str:
         return (
@@ -182,8 +180,8 @@ class Sentences:
         )
 
     def _both(self, key: str) -> str:
-        found: Found = self.found[key]
-        first, second = (quoted(self.labels, group) for group in found.pair)
+        pair = self.found[key].pair
+        first, second = (quoted(self.labels, group) for group in pair)
         return f"{first} and {second}"
 
     def _equalized_odds(self, value: float) -> str:

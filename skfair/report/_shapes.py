@@ -33,13 +33,13 @@ def cdf_shapes(sentences: Sentences) -> dict[str, Any] | None:
     assert grid is not None
     assert second is not None
     cdfs = [sentences.cdf(group) for group in range(len(sentences.labels))]
-    where = int(np.abs(cdfs[first] - cdfs[second]).argmax())
+    where = np.searchsorted(grid.scores, found.score)
     return {
         "curves": [_curve(grid.scores, cdf) for cdf in cdfs],
         "gap": {
             "value": found.value,
             "pair": [first, second],
-            "score": float(grid.scores[where]),
+            "score": found.score,
             "shares": [float(cdfs[first][where]), float(cdfs[second][where])],
         },
     }

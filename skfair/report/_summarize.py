@@ -16,6 +16,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 import skfair
 from skfair.metrics import DCPResult
+from skfair.metrics._distribution._score_grid import ScoreGrid
 from skfair.report._audit import Attribute, Audit, Model
 from skfair.report._cautions import cautions
 from skfair.report._groups import group_rows
@@ -23,7 +24,6 @@ from skfair.report._intervals import Draws, draw_all, summarize_draws
 from skfair.report._measures import MEASURES, Measure, applicable, fill
 from skfair.report._performance import performance
 from skfair.report._sample import Sample, observed_rows
-from skfair.report._score_gaps import ScoreGrid
 from skfair.report._sentences import Sentences, with_chance
 from skfair.report._shapes import cdf_shapes
 from skfair.report._text import counted, label_text, or_none, percent, plain_text
@@ -53,7 +53,7 @@ def summarize(
         Of strings, numbers, None, lists and dicts: it can be written as JSON.
     """
     grids = [
-        None if model.y_score is None else ScoreGrid.from_scores(model.y_score)
+        None if model.y_score is None else ScoreGrid(model.y_score, audit.sample_weight)
         for model in audit.models
     ]
     samples = [

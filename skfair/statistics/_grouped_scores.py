@@ -113,21 +113,55 @@ class GroupedScores:
         """Number of groups, absent ones included."""
         return len(self.labels)
 
-    def of_group(self, group: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
-        """Distinct scores of one group and their weights.
+    def of_group(self, group: int | None) -> tuple[NDArray[np.float64], NDArray[Any]]:
+        """Distinct scores of one group, or of everyone, and their weights.
 
         Parameters
         ----------
-        group : int
-            Position in `labels`.
+        group : int or None
+            Position in `labels`; None is everyone.
 
         Returns
         -------
         scores : ndarray of shape (n_distinct,), increasing
         weights : ndarray of shape (n_distinct,)
         """
-        rows = self.rows_of(group)
-        return self.scores[rows], self.weights[rows]
+        if group is not None:
+            rows = self.rows_of(group)
+            return self.scores[rows], self.weights[rows]
+        scores = self.scores
+        starts, weights = _join(scores[1:] != scores[:-1], self.weights, len(scores))
+        return scores if starts is None else scores[starts], weights
+
+    def cdf(self, group: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Cumulative distribution function of one group's scores, or of everyone's.
+
+        Parameters
+        ----------
+        group : int or None
+            Position in `labels` of a group that has rows; None is everyone.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_distinct,), increasing
+        shares : ndarray of shape (n_distinct,)
+            Share of the total weight at or below each score; the last is exactly 1.
+
+        Examples
+        --------
+        >>> from skfair.statistics import GroupedScores
+        >>> statistic = GroupedScores.from_scores(
+        ...     [0.2, 0.9, 0.2, 0.4], sensitive_features=["F", "F", "M", "M"]
+        ... )
+        >>> scores, shares = statistic.cdf(None)
+        >>> scores.tolist(), shares.tolist()
+        ([0.2, 0.4, 0.9], [0.5, 0.75, 1.0])
+        """
+        scores, weights = self.of_group(group)
+        total = self.totals.sum() if group is None else self.totals[group]
+        shares = np.cumsum(weights) / total
+        shares[-1] = 1  # without rounding
+        return scores, shares
 
     def __add__(self, other: GroupedScores) -> GroupedScores:
         if not isinstance(other, GroupedScores):

@@ -93,7 +93,7 @@ def abcc(
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
     if not is_defined("ABCC", statistic):
         return math.nan
-    return largest_gap(statistic, multigroup, _area, distance=_area)
+    return largest_gap(statistic, multigroup, _area, distance=_area).value
 
 
 def _area(gap: Gap) -> float:

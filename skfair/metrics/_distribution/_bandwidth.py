@@ -12,13 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._validation import check_integer, check_real
-from skfair.metrics._distribution._gap import comparisons
+from skfair.metrics._distribution._gap import compared_pairs
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
+    GapCurve,
     bandwidths_to_one,
     gap_curves,
 )
-from skfair.metrics._inputs import Multigroup, grouped_scores, is_defined
+from skfair.metrics._inputs import (
+    Multigroup,
+    check_multigroup,
+    grouped_scores,
+    is_defined,
+)
 from skfair.statistics import GroupedScores
 
 
@@ -130,8 +136,8 @@ def madd_optimal_bandwidth(
     n_bandwidths = check_integer("n_bandwidths", n_bandwidths, 3)
     min_points = check_integer("min_points", min_points, 2, n_bandwidths - 1)
     min_length = check_real("min_length", min_length, 0, math.inf, closed="neither")
+    check_multigroup(multigroup)
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
-    compared = comparisons(statistic, multigroup)
     bandwidths = bandwidths_to_one(n_bandwidths)
     if not is_defined("MADD", statistic):
         nan = math.nan
@@ -139,18 +145,23 @@ def madd_optimal_bandwidth(
         return MADDBandwidthResult(
             (nan, nan), nan, nan, nan, (None, None), bandwidths, values
         )
-    search = partial(stable_interval, min_points=min_points, min_length=min_length)
-    results = []
-    for first, second, totals, values in gap_curves(statistic, compared, n_bandwidths):
-        start, stop, mean, std = search(bandwidths, values, totals)
-        interval = float(bandwidths[start]), float(bandwidths[stop])
-        everyone = None if second is None else statistic.labels[second]
-        groups = statistic.labels[first], everyone
-        h_sup = optimal_order(totals)
-        results.append(
-            MADDBandwidthResult(interval, mean, std, h_sup, groups, bandwidths, values)
-        )
-    return max(results, key=lambda result: result.madd)
+    curve, found = most_stable(
+        statistic,
+        multigroup,
+        n_bandwidths,
+        min_points=min_points,
+        min_length=min_length,
+    )
+    first, second = curve.pair
+    return MADDBandwidthResult(
+        (float(bandwidths[found.start]), float(bandwidths[found.stop])),
+        found.mean,
+        found.std,
+        optimal_order(curve.totals),
+        (statistic.labels[first], None if second is None else statistic.labels[second]),
+        bandwidths,
+        curve.values,
+    )
 
 
 #: Variances below this are rounding noise of the running sums, and count as zero.
@@ -164,6 +175,27 @@ class StableInterval(NamedTuple):
     stop: int
     mean: float
     std: float
+
+
+def most_stable(
+    statistic: GroupedScores,
+    multigroup: Multigroup,
+    n_bandwidths: int = N_BANDWIDTHS,
+    *,
+    min_points: int = 50,
+    min_length: float = 0.45,
+) -> tuple[GapCurve, StableInterval]:
+    """Stable interval of the pair of groups with the largest mean of MADD over it."""
+    pairs = compared_pairs(statistic.n_groups, multigroup)
+    bandwidths = bandwidths_to_one(n_bandwidths)
+    search = partial(stable_interval, min_points=min_points, min_length=min_length)
+    return max(
+        (
+            (curve, search(bandwidths, curve.values, curve.totals))
+            for curve in gap_curves(statistic, pairs, n_bandwidths)
+        ),
+        key=lambda found: found[1].mean,
+    )
 
 
 def optimal_order(totals: tuple[float, float]) -> float:

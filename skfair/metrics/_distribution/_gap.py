@@ -1,40 +1,40 @@
-"""The largest gap over the groups that are compared."""
+"""The largest gap between score distributions, and the groups that it lies between."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skfair.metrics._inputs import Multigroup, check_multigroup
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
 
+#: Positions of two groups that are compared; None stands for everyone.
+Pair: TypeAlias = tuple[int, int | None]
+
 #: More than the rounding of a sum of two distances.
 _ROUNDING = 1e-12
 
 
-def comparisons(
-    statistic: GroupedScores, multigroup: Multigroup
-) -> Sequence[tuple[int, int | None]]:
-    """Which groups a metric compares: every pair, or each group with everyone.
+class LargestGap(NamedTuple):
+    """Largest value of a metric over pairs of groups, and the first such pair.
 
-    Parameters
-    ----------
-    statistic : GroupedScores
-    multigroup : {"pairwise", "pooled"}
-
-    Returns
-    -------
-    list of (int, int) or (int, None)
-
-    Raises
-    ------
-    ValueError
-        On another `multigroup`.
+    `score` is the first from which on the two CDFs are so far apart, where the metric
+    is MCDP(0) and somebody has looked for it.
     """
+
+    value: float
+    pair: Pair
+    score: float = math.nan
+
+
+def compared_pairs(n_groups: int, multigroup: Multigroup) -> list[Pair]:
+    """Which groups a metric compares: every pair, or each group with everyone."""
     check_multigroup(multigroup)
-    n_groups = statistic.n_groups
     if multigroup == "pooled":
         return [(group, None) for group in range(n_groups)]
     return [(i, j) for i in range(n_groups) for j in range(i + 1, n_groups)]
@@ -44,38 +44,41 @@ def largest_gap(
     statistic: GroupedScores,
     multigroup: Multigroup,
     measure: Callable[[Gap], float],
-    distance: Callable[[Gap], float] | None = None,
-) -> float:
-    """Largest value of a measure over the gaps that are compared.
+    distance: Callable[[Gap], float],
+) -> LargestGap:
+    """Largest measure of a gap between two groups, or between a group and everyone.
 
-    Parameters
-    ----------
-    statistic : GroupedScores
-    multigroup : {"pairwise", "pooled"}
-    measure : callable
-    distance : callable, default=None
-        A measure that is nowhere smaller and obeys the triangle inequality. Two
-        groups are then no further apart than both are from everyone, so that most
-        of many pairs need no look.
-
-    Returns
-    -------
-    float
+    `distance` is a measure that is nowhere smaller and obeys the triangle inequality:
+    the sum of two groups' distances from everyone bounds the measure of their gap.
     """
-    compared = comparisons(statistic, multigroup)
-    limits = np.full(len(compared), np.inf)
-    if distance is not None and len(compared) > statistic.n_groups:
+    pairs = compared_pairs(statistic.n_groups, multigroup)
+    bounds = np.full(len(pairs), np.inf)
+    if len(pairs) > statistic.n_groups:
         from_everyone = np.array(
             [
-                distance(gap_between(statistic, *groups))
-                for groups in comparisons(statistic, "pooled")
+                distance(gap_between(statistic, *pair))
+                for pair in compared_pairs(statistic.n_groups, "pooled")
             ]
         )
-        limits = from_everyone[np.array(compared)].sum(axis=1)
-    largest = 0.0
-    for position in np.argsort(-limits, kind="stable"):
-        if limits[position] + _ROUNDING < largest:
+        bounds = from_everyone[np.array(pairs)].sum(axis=1)
+    return largest_bounded(
+        pairs, bounds, lambda i: measure(gap_between(statistic, *pairs[i]))
+    )
+
+
+def largest_bounded(
+    pairs: Sequence[Pair], bounds: ArrayLike, value_of: Callable[[int], Any]
+) -> LargestGap:
+    """Largest ``value_of(i)`` over the pairs, where ``bounds[i]`` is an upper bound.
+
+    Pairs whose bound is below the largest value so far are not evaluated.
+    """
+    limits = np.asarray(bounds)
+    largest, best = -1.0, len(pairs)
+    for i in np.argsort(-limits, kind="stable"):
+        if limits[i] + _ROUNDING < largest:
             break
-        value = measure(gap_between(statistic, *compared[position]))
-        largest = max(largest, value)
-    return largest
+        value = value_of(i)
+        if value > largest or (value == largest and i < best):
+            largest, best = value, int(i)
+    return LargestGap(largest, pairs[best])

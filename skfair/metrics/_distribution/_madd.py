@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._validation import check_integer, check_real
-from skfair.metrics._distribution._bandwidth import stable_interval
-from skfair.metrics._distribution._gap import comparisons, largest_gap
+from skfair.metrics._distribution._bandwidth import most_stable
+from skfair.metrics._distribution._gap import compared_pairs, largest_gap
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
     bandwidths_to_one,
@@ -119,9 +119,9 @@ def madd(
     if not is_defined("MADD", statistic):
         return math.nan
     if auto:
-        return _largest_stable(statistic, multigroup)
+        return most_stable(statistic, multigroup)[1].mean
     measure = partial(_fixed, n_bins=n_bins)
-    return largest_gap(statistic, multigroup, measure, distance=measure)
+    return largest_gap(statistic, multigroup, measure, distance=measure).value
 
 
 def madd_curve(
@@ -185,12 +185,12 @@ def madd_curve(
     """
     n_bandwidths = check_integer("n_bandwidths", n_bandwidths, 1)
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
-    compared = comparisons(statistic, multigroup)
+    pairs = compared_pairs(statistic.n_groups, multigroup)
     bandwidths = bandwidths_to_one(n_bandwidths)
     if not is_defined("MADD", statistic):
         return bandwidths, np.full(n_bandwidths, np.nan)
     values = np.zeros(n_bandwidths)
-    for curve in gap_curves(statistic, compared, n_bandwidths):
+    for curve in gap_curves(statistic, pairs, n_bandwidths):
         np.maximum(values, curve.values, out=values)
     return bandwidths, values
 
@@ -213,12 +213,3 @@ def _fixed(gap: Gap, n_bins: int) -> float:
     last = np.append(bins[1:] != bins[:-1], True)
     changes = np.abs(np.diff(gap.signed[last], prepend=0))
     return min(2.0, float(changes.sum() / gap.scale))
-
-
-def _largest_stable(statistic: GroupedScores, multigroup: Multigroup) -> float:
-    bandwidths = bandwidths_to_one(N_BANDWIDTHS)
-    compared = comparisons(statistic, multigroup)
-    return max(
-        stable_interval(bandwidths, curve.values, curve.totals).mean
-        for curve in gap_curves(statistic, compared, N_BANDWIDTHS)
-    )

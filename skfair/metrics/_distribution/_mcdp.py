@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import minimum_filter1d
 
 from skfair._utils._validation import check_choice, check_integer, check_real
-from skfair.metrics._distribution._gap import comparisons, largest_gap
+from skfair.metrics._distribution._gap import Pair, compared_pairs, largest_gap
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -118,8 +118,7 @@ def mcdp(
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
     if not is_defined("MCDP", statistic):
         return math.nan
-    kolmogorov = partial(sustained_gap, epsilon=0.0)  # no window sees more
-    return largest_gap(statistic, multigroup, measure, distance=kolmogorov)
+    return largest_gap(statistic, multigroup, measure, distance=_kolmogorov).value
 
 
 def mcdp_curve(
@@ -179,11 +178,11 @@ def mcdp_curve(
     ([0.0, 0.125], [1.0, 0.5])
     """
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
-    compared = comparisons(statistic, multigroup)
+    pairs = compared_pairs(statistic.n_groups, multigroup)
     if not is_defined("MCDP", statistic):
         return np.zeros(1), np.full(1, np.nan)
     return _upper_envelope(
-        [gap_profile(gap_between(statistic, *groups)) for groups in compared]
+        [gap_profile(gap_between(statistic, *pair)) for pair in pairs]
     )
 
 
@@ -199,6 +198,61 @@ def _upper_envelope(
         current = np.searchsorted(steps, epsilons, side="right") - 1
         np.maximum(values, heights[current], out=values)
     return merge_steps(epsilons, values)
+
+
+class SustainedGap(NamedTuple):
+    """MCDP(epsilon), the pair of groups it is attained at, and where.
+
+    The gap equals `value` from `score` on, and is nowhere smaller in `window`; both
+    are nan where `value` is 0.
+    """
+
+    value: float
+    pair: Pair
+    score: float
+    window: tuple[float, float]
+
+
+def largest_sustained_gap(
+    statistic: GroupedScores, epsilon: float, multigroup: Multigroup = "pairwise"
+) -> SustainedGap:
+    """MCDP(epsilon) with the pair of groups and the scores at which it is attained."""
+    measure = partial(sustained_gap, epsilon=epsilon)
+    value, pair, _ = largest_gap(statistic, multigroup, measure, distance=_kolmogorov)
+    if value == 0:
+        return SustainedGap(value, pair, math.nan, (math.nan, math.nan))
+    gap = gap_between(statistic, *pair)
+    heights = np.abs(gap.signed) / gap.scale
+    if epsilon == 0:
+        score = float(gap.scores[heights.argmax()])
+        return SustainedGap(value, pair, score, (score, score))
+    window = _roomiest_window(gap.scores, heights >= value, epsilon)
+    # Every window of the run sees the value, or a higher one would be sustained.
+    seen = np.searchsorted(gap.scores, window, side="right") - 1
+    pieces = np.arange(max(seen[0], 0), seen[1] + 1)
+    nearest = pieces[np.abs(heights[pieces] - value).argmin()]
+    return SustainedGap(value, pair, max(float(gap.scores[nearest]), window[0]), window)
+
+
+def _roomiest_window(
+    scores: NDArray[np.float64], above: NDArray[np.bool_], epsilon: float
+) -> tuple[float, float]:
+    """Centre a window in the run of pieces that has most room for it."""
+    first, last = _runs(above)
+    starts, stops = scores[first], scores[last]
+    room = (stops - starts) / 2
+    room[starts == 0] = stops[starts == 0]  # a window may be cut at 0
+    run = int(room.argmax())
+    start, stop = float(starts[run]), float(stops[run])
+    if start == 0 and stop <= 2 * epsilon:
+        return 0.0, epsilon
+    left = (start + stop) / 2 - epsilon
+    return left, left + 2 * epsilon
+
+
+def _kolmogorov(gap: Gap) -> float:
+    """MCDP(0), which no window exceeds."""
+    return sustained_gap(gap, 0.0)
 
 
 def _measure(epsilon: Any, method: str, n_subdivisions: Any) -> Callable[[Gap], float]:

@@ -1,0 +1,161 @@
+"""Metrics of score distributions for many resamples of the same rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skfair.metrics._distribution._bandwidth import stable_interval
+from skfair.metrics._distribution._gap import (
+    LargestGap,
+    Pair,
+    compared_pairs,
+    largest_bounded,
+)
+from skfair.metrics._distribution._histograms import (
+    N_BANDWIDTHS,
+    bandwidths_to_one,
+    bin_changes,
+    bin_distances,
+    bin_edges,
+    bin_numbers,
+)
+from skfair.metrics._distribution._mcdp import sustained_gap
+from skfair.metrics._inputs import Multigroup
+from skfair.statistics._grouped_scores import Gap
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+_BANDWIDTHS = bandwidths_to_one(N_BANDWIDTHS)
+
+
+class Distribution(NamedTuple):
+    """CDF at each score of the grid, shares of the bins of MADD, and total weight."""
+
+    cdf: Floats
+    bins: Floats | None
+    total: float
+
+
+class ScoreGrid:
+    """The distinct scores of all rows, and where the bins of MADD lie among them.
+
+    Scores are sorted once: a resample only counts how often each of them was drawn.
+    """
+
+    def __init__(self, y_score: ArrayLike, sample_weight: NDArray[Any] | None) -> None:
+        self.scores, self.positions = np.unique(y_score, return_inverse=True)
+        self.steps = np.diff(self.scores)
+        self.sample_weight = sample_weight
+        self.below, self.starts = bin_edges(self.scores, bin_numbers(N_BANDWIDTHS))
+        # Memory for shares of bins: a megabyte or more for each resample and group
+        # would otherwise be asked for, cleared and given back, which takes as long
+        # as the computation.
+        self._bins = np.empty((0, len(self.below)))
+
+    def largest_gaps(
+        self,
+        groups: Sequence[Rows],
+        multigroup: Multigroup,
+        keys: Sequence[str],
+        epsilon: float,
+    ) -> dict[str, LargestGap]:
+        """Compute metrics by key, for groups given by the positions of their rows.
+
+        Keys are mcdp, mcdp_epsilon, abcc, mean_score_difference and madd.
+        """
+        best = dict.fromkeys(keys, LargestGap(-1.0, (0, None)))
+        pairs, bounds, cdfs = [], [], []
+        for pair, ours, theirs in self._compared(groups, multigroup, "madd" in keys):
+            signed = _signed(ours.cdf, theirs.cdf)
+            heights = np.abs(signed)
+            highest = int(heights.argmax())
+            values = {
+                "mcdp": float(heights[highest]),
+                "abcc": min(1.0, float(heights[:-1] @ self.steps)),
+                "mean_score_difference": abs(float(signed[:-1] @ self.steps)),
+            }
+            if "madd" in keys:
+                values["madd"] = self._madd(ours, theirs, best["madd"].value)
+            for key, value in values.items():
+                if key in best and value > best[key].value:
+                    score = self.scores[highest] if key == "mcdp" else math.nan
+                    best[key] = LargestGap(value, pair, float(score))
+            if "mcdp_epsilon" in keys:
+                pairs.append(pair)
+                bounds.append(values["mcdp"])  # no window sees more
+                cdfs.append((ours.cdf, theirs.cdf))
+        if pairs:
+            best["mcdp_epsilon"] = largest_bounded(
+                pairs, bounds, lambda i: self._sustained(*cdfs[i], epsilon)
+            )
+        return best
+
+    def cdf(self, rows: Rows) -> tuple[Floats, float]:
+        """Share of some rows at or below each score, and their total weight."""
+        weights = None if self.sample_weight is None else self.sample_weight[rows]
+        counts = np.bincount(self.positions[rows], weights, len(self.scores))
+        total = float(counts.sum())
+        return np.cumsum(counts) / total, total
+
+    def _compared(
+        self, groups: Sequence[Rows], multigroup: Multigroup, with_bins: bool
+    ) -> Iterator[tuple[Pair, Distribution, Distribution]]:
+        """Yield every pair of groups, or each group with everyone."""
+        pairs = compared_pairs(len(groups), multigroup)
+        n_kept = len(groups) if multigroup == "pairwise" else 2
+        if with_bins and len(self._bins) < 1 + n_kept:
+            self._bins = np.empty((1 + n_kept, len(self.below)))
+        if multigroup == "pairwise":
+            every = [
+                self._distribution(rows, 1 + i if with_bins else None)
+                for i, rows in enumerate(groups)
+            ]
+            for first, second in pairs:
+                assert second is not None
+                yield (first, second), every[first], every[second]
+            return
+        everyone = self._distribution(np.concatenate(groups), 1 if with_bins else None)
+        for pair, rows in zip(pairs, groups, strict=True):
+            yield pair, self._distribution(rows, 2 if with_bins else None), everyone
+
+    def _distribution(self, rows: Rows, place: int | None) -> Distribution:
+        """Distribution of some rows, which may repeat.
+
+        Shares of bins are computed if they have a place in memory, and stay valid
+        until another group is given the same place.
+        """
+        cdf, total = self.cdf(rows)
+        if place is None:
+            return Distribution(cdf, None, total)
+        at_edges = self._bins[0]
+        np.concatenate([[0.0], cdf]).take(self.below, mode="clip", out=at_edges)
+        bins = bin_changes(at_edges, self.starts, out=self._bins[place])
+        return Distribution(cdf, bins, total)
+
+    def _madd(self, ours: Distribution, theirs: Distribution, needed: float) -> float:
+        """MADD of two groups, or an upper bound if it is at most `needed`."""
+        assert ours.bins is not None
+        assert theirs.bins is not None
+        changes = np.subtract(ours.bins, theirs.bins, out=self._bins[0])
+        curve = bin_distances(changes, self.starts)
+        highest = float(curve.max())
+        if highest <= needed:
+            return highest  # no mean over an interval can be larger
+        return stable_interval(_BANDWIDTHS, curve, (ours.total, theirs.total)).mean
+
+    def _sustained(self, ours: Floats, theirs: Floats, epsilon: float) -> float:
+        gap = Gap(self.scores, _signed(ours, theirs), 1.0, (1.0, 1.0))
+        return sustained_gap(gap, epsilon)
+
+
+def _signed(ours: Floats, theirs: Floats) -> Floats:
+    """Difference of two CDFs on the grid."""
+    signed = ours - theirs
+    signed[-1] = 0  # both end at 1, without rounding
+    return signed

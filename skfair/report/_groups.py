@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair.metrics import top_groups
-from skfair.metrics._groupwise._cvar_fairness_report import wilson_interval
+from skfair.metrics._groupwise._group_gaps import wilson_interval
 from skfair.report._performance import performance
 from skfair.report._sample import Sample, observed_rows
 from skfair.report._text import label_text, or_none

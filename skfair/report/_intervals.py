@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair.metrics._groupwise._shuffled_hits import exact_pvalue
 from skfair.metrics._uncertainty._bootstrap import basic_interval
+from skfair.metrics._uncertainty._permutation import exact_pvalue
 from skfair.report._audit import Options
 from skfair.report._sample import Sample, resample
 from skfair.report._text import percent

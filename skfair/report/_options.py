@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skfair._utils._validation import check_choice, check_integer, check_real
-from skfair.metrics._groupwise._tail import check_alpha
 from skfair.report._audit import Options
 from skfair.report._measures import KEYS
 
@@ -53,7 +52,7 @@ confidence_level, min_group_size, random_state, n_jobs : object
     return Options(
         threshold=check_real("threshold", threshold, 0, 1),
         epsilon=check_real("epsilon", epsilon, 0, 0.5, closed="right"),
-        alpha=check_alpha(alpha),
+        alpha=check_real("alpha", alpha, 0, 1, closed="left"),
         metrics=None if metrics is None else tuple(metrics),
         n_bootstrap=check_integer("n_bootstrap", n_bootstrap, 1),
         # With fewer no p-value can be small enough for the verdict.

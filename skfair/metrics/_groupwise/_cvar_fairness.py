@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._validation import check_integer, check_real
+from skfair._utils._validation import check_real
 from skfair.metrics._groupwise._group_gaps import GroupWeights, group_gaps
 from skfair.metrics._groupwise._quality import Quality, grouped_quality
-from skfair.metrics._groupwise._rate_variance import Estimator, make_estimator
+from skfair.metrics._groupwise._rate_variance import make_estimator
 from skfair.metrics._groupwise._sampling_design import Sampling
-from skfair.metrics._groupwise._shuffled_hits import exact_pvalue, shuffled_hits
-from skfair.metrics._groupwise._tail import check_alpha, tail_mean, tail_shares
-from skfair.metrics._uncertainty._resampling import check_seed
+from skfair.metrics._groupwise._tail import tail_mean, tail_shares
+from skfair.metrics._uncertainty._permutation import permute_hits
 from skfair.statistics import GroupedOutcomes
 
 
@@ -119,7 +118,7 @@ def cvar_fairness(
     >>> cvar_fairness(None, y_pred, sensitive_features=group, alpha=0.25)
     0.333...
     """
-    alpha = check_alpha(alpha)
+    alpha = check_real("alpha", alpha, 0, 1, closed="left")
     statistic = grouped_quality(
         y_true,
         y_pred,
@@ -301,10 +300,8 @@ def cvar_fairness_test(
     >>> result.reject, result.pvalue < 0.01
     (True, True)
     """
-    alpha = check_alpha(alpha)
+    alpha = check_real("alpha", alpha, 0, 1, closed="left")
     epsilon = check_real("epsilon", epsilon, 0, 1, closed="right")
-    n_permutations = check_integer("n_permutations", n_permutations, 1)
-    generator = check_seed(random_state)
     statistic = grouped_quality(
         y_true,
         y_pred,
@@ -313,29 +310,25 @@ def cvar_fairness_test(
         pos_label=pos_label,
     )
     estimator = make_estimator("CVaR fairness test", statistic, group_weights, sampling)
-    observed, null = _with_null(estimator, n_permutations, generator)
+    test = permute_hits(
+        estimator.values,
+        estimator.sizes,
+        estimator.hits,
+        n_permutations=n_permutations,
+        random_state=random_state,
+    )
     threshold = (1 - alpha) * epsilon**2 / 2
     return CVaRTestResult(
-        statistic=observed,
+        statistic=test.statistic,
         threshold=threshold,
-        reject=bool(observed >= threshold),
-        pvalue=exact_pvalue(observed, null),
+        reject=test.statistic >= threshold,
+        pvalue=test.pvalue,
         alpha=alpha,
         epsilon=epsilon,
         sampling=estimator.design.name,
         n_rows=estimator.n_rows,
         n_groups=len(estimator.sizes),
         n_small_groups=estimator.n_small_groups,
-        n_permutations=n_permutations,
-        null_distribution=null,
+        n_permutations=test.n_permutations,
+        null_distribution=test.null_distribution,
     )
-
-
-def _with_null(
-    estimator: Estimator, n_permutations: int, generator: np.random.Generator
-) -> tuple[float, NDArray[np.float64]]:
-    """Observed statistic, and that of each permutation."""
-    hits = estimator.hits
-    blocks = shuffled_hits(estimator.sizes, int(hits.sum()), n_permutations, generator)
-    null = np.concatenate([estimator.values(block) for block in blocks])
-    return float(estimator.values(hits[np.newaxis])[0]), null

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
+from numpy.typing import ArrayLike
 
 from skfair._utils._validation import check_real
-from skfair.metrics._groupwise._group_gaps import GroupGaps, GroupWeights, group_gaps
+from skfair.metrics._groupwise._group_gaps import (
+    GroupWeights,
+    group_gaps,
+    group_index,
+    wilson_interval,
+)
 from skfair.metrics._groupwise._quality import Quality, grouped_quality
-from skfair.metrics._groupwise._tail import check_alpha, tail_shares
+from skfair.metrics._groupwise._tail import tail_shares
 from skfair.statistics import GroupedOutcomes
 
 
@@ -115,7 +118,7 @@ def cvar_fairness_report(
     b     2   0.0  0.00  0.66  0.5         0.5
     c     2   0.5  0.09  0.91  0.0         0.0
     """
-    alpha = check_alpha(alpha)
+    alpha = check_real("alpha", alpha, 0, 1, closed="left")
     statistic = grouped_quality(
         y_true,
         y_pred,
@@ -125,7 +128,7 @@ def cvar_fairness_report(
         sample_weight=sample_weight,
     )
     groups = group_gaps("CVaR fairness", statistic, group_weights)
-    shares = _tail_shares(groups, alpha, fractional)
+    shares = tail_shares(groups.gaps, groups.weights, alpha, fractional=fractional)
     statistic = groups.statistic
     low, high = wilson_interval(
         statistic.means, statistic.effective_sizes, confidence_level
@@ -143,63 +146,3 @@ def cvar_fairness_report(
     }
     report = pd.DataFrame(columns, group_index(statistic.labels, statistic.names))
     return report.iloc[np.argsort(-groups.gaps, kind="stable")]
-
-
-def _tail_shares(
-    groups: GroupGaps, alpha: float, fractional: bool
-) -> NDArray[np.float64]:
-    """How much of each group belongs to the tail; nothing of those left out."""
-    shares = np.zeros(len(groups.weights))
-    if groups.defined:
-        shares[groups.compared] = tail_shares(
-            groups.gaps[groups.compared],
-            groups.weights[groups.compared],
-            alpha,
-            fractional=fractional,
-        )
-    return shares
-
-
-def wilson_interval(
-    rates: NDArray[np.float64], sizes: NDArray[np.float64], confidence_level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Wilson's score intervals of many rates at once.
-
-    Parameters
-    ----------
-    rates : ndarray of shape (n_groups,)
-    sizes : ndarray of shape (n_groups,)
-    confidence_level : float in (0, 1)
-
-    Returns
-    -------
-    low, high : ndarray of shape (n_groups,)
-        nan where a size is 0.
-    """
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    z = ndtri((1 + level) / 2)
-    counted = np.where(sizes > 0, sizes, np.nan)
-    centre = (rates + z**2 / (2 * counted)) / (1 + z**2 / counted)
-    spread = np.sqrt(rates * (1 - rates) / counted + (z / (2 * counted)) ** 2)
-    half = z * spread / (1 + z**2 / counted)
-    return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
-
-
-def group_index(labels: Sequence[Any], names: Sequence[str]) -> pd.Index:
-    """Index of groups, with a level for each sensitive column.
-
-    Parameters
-    ----------
-    labels : sequence of length n_groups
-    names : sequence of str
-
-    Returns
-    -------
-    Index or MultiIndex of length n_groups
-    """
-    lengths = {len(label) if isinstance(label, tuple) else 0 for label in labels}
-    if len(lengths) == 1 and lengths.pop() > 1:
-        return pd.MultiIndex.from_tuples(labels, names=list(names) or None)
-    name = names[0] if len(names) == 1 else None
-    index: pd.Index = pd.Index(list(labels), name=name, tupleize_cols=False)
-    return index

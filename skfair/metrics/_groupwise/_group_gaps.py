@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._utils._validation import check_real
 from skfair.metrics._inputs import check_group_weights
 from skfair.statistics import GroupedOutcomes
 
@@ -154,6 +156,29 @@ def weigh_groups(
             statistic = statistic.with_labels((*statistic.labels, *more))
         group_weights = [given[label] for label in statistic.labels]
     return statistic, check_group_weights(group_weights, statistic.labels)
+
+
+def wilson_interval(
+    rates: NDArray[np.float64], sizes: NDArray[np.float64], confidence_level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return Wilson's score interval of each rate, nan where a size is 0."""
+    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    z = ndtri((1 + level) / 2)
+    counted = np.where(sizes > 0, sizes, np.nan)
+    centre = (rates + z**2 / (2 * counted)) / (1 + z**2 / counted)
+    deviation = np.sqrt(rates * (1 - rates) / counted + (z / (2 * counted)) ** 2)
+    half = z * deviation / (1 + z**2 / counted)
+    return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
+
+
+def group_index(labels: Sequence[Any], names: Sequence[str]) -> pd.Index:
+    """Index of the groups of a table, with a level for each sensitive column."""
+    lengths = {len(label) if isinstance(label, tuple) else 0 for label in labels}
+    if len(lengths) == 1 and lengths.pop() > 1:
+        return pd.MultiIndex.from_tuples(labels, names=list(names) or None)
+    name = names[0] if len(names) == 1 else None
+    index: pd.Index = pd.Index(list(labels), name=name, tupleize_cols=False)
+    return index
 
 
 def _left_out(

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._validation import check_integer
 from skfair.metrics._groupwise._group_gaps import GroupWeights, group_gaps
-from skfair.metrics._groupwise._quality import Quality, grouped_quality
-from skfair.metrics._groupwise._rate_variance import count_hits
-from skfair.metrics._groupwise._shuffled_hits import exact_pvalue, shuffled_hits
-from skfair.metrics._uncertainty._permutation import PermutationTestResult
-from skfair.metrics._uncertainty._resampling import check_seed
+from skfair.metrics._groupwise._quality import Quality, count_hits, grouped_quality
+from skfair.metrics._uncertainty._permutation import (
+    PermutationTestResult,
+    permute_hits,
+)
 from skfair.statistics import GroupedOutcomes
 
 
@@ -171,8 +170,6 @@ def max_gap_test(
     >>> max_gap_test(None, y_pred, sensitive_features=group, random_state=0).pvalue
     0.00...
     """
-    n_permutations = check_integer("n_permutations", n_permutations, 1)
-    generator = check_seed(random_state)
     statistic = grouped_quality(
         y_true,
         y_pred,
@@ -183,25 +180,18 @@ def max_gap_test(
     groups = group_gaps("Max-gap fairness", statistic, group_weights)
     sizes, hits = (part[groups.compared] for part in count_hits(groups.statistic))
     weights = groups.weights[groups.compared]
-    observed, null = np.nan, np.full(n_permutations, np.nan)
-    if groups.defined:
-        observed = float(_largest(hits[np.newaxis], sizes, weights)[0])
-        blocks = shuffled_hits(sizes, int(hits.sum()), n_permutations, generator)
-        null = np.concatenate([_largest(block, sizes, weights) for block in blocks])
-    return PermutationTestResult(
-        statistic=observed,
-        pvalue=exact_pvalue(observed, null),
-        null_mean=float(null.mean()),
+
+    def largest_gaps(hits: NDArray[np.int64]) -> NDArray[np.float64]:
+        if not groups.defined:
+            return np.full(len(hits), np.nan)
+        rates = hits / sizes
+        gaps = np.abs(rates - (rates @ weights)[:, np.newaxis])
+        return np.asarray(gaps.max(axis=1))
+
+    return permute_hits(
+        largest_gaps,
+        sizes,
+        hits,
         n_permutations=n_permutations,
-        null_distribution=null,
+        random_state=random_state,
     )
-
-
-def _largest(
-    hits: NDArray[Any], sizes: NDArray[np.intp], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Largest gap of each of many audits."""
-    rates = hits / sizes
-    gaps = np.abs(rates - (rates @ weights)[:, np.newaxis])
-    largest: NDArray[np.float64] = gaps.max(axis=1)
-    return largest

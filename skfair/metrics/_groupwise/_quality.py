@@ -81,6 +81,24 @@ def grouped_quality(
     )
 
 
+def count_hits(
+    statistic: GroupedOutcomes,
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the number of rows of each group, and of rows with outcome 1 (hits)."""
+    hits = np.rint(statistic.sums)
+    if not np.array_equal(statistic.totals, statistic.counts) or not np.array_equal(
+        hits, statistic.sums
+    ):
+        bad = int(np.argmax(hits != statistic.sums))
+        raise ValueError(
+            "The statistic must hold outcomes of 0 and 1 of rows without sample "
+            f"weights, since single rows are counted; group {statistic.labels[bad]!r} "
+            f"has {statistic.sums[bad]:g} of {statistic.totals[bad]:g} in "
+            f"{statistic.counts[bad]} rows."
+        )
+    return statistic.counts, hits.astype(np.intp)
+
+
 def _outcomes(
     y_true: ArrayLike | None, y_pred: ArrayLike, quality: Quality, pos_label: Any
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics._groupwise._group_gaps import GroupWeights, weigh_groups
-from skfair.metrics._groupwise._quality import Quality, grouped_quality
+from skfair.metrics._groupwise._quality import Quality, count_hits, grouped_quality
 from skfair.metrics._groupwise._sampling_design import (
     Sampling,
     SamplingDesign,
@@ -301,38 +301,6 @@ def make_estimator(
             stacklevel=3,
         )
     return estimator
-
-
-def count_hits(
-    statistic: GroupedOutcomes,
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows of each group, and those with outcome 1.
-
-    Parameters
-    ----------
-    statistic : GroupedOutcomes
-
-    Returns
-    -------
-    sizes, hits : ndarray of shape (n_groups,)
-
-    Raises
-    ------
-    ValueError
-        If rows are weighted or outcomes are not 0 or 1.
-    """
-    hits = np.rint(statistic.sums)
-    if not np.array_equal(statistic.totals, statistic.counts) or not np.array_equal(
-        hits, statistic.sums
-    ):
-        bad = int(np.argmax(hits != statistic.sums))
-        raise ValueError(
-            "The statistic must hold outcomes of 0 and 1 of rows without sample "
-            f"weights, since single rows are counted; group {statistic.labels[bad]!r} "
-            f"has {statistic.sums[bad]:g} of {statistic.totals[bad]:g} in "
-            f"{statistic.counts[bad]} rows."
-        )
-    return statistic.counts, hits.astype(np.intp)
 
 
 def _divide(numerator: Any, denominator: Any) -> NDArray[np.float64]:

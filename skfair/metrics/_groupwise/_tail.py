@@ -1,16 +1,14 @@
-"""The worst-off share of groups: which groups form it, and their mean gap."""
+"""The tail of CVaR fairness: the groups furthest from the average."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._utils._validation import check_real
-
-
-def check_alpha(alpha: float) -> float:
-    """Return the level of a tail, a number in [0, 1)."""
-    return check_real("alpha", alpha, 0, 1, closed="left")
+#: Sums of weights may exceed the capacity by this: they round, and sum to one.
+_ROUNDING = 1e-12
+#: Subsets are not told apart whose values differ by less than this, relatively.
+_TOLERANCE = 1e-8
 
 
 def tail_shares(
@@ -18,37 +16,27 @@ def tail_shares(
     weights: NDArray[np.float64],
     alpha: float,
     *,
-    fractional: bool,
+    fractional: bool = True,
 ) -> NDArray[np.float64]:
-    """How much of each group belongs to the tail Q of equation 28.
+    """Return how much of each group belongs to the tail Q of equation 28, from 0 to 1.
 
-    Parameters
-    ----------
-    gaps : ndarray of shape (n_groups,)
-    weights : ndarray of shape (n_groups,)
-        Sum to one.
-    alpha : float in [0, 1)
-    fractional : bool
-        Whether the last group may belong in part, so that Q weighs 1 - alpha.
-
-    Returns
-    -------
-    ndarray of shape (n_groups,)
-        From 0 to 1; only 0 and 1 unless fractional.
+    Groups whose gap is nan, of weight 0, take no part.
     """
+    shares = np.zeros(len(gaps))
+    if np.isnan(gaps).all():
+        return shares
     capacity = 1 - alpha
     order = np.argsort(-gaps, kind="stable")
-    shares = np.zeros(len(gaps))
     if fractional:
         before = np.cumsum(weights[order]) - weights[order]
         room = np.clip(capacity - before, 0, weights[order])
         filled = np.ones(len(order))
         np.divide(room, weights[order], out=filled, where=weights[order] > 0)
-        # A sliver left by rounding is no part of a group.
-        shares[order] = np.where(filled > ROUNDING * 1e3, filled, 0)
+        # A share this small comes from rounding.
+        shares[order] = np.where(filled > _ROUNDING * 1e3, filled, 0)
         shares[weights == 0] = 0
-    elif np.ptp(weights[weights > 0]) <= ROUNDING * weights.max():
-        n_fitting = int((capacity + ROUNDING) / weights.max() * (1 + ROUNDING))
+    elif np.ptp(weights[weights > 0]) <= _ROUNDING * weights.max():
+        n_fitting = int((capacity + _ROUNDING) / weights.max() * (1 + _ROUNDING))
         shares[order[weights[order] > 0][:n_fitting]] = 1
     else:
         shares[best_subset(gaps, weights, capacity)] = 1
@@ -61,26 +49,10 @@ def tail_mean(
     shares: NDArray[np.float64],
     alpha: float,
 ) -> float:
-    """Mean gap of the tail (equation 29).
-
-    Parameters
-    ----------
-    gaps, weights, shares : ndarray of shape (n_groups,)
-    alpha : float in [0, 1)
-
-    Returns
-    -------
-    float in [0, 1]
-    """
-    # A mean never exceeds its largest part, whatever the rounding.
+    """Return the mean gap of the tail (equation 29)."""
+    # Rounding must not bring the mean above the largest gap of the tail.
     value = (weights * shares) @ gaps / (1 - alpha)
     return float(min(value, gaps[shares > 0].max(initial=0.0)))
-
-
-#: Sums of weights may exceed the capacity by this: they round, and sum to one.
-ROUNDING = 1e-12
-#: Subsets are not told apart whose values differ by less than this, relatively.
-_TOLERANCE = 1e-8
 
 
 def best_subset(
@@ -88,33 +60,23 @@ def best_subset(
 ) -> NDArray[np.bool_]:
     """Subset of total weight at most `capacity` that maximises ``weights @ ratios``.
 
-    Items far from the break item of the relaxation are settled by its bound. The rest
-    form lists of undominated subsets (Nemhauser and Ullmann), pruned by the same bound.
-
-    Parameters
-    ----------
-    ratios : ndarray of shape (n_items,)
-        Value of a unit of weight, non-negative.
-    weights : ndarray of shape (n_items,)
-        Non-negative, at most one in all.
-    capacity : float
-
-    Returns
-    -------
-    ndarray of shape (n_items,)
-        Whether an item is taken; optimal up to a relative difference of 1e-8.
+    It is optimal up to a relative difference of 1e-8.
     """
     taken = np.zeros(len(weights), dtype=bool)
-    capacity += ROUNDING
+    capacity += _ROUNDING
     fitting = np.flatnonzero((weights <= capacity) & (weights > 0) & (ratios > 0))
     order = fitting[np.argsort(-ratios[fitting], kind="stable")]
-    core = _Core(ratios[order], weights[order], capacity)
-    taken[order] = core.solve()
+    taken[order] = _Knapsack(ratios[order], weights[order], capacity).solve()
     return taken
 
 
-class _Core:
-    """Items in decreasing order of ratio, and the best subset found so far."""
+class _Knapsack:
+    """Items in decreasing order of ratio (value by weight), and a capacity."""
+
+    # The linear relaxation takes items in this order and a part of the first one that
+    # does not fit, the break item. Its bound decides all items whose ratio is far from
+    # that of the break item. For the others, lists of undominated subsets are built
+    # item by item (Nemhauser and Ullmann), and pruned by the same bound.
 
     def __init__(
         self,
@@ -123,74 +85,77 @@ class _Core:
         capacity: float,
     ) -> None:
         self.ratios, self.weights, self.capacity = ratios, weights, capacity
-        self.filled = np.append(0, np.cumsum(weights))
-        self.worth = np.append(0, np.cumsum(weights * ratios))
+        # Total weight and value of the first 0, 1, 2, ... items.
+        self.total_weights = np.append(0, np.cumsum(weights))
+        self.total_values = np.append(0, np.cumsum(weights * ratios))
 
     def solve(self) -> NDArray[np.bool_]:
-        """Whether each item is taken."""
-        if len(self.ratios) == 0 or self.filled[-1] <= self.capacity:
+        """Return whether each item is taken."""
+        if len(self.ratios) == 0 or self.total_weights[-1] <= self.capacity:
             return np.ones(len(self.ratios), dtype=bool)
-        start = self._greedy()
-        value = float(self.weights[start] @ self.ratios[start])
-        bound = float(self.relaxed(0, np.array([self.capacity]))[0])
-        room = bound - value
-        whole = self._completed(0, np.array([self.capacity]))[0]
-        loss = np.abs(self.ratios - self.ratios[whole]) * self.weights
-        open_ = loss < room - _TOLERANCE * bound
-        if not open_.any():
-            return start
-        settled: NDArray[np.bool_] = ~open_ & (np.arange(len(loss)) < whole)
-        rest = _Core(
-            self.ratios[open_],
-            self.weights[open_],
-            self.capacity - float(self.weights[settled].sum()),
+        greedy = self._greedy()
+        value = float(self.weights[greedy] @ self.ratios[greedy])
+        bound = float(self._bounds(0, np.array([self.capacity]))[0])
+        break_item = self._first_too_many(0, np.array([self.capacity]))[0]
+        # What the bound loses when the relaxation's decision on one item is reversed.
+        losses = np.abs(self.ratios - self.ratios[break_item]) * self.weights
+        undecided = losses < bound - value - _TOLERANCE * bound
+        if not undecided.any():
+            return greedy
+        taken: NDArray[np.bool_] = ~undecided & (np.arange(len(losses)) < break_item)
+        rest = _Knapsack(
+            self.ratios[undecided],
+            self.weights[undecided],
+            self.capacity - float(self.weights[taken].sum()),
         )
-        base = float(self.weights[settled] @ self.ratios[settled])
-        found = rest.search(value - base, _TOLERANCE * bound)
+        decided_value = float(self.weights[taken] @ self.ratios[taken])
+        found = rest._search(value - decided_value, _TOLERANCE * bound)
         if found is None:
-            return start
-        settled[np.flatnonzero(open_)[found]] = True
-        return settled
+            return greedy
+        taken[np.flatnonzero(undecided)[found]] = True
+        return taken
 
-    def search(self, best: float, tolerance: float) -> NDArray[np.intp] | None:
-        """Positions of a subset worth more than `best`, None if there is none."""
-        left, worth = np.array([self.capacity]), np.zeros(1)
-        found, trail = None, []
+    def _search(self, best: float, tolerance: float) -> NDArray[np.intp] | None:
+        """Return the items of a subset worth more than `best`, if there is one."""
+        # Each state is a subset of the items so far: capacity left, and value.
+        left, values = np.array([self.capacity]), np.zeros(1)
+        found, steps = None, []
         for item in range(len(self.ratios) + 1):
-            last = self._completed(item, left)
-            totals = worth + self.worth[last] - self.worth[item]
-            leader = int(totals.argmax())
-            if totals[leader] > best:
-                best = float(totals[leader])
-                found = (item, leader, int(last[leader]))
-            hopeful = worth + self.relaxed(item, left) > best + tolerance
-            if item == len(self.ratios) or not hopeful.any():
+            end = self._first_too_many(item, left)
+            totals = values + self.total_values[end] - self.total_values[item]
+            state = int(totals.argmax())
+            if totals[state] > best:
+                best = float(totals[state])
+                found = (item, state, int(end[state]))
+            kept = np.flatnonzero(values + self._bounds(item, left) > best + tolerance)
+            if item == len(self.ratios) or not len(kept):
                 break
-            kept = np.flatnonzero(hopeful)
             with_item = kept[left[kept] >= self.weights[item]]
             parents = np.concatenate([kept, with_item])
             is_in = np.arange(len(parents)) >= len(kept)
             left = left[parents] - is_in * self.weights[item]
-            worth = worth[parents] + is_in * self.weights[item] * self.ratios[item]
-            order = np.lexsort((-worth, -left))
-            higher = np.append(-np.inf, np.maximum.accumulate(worth[order])[:-1])
-            order = order[worth[order] > higher + ROUNDING * self.worth[-1]]
-            left, worth = left[order], worth[order]
-            trail.append((parents[order], is_in[order]))
-        return None if found is None else _follow(trail, *found)
+            values = values[parents] + is_in * self.weights[item] * self.ratios[item]
+            order = np.lexsort((-values, -left))
+            highest = np.append(-np.inf, np.maximum.accumulate(values[order])[:-1])
+            undominated = values[order] > highest + _ROUNDING * self.total_values[-1]
+            order = order[undominated]
+            left, values = left[order], values[order]
+            steps.append((parents[order], is_in[order]))
+        return None if found is None else _items_of(steps, *found)
 
-    def relaxed(self, item: int, left: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Most that items from `item` on can add when the last one may be cut."""
-        last = self._completed(item, left)
-        spare = left - (self.filled[last] - self.filled[item])
-        added: NDArray[np.float64] = self.worth[last] - self.worth[item]
-        added += spare * np.append(self.ratios, 0)[last]
+    def _bounds(self, item: int, left: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the most that items from `item` on add when one may be cut."""
+        end = self._first_too_many(item, left)
+        spare = left - (self.total_weights[end] - self.total_weights[item])
+        added: NDArray[np.float64] = self.total_values[end] - self.total_values[item]
+        added += spare * np.append(self.ratios, 0)[end]
         return added
 
-    def _completed(self, item: int, left: NDArray[np.float64]) -> NDArray[np.intp]:
-        """End of the run of items from `item` on that fit as they come."""
-        last = np.searchsorted(self.filled, self.filled[item] + left, "right") - 1
-        return np.asarray(last, dtype=np.intp)
+    def _first_too_many(self, item: int, left: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the first item that does not fit when taken in order from `item`."""
+        filled = self.total_weights[item] + left
+        end = np.searchsorted(self.total_weights, filled, "right") - 1
+        return np.asarray(end, dtype=np.intp)
 
     def _greedy(self) -> NDArray[np.bool_]:
         """Take every item that still fits."""
@@ -203,16 +168,16 @@ class _Core:
         return taken
 
 
-def _follow(
-    trail: list[tuple[NDArray[np.intp], NDArray[np.bool_]]],
+def _items_of(
+    steps: list[tuple[NDArray[np.intp], NDArray[np.bool_]]],
     item: int,
     state: int,
-    last: int,
+    end: int,
 ) -> NDArray[np.intp]:
-    """Items of a subset, from the choices that led to it."""
-    items = list(range(item, last))
+    """Return the items of a state of the search, and those from `item` to `end`."""
+    items = list(range(item, end))
     for position in range(item - 1, -1, -1):
-        parents, is_in = trail[position]
+        parents, is_in = steps[position]
         if is_in[state]:
             items.append(position)
         state = parents[state]

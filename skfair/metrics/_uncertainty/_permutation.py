@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,10 @@ from skfair.metrics._uncertainty._resampling import Rows, check_seed
 
 #: Values this close to the observed one count as equal: weighted sums round.
 _ROUNDING = 1e-12
+#: Numbers in one block of permuted hits, which bounds memory.
+_BLOCK = 2**20
+#: Up to this many rows for each group, permuting single rows is faster.
+_FEW_ROWS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,24 +118,75 @@ def permutation_test(
     generator = check_seed(random_state)
     rows = Rows.from_arrays(y_true, y_score, sensitive_features, sample_weight)
     observed = rows.evaluate(metric)
-    if math.isnan(observed):
-        return PermutationTestResult(
-            math.nan,
-            math.nan,
-            math.nan,
-            n_permutations,
-            np.full(n_permutations, np.nan),
+    null = np.full(n_permutations, np.nan)
+    if not math.isnan(observed):
+        groups = rows.groups
+        for i in range(n_permutations):
+            shuffled = replace(groups, codes=generator.permutation(groups.codes))
+            null[i] = replace(rows, groups=shuffled).evaluate(metric)
+    return _result(observed, null)
+
+
+def permute_hits(
+    statistic: Callable[[NDArray[np.int64]], NDArray[np.float64]],
+    sizes: NDArray[np.intp],
+    hits: NDArray[np.intp],
+    *,
+    n_permutations: int,
+    random_state: int | np.random.RandomState | None,
+) -> PermutationTestResult:
+    """Permutation test of a statistic of the number of 1s (hits) in each group.
+
+    `statistic` takes hits of shape (n_audits, n_groups) and returns n_audits values.
+    """
+    n_permutations = check_integer("n_permutations", n_permutations, 1)
+    generator = check_seed(random_state)
+    observed = float(statistic(hits[np.newaxis])[0])
+    null = np.full(n_permutations, np.nan)
+    if not math.isnan(observed):
+        blocks = shuffled_hits(sizes, int(hits.sum()), n_permutations, generator)
+        null = np.concatenate([statistic(block) for block in blocks])
+    return _result(observed, null)
+
+
+def shuffled_hits(
+    sizes: NDArray[np.intp],
+    n_hits: int,
+    n_permutations: int,
+    generator: np.random.Generator,
+) -> Iterator[NDArray[np.int64]]:
+    """Yield the hits of each group when outcomes are permuted over all rows, in blocks.
+
+    They are drawn from their multivariate hypergeometric distribution, not row by row.
+    """
+    few = sizes.sum() <= _FEW_ROWS * len(sizes)
+    n_in_block = max(1, _BLOCK // len(sizes))
+    for start in range(0, n_permutations, n_in_block):
+        yield generator.multivariate_hypergeometric(
+            sizes,
+            n_hits,
+            size=min(n_in_block, n_permutations - start),
+            method="count" if few else "marginals",
         )
-    groups = rows.groups
-    null = np.empty(n_permutations)
-    for i in range(n_permutations):
-        shuffled = replace(groups, codes=generator.permutation(groups.codes))
-        null[i] = replace(rows, groups=shuffled).evaluate(metric)
+
+
+def exact_pvalue(observed: float, null: NDArray[np.float64]) -> float:
+    """Share of permutations with a value at least as large, the given order included.
+
+    nan where the observed value is undefined.
+    """
+    if math.isnan(observed):
+        return math.nan
     as_large = null >= observed - _ROUNDING * max(abs(observed), 1)
+    return float((1 + as_large.sum()) / (1 + len(null)))
+
+
+def _result(observed: float, null: NDArray[np.float64]) -> PermutationTestResult:
+    """Summarise the observed value and those of the permutations."""
     return PermutationTestResult(
         statistic=observed,
-        pvalue=float((1 + as_large.sum()) / (1 + n_permutations)),
+        pvalue=exact_pvalue(observed, null),
         null_mean=float(null.mean()),
-        n_permutations=n_permutations,
+        n_permutations=len(null),
         null_distribution=null,
     )

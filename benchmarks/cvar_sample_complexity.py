@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import linregress
 
-from skfair.sampling._simulated_audits import (
+from skfair.sampling._required_sample_size import (
     draw_sizes,
     simulated_estimates,
     unequal_rates,

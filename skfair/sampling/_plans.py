@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,12 +11,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from skfair._utils._validation import check_integer
-from skfair.metrics._groupwise._sampling_design import (
-    EXPONENT,
-    attribute_specific_plan,
-    weighted_shares,
-)
+from skfair._utils._validation import check_integer, check_real
+from skfair.metrics._groupwise._rate_variance import EXPONENT, weighted_shares
 from skfair.metrics._inputs import check_group_weights
 
 
@@ -73,7 +70,7 @@ def weighted_sampling(
     n = check_integer("n", n, 1)
     shares = weighted_shares(weights, exponent)
     counts = check_random_state(random_state).multinomial(n, shares)
-    return _counts(counts, labels)
+    return _as_series(counts, labels)
 
 
 def attribute_specific_sampling(
@@ -135,26 +132,37 @@ def attribute_specific_sampling(
     """
     labels, weights = read_weights(group_weights)
     n = check_integer("n", n, 1)
-    n_rows, chance = attribute_specific_plan(weights, n, gamma)
-    drawn = check_random_state(random_state).random_sample(len(weights)) < chance
-    return _counts(n_rows * drawn, labels)
+    n_rows, probabilities = attribute_specific_plan(weights, n, gamma)
+    sampled = check_random_state(random_state).random_sample(len(weights))
+    return _as_series(n_rows * (sampled < probabilities), labels)
+
+
+def attribute_specific_plan(
+    weights: NDArray[np.float64], n: int, gamma: float | None = None
+) -> tuple[int, NDArray[np.float64]]:
+    """Return the rows of a sampled group, and the chance of each group to be one."""
+    if gamma is None:
+        if n < 2:
+            raise ValueError(f"n must be at least 2 to see a group twice, got {n}.")
+        # gamma is n / 2, or less where the heaviest group would be sampled for sure
+        # and rows would be left over. Rounded down: it is better to sample every group
+        # than to miss one in fifty.
+        n_rows = max(2, int(n * weights.max() * (1 + 1e-9)))
+        return n_rows, np.minimum(1, n / n_rows * weights)
+    gamma = check_real("gamma", gamma, 0, math.inf, closed="neither")
+    n_rows = int(n / gamma * (1 + 1e-9))
+    if n_rows < 2:
+        raise ValueError(
+            f"gamma must be at most n / 2 = {n / 2:g}, so that a sampled group has at "
+            f"least two rows, got {gamma:g}."
+        )
+    return n_rows, np.minimum(1, gamma * weights)
 
 
 def read_weights(
     group_weights: Mapping[Any, float] | ArrayLike,
 ) -> tuple[list[Any] | None, NDArray[np.float64]]:
-    """Labels of the groups, None for an array, and their weights.
-
-    Parameters
-    ----------
-    group_weights : mapping, Series or array-like of shape (n_groups,)
-
-    Returns
-    -------
-    labels : list of length n_groups, or None
-    weights : ndarray of shape (n_groups,)
-        Sum to one.
-    """
+    """Return the labels of the groups, None for an array, and their scaled weights."""
     if isinstance(group_weights, Mapping | pd.Series):
         given = dict(group_weights.items())
         labels = list(given)
@@ -162,6 +170,7 @@ def read_weights(
     return None, check_group_weights(group_weights)
 
 
-def _counts(counts: NDArray[Any], labels: list[Any] | None) -> pd.Series:
+def _as_series(counts: NDArray[Any], labels: list[Any] | None) -> pd.Series:
+    """Return the rows of each group, indexed by its label where it has one."""
     index = None if labels is None else pd.Index(labels, tupleize_cols=False)
     return pd.Series(counts, index=index, name="n_rows", dtype=np.int64)

@@ -5,20 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from skfair._utils._validation import check_integer, check_real
-from skfair.sampling._plans import read_weights
+from skfair._utils._validation import check_choice, check_integer, check_real
+from skfair.metrics._groupwise._rate_variance import (
+    EXPONENT,
+    SamplingDesign,
+    divide,
+    sampling_design,
+    weighted_shares,
+)
+from skfair.sampling._plans import attribute_specific_plan, read_weights
 from skfair.sampling._renyi_entropy import renyi_entropy
-from skfair.sampling._simulated_audits import Method, simulated_estimates
+
+Method: TypeAlias = Literal["weighted", "attribute_specific"]
 
 #: Sample sizes are told apart down to this ratio.
 _PRECISION = 1.03
 _LARGEST = 2**40
+#: Numbers in one block of simulated audits, which bounds memory.
+_BLOCK = 2**20
 
 
 @dataclass(frozen=True)
@@ -152,17 +162,29 @@ def required_sample_size(
     power = check_real("power", power, 0, 1, closed="neither")
     level = check_real("level", level, 0, 1, closed="neither")
     n_simulations = check_integer("n_simulations", n_simulations, 1)
-    _check(weights, method)
-    audits = _Audits(
-        weights=weights,
-        method=method,
-        tail=1 - alpha,
-        epsilon=epsilon,
-        level=level,
-        n_simulations=n_simulations,
-        seed=check_random_state(random_state).randint(np.iinfo(np.int32).max),
-    )
-    n_samples, share = _smallest(audits.power, power)
+    check_choice("method", method, ("weighted", "attribute_specific"))
+    if len(weights) < 2:
+        raise ValueError("group_weights must have at least two groups, got one.")
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+
+    def power_of(n: int) -> float:
+        generator = np.random.default_rng(seed)
+        equal, unequal = (
+            simulated_estimates(
+                weights,
+                n,
+                method,
+                tail=1 - alpha,
+                epsilon=difference,
+                n_simulations=n_simulations,
+                generator=generator,
+            )
+            for difference in (0.0, epsilon)
+        )
+        critical = np.quantile(equal, 1 - level, method="higher")
+        return float(np.mean(unequal > critical))
+
+    n_samples, share = _smallest_size(power_of, power)
     return SampleSizeResult(
         n_samples=n_samples,
         power=share,
@@ -178,50 +200,10 @@ def required_sample_size(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Audits:
-    """Simulated audits that differ in their number of rows alone."""
-
-    weights: NDArray[np.float64]
-    method: Method
-    tail: float
-    epsilon: float
-    level: float
-    n_simulations: int
-    seed: int
-
-    def power(self, n: int) -> float:
-        """Share of unequal audits of n rows that are told from equal ones."""
-        generator = np.random.default_rng(self.seed)
-        equal, unequal = (
-            simulated_estimates(
-                self.weights,
-                n,
-                self.method,
-                tail=self.tail,
-                epsilon=epsilon,
-                n_simulations=self.n_simulations,
-                generator=generator,
-            )
-            for epsilon in (0.0, self.epsilon)
-        )
-        critical = np.quantile(equal, 1 - self.level, method="higher")
-        return float(np.mean(unequal > critical))
-
-
-def _check(weights: NDArray[np.float64], method: str) -> None:
-    if method not in ("weighted", "attribute_specific"):
-        raise ValueError(
-            f"method must be 'weighted' or 'attribute_specific', got {method!r}."
-        )
-    if len(weights) < 2:
-        raise ValueError("group_weights must have at least two groups, got one.")
-
-
-def _smallest(reached: Callable[[int], float], power: float) -> tuple[int, float]:
-    """Smallest sample size that reaches a power, by doubling and bisection."""
+def _smallest_size(power_of: Callable[[int], float], power: float) -> tuple[int, float]:
+    """Return the least sample size of a given power, by doubling and bisection."""
     low, high = 2, 4
-    share = reached(high)
+    share = power_of(high)
     while share < power:
         if high > _LARGEST:
             raise ValueError(
@@ -229,12 +211,12 @@ def _smallest(reached: Callable[[int], float], power: float) -> tuple[int, float
                 f"{share:.3f}. Ask for a larger epsilon or a smaller alpha."
             )
         low, high = high, 2 * high
-        share = reached(high)
+        share = power_of(high)
     while high > max(low + 1, low * _PRECISION):
         middle = max(low + 1, round(math.sqrt(low * high)))
         if middle >= high:
             break
-        tried = reached(middle)
+        tried = power_of(middle)
         if tried >= power:
             high, share = middle, tried
         else:
@@ -253,3 +235,82 @@ def _rate(
     return float(
         2 ** (entropy / 2) / (epsilon**2 * (1 - alpha)) + 2 ** (entropy / 3) * second
     )
+
+
+def simulated_estimates(
+    weights: NDArray[np.float64],
+    n: int,
+    method: Method,
+    *,
+    tail: float,
+    epsilon: float,
+    n_simulations: int,
+    generator: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Return the rate variance (definition 7) estimated by each simulated audit."""
+    values = np.empty(n_simulations)
+    n_in_block = max(1, _BLOCK // len(weights))
+    for start in range(0, n_simulations, n_in_block):
+        n_audits = min(n_in_block, n_simulations - start)
+        rates = unequal_rates(weights, n_audits, tail, epsilon, generator)
+        sizes, design = draw_sizes(weights, n, method, n_audits, generator)
+        hits = np.zeros_like(sizes)
+        sampled = sizes > 0
+        hits[sampled] = generator.binomial(sizes[sampled], rates[sampled])
+        # Sizes differ between audits, other than in RateVarianceEstimator.
+        pairs = np.maximum(sizes * (sizes - 1), 1)
+        f1 = (hits * (hits - 1) / pairs) @ divide(design.weights, design.two_rows)
+        f2 = (hits / np.maximum(sizes, 1)) @ divide(design.weights, design.one_row)
+        values[start : start + n_audits] = f1 - f2**2
+    return values
+
+
+def unequal_rates(
+    weights: NDArray[np.float64],
+    n_audits: int,
+    tail: float,
+    epsilon: float,
+    generator: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Return the rates of the groups in each audit, shape (n_audits, n_groups).
+
+    In groups of weight `tail`, chosen at random, they are 0.5 + epsilon and
+    0.5 - epsilon in turn; in the others 0.5.
+    """
+    rates = np.full((n_audits, len(weights)), 0.5)
+    if epsilon == 0:
+        return rates
+    order = generator.permuted(
+        np.broadcast_to(np.arange(len(weights)), rates.shape), axis=1
+    )
+    ordered = weights[order]
+    before = np.cumsum(ordered, axis=1) - ordered
+    signs = np.where(np.arange(len(weights)) % 2, -epsilon, epsilon)
+    shifts = np.where(before < tail - 1e-12, signs, 0.0)
+    np.put_along_axis(rates, order, 0.5 + shifts, axis=1)
+    return rates
+
+
+def draw_sizes(
+    weights: NDArray[np.float64],
+    n: int,
+    method: Method,
+    n_audits: int,
+    generator: np.random.Generator,
+) -> tuple[NDArray[Any], SamplingDesign]:
+    """Return the rows of each group in each audit, and the design of the audits."""
+    n_groups = len(weights)
+    if method == "attribute_specific":
+        n_rows, chances = attribute_specific_plan(weights, n)
+        sampled = generator.random((n_audits, n_groups)) < chances
+        return n_rows * sampled, SamplingDesign(method, weights, chances, chances)
+    shares = weighted_shares(weights, EXPONENT)
+    if n >= n_groups:
+        sizes = generator.multinomial(n, shares, size=n_audits)
+    else:
+        # Few rows are faster drawn one by one.
+        rows = generator.choice(n_groups, size=(n_audits, n), p=shares)
+        rows += n_groups * np.arange(n_audits)[:, np.newaxis]
+        counts = np.bincount(rows.ravel(), minlength=n_audits * n_groups)
+        sizes = counts.reshape(n_audits, n_groups)
+    return sizes, sampling_design(method, weights, sizes[0])

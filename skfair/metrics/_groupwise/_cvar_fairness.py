@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._validation import check_real
 from skfair.metrics._groupwise._group_gaps import GroupWeights, group_gaps
 from skfair.metrics._groupwise._quality import Quality, grouped_quality
-from skfair.metrics._groupwise._rate_variance import make_estimator
-from skfair.metrics._groupwise._sampling_design import Sampling
+from skfair.metrics._groupwise._rate_variance import Sampling, make_estimator
 from skfair.metrics._groupwise._tail import tail_mean, tail_shares
 from skfair.metrics._uncertainty._permutation import permute_hits
 from skfair.statistics import GroupedOutcomes

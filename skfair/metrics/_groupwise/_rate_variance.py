@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binom
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._utils._validation import check_real
 from skfair.metrics._groupwise._group_gaps import GroupWeights, weigh_groups
 from skfair.metrics._groupwise._quality import Quality, count_hits, grouped_quality
-from skfair.metrics._groupwise._sampling_design import (
-    Sampling,
-    SamplingDesign,
-    sampling_design,
-)
 from skfair.statistics import GroupedOutcomes
+
+Sampling: TypeAlias = (
+    Literal["fixed", "weighted", "attribute_specific"] | tuple[str, float]
+)
+
+#: The exponent of weighted sampling that needs the fewest rows.
+EXPONENT = 2 / 3
 
 
 @dataclass(frozen=True)
@@ -145,9 +150,8 @@ def rate_variance(
         pos_label=pos_label,
     )
     estimator = make_estimator("Rate variance", statistic, group_weights, sampling)
-    hits = estimator.hits
-    f1, f2 = (float(part[0]) for part in estimator.parts(hits[np.newaxis]))
-    squared_mean = estimator.squared_mean(hits, f2) if bias_correction else f2**2
+    f1, f2 = (float(part[0]) for part in estimator.moments(estimator.hits[np.newaxis]))
+    squared_mean = estimator.squared_mean(f2) if bias_correction else f2**2
     return RateVarianceResult(
         value=f1 - squared_mean,
         f1=f1,
@@ -161,16 +165,72 @@ def rate_variance(
 
 
 @dataclass(frozen=True, eq=False)
-class Estimator:
-    """Definition 7 for groups of given sizes: linear in pairs and in rows.
+class SamplingDesign:
+    """How the rows of an audit were sampled, as far as definition 7 needs it."""
 
-    Attributes
-    ----------
-    design : SamplingDesign
-    sizes : ndarray of shape (n_groups,)
-    hits : ndarray of shape (n_groups,)
-        Number of rows with outcome 1, as observed.
-    """
+    name: str
+    # Of the groups, shape (n_groups,); they sum to one over those that take part.
+    weights: NDArray[np.float64]
+    # Probability that a group has at least one row, and at least two.
+    one_row: NDArray[np.float64]
+    two_rows: NDArray[np.float64]
+    # Probability of each group in one draw, under weighted sampling.
+    shares: NDArray[np.float64] | None = None
+
+
+def sampling_design(
+    sampling: Sampling, weights: NDArray[np.float64], sizes: NDArray[np.intp]
+) -> SamplingDesign:
+    """Return the design that `sampling` names for groups of these sizes."""
+    name, parameter = _check_sampling(sampling)
+    n_rows = int(sizes.sum())
+    if name == "weighted":
+        shares = weighted_shares(weights, EXPONENT if parameter is None else parameter)
+        one_row, two_rows = (np.asarray(binom.sf(k, n_rows, shares)) for k in (0, 1))
+        return SamplingDesign(name, weights, one_row, two_rows, shares)
+    if name == "attribute_specific":
+        # gamma is the expected number of sampled groups: estimate it by their number.
+        gamma = n_rows / max(sizes.max(initial=0), 1)
+        sampled = np.minimum(1, (parameter or gamma) * weights)
+        return SamplingDesign(name, weights, sampled, sampled)
+    kept = np.where(sizes >= 2, weights, 0.0)
+    total = kept.sum()
+    certain = np.ones(len(weights))
+    return SamplingDesign(name, kept / (total if total > 0 else 1), certain, certain)
+
+
+def _check_sampling(sampling: Any) -> tuple[str, float | None]:
+    """Return the name of a sampling design and its parameter, if one is given."""
+    name, parameter = sampling if isinstance(sampling, tuple) else (sampling, None)
+    if name not in ("fixed", "weighted", "attribute_specific"):
+        raise ValueError(
+            "sampling must be 'fixed', 'weighted', 'attribute_specific', or a tuple of "
+            f"one of the latter two and its parameter, got {sampling!r}."
+        )
+    if parameter is None:
+        return name, None
+    if name == "fixed":
+        raise ValueError(f"sampling 'fixed' has no parameter, got {sampling!r}.")
+    closed: Literal["left", "neither"] = "left" if name == "weighted" else "neither"
+    return name, check_real(
+        f"the parameter of sampling {name!r}", parameter, 0, math.inf, closed=closed
+    )
+
+
+def weighted_shares(
+    weights: NDArray[np.float64], exponent: float
+) -> NDArray[np.float64]:
+    """Return the probability of each group in a draw of weighted sampling (eq. 35)."""
+    exponent = check_real("exponent", exponent, 0, math.inf, closed="left")
+    powers = np.zeros(len(weights))
+    # With exponent 0 too, a group without weight is never drawn.
+    np.power(weights, exponent, out=powers, where=weights > 0)
+    return np.asarray(powers / powers.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class RateVarianceEstimator:
+    """The estimator of definition 7 for groups of given sizes, and observed hits."""
 
     design: SamplingDesign
     sizes: NDArray[np.intp]
@@ -178,133 +238,79 @@ class Estimator:
 
     @property
     def n_rows(self) -> int:
-        """Rows that count."""
+        """Number of rows that count."""
         return int(self.sizes.sum())
 
     @property
     def n_small_groups(self) -> int:
-        """Groups with fewer than two rows."""
+        """Number of groups with fewer than two rows."""
         return int((self.sizes < 2).sum())
 
     @property
     def defined(self) -> bool:
-        """Whether some group that weighs anything has two rows."""
+        """Whether some group with a positive weight has two rows."""
         return bool((self.design.weights[self.sizes >= 2] > 0).any())
 
-    @property
-    def pair_weights(self) -> NDArray[np.float64]:
-        """Weight in F1 of each ordered pair of rows of a group."""
-        pairs = self.sizes * (self.sizes - 1.0)
-        return _divide(self.design.weights, self.design.twice * pairs)
-
-    @property
-    def row_weights(self) -> NDArray[np.float64]:
-        """Weight in F2 of each row of a group."""
-        return _divide(self.design.weights, self.design.once * self.sizes)
-
-    def parts(
+    def moments(
         self, hits: NDArray[Any]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """F1 and F2 of many audits of the same sizes.
-
-        Parameters
-        ----------
-        hits : ndarray of shape (n_audits, n_groups)
-
-        Returns
-        -------
-        f1, f2 : ndarray of shape (n_audits,)
-            nan where undefined.
-        """
+        """Return F1 and F2 for each row of hits; nan where undefined."""
         if not self.defined:
             undefined = np.full(len(hits), np.nan)
             return undefined, undefined
-        counted = hits.astype(np.float64)
-        f2 = counted @ self.row_weights
-        return (counted * (counted - 1)) @ self.pair_weights, f2
+        weights, sizes = self.design.weights, self.sizes
+        pairs = sizes * (sizes - 1.0)
+        counts = hits.astype(np.float64)
+        f1 = (counts * (counts - 1)) @ divide(weights, self.design.two_rows * pairs)
+        f2 = counts @ divide(weights, self.design.one_row * sizes)
+        return f1, f2
 
     def values(self, hits: NDArray[Any]) -> NDArray[np.float64]:
-        """F of many audits of the same sizes (equation 36).
-
-        Parameters
-        ----------
-        hits : ndarray of shape (n_audits, n_groups)
-
-        Returns
-        -------
-        ndarray of shape (n_audits,)
-            nan where undefined.
-        """
-        f1, f2 = self.parts(hits)
+        """Return F for each row of hits (equation 36)."""
+        f1, f2 = self.moments(hits)
         return f1 - f2**2
 
-    def squared_mean(self, hits: NDArray[Any], f2: float) -> float:
-        """Unbiased estimate of the squared mean rate, which f2**2 exceeds by Var(f2).
-
-        Parameters
-        ----------
-        hits : ndarray of shape (n_groups,)
-        f2 : float
-
-        Returns
-        -------
-        float
-        """
-        weights, once = self.design.weights, self.design.once
+    def squared_mean(self, f2: float) -> float:
+        """Return an unbiased estimate of the squared mean rate."""
+        weights, one_row = self.design.weights, self.design.one_row
+        hits, sizes = self.hits, self.sizes
         if self.design.shares is not None:
             # Counts of groups add up to n, so they are dependent: use pairs of rows.
-            scale = _divide(weights, self.design.shares)
-            n = self.sizes.sum()
+            scale = divide(weights, self.design.shares)
+            n = sizes.sum()
             total, squares = scale @ hits, scale**2 @ hits
             return float((total**2 - squares) / (n * (n - 1)))
-        rates = _divide(hits, self.sizes)
-        squared_rates = _divide(hits * (hits - 1.0), self.sizes * (self.sizes - 1.0))
+        rates = divide(hits, sizes)
+        squared_rates = divide(hits * (hits - 1.0), sizes * (sizes - 1.0))
         # E[rate^2] - P * E[unbiased estimate of rate^2] is the variance of a term.
-        variances = _divide(weights, once) ** 2 * (rates**2 - once * squared_rates)
+        variances = divide(weights, one_row) ** 2 * (rates**2 - one_row * squared_rates)
         return float(f2**2 - variances.sum())
 
 
 def make_estimator(
-    name: str,
+    metric: str,
     statistic: GroupedOutcomes,
     group_weights: GroupWeights,
     sampling: Sampling,
-) -> Estimator:
-    """Estimator for a statistic of 0/1 outcomes; warn where it is undefined.
-
-    Parameters
-    ----------
-    name : str
-        What is undefined, for the message.
-    statistic : GroupedOutcomes
-    group_weights : {"uniform", "proportional"}, mapping, or array-like
-    sampling : str, or tuple of str and float
-
-    Returns
-    -------
-    Estimator
-
-    Raises
-    ------
-    ValueError
-        On invalid weights or sampling, weighted rows, or outcomes between 0 and 1.
-    """
+) -> RateVarianceEstimator:
+    """Return the estimator for a statistic of 0/1 outcomes; warn where undefined."""
     statistic, weights = weigh_groups(statistic, group_weights)
     sizes, hits = count_hits(statistic)
     design = sampling_design(sampling, weights, sizes)
-    estimator = Estimator(design, sizes, hits)
+    estimator = RateVarianceEstimator(design, sizes, hits)
     if not estimator.defined:
         warnings.warn(
-            f"{name} is undefined and set to nan: none of the {len(sizes)} groups that "
-            f"weigh anything has two rows that count, in {int(sizes.sum())} rows.",
+            f"{metric} is undefined and set to nan: none of the {len(sizes)} groups "
+            f"has a positive weight and two rows that count, of {estimator.n_rows} "
+            "rows in all.",
             UndefinedMetricWarning,
             stacklevel=3,
         )
     return estimator
 
 
-def _divide(numerator: Any, denominator: Any) -> NDArray[np.float64]:
-    """Quotient that is 0 where the denominator is (definition 7)."""
+def divide(numerator: Any, denominator: Any) -> NDArray[np.float64]:
+    """Return the quotient, 0 where the denominator is 0 (as in definition 7)."""
     quotient = np.zeros(np.shape(denominator))
     np.divide(numerator, denominator, out=quotient, where=np.asarray(denominator) > 0)
     return quotient

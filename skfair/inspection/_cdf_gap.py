@@ -10,27 +10,39 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._validation import check_real
 from skfair.inspection import _inputs, _style
-from skfair.inspection._cdf_artists import CDFArtists, band_widths
-from skfair.inspection._gap_mark import GapMark, gap_mark, step_cdf
-from skfair.metrics._inputs import grouped_scores
-from skfair.statistics import GroupedScores
+from skfair.inspection._gap_mark import (
+    GapMark,
+    at_scores,
+    gap_mark,
+    share_at,
+    step_cdf,
+)
+from skfair.statistics import GroupedOutcomes, GroupedScores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.lines import Line2D
+
+#: About the height of a line of a legend, as a share of the height of the axes.
+_LINE_HEIGHT = 0.042
+#: Factor by which a figure is widened for a legend beside the axes.
+_WIDER = 1.4
 
 
 class CDFGapDisplay:
     """Cumulative distributions of the groups' scores, with their largest gap, MCDP.
 
     With more than two groups each gap is marked at the pair where it is largest. With
-    more than eight the marked pairs alone are coloured, the others thin and grey.
+    more than eight groups only the marked pairs are coloured; the others are thin grey
+    lines.
 
     Parameters
     ----------
     scores : sequence of n_groups ndarrays of shape (n_steps,)
-        Where each group's CDF steps up, from 0 to 1.
+        Scores at which each group's CDF steps up, from 0 to 1.
     shares : sequence of n_groups ndarrays of shape (n_steps,)
-        The CDF from each score on, from 0 to 1.
+        Value of the CDF from each of those scores on, from 0 to 1.
     labels : sequence of length n_groups
         Group labels.
     counts : array-like of shape (n_groups,)
@@ -38,7 +50,8 @@ class CDFGapDisplay:
     marks : sequence of GapMark
         The gaps to mark: MCDP(0), and MCDP(epsilon) if wanted.
     effective_sizes : array-like of shape (n_groups,), default=None
-        Row numbers behind the confidence bands, nan if unknown; None is `counts`.
+        Effective number of rows of each group, which sets the width of its confidence
+        band; nan if unknown. None stands for `counts`.
     sensitive_names : sequence of str, default=()
         Names of the sensitive columns, the title of the legend.
     name : str, default=None
@@ -124,7 +137,7 @@ class CDFGapDisplay:
         ImportError
             Without matplotlib.
         ValueError
-            On a `confidence_level` out of range, or without effective group sizes.
+            If `confidence_level` is out of range or effective group sizes are unknown.
 
         Notes
         -----
@@ -134,26 +147,140 @@ class CDFGapDisplay:
         approximate.
         """
         _style.require_matplotlib(f"{type(self).__name__}.plot")
-        sizes = widths = None
+        widths = None
         if confidence_level is not None:
-            sizes = self.effective_sizes
-            widths = band_widths(sizes, confidence_level)
+            widths = _band_widths(self.effective_sizes, confidence_level)
         self.ax_ = _style.one_axes(ax)
         self.figure_ = self.ax_.figure
-        cdfs = list(zip(self.scores, self.shares, strict=True))
-        artists = CDFArtists(self.ax_, cdfs, self.labels, self.counts, self.marks)
-        self.lines_ = artists.draw_cdfs(sizes)
+        coloured = self._coloured_groups()
+        sizes = self.counts if widths is None else self.effective_sizes
+        self.lines_ = self._draw_cdfs(coloured, sizes)
         self.bands_ = self.gap_area_ = None
-        if widths is None:
-            self.gap_area_ = artists.draw_gap_area()
-        else:
-            self.bands_ = artists.draw_bands(widths, confidence_level)
-        self.mark_lines_, self.windows_ = artists.draw_marks()
-        artists.label_axes()
+        if widths is not None:
+            text = f"{confidence_level:.4g} confidence band, each group alone"
+            self.bands_ = self._draw_bands(coloured, widths, text)
+        elif self.marks:
+            self.gap_area_ = self._draw_gap_area(*self.marks[0].pair)
+        self.mark_lines_, self.windows_ = self._draw_marks()
+        self.ax_.set(
+            xlabel="Predicted probability of the positive class",
+            ylabel="Cumulative share of the group",
+            xlim=(0, 1),
+            ylim=(0, 1.01),
+        )
         _style.title(self.ax_, self.name if name is None else name)
-        heading = _style.names_text(self.sensitive_names)
-        artists.draw_legend(heading, may_widen=ax is None)
+        self._draw_legend(may_widen=ax is None)
         return self
+
+    def _coloured_groups(self) -> list[int]:
+        """List the groups drawn in colour: of many groups, only the marked pairs."""
+        if len(self.labels) <= _style.MAX_GROUPS:
+            return list(range(len(self.labels)))
+        # Keeps the order of the marks, and each group once.
+        return list(dict.fromkeys(i for mark in self.marks for i in mark.pair))
+
+    def _draw_cdfs(self, coloured: list[int], sizes: NDArray[Any]) -> list[Line2D]:
+        """Draw one line for each group, with its size in the legend if coloured."""
+        lines: list[Line2D] = []
+        for i, label in enumerate(self.labels):
+            style: dict[str, Any]
+            if i in coloured:
+                style = {**_style.group_style(coloured.index(i)), "zorder": 2.5}
+                style["label"] = _style.group_text(label, self.counts[i], sizes[i])
+            else:
+                style = {"color": _style.SHADE, "linewidth": 0.6, "zorder": 1.5}
+            steps = self.scores[i], self.shares[i]
+            lines += self.ax_.plot(*steps, drawstyle="steps-post", **style)
+        others = [i for i in range(len(self.labels)) if i not in coloured]
+        if others:
+            sizes_text = _style.range_text(self.counts[others])
+            lines[others[0]].set_label(f"{len(others)} other groups ({sizes_text})")
+        return lines
+
+    def _draw_bands(
+        self, coloured: list[int], widths: NDArray[np.float64], text: str
+    ) -> list[PolyCollection]:
+        """Draw the confidence band of each coloured group, with one legend entry."""
+        return [
+            self.ax_.fill_between(
+                self.scores[i],
+                np.maximum(self.shares[i] - widths[i], 0),
+                np.minimum(self.shares[i] + widths[i], 1),
+                step="post",
+                color=_style.group_style(position)["color"],
+                alpha=0.25,
+                linewidth=0,
+                zorder=2,
+                label=None if position else text,
+            )
+            for position, i in enumerate(coloured)
+        ]
+
+    def _draw_gap_area(self, first: int, second: int) -> PolyCollection:
+        """Shade the area between the CDFs of two groups."""
+        grid = np.union1d(self.scores[first], self.scores[second])
+        return self.ax_.fill_between(
+            grid,
+            at_scores(self.scores[first], self.shares[first], grid),
+            at_scores(self.scores[second], self.shares[second], grid),
+            step="post",
+            color=_style.SHADE,
+            alpha=0.2,
+            linewidth=0,
+            zorder=1,
+        )
+
+    def _draw_marks(self) -> tuple[list[Line2D], list[Any]]:
+        """Draw each mark as a line as long as its value, and its window."""
+        lines: list[Line2D] = []
+        windows: list[Any] = []
+        for mark in self.marks:
+            if mark.epsilon > 0 and mark.value > 0:
+                window = self.ax_.axvspan(
+                    *mark.window, color=_style.SHADE, alpha=0.25, linewidth=0
+                )
+                windows.append(window)
+            plain = mark.epsilon == 0
+            lines += self.ax_.plot(
+                [mark.score, mark.score],
+                mark.shares,
+                color=_style.INK,
+                linestyle="-" if plain else (0, (2, 1)),
+                linewidth=1.5,
+                marker="_" if plain else "o",
+                markersize=10 if plain else 4,
+                label=self._mark_text(mark),
+                zorder=3,
+            )
+        return lines, windows
+
+    def _mark_text(self, mark: GapMark) -> str:
+        """Value of a mark, the scores where it is attained and its pair of groups."""
+        text = f"MCDP({mark.epsilon:.3g}) = {mark.value:.3f}"
+        if mark.value > 0 and mark.epsilon > 0:
+            text += f", scores {mark.window[0]:.3g} to {mark.window[1]:.3g}"
+        elif mark.value > 0:
+            text += f", score {mark.score:.3g}"
+        if len(self.labels) > 2:
+            pair = (_style.label_text(self.labels[i]) for i in mark.pair)
+            text += "\n" + " and ".join(pair)
+        return text
+
+    def _draw_legend(self, *, may_widen: bool) -> None:
+        """Draw the legend in a corner without CDFs, else beside the axes."""
+        texts = self.ax_.get_legend_handles_labels()[1]
+        height = _LINE_HEIGHT * (2 + sum(1 + text.count("\n") for text in texts))
+        cdfs = list(zip(self.scores, self.shares, strict=True))
+        place: dict[str, Any] = _style.BESIDE
+        # A legend is somewhat wider than half the axes.
+        if min(share_at(*cdf, 0.45) for cdf in cdfs) >= height:
+            place = {"loc": "lower right"}
+        elif 1 - max(share_at(*cdf, 0.55) for cdf in cdfs) >= height:
+            place = {"loc": "upper left"}
+        elif may_widen:
+            figure: Any = self.figure_
+            figure.set_figwidth(_WIDER * figure.get_figwidth())
+        _style.legend(self.ax_, _style.names_text(self.sensitive_names), **place)
 
     @classmethod
     def from_estimator(
@@ -169,7 +296,7 @@ class CDFGapDisplay:
         ax: Axes | None = None,
         name: str | None = None,
     ) -> Self:
-        """Draw the scores that a classifier gives.
+        """Draw the scores of a fitted classifier.
 
         Parameters
         ----------
@@ -181,10 +308,10 @@ class CDFGapDisplay:
             Ignored. If given it must be binary and of the right length.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), str, int, list of str, list of int, or callable
-            Group of each row, or which columns of X say it: a str, an int, a callable
-            of X, or a list of str or int that has not n_samples entries.
+            Group of each row, or the columns of X that hold it: a str, an int, a
+            callable of X, or a list of str or int whose length is not n_samples.
         epsilon : float in [0, 0.5], default=0.0
-            Half window of a second mark; 0 marks MCDP(0) alone.
+            Half the window of a second mark, MCDP(epsilon); 0 marks MCDP(0) alone.
         confidence_level : float in (0, 1), default=None
             Level of a confidence band around each CDF, none by default.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -203,8 +330,8 @@ class CDFGapDisplay:
         ImportError, sklearn.exceptions.NotFittedError
             Without matplotlib, or with an estimator that is not fitted.
         ValueError
-            As `from_predictions`, and if the estimator is not a binary classifier
-            with `predict_proba`, or X has no such column.
+            As in `from_predictions`; also if the estimator is not a binary classifier
+            with `predict_proba`, or X lacks a named column.
 
         Examples
         --------
@@ -219,7 +346,9 @@ class CDFGapDisplay:
         'LogisticRegression'
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_score, groups = _inputs.estimator_scores(estimator, X, sensitive_features)
+        y_score, groups = _inputs.estimator_response(
+            estimator, "predict_proba", X, sensitive_features
+        )
         return cls.from_predictions(
             y,
             y_score,
@@ -275,8 +404,9 @@ class CDFGapDisplay:
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
         epsilons = sorted({0.0, check_real("epsilon", epsilon, 0, 0.5)})
-        statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
-        _inputs.check_comparable(statistic)
+        statistic = _inputs.comparable_scores(
+            y_true, y_score, sensitive_features, sample_weight
+        )
         cdfs = (step_cdf(statistic, group) for group in range(statistic.n_groups))
         scores, shares = zip(*cdfs, strict=True)
         display = cls(
@@ -285,10 +415,44 @@ class CDFGapDisplay:
             labels=statistic.labels,
             counts=statistic.counts,
             marks=[gap_mark(statistic, epsilon) for epsilon in epsilons],
-            effective_sizes=_inputs.effective_sizes(
+            effective_sizes=effective_sizes(
                 statistic, sensitive_features, sample_weight
             ),
             sensitive_names=statistic.names,
             name=name,
         )
         return display.plot(ax, confidence_level=confidence_level)
+
+
+def effective_sizes(
+    statistic: GroupedScores, sensitive_features: Any, sample_weight: ArrayLike | None
+) -> NDArray[np.float64]:
+    """Kish's effective number of rows of each group, nan where it is unknown.
+
+    A statistic given in place of rows holds it only if the rows were unweighted.
+    """
+    if sample_weight is not None:
+        return GroupedOutcomes.from_outcomes(
+            np.zeros(len(np.asarray(sample_weight))),
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        ).effective_sizes
+    sizes = statistic.counts.astype(np.float64)
+    whole = statistic.weights.dtype.kind == "i"
+    # Positive whole weights that add up to the number of rows are all 1.
+    if whole and np.array_equal(statistic.totals, statistic.counts):
+        return sizes
+    return np.full(len(sizes), np.nan)
+
+
+def _band_widths(
+    effective_sizes: NDArray[np.float64], confidence_level: Any
+) -> NDArray[np.float64]:
+    """Half-widths of the confidence bands of Dvoretzky, Kiefer and Wolfowitz."""
+    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    if np.isnan(effective_sizes).any():
+        raise ValueError(
+            "confidence_level must be None: the effective group sizes cannot be known "
+            "from a statistic of weighted rows. Pass the rows instead."
+        )
+    return np.asarray(np.sqrt(np.log(2 / (1 - level)) / 2 / effective_sizes))

@@ -1,30 +1,37 @@
-"""Who is treated differently: eta by group and true label, and the interval of DCP."""
+"""Eta by group and true class, and the interval of DCP."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._validation import check_integer
-from skfair.inspection._dcp_artists import draw_etas, draw_interval
-from skfair.inspection._inputs import respond_with_groups
-from skfair.inspection._style import require_matplotlib, title
+from skfair.inspection import _inputs, _style
 from skfair.metrics import DCPResult
 from skfair.statistics import GroupedConfusion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
+    from matplotlib.lines import Line2D
+
+#: Height of the axes of the interval, and their distance, in inches.
+_HEIGHT, _PAD = 0.22, 0.35
+#: Text is white on cells with a larger eta.
+_DARK = 0.55
 
 
 class DCPDisplay:
-    """Share of each group and true label that the common baseline does not explain.
+    """Share of each group and true class that the common baseline does not explain.
 
     Parameters
     ----------
     result : DCPResult
+        Interval of DCP, with eta of each group and true class.
     max_groups : int, default=20
-        With more groups, those with the largest disparity are shown.
+        Largest number of groups shown: those with the largest parts of DCP.
     name : str, default=None
         Name of the model, the title of the axes.
 
@@ -36,7 +43,7 @@ class DCPDisplay:
         The interval above them.
     figure_ : matplotlib Figure
     cells_ : matplotlib QuadMesh
-        One row for each group shown, one column for each true label.
+        One row for each group shown, one column for each true class.
     interval_line_ : matplotlib Line2D
         From the lower to the upper bound.
 
@@ -69,8 +76,7 @@ class DCPDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; the interval takes a strip above it. None makes a new
-            figure.
+            Where to draw; the interval is drawn above it. None makes a new figure.
         name : str, default=None
             Title of the axes. None stands for the display's own.
 
@@ -85,25 +91,80 @@ class DCPDisplay:
         ValueError
             If DCP is undefined, or `max_groups` is no positive integer.
         """
-        require_matplotlib(f"{type(self).__name__}.plot")
+        _style.require_matplotlib(f"{type(self).__name__}.plot")
         max_groups = check_integer("max_groups", self.max_groups, 1)
-        if self.result.upper != self.result.upper:
+        if np.isnan(self.result.upper):
             raise ValueError(
                 "result must be defined, got nan bounds: a group is absent or too "
                 "small."
             )
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            shown = min(len(self.result.groups), max_groups)
-            size = 2.5 + 0.8 * len(self.result.labels), 2.2 + 0.3 * shown
-            size = max(6.0, size[0]), size[1]
-            ax = plt.subplots(figsize=size, layout="constrained")[1]
-        self.ax_, self.figure_ = ax, ax.figure
-        self.cells_ = draw_etas(ax, self.result, max_groups)
-        self.interval_ax_, self.interval_line_ = draw_interval(ax, self.result)
-        title(self.interval_ax_, self.name if name is None else name)
+        n_shown = min(len(self.result.groups), max_groups)
+        width = max(6.0, 2.5 + 0.8 * len(self.result.labels))
+        self.ax_ = _style.one_axes(ax, (width, 2.2 + 0.3 * n_shown))
+        self.figure_ = self.ax_.figure
+        self.cells_ = self._draw_cells(n_shown)
+        self.interval_ax_, self.interval_line_ = self._draw_interval()
+        _style.title(self.interval_ax_, self.name if name is None else name)
         return self
+
+    def _draw_cells(self, n_shown: int) -> QuadMesh:
+        """Draw one cell for each group and true class, shaded and labelled by eta."""
+        result = self.result
+        parts = (result.weights * np.nan_to_num(result.eta)).sum(axis=1)
+        order = np.argsort(-parts, kind="stable")[:n_shown]
+        etas = result.eta[order]
+        edges = [np.arange(size + 1) - 0.5 for size in reversed(etas.shape)]
+        cells = self.ax_.pcolormesh(
+            *edges,
+            np.ma.masked_invalid(etas),
+            cmap="Blues",
+            vmin=0,
+            vmax=1,
+            edgecolors="white",
+            linewidth=1,
+        )
+        self.ax_.yaxis.set_inverted(True)
+        for (row, column), eta in np.ndenumerate(etas):
+            text = "none" if np.isnan(eta) else f"{eta:.2f}"
+            color = "white" if eta > _DARK else _style.INK
+            cell = self.ax_.text(column, row, text, ha="center", va="center")
+            cell.set(color=color, fontsize="small")
+        classes = [_style.label_text(label) for label in result.labels]
+        groups = [
+            f"{_style.label_text(result.groups[a])} ({parts[a]:.4f})" for a in order
+        ]
+        self.ax_.set_xticks(range(len(classes)), classes)
+        self.ax_.set_yticks(range(n_shown), groups)
+        text = "True label; cells: eta, the share not explained by the baseline"
+        hidden = len(result.groups) - n_shown
+        if hidden:
+            text += f"\n{hidden} groups with less are not shown"
+        self.ax_.set(xlabel=text, ylabel="Group (its part of DCP)")
+        return cells
+
+    def _draw_interval(self) -> tuple[Axes, Line2D]:
+        """Draw the interval of DCP on axes of its own above the cells."""
+        low, high = self.result.lower, self.result.upper
+        figure = self.ax_.get_figure()
+        dpi = 100.0 if figure is None else figure.dpi
+        height = self.ax_.get_window_extent().height / dpi
+        strip = self.ax_.inset_axes((0.0, 1 + _PAD / height, 1.0, _HEIGHT / height))
+        (line,) = strip.plot(
+            [low, high], [0, 0], color=_style.INK, marker="|", linewidth=3
+        )
+        widest = max(2.2 * high, 0.01)
+        proven = "proven" if self.result.optimal else "bounds"
+        strip.text(
+            high + 0.02 * widest,
+            0,
+            f"DCP {low:.4f} to {high:.4f} ({proven})",
+            va="center",
+            fontsize="small",
+        )
+        strip.set(xlim=(0, widest), ylim=(-1, 1), yticks=[])
+        strip.tick_params(labelsize="small")
+        strip.spines[["left", "right", "top"]].set_visible(False)
+        return strip, line
 
     @classmethod
     def from_estimator(
@@ -119,7 +180,7 @@ class DCPDisplay:
         ax: Axes | None = None,
         name: str | None = None,
     ) -> Self:
-        """Draw the predictions of a classifier.
+        """Draw the predictions of a fitted classifier.
 
         Parameters
         ----------
@@ -131,7 +192,8 @@ class DCPDisplay:
             True labels.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), str, int, list of str, list of int, or callable
-            Group of each row, or which columns of X say it.
+            Group of each row, or the columns of X that hold it: a str, an int, a
+            callable of X, or a list of str or int whose length is not n_samples.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         time_limit : float, default=None
@@ -141,7 +203,7 @@ class DCPDisplay:
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None
-            Title, the estimator's class name by default.
+            Title of the axes, the estimator's class name by default.
 
         Returns
         -------
@@ -152,10 +214,10 @@ class DCPDisplay:
         ImportError, sklearn.exceptions.NotFittedError
             Without matplotlib, or with an estimator that is not fitted.
         ValueError
-            As `from_predictions`, and if X has no such column.
+            As in `from_predictions`; also if X lacks a named column.
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_pred, groups = respond_with_groups(
+        _style.require_matplotlib(f"{cls.__name__}.from_estimator")
+        y_pred, groups = _inputs.estimator_response(
             estimator, "predict", X, sensitive_features
         )
         return cls.from_predictions(
@@ -187,7 +249,7 @@ class DCPDisplay:
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or None
-            True labels; None only beside a statistic.
+            True labels; must be None beside a statistic.
         y_pred : array-like of shape (n_samples,), or GroupedConfusion
             Predicted labels, or a statistic in place of all rows.
         sensitive_features : array-like of shape (n_samples,) or \
@@ -202,7 +264,7 @@ class DCPDisplay:
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None
-            Title, none by default.
+            Title of the axes, none by default.
 
         Returns
         -------
@@ -213,9 +275,9 @@ class DCPDisplay:
         ImportError
             Without matplotlib.
         ValueError
-            As in `skfair.metrics.dcp`, and where DCP is undefined.
+            As in `skfair.metrics.dcp`; also where DCP is undefined.
         """
-        require_matplotlib(f"{cls.__name__}.from_predictions")
+        _style.require_matplotlib(f"{cls.__name__}.from_predictions")
         result = DCPResult.from_predictions(
             y_true,
             y_pred,

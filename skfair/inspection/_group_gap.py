@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from skfair.inspection import _inputs, _style
-from skfair.inspection._group_gap_artists import GroupGapArtists
 from skfair.metrics._groupwise._cvar_fairness_report import cvar_fairness_report
 from skfair.metrics._groupwise._group_gaps import GroupWeights
 from skfair.metrics._groupwise._quality import Quality
@@ -16,6 +16,12 @@ from skfair.statistics import GroupedOutcomes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+#: More groups than this are not named.
+_MAX_NAMED = 40
+#: Inches: height of a named group, of the rest of the axes, of axes without names.
+_ROW, _FRAME, _HEIGHT = 0.27, 1.3, 6.5
 
 
 class GroupGapDisplay:
@@ -110,16 +116,88 @@ class GroupGapDisplay:
             Without matplotlib.
         """
         _style.require_matplotlib(f"{type(self).__name__}.plot")
-        artists = GroupGapArtists(self.report, ax)
-        self.ax_ = artists.ax
+        n_groups, named = len(self.report), len(self.report) <= _MAX_NAMED
+        height = _FRAME + _ROW * n_groups if named else _HEIGHT
+        self.ax_ = _style.one_axes(ax, (9, height))
         self.figure_ = self.ax_.figure
-        self.tail_area_ = artists.draw_tail()
-        self.average_line_ = artists.draw_average()
-        self.intervals_ = artists.draw_intervals(self.confidence_level)
-        self.points_ = artists.draw_points(self.cvar, self.alpha)
-        artists.label_axes(self.quality)
+        ranks = np.arange(1, n_groups + 1)
+        in_tail = self.report["in_tail"].to_numpy(dtype=bool)
+        self.tail_area_ = None
+        if in_tail.any():
+            # The groups of a tail of whole groups need not come first.
+            last = int(np.flatnonzero(in_tail).max()) + 1
+            self.tail_area_ = self.ax_.axhspan(
+                0.5, last + 0.5, color=_style.SHADE, alpha=0.25, linewidth=0
+            )
+        average = self.report["rate"] - self.report["difference"]
+        self.average_line_ = self.ax_.axvline(
+            0,
+            color=_style.INK,
+            linewidth=1,
+            label=f"Weighted average of rates = {average.iloc[0]:.3f}",
+        )
+        self.intervals_ = self.ax_.hlines(
+            ranks,
+            self.report["low"] - average,
+            self.report["high"] - average,
+            color=np.where(in_tail, _style.COLORS[1], _style.SHADE),
+            linewidth=1.5 if named else 0.5,
+            label=f"{self.confidence_level:.4g} interval, each group alone",
+        )
+        self.points_ = self._draw_points(ranks, in_tail)
+        self._label_axes(ranks)
+        # Beside the axes, since groups leave no corner free.
+        _style.legend(self.ax_, None, **_style.BESIDE)
         _style.title(self.ax_, self.name if name is None else name)
         return self
+
+    def _draw_points(
+        self, ranks: NDArray[np.intp], in_tail: NDArray[np.bool_]
+    ) -> list[Line2D]:
+        """Mark the groups, filled in the tail and hollow elsewhere."""
+        named = len(ranks) <= _MAX_NAMED
+        differences = self.report["difference"].to_numpy()
+        sizes = self.report["size"].to_numpy()
+        tail = (
+            f"In the tail: CVaR fairness = {self.cvar:.3f} (alpha = {self.alpha:.4g})"
+        )
+        points: list[Line2D] = []
+        for text, chosen in ((tail, in_tail), ("Other groups", ~in_tail)):
+            filled = chosen is in_tail
+            counted = f"\n{chosen.sum():,} groups"
+            if chosen.any():
+                counted += f" ({_style.range_text(sizes[chosen])})"
+            points += self.ax_.plot(
+                differences[chosen],
+                ranks[chosen],
+                linestyle="none",
+                marker="D" if filled else "o",
+                markersize=(6 if filled else 5) if named else 2,
+                color=_style.COLORS[1] if filled else _style.COLORS[0],
+                markerfacecolor=_style.COLORS[1] if filled else "white",
+                markeredgewidth=1.2 if named else 0.5,
+                label=text + counted,
+            )
+        return points
+
+    def _label_axes(self, ranks: NDArray[np.intp]) -> None:
+        """Label the axes and, where there are few, the groups."""
+        report = self.report
+        reach = 1.05 * max(abs(self.ax_.dataLim.x0), abs(self.ax_.dataLim.x1))
+        self.ax_.set(
+            xlabel=f"Difference of {_style.metric_text(self.quality)} from the average",
+            xlim=(-reach, reach),
+            ylim=(len(report) + 0.5, 0.5),
+        )
+        names = _style.names_text([str(name) for name in report.index.names if name])
+        if len(report) <= _MAX_NAMED:
+            groups = zip(report.index, report["size"], strict=True)
+            texts = [_style.group_text(label, int(size)) for label, size in groups]
+            self.ax_.set_yticks(ranks, texts)
+            self.ax_.set_ylabel(names or "")
+        else:
+            by = "" if names is None else f" by {names}"
+            self.ax_.set_ylabel(f"{len(report):,} groups{by}, largest gap first")
 
     @classmethod
     def from_estimator(
@@ -138,21 +216,21 @@ class GroupGapDisplay:
         ax: Axes | None = None,
         name: str | None = None,
     ) -> Self:
-        """Draw what a classifier predicts.
+        """Draw the predictions of a fitted classifier.
 
         Parameters
         ----------
         estimator : estimator instance
-            Fitted classifier. If its `predict` takes `sensitive_features` by name,
-            labels are handed on to it.
+            Fitted classifier. Group labels given beside X are passed to its
+            `predict` if that takes `sensitive_features`.
         X : array-like of shape (n_samples, n_features)
             Input values.
         y : array-like of shape (n_samples,), default=None
             True labels. The selection rate needs none.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), str, int, list of str, list of int, or callable
-            Group of each row, or which columns of X say it: a str, an int, a callable
-            of X, or a list of str or int that has not n_samples entries.
+            Group of each row, or the columns of X that hold it: a str, an int, a
+            callable of X, or a list of str or int whose length is not n_samples.
         alpha : float in [0, 1), default=0.9
             The tail holds groups of weight 1 - alpha.
         quality : str or callable, default="selection_rate"
@@ -163,7 +241,7 @@ class GroupGapDisplay:
         confidence_level : float in (0, 1), default=0.95
             Level of the intervals.
         pos_label : int, float, bool or str, default=None
-            The label that counts as positive. None stands for the second class of a
+            Label of the positive class. None stands for the second class of a
             binary classifier.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
@@ -181,10 +259,10 @@ class GroupGapDisplay:
         ImportError, sklearn.exceptions.NotFittedError
             Without matplotlib, or with an estimator that is not fitted.
         ValueError
-            As `from_predictions`, and if X has no such column.
+            As in `from_predictions`; also if X lacks a named column.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_pred, groups = _inputs.respond_with_groups(
+        y_pred, groups = _inputs.estimator_response(
             estimator, "predict", X, sensitive_features
         )
         classes: Any = getattr(estimator, "classes_", ())
@@ -247,13 +325,14 @@ class GroupGapDisplay:
         ImportError
             Without matplotlib.
         ValueError
-            As in `skfair.metrics.cvar_fairness_report`, and where fewer than two
+            As in `skfair.metrics.cvar_fairness_report`; also where fewer than two
             groups can be compared.
 
         Warns
         -----
         sklearn.exceptions.UndefinedMetricWarning
-            If groups have no rows that count; they are not drawn.
+            If groups have no rows of positive weight in the denominator of the rate;
+            they are not drawn.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
         report = cvar_fairness_report(
@@ -267,7 +346,11 @@ class GroupGapDisplay:
             pos_label=pos_label,
             sample_weight=sample_weight,
         )
-        _check_comparable(report)
+        if report["gap"].isna().all():
+            raise ValueError(
+                "sensitive_features leave nothing to compare: fewer than two of the "
+                f"groups {report.index.tolist()[:5]} have enough rows that count."
+            )
         given = isinstance(y_pred, GroupedOutcomes)
         text = str(getattr(quality, "__name__", quality))
         display = cls(
@@ -278,11 +361,3 @@ class GroupGapDisplay:
             name=name,
         )
         return display.plot(ax)
-
-
-def _check_comparable(report: pd.DataFrame) -> None:
-    if report["gap"].isna().all():
-        raise ValueError(
-            "sensitive_features leave nothing to compare: fewer than two of the groups "
-            f"{report.index.tolist()[:5]} have enough rows that count."
-        )

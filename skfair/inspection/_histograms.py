@@ -1,47 +1,62 @@
-"""Draws the histograms of two groups."""
+"""Histograms of the scores of two groups, with the bins of MADD."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair.inspection._style import SHADE, group_style, group_text
+from skfair.inspection import _style
+from skfair.metrics import MADDBandwidthResult
+from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+#: Height of the axes as a multiple of the highest bin: the legend goes above it.
+_HEADROOM = 1.35
+
+
+def bins_to_show(result: MADDBandwidthResult) -> int:
+    """Return the number of bins of the stable bandwidth that is nearest to h_sup."""
+    low, high = result.interval
+    inside = (result.bandwidths >= low) & (result.bandwidths < high)
+    bandwidths = result.bandwidths[inside]
+    return int(np.rint(1 / bandwidths[np.abs(bandwidths - result.h_sup).argmin()]))
+
+
+def shares_in_bins(
+    statistic: GroupedScores, groups: Sequence[Hashable], n_bins: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]:
+    """Edges of the bins, share of each of the given groups in them, and group sizes."""
+    edges = np.arange(n_bins + 1) / n_bins
+    positions = [statistic.labels.index(label) for label in groups]
+    shares = np.empty((len(positions), n_bins))
+    for row, group in enumerate(positions):
+        scores, weights = statistic.of_group(group)
+        # Bins are closed on the left, the last one on both sides, as those of MADD.
+        heights, _ = np.histogram(scores, edges, weights=weights)
+        shares[row] = heights / statistic.totals[group]
+    return edges, shares, statistic.counts[positions]
 
 
 def draw_histograms(
     ax: Axes,
     edges: NDArray[np.float64],
     shares: NDArray[np.float64],
-    labels: Sequence[Any],
+    labels: Sequence[Hashable],
     counts: NDArray[np.intp],
 ) -> list[Any]:
-    """Draw two histograms, with room for a legend above them.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    edges : ndarray of shape (n_bins + 1,)
-    shares : ndarray of shape (2, n_bins)
-    labels : sequence of length 2
-    counts : ndarray of shape (2,)
-
-    Returns
-    -------
-    list of two StepPatch
-    """
+    """Draw the histograms of two groups, with room for a legend above them."""
     histograms = [
         ax.stairs(
             shares[i],
             edges,
-            label=group_text(labels[i], int(counts[i])),
+            label=_style.group_text(labels[i], int(counts[i])),
             zorder=2.5,
-            **group_style(i),
+            **_style.group_style(i),
         )
         for i in range(2)
     ]
@@ -49,32 +64,6 @@ def draw_histograms(
         xlabel="Predicted probability of the positive class",
         ylabel=f"Share of the group in each of {len(edges) - 1} bins",
         xlim=(0, 1),
+        ylim=(0, _HEADROOM * float(shares.max())),
     )
-    ax.set_ylim(0, 1.35 * float(shares.max()))
     return histograms
-
-
-def draw_difference(
-    ax: Axes, edges: NDArray[np.float64], shares: NDArray[np.float64]
-) -> Any:
-    """Fill the absolute difference of two histograms.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    edges : ndarray of shape (n_bins + 1,)
-    shares : ndarray of shape (2, n_bins)
-
-    Returns
-    -------
-    StepPatch
-    """
-    distance = np.abs(shares[0] - shares[1])
-    return ax.stairs(
-        distance,
-        edges,
-        fill=True,
-        color=SHADE,
-        alpha=0.4,
-        label=f"Absolute difference, adds up to {distance.sum():.3f}",
-    )

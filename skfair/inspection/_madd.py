@@ -8,28 +8,23 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair.inspection._histograms import draw_difference, draw_histograms
-from skfair.inspection._inputs import check_comparable, estimator_scores
-from skfair.inspection._madd_artists import draw_search
-from skfair.inspection._madd_data import (
-    bins_to_show,
-    check_n_permutations,
-    permuted_madd,
-    shares_in_bins,
+from skfair._utils._validation import check_integer
+from skfair.inspection import _inputs, _style
+from skfair.inspection._histograms import bins_to_show, draw_histograms, shares_in_bins
+from skfair.metrics import (
+    MADDBandwidthResult,
+    madd,
+    madd_optimal_bandwidth,
+    permutation_test,
 )
-from skfair.inspection._style import (
-    legend,
-    names_text,
-    require_matplotlib,
-    several_axes,
-    title,
-)
-from skfair.metrics import MADDBandwidthResult, madd_optimal_bandwidth
-from skfair.metrics._inputs import grouped_scores
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_TICKS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+#: Height of the axes as a multiple of the highest value of MADD.
+_HEADROOM = 1.8
 
 
 class MADDDisplay:
@@ -48,7 +43,7 @@ class MADDDisplay:
     counts : array-like of shape (2,)
         Number of rows of the two groups.
     n_groups : int, default=2
-        Number of groups from which the two come.
+        Number of all groups, from which the two shown were chosen.
     null_distribution : array-like of shape (n_permutations,), default=None
         MADD under permuted groups.
     sensitive_names : sequence of str, default=()
@@ -133,28 +128,109 @@ class MADDDisplay:
         ValueError
             If `ax` is not two axes.
         """
-        require_matplotlib(f"{type(self).__name__}.plot")
-        self.axes_ = several_axes(ax, "AB")
-        self.figure_ = self.axes_[0].figure
-        heading = names_text(self.sensitive_names)
-        if self.n_groups > 2:
-            pairs = self.n_groups * (self.n_groups - 1) // 2
-            heading = (
-                f"{'' if heading is None else heading + ', '}largest of {pairs} pairs"
-            )
-        first = self.axes_[0]
+        _style.require_matplotlib(f"{type(self).__name__}.plot")
+        self.axes_ = _style.several_axes(ax, "AB")
+        first, second = self.axes_
+        self.figure_ = first.figure
         self.histograms_ = draw_histograms(
             first, self.edges, self.shares, self.result.groups, self.counts
         )
-        self.difference_ = draw_difference(first, self.edges, self.shares)
-        legend(first, heading, loc="best")
-        artists = draw_search(
-            self.axes_[1], self.result, self.counts, self.null_distribution
-        )
-        self.line_, self.interval_, self.h_sup_line_, self.madd_line_ = artists[:4]
-        self.null_lines_ = list(artists[4:])
-        title(first, self.name if name is None else name)
+        self.difference_ = self._draw_difference(first)
+        names = _style.names_text(self.sensitive_names)
+        heading = [text for text in (names, _style.pairs_text(self.n_groups)) if text]
+        _style.legend(first, ", ".join(heading) or None, loc="best")
+        _style.title(first, self.name if name is None else name)
+        self._draw_search(second)
+        self.null_lines_ = self._draw_null(second)
+        self._scale_search(second)
+        groups = _style.groups_text(self.result.groups, self.counts)
+        _style.legend(second, groups, loc="upper right")
         return self
+
+    def _draw_difference(self, ax: Axes) -> Any:
+        """Fill the absolute difference of the two histograms."""
+        distance = np.abs(self.shares[0] - self.shares[1])
+        return ax.stairs(
+            distance,
+            self.edges,
+            fill=True,
+            color=_style.SHADE,
+            alpha=0.4,
+            label=f"Absolute difference, adds up to {distance.sum():.3f}",
+        )
+
+    def _draw_search(self, ax: Axes) -> None:
+        """Draw MADD over its bandwidths, the stable interval and the mean there."""
+        result = self.result
+        low, high = result.interval
+        # MADD of 1/m holds for the bandwidths above 1/(m + 1), hence steps before it.
+        (self.line_,) = ax.plot(
+            result.bandwidths,
+            result.values,
+            drawstyle="steps-pre",
+            color=_style.COLORS[2],
+            linewidth=1.5,
+            label="MADD at one bandwidth",
+        )
+        self.interval_ = ax.axvspan(
+            low,
+            high,
+            color=_style.SHADE,
+            alpha=0.3,
+            linewidth=0,
+            label=f"Most stable from {low:.3g} to {high:.3g}",
+        )
+        self.h_sup_line_ = ax.axvline(
+            result.h_sup,
+            color=_style.INK,
+            linestyle=_style.LINE_STYLES[2],
+            label=f"Best order of magnitude, h_sup = {result.h_sup:.3g}",
+        )
+        self.madd_line_ = ax.axhline(
+            result.madd,
+            color=_style.INK,
+            linewidth=1.5,
+            label=f"MADD = {result.madd:.3f} (mean there)",
+        )
+
+    def _draw_null(self, ax: Axes) -> list[Any]:
+        """Draw the mean and the 95 % quantile of the null distribution, if any."""
+        null = self.null_distribution
+        if null is None:
+            return []
+        times = f"Groups permuted {len(null):,} times"
+        mean, high = null.mean(), np.quantile(null, 0.95)
+        style: dict[str, Any] = {"color": _style.COLORS[4], "linewidth": 1.5}
+        return [
+            ax.axhline(
+                mean,
+                linestyle=_style.LINE_STYLES[1],
+                label=f"{times}: mean {mean:.3f}",
+                **style,
+            ),
+            ax.axhline(
+                high,
+                linestyle=_style.LINE_STYLES[3],
+                label=f"{times}: 0.95 quantile {high:.3f}",
+                **style,
+            ),
+        ]
+
+    def _scale_search(self, ax: Axes) -> None:
+        """Scale the axes of the search, with room for a legend above the curve."""
+        bandwidths = self.result.bandwidths
+        highest = [
+            self.result.values.max(),
+            *(line.get_ydata()[0] for line in self.null_lines_),
+        ]
+        top = _HEADROOM * max(float(np.max(highest)), 0.01)
+        ax.set(xlabel="Bandwidth h (score units)", ylabel="MADD (0 to 2)", xscale="log")
+        ticks = [tick for tick in _TICKS if tick >= bandwidths[0]]
+        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        ax.set_xticks([], minor=True)
+        ax.set_xlim(bandwidths[0], max(1, self.result.h_sup))
+        ax.set_ylim(0, top)
+        ax.set_yticks([tick for tick in ax.get_yticks() if tick <= min(2, top)])
 
     @classmethod
     def from_estimator(
@@ -170,7 +246,7 @@ class MADDDisplay:
         ax: Sequence[Axes] | None = None,
         name: str | None = None,
     ) -> Self:
-        """Draw MADD of the scores that a classifier gives.
+        """Draw MADD of the scores of a fitted classifier.
 
         Parameters
         ----------
@@ -182,10 +258,10 @@ class MADDDisplay:
             Ignored. If given it must be binary and of the right length.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), str, int, list of str, list of int, or callable
-            Group of each row, or which columns of X say it: a str, an int, a callable
-            of X, or a list of str or int that has not n_samples entries.
+            Group of each row, or the columns of X that hold it: a str, an int, a
+            callable of X, or a list of str or int whose length is not n_samples.
         n_permutations : int, default=99
-            Permutations behind the null distribution; 0 leaves it out.
+            Number of permutations for the null distribution; 0 leaves it out.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         random_state : int, RandomState instance or None, default=None
@@ -204,11 +280,13 @@ class MADDDisplay:
         ImportError, sklearn.exceptions.NotFittedError
             Without matplotlib, or with an estimator that is not fitted.
         ValueError
-            As `from_predictions`, and if the estimator is not a binary classifier
-            with `predict_proba`, or X has no such column.
+            As in `from_predictions`; also if the estimator is not a binary classifier
+            with `predict_proba`, or X lacks a named column.
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_score, groups = estimator_scores(estimator, X, sensitive_features)
+        _style.require_matplotlib(f"{cls.__name__}.from_estimator")
+        y_score, groups = _inputs.estimator_response(
+            estimator, "predict_proba", X, sensitive_features
+        )
         return cls.from_predictions(
             y,
             y_score,
@@ -241,12 +319,13 @@ class MADDDisplay:
             Ignored. If given it must be binary and of the right length.
         y_score : array-like of shape (n_samples,), or GroupedScores
             Probabilities of the positive class, in [0, 1], or a statistic in place
-            of all rows, which has none to permute: `n_permutations` must be 0.
+            of all rows; `n_permutations` must then be 0, since only rows can be
+            permuted.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
         n_permutations : int, default=99
-            Permutations behind the null distribution; 0 leaves it out.
+            Number of permutations for the null distribution; 0 leaves it out.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         random_state : int, RandomState instance or None, default=None
@@ -265,25 +344,40 @@ class MADDDisplay:
         ImportError
             Without matplotlib.
         ValueError
-            As in `skfair.metrics.madd_optimal_bandwidth`, where MADD is undefined,
-            or if `n_permutations` is not a whole number that `y_score` allows.
+            As in `skfair.metrics.madd_optimal_bandwidth`; also where MADD is undefined,
+            if `n_permutations` is no whole number of at least 0, and if it is not 0
+            beside a statistic.
 
         Notes
         -----
         Each permutation costs as much as MADD itself, which grows with the number of
         pairs of groups.
         """
-        require_matplotlib(f"{cls.__name__}.from_predictions")
-        check_n_permutations(n_permutations, y_score)
-        statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
-        check_comparable(statistic)
+        _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        check_integer("n_permutations", n_permutations, 0)
+        if n_permutations and isinstance(y_score, GroupedScores):
+            raise ValueError(
+                f"n_permutations must be 0 where a statistic takes the place of rows, "
+                f"which alone can be permuted, got {n_permutations}."
+            )
+        statistic = _inputs.comparable_scores(
+            y_true, y_score, sensitive_features, sample_weight
+        )
         result = madd_optimal_bandwidth(None, statistic)
         edges, shares, counts = shares_in_bins(
             statistic, result.groups, bins_to_show(result)
         )
-        null = permuted_madd(
-            y_score, sensitive_features, sample_weight, n_permutations, random_state
-        )
+        null = None
+        if n_permutations and not isinstance(y_score, GroupedScores):
+            null = permutation_test(
+                madd,
+                None,
+                y_score,
+                sensitive_features=sensitive_features,
+                n_permutations=n_permutations,
+                sample_weight=sample_weight,
+                random_state=random_state,
+            ).null_distribution
         display = cls(
             result=result,
             edges=edges,

@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair.inspection._inputs import check_comparable, estimator_scores
-from skfair.inspection._style import (
-    group_style,
-    groups_text,
-    legend,
-    names_text,
-    one_axes,
-    plain_text,
-    require_matplotlib,
-)
+from skfair.inspection import _inputs, _style
 from skfair.metrics import mcdp_curve
-from skfair.metrics._inputs import grouped_scores
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
@@ -27,15 +17,14 @@ if TYPE_CHECKING:
 
 
 class MCDPCurveDisplay:
-    """MCDP as a function of epsilon: how far a gap between groups is sustained.
+    """MCDP(epsilon) as a function of epsilon, half the length of the window of scores.
 
-    Several models of the same rows can
-    share axes.
+    Curves of several models can share axes: pass `ax_` of the first to the others.
 
     Parameters
     ----------
     epsilons : array-like of shape (n_steps,)
-        Where the steps begin, increasing from 0.
+        Where the steps of the curve begin, increasing from 0.
     values : array-like of shape (n_steps,)
         MCDP from each epsilon on, until the next.
     labels : sequence of length n_groups
@@ -109,13 +98,13 @@ class MCDPCurveDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        require_matplotlib(f"{type(self).__name__}.plot")
-        self.ax_ = one_axes(ax)
+        _style.require_matplotlib(f"{type(self).__name__}.plot")
+        self.ax_ = _style.one_axes(ax)
         self.figure_ = self.ax_.figure
         name = self.name if name is None else name
-        before = "" if name is None else f"{plain_text(name)}: "
+        before = "" if name is None else f"{_style.plain_text(name)}: "
         # A curve that is already there has two lines.
-        style = group_style(len(self.ax_.get_lines()) // 2)
+        style = _style.group_style(len(self.ax_.get_lines()) // 2)
         (self.line_,) = self.ax_.plot(
             np.append(self.epsilons, 0.5),
             np.append(self.values, self.values[-1]),
@@ -137,18 +126,18 @@ class MCDPCurveDisplay:
         )
         # The top stays free to grow with the curve of another model.
         self.ax_.set_ylim(bottom=0, auto=True)
-        legend(self.ax_, self._heading(), loc="upper right")
+        _style.legend(self.ax_, self._heading(), loc="upper right")
         return self
 
     def _heading(self) -> str:
-        names = names_text(self.sensitive_names)
-        heading = groups_text(self.labels, self.counts)
-        if names is not None:
-            heading = f"{names}:\n{heading}"
-        n_groups = len(self.labels)
-        if n_groups > 2:
-            heading += f"\nlargest of {n_groups * (n_groups - 1) // 2:,} pairs"
-        return heading
+        """Title of the legend: sensitive columns, group sizes and number of pairs."""
+        names = _style.names_text(self.sensitive_names)
+        lines = (
+            names and f"{names}:",
+            _style.groups_text(self.labels, self.counts),
+            _style.pairs_text(len(self.labels)),
+        )
+        return "\n".join(line for line in lines if line)
 
     @classmethod
     def from_estimator(
@@ -162,7 +151,7 @@ class MCDPCurveDisplay:
         ax: Axes | None = None,
         name: str | None = None,
     ) -> Self:
-        """Draw MCDP of the scores that a classifier gives.
+        """Draw MCDP of the scores of a fitted classifier.
 
         Parameters
         ----------
@@ -174,8 +163,8 @@ class MCDPCurveDisplay:
             Ignored. If given it must be binary and of the right length.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), str, int, list of str, list of int, or callable
-            Group of each row, or which columns of X say it: a str, an int, a callable
-            of X, or a list of str or int that has not n_samples entries.
+            Group of each row, or the columns of X that hold it: a str, an int, a
+            callable of X, or a list of str or int whose length is not n_samples.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         ax : matplotlib Axes, default=None
@@ -192,8 +181,8 @@ class MCDPCurveDisplay:
         ImportError, sklearn.exceptions.NotFittedError
             Without matplotlib, or with an estimator that is not fitted.
         ValueError
-            As `from_predictions`, and if the estimator is not a binary classifier
-            with `predict_proba`, or X has no such column.
+            As in `from_predictions`; also if the estimator is not a binary classifier
+            with `predict_proba`, or X lacks a named column.
 
         Examples
         --------
@@ -210,8 +199,10 @@ class MCDPCurveDisplay:
         >>> display.name
         'LogisticRegression'
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_score, groups = estimator_scores(estimator, X, sensitive_features)
+        _style.require_matplotlib(f"{cls.__name__}.from_estimator")
+        y_score, groups = _inputs.estimator_response(
+            estimator, "predict_proba", X, sensitive_features
+        )
         return cls.from_predictions(
             y,
             y_score,
@@ -272,9 +263,10 @@ class MCDPCurveDisplay:
         >>> display.values.tolist()
         [1.0, 0.5, 0.0]
         """
-        require_matplotlib(f"{cls.__name__}.from_predictions")
-        statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
-        check_comparable(statistic)
+        _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        statistic = _inputs.comparable_scores(
+            y_true, y_score, sensitive_features, sample_weight
+        )
         epsilons, values = mcdp_curve(None, statistic)
         display = cls(
             epsilons=epsilons,

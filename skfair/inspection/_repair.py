@@ -12,23 +12,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._columns import drop_columns
-from skfair.inspection._histograms import draw_histograms
-from skfair.inspection._inputs import check_comparable, estimator_scores
-from skfair.inspection._madd_data import bins_to_show, shares_in_bins
-from skfair.inspection._style import (
-    COLORS,
-    INK,
-    LINE_STYLES,
-    SHADE,
-    legend,
-    names_text,
-    require_matplotlib,
-    several_axes,
-    title,
-)
+from skfair.inspection import _inputs, _style
+from skfair.inspection._histograms import bins_to_show, draw_histograms, shares_in_bins
 from skfair.metrics import madd_optimal_bandwidth
 from skfair.postprocessing import MADDPostProcessor
-from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -148,8 +135,8 @@ class RepairDisplay:
         ValueError
             If `ax` is not three axes.
         """
-        require_matplotlib(f"{type(self).__name__}.plot")
-        self.axes_ = several_axes(ax, "AA;BC")
+        _style.require_matplotlib(f"{type(self).__name__}.plot")
+        self.axes_ = _style.several_axes(ax, "AA;BC")
         self.figure_ = self.axes_[0].figure
         self.lines_, self.level_line_ = _draw_objective(
             self.axes_[0], self.objective, self.repair_level
@@ -157,7 +144,7 @@ class RepairDisplay:
         self.error_band_ = _draw_error(
             self.axes_[0], self.objective["total"].min(), self.standard_error
         )
-        legend(self.axes_[0], None, loc="best")
+        _style.legend(self.axes_[0], None, loc="best")
         top = 1.35 * max(self.before.max(), self.after.max())  # room for the legend
         self.histograms_ = []
         panels = ("Before repair", self.before), ("After repair", self.after)
@@ -165,9 +152,9 @@ class RepairDisplay:
             self.histograms_ += draw_histograms(
                 axes, self.edges, shares, self.labels, self.counts
             )
-            legend(axes, names_text(self.sensitive_names), loc="best")
+            _style.legend(axes, _style.names_text(self.sensitive_names), loc="best")
             axes.set(title=heading, ylim=(0, top))
-        title(self.axes_[0], self.name if name is None else name)
+        _style.title(self.axes_[0], self.name if name is None else name)
         return self
 
     @classmethod
@@ -210,19 +197,20 @@ class RepairDisplay:
             If it was fitted without groups, on groups that cannot be resolved, and
             where MADD is undefined.
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
+        _style.require_matplotlib(f"{cls.__name__}.from_estimator")
         model, X = _post_processor(estimator, X)
         if sensitive_features is None:
             sensitive_features = model.sensitive_features
-        after, groups = estimator_scores(model, X, sensitive_features)
+        after, groups = _inputs.estimator_response(
+            model, "predict_proba", X, sensitive_features
+        )
         if model.drop_sensitive:
             X = drop_columns(X, model.sensitive_features)
         before = model.estimator_.predict_proba(X)[:, 1]
         first, second = (
-            GroupedScores.from_scores(scores, sensitive_features=groups)
+            _inputs.comparable_scores(None, scores, groups)
             for scores in (before, after)
         )
-        check_comparable(first)
         result = madd_optimal_bandwidth(None, first)
         n_bins = bins_to_show(result)
         edges, shares, counts = shares_in_bins(first, result.groups, n_bins)
@@ -249,8 +237,8 @@ def _draw_objective(
         ax.plot(
             objective["level"],
             objective[column],
-            color=COLORS[2 + i],
-            linestyle=LINE_STYLES[i],
+            color=_style.COLORS[2 + i],
+            linestyle=_style.LINE_STYLES[i],
             linewidth=1.8,
             label=label,
         )[0]
@@ -258,9 +246,9 @@ def _draw_objective(
     ]
     chosen = ax.axvline(
         repair_level,
-        color=INK,
+        color=_style.INK,
         linewidth=1.2,
-        linestyle=LINE_STYLES[3],
+        linestyle=_style.LINE_STYLES[3],
         label=f"Level = {repair_level:.3g}",
     )
     ax.set(xlabel="Level of repair", ylabel="Loss on held-out rows", ylim=(0, None))
@@ -275,7 +263,7 @@ def _draw_error(ax: Axes, least: float, standard_error: float | None) -> Any:
     return ax.axhspan(
         least,
         least + standard_error,
-        color=SHADE,
+        color=_style.SHADE,
         alpha=0.4,
         linewidth=0,
         label="Least objective + 1 standard error",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Okabe and Ito's colours without yellow, which white paper swallows.
+#: Okabe and Ito's colours without yellow, which is hard to see on white.
 COLORS = (
     "#0072B2",
     "#D55E00",
@@ -22,7 +22,7 @@ COLORS = (
     "#000000",
     "#7F7F7F",
 )
-#: Told apart without any colour, in the same order.
+#: In the same order, so that groups can be told apart without colour.
 LINE_STYLES: tuple[Any, ...] = (
     "-",
     (0, (4, 1.5)),
@@ -33,22 +33,18 @@ LINE_STYLES: tuple[Any, ...] = (
     (0, (1, 3)),
     (0, (2, 2)),
 )
-#: More groups than this are not told apart by style, nor listed in a legend.
+#: More groups than this have no style of their own and are not listed in a legend.
 MAX_GROUPS = len(COLORS)
 #: Marks that stand out from the groups' colours.
 INK = "#222222"
 SHADE = "#999999"
+#: A legend beside the axes, where the data leave no corner free.
+BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
 _MAX_LABEL = 40
 
 
 def require_matplotlib(caller: str) -> None:
-    """Raise an ImportError with advice unless matplotlib is installed.
-
-    Parameters
-    ----------
-    caller : str
-        What needs it, for the message.
-    """
+    """Raise an ImportError that names the caller unless matplotlib is installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -60,18 +56,7 @@ def require_matplotlib(caller: str) -> None:
 
 
 def one_axes(ax: Axes | None, figsize: tuple[float, float] | None = None) -> Axes:
-    """Return the given axes, or those of a new figure.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes or None
-    figsize : tuple of two floats, default=None
-        Inches, of a new figure; None is matplotlib's own.
-
-    Returns
-    -------
-    matplotlib Axes
-    """
+    """Return the given axes, or those of a new figure of a size in inches."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -80,24 +65,7 @@ def one_axes(ax: Axes | None, figsize: tuple[float, float] | None = None) -> Axe
 
 
 def several_axes(ax: Sequence[Axes] | None, mosaic: str) -> NDArray[Any]:
-    """Return the given axes, or those of a new figure.
-
-    Parameters
-    ----------
-    ax : sequence of matplotlib Axes, or None
-    mosaic : str
-        Where the axes of a new figure go: one letter for each, rows parted by ``;``,
-        as in ``"AA;BC"``. Two to a row stay legible on a page.
-
-    Returns
-    -------
-    ndarray of shape (n_axes,)
-
-    Raises
-    ------
-    ValueError
-        On another number of axes.
-    """
+    """Return the given axes, or those of a new figure with a layout like "AA;BC"."""
     if ax is None:
         import matplotlib.pyplot as plt
 
@@ -113,17 +81,7 @@ def several_axes(ax: Sequence[Axes] | None, mosaic: str) -> NDArray[Any]:
 
 
 def group_style(position: int) -> dict[str, Any]:
-    """Colour and line style of the group or curve at a position.
-
-    Parameters
-    ----------
-    position : int
-
-    Returns
-    -------
-    dict
-        Keywords of a `matplotlib.lines.Line2D`.
-    """
+    """Keywords of the line of the group or curve at a position."""
     position %= MAX_GROUPS
     return {
         "color": COLORS[position],
@@ -133,16 +91,7 @@ def group_style(position: int) -> dict[str, Any]:
 
 
 def plain_text(value: Any) -> str:
-    """Text that matplotlib shows as it is: one line, and never as mathematics.
-
-    Parameters
-    ----------
-    value : object
-
-    Returns
-    -------
-    str
-    """
+    """Text on one line that matplotlib shows as it is, never as mathematics."""
     text = " ".join(str(value).split())
     if not text or text.startswith("_"):
         # Legends leave out entries that begin with an underscore.
@@ -156,7 +105,7 @@ def metric_text(name: str) -> str:
 
 
 def label_text(label: Hashable) -> str:
-    """Plain text of a group label, cut if long; a tuple is an intersection."""
+    """Plain text of a group label, shortened if long; a tuple is an intersection."""
     parts = label if isinstance(label, tuple) else (label,)
     text = ", ".join(str(part) for part in parts)
     return plain_text(
@@ -165,20 +114,7 @@ def label_text(label: Hashable) -> str:
 
 
 def group_text(label: Hashable, count: int, effective: float | None = None) -> str:
-    """Legend entry of a group, with its size.
-
-    Parameters
-    ----------
-    label : hashable
-    count : int
-        Number of rows.
-    effective : float, default=None
-        Effective number of rows, shown where it differs.
-
-    Returns
-    -------
-    str
-    """
+    """Label of a group with its rows, and their effective number where it differs."""
     more = ""
     if effective is not None and round(effective) != count:
         more = f", effective {effective:,.0f}"
@@ -186,29 +122,23 @@ def group_text(label: Hashable, count: int, effective: float | None = None) -> s
 
 
 def groups_text(labels: Sequence[Hashable], counts: NDArray[np.intp]) -> str:
-    """All groups with their sizes, one a line; only how many where there are many.
-
-    Parameters
-    ----------
-    labels : sequence of length n_groups
-    counts : ndarray of shape (n_groups,)
-
-    Returns
-    -------
-    str
-    """
+    """List groups with their sizes, one a line; of many, give only the number."""
     if len(labels) > MAX_GROUPS:
         return f"{len(labels)} groups ({range_text(counts)})"
-    return "\n".join(
-        group_text(label, count)
-        for label, count in zip(labels, counts.tolist(), strict=True)
-    )
+    sizes = zip(labels, counts.tolist(), strict=True)
+    return "\n".join(group_text(label, count) for label, count in sizes)
 
 
 def range_text(counts: NDArray[np.intp]) -> str:
     """Range of group sizes."""
     low, high = int(counts.min()), int(counts.max())
     return f"n = {low:,}" if low == high else f"n = {low:,} to {high:,}"
+
+
+def pairs_text(n_groups: int) -> str | None:
+    """Text for a largest value over pairs of groups, None for a single pair."""
+    n_pairs = n_groups * (n_groups - 1) // 2
+    return f"largest of {n_pairs:,} pairs" if n_pairs > 1 else None
 
 
 def names_text(names: Sequence[str]) -> str | None:
@@ -223,16 +153,7 @@ def title(ax: Axes, name: str | None) -> None:
 
 
 def legend(ax: Axes, heading: str | None, **place: Any) -> None:
-    """Draw a legend in small type.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    heading : str or None
-        Title of the legend.
-    **place : dict
-        Where, in matplotlib's words.
-    """
+    """Draw a legend in small type, at a place that matplotlib's keywords describe."""
     ax.legend(
         title=heading,
         alignment="left",

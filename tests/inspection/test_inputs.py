@@ -5,7 +5,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from skfair._utils._columns import names_columns
 from skfair.groups import encode_groups
-from skfair.inspection._inputs import effective_sizes, estimator_scores
+from skfair.inspection._cdf_gap import effective_sizes
+from skfair.inspection._inputs import estimator_response
 from skfair.statistics import GroupedScores
 
 
@@ -51,10 +52,11 @@ class ByGroup(ClassifierMixin, BaseEstimator):
 def test_labels_are_handed_to_an_estimator_that_takes_them():
     X = pd.DataFrame({"sex": ["F", "M", "M"]})
     model = ByGroup().fit(X, [0, 1, 1])
-    scores, groups = estimator_scores(model, X, ["F", "M", "M"])
+    scores, groups = estimator_response(model, "predict_proba", X, ["F", "M", "M"])
     assert scores.tolist() == [0.2, 0.9, 0.9]
     assert groups.labels == ("F", "M")
-    assert estimator_scores(model, X, "sex")[0].tolist() == [0.5] * 3
+    scores, _ = estimator_response(model, "predict_proba", X, "sex")
+    assert scores.tolist() == [0.5] * 3
 
 
 def test_effective_sizes():

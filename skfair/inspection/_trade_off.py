@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skfair._utils._validation import check_integer
-from skfair.inspection._style import one_axes, require_matplotlib, title
-from skfair.inspection._trade_off_artists import TradeOffArtists
+from skfair.inspection import _style
 from skfair.model_selection import BestUnder, FairestWithin, pareto_front
 from skfair.model_selection._candidates import (
     CVResults,
@@ -21,33 +20,38 @@ from skfair.model_selection._candidates import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+#: With more candidates than this, marks and error bars are drawn finer.
+_MANY = 100
+_MAX_PARAMS = 6
 
 
 class TradeOffDisplay:
-    """Candidates of a search: how well each performs, against how unfair it is.
+    """Performance of the candidates of a search against their disparity.
 
-    Fair and good is at the upper left. The Pareto front joins the candidates that no
-    other beats in both respects.
+    The best candidates are at the upper left. The Pareto front joins the candidates
+    that no other candidate dominates.
 
     Parameters
     ----------
     candidates : DataFrame of n_candidates rows
         Columns ``performance``, ``performance_std``, ``fairness`` and
         ``fairness_std``: mean and standard deviation over folds of the two scores,
-        larger for better. The index is the position in the search.
+        of which larger values are better. The index is the position in the search.
     front : sequence of int
         Index of the candidates on the Pareto front, from the best performer on.
     performance, fairness : str
-        Names of the two scores. With the prefix ``neg_``, fairness is drawn as the
-        disparity of which it is the negation.
+        Names of the two scores. A fairness score with the prefix ``neg_`` is drawn as
+        the disparity that it negates.
     best_index : int, default=None
         Index of the candidate chosen.
     best_params : mapping, default=None
         Its parameters, for the legend.
     least_performance : float, default=None
-        From which performance on a candidate could be chosen.
+        Least performance with which a candidate could be chosen.
     limit : float, default=None
-        Largest disparity that could be chosen.
+        Largest disparity with which a candidate could be chosen.
     n_hidden : int, default=0
         Number of candidates that are not drawn: without finite scores, or of earlier
         iterations of a halving search.
@@ -59,11 +63,11 @@ class TradeOffDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     spreads_ : matplotlib ErrorbarContainer
-        One standard deviation over folds, both ways, of every candidate.
+        One standard deviation over folds on either side of every candidate.
     points_ : matplotlib Line2D
-        The candidates beside the front.
+        The candidates that are not on the front.
     front_line_ : matplotlib Line2D
-        The front, as the staircase that bounds what can be had.
+        The front, as a step function: the best performance for each disparity.
     chosen_point_ : matplotlib Line2D or None
     tolerance_line_, limit_line_ : matplotlib Line2D or None
 
@@ -134,21 +138,123 @@ class TradeOffDisplay:
         ImportError
             Without matplotlib.
         """
-        require_matplotlib(f"{type(self).__name__}.plot")
-        self.ax_ = one_axes(ax, figsize=(9, 4.8))
+        _style.require_matplotlib(f"{type(self).__name__}.plot")
+        self.ax_ = _style.one_axes(ax, figsize=(9, 4.8))
         self.figure_ = self.ax_.figure
-        artists = TradeOffArtists(
-            self.ax_, self.candidates, self.performance, self.fairness
+        points = pd.DataFrame(
+            {
+                "x": self.candidates["fairness"] * (-1 if self._negated else 1),
+                "y": self.candidates["performance"],
+            }
         )
-        self.spreads_ = artists.draw_spreads()
-        self.points_ = artists.draw_points(self.front)
-        self.front_line_ = artists.draw_front(self.front)
-        self.tolerance_line_ = artists.draw_tolerance(self.least_performance)
-        self.limit_line_ = artists.draw_limit(self.limit)
-        self.chosen_point_ = artists.draw_chosen(self.best_index, self.best_params)
-        artists.label_axes(self.n_hidden)
-        title(self.ax_, self.name if name is None else name)
+        self._draw_candidates(points)
+        self.tolerance_line_, self.limit_line_ = self._draw_thresholds()
+        self.chosen_point_ = self._draw_chosen(points)
+        self._label_axes()
+        _style.title(self.ax_, self.name if name is None else name)
         return self
+
+    @property
+    def _negated(self) -> bool:
+        """Whether the fairness score is a negated disparity."""
+        return self.fairness.startswith("neg_")
+
+    def _draw_candidates(self, points: pd.DataFrame) -> None:
+        """Draw every candidate with its standard deviations, and the Pareto front."""
+        fine = len(points) > _MANY
+        self.spreads_ = self.ax_.errorbar(
+            points["x"],
+            points["y"],
+            xerr=self.candidates["fairness_std"],
+            yerr=self.candidates["performance_std"],
+            fmt="none",
+            ecolor=_style.SHADE,
+            elinewidth=0.4 if fine else 0.9,
+            alpha=0.4 if fine else 0.7,
+            zorder=1.5,
+            label="Standard deviation over folds",
+        )
+        others = points.drop(index=list(self.front))
+        (self.points_,) = self.ax_.plot(
+            others["x"],
+            others["y"],
+            linestyle="none",
+            marker="o",
+            markersize=3 if fine else 5,
+            color=_style.INK,
+            markerfacecolor="white",
+            markeredgewidth=0.5 if fine else 1,
+            zorder=2,
+            label=f"Candidates beside the front ({len(others):,})",
+        )
+        front = points.loc[list(self.front)]
+        front = front.sort_values(["x", "y"], ascending=self._negated)
+        # Up to the next point, the fairer one is the best candidate.
+        (self.front_line_,) = self.ax_.plot(
+            front["x"],
+            front["y"],
+            drawstyle="steps-post",
+            color=_style.COLORS[0],
+            linewidth=1.8,
+            marker="o",
+            markersize=4 if fine else 6,
+            zorder=2.5,
+            label=f"Pareto front ({len(front):,})",
+        )
+
+    def _draw_thresholds(self) -> tuple[Line2D | None, Line2D | None]:
+        """Mark the least performance and the largest disparity that were allowed."""
+        tolerance_line = limit_line = None
+        style: dict[str, Any] = {
+            "color": _style.INK,
+            "linestyle": _style.LINE_STYLES[1],
+            "linewidth": 1.2,
+            "zorder": 1.8,
+        }
+        least = self.least_performance
+        if least is not None and np.isfinite(least):
+            text = f"Within the tolerance: at least {least:.4g}"
+            tolerance_line = self.ax_.axhline(least, label=text, **style)
+        if self.limit is not None:
+            text = f"Within the limit: at most {self.limit:.4g}"
+            x = self.limit if self._negated else -self.limit
+            limit_line = self.ax_.axvline(x, label=text, **style)
+        return tolerance_line, limit_line
+
+    def _draw_chosen(self, points: pd.DataFrame) -> Line2D | None:
+        """Mark the candidate chosen if it is drawn, with its parameters."""
+        if self.best_index is None or self.best_index not in points.index:
+            return None
+        point = points.loc[self.best_index]
+        (mark,) = self.ax_.plot(
+            [point["x"]],
+            [point["y"]],
+            linestyle="none",
+            marker="D",
+            markersize=10,
+            color=_style.COLORS[1],
+            markeredgecolor=_style.INK,
+            markeredgewidth=1.2,
+            zorder=3,
+            label="\n".join(["Chosen", *_params_lines(self.best_params or {})]),
+        )
+        return mark
+
+    def _label_axes(self) -> None:
+        """Label the axes, and draw the legend beside them."""
+        fairness = _style.metric_text(self.fairness.removeprefix("neg_"))
+        direction = "smaller" if self._negated else "larger"
+        self.ax_.set(
+            xlabel=f"{fairness}, mean over folds ({direction} is fairer)",
+            ylabel=f"{_style.metric_text(self.performance)}, mean over folds",
+        )
+        if not self._negated:
+            self.ax_.xaxis.set_inverted(True)
+        heading = f"{len(self.candidates):,} candidates"
+        if self.n_hidden:
+            heading += f", {self.n_hidden:,} not drawn"
+        # Beside the axes, since candidates leave no corner free.
+        _style.legend(self.ax_, heading, **_style.BESIDE)
 
     @classmethod
     def from_cv_results(
@@ -169,13 +275,14 @@ class TradeOffDisplay:
         cv_results : fitted search, or dict of ndarrays or DataFrame
             A search, or its attribute ``cv_results_``.
         rule : FairestWithin or BestUnder, default=None
-            Names the metrics; its choice is marked, and the line that it draws. None
-            takes the `refit` of a search where that is one and nothing else is given.
+            Names the metrics; its choice and its threshold are marked. None takes the
+            `refit` of a search if that is a rule and neither names nor a `best_index`
+            are given.
         performance, fairness : str, default=None
             Names of the metrics to draw where no rule names them.
         best_index : int, default=None
             Position of the candidate to mark, in place of a rule. Without either it is
-            the `best_index_` of a search, where it has one.
+            the `best_index_` of the search, if it has one.
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None
@@ -190,16 +297,16 @@ class TradeOffDisplay:
         ImportError
             Without matplotlib.
         ValueError
-            If a metric is not named or the search has none of that name (listing
-            those it has), if no candidate has finite scores, on a rule beside names or
-            a `best_index`, and on one out of range.
+            If a metric is not named or the search has no metric of that name, if no
+            candidate has finite scores, if names or a `best_index` are given beside a
+            rule, and if `best_index` is out of range.
 
         Warns
         -----
         UserWarning
-            As the rule does.
+            If the rule warns, for instance that no candidate satisfies it.
         """
-        require_matplotlib(f"{cls.__name__}.from_cv_results")
+        _style.require_matplotlib(f"{cls.__name__}.from_cv_results")
         results: CVResults = getattr(cv_results, "cv_results_", cv_results)
         given = {
             "performance": performance,
@@ -239,12 +346,12 @@ class TradeOffDisplay:
 def _find_rule(
     search: Any, rule: FairestWithin | BestUnder | None, given: dict[str, Any]
 ) -> FairestWithin | BestUnder | None:
-    """Rule that is given, or else that of the search, unless its task is taken."""
+    """Return the given rule, or that of the search unless arguments replace it."""
     taken = {name: value for name, value in given.items() if value is not None}
     if rule is None:
         refit = getattr(search, "refit", None)
-        ours = isinstance(refit, (FairestWithin, BestUnder)) and not taken
-        return refit if ours else None
+        used = isinstance(refit, (FairestWithin, BestUnder)) and not taken
+        return refit if used else None
     if not isinstance(rule, (FairestWithin, BestUnder)):
         raise ValueError(f"rule must be a FairestWithin or a BestUnder, got {rule!r}.")
     if taken:
@@ -257,6 +364,7 @@ def _find_rule(
 def _finite_candidates(
     results: CVResults, performance: str, fairness: str
 ) -> pd.DataFrame:
+    """Tabulate the means and standard deviations of candidates with finite means."""
     kept = np.flatnonzero(defined(results, performance, fairness))
     if not len(kept):
         raise ValueError(
@@ -272,8 +380,25 @@ def _finite_candidates(
 
 
 def _params_of(results: CVResults, best_index: Any) -> dict[str, Any] | None:
+    """Parameters of the candidate at a position, None where the search has none."""
     if best_index is None:
         return None
     n_candidates = len(results["params"]) if "params" in results else 0
     check_integer("best_index", best_index, 0, max(n_candidates - 1, 0) or None)
     return dict(list(results["params"])[best_index]) if n_candidates else None
+
+
+def _params_lines(params: Mapping[str, Any]) -> list[str]:
+    """List parameters, one a line, without the path to their estimator if unique."""
+    short = [name.rpartition("__")[2] for name in params]
+    names = short if len(set(short)) == len(short) else list(params)
+    values = [
+        f"{value:.6g}" if isinstance(value, float) else str(value)
+        for value in params.values()
+    ]
+    lines = [
+        f"  {_style.label_text(name)} = {_style.label_text(value)}"
+        for name, value in zip(names, values, strict=True)
+    ]
+    more = len(lines) - _MAX_PARAMS
+    return lines if more <= 0 else [*lines[:_MAX_PARAMS], f"  and {more} more"]

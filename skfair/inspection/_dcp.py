@@ -99,7 +99,7 @@ class DCPDisplay:
                 "small."
             )
         n_shown = min(len(self.result.groups), max_groups)
-        width = max(6.0, 2.5 + 0.8 * len(self.result.labels))
+        width = max(6.0, 2.5 + 0.8 * len(self.result.classes))
         self.ax_ = _style.one_axes(ax, (width, 2.2 + 0.3 * n_shown))
         self.figure_ = self.ax_.figure
         self.cells_ = self._draw_cells(n_shown)
@@ -129,7 +129,7 @@ class DCPDisplay:
             color = "white" if eta > _DARK else _style.INK
             cell = self.ax_.text(column, row, text, ha="center", va="center")
             cell.set(color=color, fontsize="small")
-        classes = [_style.label_text(label) for label in result.labels]
+        classes = [_style.label_text(label) for label in result.classes]
         groups = [
             f"{_style.label_text(result.groups[a])} ({parts[a]:.4f})" for a in order
         ]

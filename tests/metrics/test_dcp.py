@@ -46,7 +46,7 @@ def test_metric_is_the_bound_of_the_counted_matrices():
     assert value == pytest.approx(expected.upper, abs=1e-9)
     result = DCPResult.from_predictions(y_true, y_pred, sensitive_features=groups)
     assert result.groups == ("a", "b", "c")
-    assert result.labels == ("x", "y", "z")
+    assert result.classes == ("x", "y", "z")
 
 
 def test_statistic_stands_in_for_rows():
@@ -111,7 +111,7 @@ def test_scorer_in_cross_validation(method):
 
 def test_parts_add_up(instance):
     result = dcp_bounds(*instance(4, 6, 0))
-    lowers, uppers = result.per_label
+    lowers, uppers = result.per_class
     assert lowers.sum() == pytest.approx(result.lower)
     assert uppers.sum() == pytest.approx(result.upper)
     assert (result.weights * result.eta).sum() == pytest.approx(result.upper)
@@ -129,7 +129,7 @@ def test_frame_says_who_and_how():
     assert frame["disparity"].sum() == pytest.approx(result.upper)
     assert frame["share"].sum() == pytest.approx(1)
     first = frame.iloc[0]
-    assert (first["group"], first["label"]) == (2, 2)
+    assert (first["group"], first["class"]) == (2, 2)
     assert (first["too_rare"], first["too_frequent"]) == (2, 1)
     assert (first["rate"], first["baseline_rate"]) == pytest.approx((0.4, 0.8))
     assert first["eta"] == pytest.approx(0.5)

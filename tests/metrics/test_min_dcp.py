@@ -181,7 +181,7 @@ def test_rounded_percentages():
         weights,
         true,
         predicted,
-        tolerance=0.011,
+        sum_tolerance=0.011,
         n_starts=2,
         time_limit=1,
         random_state=0,
@@ -197,7 +197,7 @@ def test_rounded_percentages():
         ({"label_frequencies": [[-1, 2]] * 2}, "non-negative numbers, got -1.0"),
         ({"group_weights": [1.0]}, r"group_weights must have shape \(2,\)"),
         ({"n_starts": 0}, "n_starts must be an integer of at least 1"),
-        ({"tolerance": 1}, "tolerance must be a number"),
+        ({"sum_tolerance": 1}, "sum_tolerance must be a number"),
         ({"tol": 2}, "tol must be a number"),
     ],
 )

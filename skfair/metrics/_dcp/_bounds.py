@@ -6,11 +6,11 @@ from numpy.typing import ArrayLike
 
 from skfair.metrics._dcp._inputs import (
     check_distributions,
-    check_group_weights,
     check_numbers,
 )
 from skfair.metrics._dcp._result import DCPResult
 from skfair.metrics._dcp._search._solve import Method, Options
+from skfair.metrics._inputs import check_group_weights
 
 #: How far the sums of rows may be from one: rounding, not another scale.
 _TOLERANCE = 1e-6
@@ -35,12 +35,12 @@ def dcp_bounds(
 
     Parameters
     ----------
-    confusion : array-like of shape (n_groups, n_labels, n_labels)
+    confusion : array-like of shape (n_groups, n_classes, n_classes)
         ``confusion[a, y, z]`` is P(prediction z | true label y, group a), so that
         rows sum to one.
     group_weights : array-like of shape (n_groups,)
         Share of each group in the population, or its size.
-    label_frequencies : array-like of shape (n_groups, n_labels)
+    label_frequencies : array-like of shape (n_groups, n_classes)
         ``label_frequencies[a, y]`` is P(true label y | group a). Where it is 0 the row
         of the confusion matrix does not matter and may be anything, NaN as well.
     tol : float in (0, 1), default=1e-4
@@ -96,23 +96,23 @@ def dcp_bounds(
     """
     options = Options(tol, time_limit, method, n_jobs, verbose).checked()
     matrices = check_numbers(
-        "confusion", confusion, ("n_groups", "n_labels", "n_labels")
+        "confusion", confusion, ("n_groups", "n_classes", "n_classes")
     )
-    n_groups, n_labels = matrices.shape[:2]
-    weights = check_group_weights(group_weights, n_groups)
+    n_groups, n_classes = matrices.shape[:2]
+    weights = check_group_weights(group_weights, range(n_groups))
     frequencies = check_distributions(
         "label_frequencies",
         label_frequencies,
-        (n_groups, n_labels),
+        (n_groups, n_classes),
         tolerance=_TOLERANCE,
         absent=None,
     )
     matrices = check_distributions(
         "confusion",
         matrices,
-        (n_groups, n_labels, n_labels),
+        (n_groups, n_classes, n_classes),
         tolerance=_TOLERANCE,
         absent=frequencies == 0,
     )
-    groups, labels = tuple(range(n_groups)), tuple(range(n_labels))
+    groups, labels = tuple(range(n_groups)), tuple(range(n_classes))
     return DCPResult._solve(matrices, weights, frequencies, groups, labels, options)

@@ -33,7 +33,7 @@ def check_distributions(
         How far a sum may be from one.
     groups : sequence of length n_groups, default=None
         Names for messages; positions by default.
-    absent : ndarray of shape (n_groups, n_labels), default=None
+    absent : ndarray of shape (n_groups, n_classes), default=None
         Rows that nobody belongs to: what they hold does not matter.
 
     Returns
@@ -107,37 +107,6 @@ def check_numbers(name: str, values: Any, shape: tuple[int | str, ...]) -> Float
             f"{array.shape}."
         )
     return array
-
-
-def check_group_weights(values: Any, n_groups: int | str = "n_groups") -> Floats:
-    """Shares of the groups: non-negative weights, scaled to sum to one.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_groups,)
-        Shares or counts.
-    n_groups : int or str
-
-    Returns
-    -------
-    ndarray of shape (n_groups,)
-
-    Raises
-    ------
-    ValueError
-        On another shape, NaN, infinite or negative weights, or none above zero.
-    """
-    weights = check_numbers("group_weights", values, (n_groups,))
-    bad = ~(np.isfinite(weights) & (weights >= 0))
-    if bad.any():
-        group = int(bad.argmax())
-        raise ValueError(
-            f"group_weights must be finite and non-negative, got {weights[group]} for "
-            f"group {group}."
-        )
-    if not weights.any():
-        raise ValueError("group_weights must have a positive sum, got 0.")
-    return np.asarray(weights / weights.sum())
 
 
 def _place(at: tuple[int, ...], groups: Sequence[Hashable] | None) -> str:

@@ -26,25 +26,25 @@ class DCPResult:
         DCP lies between them. `baseline` attains `upper`.
     optimal : bool
         Whether the interval is no longer than the tolerance.
-    per_label : tuple of two ndarray of shape (n_labels,)
+    per_class : tuple of two ndarray of shape (n_classes,)
         Lower and upper bound of each true label's part, which add up to DCP.
     n_nodes : int
         Linear programs, trees and boxes that the search looked at.
     message : str
         How the search ended.
-    baseline : ndarray of shape (n_labels, n_labels)
+    baseline : ndarray of shape (n_classes, n_classes)
         The common confusion matrix: row y holds P(prediction | y).
-    eta : ndarray of shape (n_groups, n_labels)
+    eta : ndarray of shape (n_groups, n_classes)
         Share of each group's rows of each true label that the baseline does not
         explain; nan where a group has no row of the label.
-    weights : ndarray of shape (n_groups, n_labels)
+    weights : ndarray of shape (n_groups, n_classes)
         Share of the population in each group and true label.
-    confusion : ndarray of shape (n_groups, n_labels, n_labels)
+    confusion : ndarray of shape (n_groups, n_classes, n_classes)
         What was compared.
     groups : tuple of length n_groups
         Group labels.
-    labels : tuple of length n_labels
-        Class labels.
+    classes : tuple of length n_classes
+        Classes, in the order of rows and columns of the matrices.
 
     See Also
     --------
@@ -57,13 +57,13 @@ class DCPResult:
     optimal: bool
     n_nodes: int
     message: str
-    per_label: tuple[Floats, Floats] = field(repr=False)
+    per_class: tuple[Floats, Floats] = field(repr=False)
     baseline: Floats = field(repr=False)
     eta: Floats = field(repr=False)
     weights: Floats = field(repr=False)
     confusion: Floats = field(repr=False)
     groups: tuple[Hashable, ...] = field(repr=False)
-    labels: tuple[Hashable, ...] = field(repr=False)
+    classes: tuple[Hashable, ...] = field(repr=False)
 
     @classmethod
     def from_predictions(
@@ -141,7 +141,7 @@ class DCPResult:
         group_weights: Floats,
         label_frequencies: Floats,
         groups: tuple[Hashable, ...],
-        labels: tuple[Hashable, ...],
+        classes: tuple[Hashable, ...],
         options: Options,
     ) -> Self:
         weights = group_weights[:, None] * label_frequencies
@@ -160,13 +160,13 @@ class DCPResult:
             optimal=optimal,
             n_nodes=sum(row.n_nodes for row in rows),
             message=_message(optimal, options),
-            per_label=(lowers, uppers),
+            per_class=(lowers, uppers),
             baseline=baseline,
             eta=np.where(weights > 0, eta, np.nan),
             weights=weights,
             confusion=confusion,
             groups=groups,
-            labels=labels,
+            classes=classes,
         )
 
     @classmethod
@@ -176,23 +176,23 @@ class DCPResult:
         group_weights: Floats,
         label_frequencies: Floats,
         groups: tuple[Hashable, ...],
-        labels: tuple[Hashable, ...],
+        classes: tuple[Hashable, ...],
     ) -> Self:
-        n_labels = len(labels)
-        nothing = np.full(n_labels, np.nan)
+        n_classes = len(classes)
+        nothing = np.full(n_classes, np.nan)
         return cls(
             lower=np.nan,
             upper=np.nan,
             optimal=False,
             n_nodes=0,
             message="undefined: a group is absent or too small",
-            per_label=(nothing, nothing),
-            baseline=np.full((n_labels, n_labels), np.nan),
+            per_class=(nothing, nothing),
+            baseline=np.full((n_classes, n_classes), np.nan),
             eta=np.full(label_frequencies.shape, np.nan),
             weights=group_weights[:, None] * label_frequencies,
             confusion=confusion,
             groups=groups,
-            labels=labels,
+            classes=classes,
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -213,13 +213,13 @@ class DCPResult:
         >>> from skfair.metrics import dcp_bounds
         >>> fair, unfair = [[0.9, 0.1], [0.2, 0.8]], [[0.9, 0.1], [0.5, 0.5]]
         >>> result = dcp_bounds([fair, unfair], [0.7, 0.3], [[0.5, 0.5]] * 2)
-        >>> result.to_frame().head(1)[["group", "label", "disparity", "too_rare"]]
-           group  label  disparity  too_rare
+        >>> result.to_frame().head(1)[["group", "class", "disparity", "too_rare"]]
+           group  class  disparity  too_rare
         0      1      1    0.05625       1.0
         """
-        groups, labels = np.indices(self.eta.shape).reshape(2, -1)
-        base = self.baseline[labels]
-        own = self.confusion[groups, labels]
+        groups, classes = np.indices(self.eta.shape).reshape(2, -1)
+        base = self.baseline[classes]
+        own = self.confusion[groups, classes]
         eta = self.eta.ravel()
         ratios = np.full(own.shape, np.inf)
         np.divide(own, base, out=ratios, where=base > 0)
@@ -229,11 +229,11 @@ class DCPResult:
         differs = eta > 0
         disparity = self.weights.ravel() * np.nan_to_num(eta)
         whole = disparity.sum()
-        names = pd.Series(list(self.labels))
+        names = pd.Series(list(self.classes))
         frame = pd.DataFrame(
             {
                 "group": pd.Series([self.groups[a] for a in groups]),
-                "label": names[labels].to_numpy(),
+                "class": names[classes].to_numpy(),
                 "weight": self.weights.ravel(),
                 "eta": eta,
                 "disparity": disparity,
@@ -254,12 +254,12 @@ def etas(baseline: Floats, confusion: Floats) -> Floats:
 
     Parameters
     ----------
-    baseline : ndarray of shape (n_labels, n_labels)
-    confusion : ndarray of shape (n_groups, n_labels, n_labels)
+    baseline : ndarray of shape (n_classes, n_classes)
+    confusion : ndarray of shape (n_groups, n_classes, n_classes)
 
     Returns
     -------
-    ndarray of shape (n_groups, n_labels)
+    ndarray of shape (n_groups, n_classes)
     """
     kept = [kept_shares(row, confusion[:, y]) for y, row in enumerate(baseline)]
     return 1.0 - np.column_stack(kept)

@@ -17,11 +17,11 @@ from skfair.metrics._dcp._channel._result import (
 from skfair.metrics._dcp._channel._starts import best_channel
 from skfair.metrics._dcp._inputs import (
     check_distributions,
-    check_group_weights,
     check_numbers,
 )
 from skfair.metrics._dcp._result import etas
 from skfair.metrics._dcp._search._linear_program import Clock
+from skfair.metrics._inputs import check_group_weights
 
 #: Share of the time limit that goes to the upper bound.
 _SHARE_OF_SEARCH = 0.4
@@ -37,7 +37,7 @@ def min_dcp_bounds(
     time_limit: float | None = None,
     n_starts: int = 10,
     random_state: int | np.random.RandomState | None = None,
-    tolerance: float = 1e-6,
+    sum_tolerance: float = 1e-6,
 ) -> MinDCPResult:
     """Bound the least DCP of a classifier of which only frequencies are known.
 
@@ -49,9 +49,9 @@ def min_dcp_bounds(
     ----------
     group_weights : array-like of shape (n_groups,)
         Share of each group in the population, or its size.
-    label_frequencies : array-like of shape (n_groups, n_labels)
+    label_frequencies : array-like of shape (n_groups, n_classes)
         ``label_frequencies[a, y]`` is P(true label y | group a).
-    prediction_frequencies : array-like of shape (n_groups, n_labels)
+    prediction_frequencies : array-like of shape (n_groups, n_classes)
         ``prediction_frequencies[a, z]`` is P(prediction z | group a).
     tol : float in (0, 1), default=1e-4
         The search ends when upper - lower is at most this.
@@ -64,7 +64,7 @@ def min_dcp_bounds(
         emphasise two and three groups; half as many begin at random ones.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
-    tolerance : float in [0, 0.1], default=1e-6
+    sum_tolerance : float in [0, 0.1], default=1e-6
         How far from one each group's frequencies may sum: 0.005 for two decimals, for
         example. They are scaled to sum to one exactly.
 
@@ -76,7 +76,7 @@ def min_dcp_bounds(
     ------
     ValueError
         On shapes that disagree, NaN, negative entries, a group whose frequencies do
-        not sum to one within `tolerance`, or parameters out of range.
+        not sum to one within `sum_tolerance`, or parameters out of range.
 
     See Also
     --------
@@ -112,7 +112,9 @@ def min_dcp_bounds(
             "time_limit", time_limit, 0, np.inf, closed="right", alternative="None or "
         )
     limit = None if time_limit in (None, np.inf) else time_limit
-    data = _checked(group_weights, label_frequencies, prediction_frequencies, tolerance)
+    data = _checked(
+        group_weights, label_frequencies, prediction_frequencies, sum_tolerance
+    )
     clock = Clock.of(limit)
     found, followed = best_channel(
         data, n_starts, check_random_state(random_state), clock.part(_SHARE_OF_SEARCH)
@@ -145,20 +147,22 @@ def _checked(
     group_weights: ArrayLike,
     label_frequencies: ArrayLike,
     prediction_frequencies: ArrayLike,
-    tolerance: float,
+    sum_tolerance: float,
 ) -> Frequencies:
-    tolerance = check_real("tolerance", tolerance, 0, 0.1)
+    sum_tolerance = check_real("sum_tolerance", sum_tolerance, 0, 0.1)
     shape = check_numbers(
-        "label_frequencies", label_frequencies, ("n_groups", "n_labels")
+        "label_frequencies", label_frequencies, ("n_groups", "n_classes")
     ).shape
     true, predicted = (
-        check_distributions(name, values, shape, tolerance=tolerance)
+        check_distributions(name, values, shape, tolerance=sum_tolerance)
         for name, values in (
             ("label_frequencies", label_frequencies),
             ("prediction_frequencies", prediction_frequencies),
         )
     )
-    return Frequencies(check_group_weights(group_weights, shape[0]), true, predicted)
+    return Frequencies(
+        check_group_weights(group_weights, range(shape[0])), true, predicted
+    )
 
 
 def _message(optimal: bool, tol: float, followed: int) -> str:

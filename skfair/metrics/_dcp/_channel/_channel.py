@@ -31,7 +31,7 @@ class Frequencies:
     Attributes
     ----------
     weights : ndarray of shape (n_groups,)
-    true, predicted : ndarray of shape (n_groups, n_labels)
+    true, predicted : ndarray of shape (n_groups, n_classes)
     """
 
     weights: Floats
@@ -47,8 +47,8 @@ class Carried:
     ----------
     loss : float
         Share of the population that it does not carry.
-    channel : ndarray of shape (n_labels, n_labels)
-    carried : ndarray of shape (n_groups, n_labels)
+    channel : ndarray of shape (n_classes, n_classes)
+    carried : ndarray of shape (n_groups, n_classes)
         Of each true label, at most its frequency.
     """
 
@@ -62,7 +62,7 @@ def carry(channel: Floats, data: Frequencies, clock: Clock) -> Carried | None:
 
     Parameters
     ----------
-    channel : ndarray of shape (n_labels, n_labels)
+    channel : ndarray of shape (n_classes, n_classes)
     data : Frequencies
     clock : Clock
 
@@ -70,9 +70,9 @@ def carry(channel: Floats, data: Frequencies, clock: Clock) -> Carried | None:
     -------
     Carried, or None if the solver fails
     """
-    n_groups, n_labels = data.true.shape
+    n_groups, n_classes = data.true.shape
     solved = maximise(
-        np.repeat(data.weights, n_labels),
+        np.repeat(data.weights, n_classes),
         kron(np.eye(n_groups), channel.T, format="csc"),
         data.predicted.ravel(),
         np.zeros(data.true.size),
@@ -107,25 +107,25 @@ def fitted_channel(data: Frequencies, emphasis: Floats, clock: Clock) -> Floats 
 
     Returns
     -------
-    ndarray of shape (n_labels, n_labels), or None if the solver fails
+    ndarray of shape (n_classes, n_classes), or None if the solver fails
     """
-    n_groups, n_labels = data.true.shape
+    n_groups, n_classes = data.true.shape
     # Unknowns: the channel by rows, then the misfit of each group and prediction.
-    predicts = kron(csc_array(data.true), np.eye(n_labels))
-    misfit = csc_array(np.eye(n_groups * n_labels))
-    n_channel = n_labels**2
+    predicts = kron(csc_array(data.true), np.eye(n_classes))
+    misfit = csc_array(np.eye(n_groups * n_classes))
+    n_channel = n_classes**2
     solved = maximise(
-        -np.append(np.zeros(n_channel), np.repeat(emphasis, n_labels)),
+        -np.append(np.zeros(n_channel), np.repeat(emphasis, n_classes)),
         vstack([hstack([predicts, -misfit]), hstack([-predicts, -misfit])]),
         np.append(data.predicted.ravel(), -data.predicted.ravel()),
         np.zeros(n_channel + data.true.size),
         np.full(n_channel + data.true.size, np.inf),
         clock,
-        equal=(_row_sums(n_labels, data.true.size), np.ones(n_labels)),
+        equal=(_row_sums(n_classes, data.true.size), np.ones(n_classes)),
     )
     if solved is None:
         return None
-    return as_channel(solved.x[: n_labels**2].reshape(n_labels, n_labels))
+    return as_channel(solved.x[: n_classes**2].reshape(n_classes, n_classes))
 
 
 def as_channel(values: Floats) -> Floats:
@@ -166,31 +166,31 @@ def improve(start: Carried, data: Frequencies, clock: Clock) -> Carried:
     return best
 
 
-def _row_sums(n_labels: int, n_others: int) -> Any:
+def _row_sums(n_classes: int, n_others: int) -> Any:
     """Matrix of the sums of a channel's rows, among further unknowns."""
-    sums = kron(np.eye(n_labels), np.ones((1, n_labels)))
-    return hstack([sums, csc_array((n_labels, n_others))])
+    sums = kron(np.eye(n_classes), np.ones((1, n_classes)))
+    return hstack([sums, csc_array((n_classes, n_others))])
 
 
 def _step(
     current: Carried, data: Frequencies, radius: float, clock: Clock
 ) -> Floats | None:
-    n_groups, n_labels = data.true.shape
+    n_groups, n_classes = data.true.shape
     channel = current.channel
-    moves = kron(csc_array(current.carried), np.eye(n_labels))
+    moves = kron(csc_array(current.carried), np.eye(n_classes))
     masses = block_diag([csc_array(channel.T)] * n_groups)
     low = np.maximum(-radius, -channel.ravel())
     high = np.minimum(radius, 1 - channel.ravel())
     solved = maximise(
-        np.append(np.zeros(n_labels**2), np.repeat(data.weights, n_labels)),
+        np.append(np.zeros(n_classes**2), np.repeat(data.weights, n_classes)),
         csc_array(hstack([moves, masses])),
         data.predicted.ravel(),
         np.append(low, np.zeros(data.true.size)),
         np.append(high, data.true.ravel()),
         clock,
-        equal=(_row_sums(n_labels, data.true.size), np.zeros(n_labels)),
+        equal=(_row_sums(n_classes, data.true.size), np.zeros(n_classes)),
     )
     if solved is None:
         return None
-    moved = solved.x[: n_labels**2].reshape(n_labels, n_labels)
+    moved = solved.x[: n_classes**2].reshape(n_classes, n_classes)
     return as_channel(channel + moved)

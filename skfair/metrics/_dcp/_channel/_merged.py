@@ -34,9 +34,9 @@ def knapsack(x: Floats, true: Floats, share: Floats) -> Floats:
 
     Parameters
     ----------
-    x : ndarray of shape (n_points, n_labels)
+    x : ndarray of shape (n_points, n_classes)
         Probability of the set given each true label.
-    true : ndarray of shape (n_groups, n_labels)
+    true : ndarray of shape (n_groups, n_classes)
     share : ndarray of shape (n_groups,)
         Published share of the set.
 
@@ -64,10 +64,10 @@ class MergedSearch:
     Parameters
     ----------
     data : Frequencies
-    sets : ndarray of shape (n_sets, n_labels)
+    sets : ndarray of shape (n_sets, n_classes)
         One set of predicted labels, the others being the second; or two disjoint
         sets, the others being the third.
-    channel : ndarray of shape (n_labels, n_labels)
+    channel : ndarray of shape (n_classes, n_classes)
         A good channel: its loss bounds that of the merged problem.
 
     Attributes
@@ -173,7 +173,7 @@ def merged_lower_bound(
     Parameters
     ----------
     data : Frequencies
-    channel : ndarray of shape (n_labels, n_labels)
+    channel : ndarray of shape (n_classes, n_classes)
         The best channel known.
     goal : float
         Its loss; the search ends when the bound is within `tol` of it.

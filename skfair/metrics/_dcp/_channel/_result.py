@@ -26,14 +26,14 @@ class MinDCPResult:
         Local searches that were followed.
     message : str
         How the search ended.
-    baseline : ndarray of shape (n_labels, n_labels)
+    baseline : ndarray of shape (n_classes, n_classes)
         The common confusion matrix.
-    confusion : ndarray of shape (n_groups, n_labels, n_labels)
+    confusion : ndarray of shape (n_groups, n_classes, n_classes)
         A confusion matrix for each group that gives its frequencies.
-    eta : ndarray of shape (n_groups, n_labels)
+    eta : ndarray of shape (n_groups, n_classes)
         Share of each group's people of each true label that the baseline does not
         explain; nan where there are none.
-    weights : ndarray of shape (n_groups, n_labels)
+    weights : ndarray of shape (n_groups, n_classes)
         Share of the population in each group and true label.
 
     See Also
@@ -65,7 +65,7 @@ def complete(found: Carried, data: Frequencies) -> Floats:
 
     Returns
     -------
-    ndarray of shape (n_groups, n_labels, n_labels)
+    ndarray of shape (n_groups, n_classes, n_classes)
         Rows of labels that a group never has are those of the channel.
     """
     left_true = data.true - found.carried
@@ -85,7 +85,7 @@ def largest_violation(confusion: Floats, data: Frequencies) -> float:
 
     Parameters
     ----------
-    confusion : ndarray of shape (n_groups, n_labels, n_labels)
+    confusion : ndarray of shape (n_groups, n_classes, n_classes)
     data : Frequencies
 
     Returns

@@ -38,7 +38,7 @@ class RowSearch:
 
     Parameters
     ----------
-    rates : ndarray of shape (n_groups, n_labels)
+    rates : ndarray of shape (n_groups, n_classes)
     weights : ndarray of shape (n_groups,), positive
     tol : float
         Gap between the bounds at which the search ends.
@@ -91,10 +91,10 @@ class RowSearch:
 
     def _start(self) -> None:
         """Find a good row, bound the loss by merged labels, and open the first box."""
-        n_labels = self.rates.shape[1]
+        n_classes = self.rates.shape[1]
         self._offer(self.baseline)
         self.floor = merged_bound(
-            self.rates, self.weights, np.eye(n_labels, dtype=bool)
+            self.rates, self.weights, np.eye(n_classes, dtype=bool)
         )
         for start in starting_rows(self.rates, self.weights, _N_STARTS):
             if self.clock.is_over() or self.loss - self.floor <= self.tol:
@@ -110,9 +110,9 @@ class RowSearch:
 
     def _root(self, limit: float) -> Box:
         """All rows, less those that two labels alone show to be worse."""
-        n_labels = self.rates.shape[1]
-        low, high = np.zeros(n_labels), np.ones(n_labels)
-        for z in range(n_labels):
+        n_classes = self.rates.shape[1]
+        low, high = np.zeros(n_classes), np.ones(n_classes)
+        for z in range(n_classes):
             low[z], high[z] = self._span(self.rates[:, z])
         return Box(low, high, limit, np.zeros_like(self.rates))
 
@@ -217,10 +217,10 @@ class Box:
 
     Attributes
     ----------
-    low, high : ndarray of shape (n_labels,)
+    low, high : ndarray of shape (n_classes,)
     limit : float
         Upper bound of the weight explained.
-    multipliers : ndarray of shape (n_groups, n_labels)
+    multipliers : ndarray of shape (n_groups, n_classes)
         Of McCormick's inequalities, at most the weight of the group in sum.
     """
 
@@ -238,9 +238,9 @@ class Relaxed:
     ----------
     limit : float
         Upper bound of the weight explained within the box.
-    baseline : ndarray of shape (n_labels,)
+    baseline : ndarray of shape (n_classes,)
     shares : ndarray of shape (n_groups,)
-    multipliers : ndarray of shape (n_groups, n_labels)
+    multipliers : ndarray of shape (n_groups, n_classes)
     """
 
     limit: float
@@ -258,7 +258,7 @@ def relax(box: Box, rates: Floats, weights: Floats, clock: Clock) -> Relaxed | N
     Parameters
     ----------
     box : Box
-    rates : ndarray of shape (n_groups, n_labels)
+    rates : ndarray of shape (n_groups, n_classes)
     weights : ndarray of shape (n_groups,)
     clock : Clock
 
@@ -266,7 +266,7 @@ def relax(box: Box, rates: Floats, weights: Floats, clock: Clock) -> Relaxed | N
     -------
     Relaxed, or None if the solver stopped without a solution
     """
-    n_groups, n_labels = rates.shape
+    n_groups, n_classes = rates.shape
     cap = kept_shares(box.low, rates)
     used = box.high > 0
     # Elsewhere the inequality holds by the cap alone.
@@ -277,13 +277,13 @@ def relax(box: Box, rates: Floats, weights: Floats, clock: Clock) -> Relaxed | N
     matrix = csc_array(
         (
             np.concatenate([slopes, np.ones(len(group))]),
-            (np.concatenate([rows, rows]), np.concatenate([label, n_labels + group])),
+            (np.concatenate([rows, rows]), np.concatenate([label, n_classes + group])),
         ),
-        shape=(len(group), n_labels + n_groups),
+        shape=(len(group), n_classes + n_groups),
     )
-    simplex = csc_array(np.append(np.ones(n_labels), np.zeros(n_groups))[None, :])
+    simplex = csc_array(np.append(np.ones(n_classes), np.zeros(n_groups))[None, :])
     solved = maximise(
-        np.append(np.zeros(n_labels), weights),
+        np.append(np.zeros(n_classes), weights),
         matrix,
         cap[group] + rates[group, label] / box.high[label],
         np.append(box.low, np.zeros(n_groups)),
@@ -298,11 +298,11 @@ def relax(box: Box, rates: Floats, weights: Floats, clock: Clock) -> Relaxed | N
     excess = multipliers.sum(axis=1) / weights
     multipliers /= np.maximum(excess, 1.0)[:, None]
     limit = float(limits(box.low[None], box.high[None], rates, weights, multipliers)[0])
-    alpha = np.clip(solved.x[:n_labels], 0, None)
+    alpha = np.clip(solved.x[:n_classes], 0, None)
     return Relaxed(
         min(limit, box.limit),
         alpha / alpha.sum(),
-        solved.x[n_labels:],
+        solved.x[n_classes:],
         multipliers,
     )
 
@@ -317,8 +317,8 @@ def limits(
 
     Parameters
     ----------
-    lows, highs : ndarray of shape (n_boxes, n_labels)
-    rates, multipliers : ndarray of shape (n_groups, n_labels)
+    lows, highs : ndarray of shape (n_boxes, n_classes)
+    rates, multipliers : ndarray of shape (n_groups, n_classes)
     weights : ndarray of shape (n_groups,)
 
     Returns

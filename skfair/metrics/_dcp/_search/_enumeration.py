@@ -24,13 +24,13 @@ class _Trees:
 
     Attributes
     ----------
-    rows : ndarray of shape (n_trees, n_labels)
+    rows : ndarray of shape (n_trees, n_classes)
         Baseline rows up to a factor; 0 for labels that are not in the tree.
     kept : ndarray of shape (n_trees, n_groups)
         Share that each group keeps, up to the same factor.
     joints : ndarray of shape (n_trees, n_edges)
         The group that each edge carries.
-    degrees : ndarray of shape (n_trees, n_labels)
+    degrees : ndarray of shape (n_trees, n_classes)
         Edges at each label; one more at the root, which is never a leaf.
     """
 
@@ -48,9 +48,9 @@ class _Trees:
         return len(self.rows)
 
 
-def n_vertices(n_groups: int, n_labels: int) -> int:
+def n_vertices(n_groups: int, n_classes: int) -> int:
     """Count the vertices with all labels in use, if no two coincide."""
-    return comb(n_groups + n_labels - 2, n_labels - 1) if n_groups else 0
+    return comb(n_groups + n_classes - 2, n_classes - 1) if n_groups else 0
 
 
 def estimated_vertices(low: Floats, high: Floats, rates: Floats) -> float:
@@ -58,12 +58,12 @@ def estimated_vertices(low: Floats, high: Floats, rates: Floats) -> float:
 
     The matrix-tree theorem counts the trees of labels whose edges carry groups that
     can have both labels minimal somewhere in the box. Of all trees on the whole
-    simplex, one in ``n_labels ** (n_labels - 2) * (n_labels - 1)!`` is a vertex.
+    simplex, one in ``n_classes ** (n_classes - 2) * (n_classes - 1)!`` is a vertex.
 
     Parameters
     ----------
-    low, high : ndarray of shape (n_labels,)
-    rates : ndarray of shape (n_groups, n_labels)
+    low, high : ndarray of shape (n_classes,)
+    rates : ndarray of shape (n_groups, n_classes)
 
     Returns
     -------
@@ -71,8 +71,8 @@ def estimated_vertices(low: Floats, high: Floats, rates: Floats) -> float:
     """
     used = high > 0
     low, high, rates = low[used], high[used], rates[:, used]
-    n_labels = len(low)
-    if n_labels < 2:
+    n_classes = len(low)
+    if n_classes < 2:
         return 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
         least, most = rates / high, rates / low
@@ -87,7 +87,7 @@ def estimated_vertices(low: Floats, high: Floats, rates: Floats) -> float:
     np.fill_diagonal(edges, 0.0)
     laplacian = np.diag(edges.sum(axis=1)) - edges
     trees = float(np.linalg.det(laplacian[1:, 1:]))
-    return float(max(trees, 0.0) / n_labels ** (n_labels - 2))
+    return float(max(trees, 0.0) / n_classes ** (n_classes - 2))
 
 
 def enumerate_row(
@@ -97,7 +97,7 @@ def enumerate_row(
 
     Parameters
     ----------
-    rates : ndarray of shape (n_groups, n_labels)
+    rates : ndarray of shape (n_groups, n_classes)
     weights : ndarray of shape (n_groups,)
     clock : Clock, default=None
 
@@ -105,9 +105,9 @@ def enumerate_row(
     -------
     RowResult, or None if the time was over first
     """
-    n_labels = rates.shape[1]
+    n_classes = rates.shape[1]
     return best_vertex(
-        np.zeros(n_labels), np.ones(n_labels), rates, weights, clock or Clock(None)
+        np.zeros(n_classes), np.ones(n_classes), rates, weights, clock or Clock(None)
     )
 
 
@@ -130,8 +130,8 @@ def best_vertex(
 
     Parameters
     ----------
-    low, high : ndarray of shape (n_labels,)
-    rates : ndarray of shape (n_groups, n_labels)
+    low, high : ndarray of shape (n_classes,)
+    rates : ndarray of shape (n_groups, n_classes)
     weights : ndarray of shape (n_groups,)
     clock : Clock
     max_trees : float, default=inf
@@ -174,9 +174,9 @@ def best_vertex(
 
 def _roots(low: Floats, rates: Floats) -> _Trees:
     """Trees of one label: each label, or one that every row of the box uses."""
-    n_labels = len(low)
-    roots = [int(low.argmax())] if low.any() else list(range(n_labels))
-    rows = np.eye(n_labels)[roots]
+    n_classes = len(low)
+    roots = [int(low.argmax())] if low.any() else list(range(n_classes))
+    rows = np.eye(n_classes)[roots]
     degrees = (rows * (len(roots) == 1)).astype(np.int8)
     joints = np.empty((len(roots), 0), np.intp)
     return _Trees(rows, rates.T[roots], joints, degrees)

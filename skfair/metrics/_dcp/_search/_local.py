@@ -21,23 +21,23 @@ _MAX_SWEEPS = 200
 _LEAST_GAIN = 1e-13
 
 
-def search_sets(n_labels: int) -> NDArray[np.bool_]:
+def search_sets(n_classes: int) -> NDArray[np.bool_]:
     """List the sets of labels whose mass is moved against that of the others.
 
     Parameters
     ----------
-    n_labels : int
+    n_classes : int
 
     Returns
     -------
-    ndarray of shape (n_sets, n_labels)
+    ndarray of shape (n_sets, n_classes)
     """
-    single = np.eye(n_labels, dtype=bool)
-    if n_labels <= _MAX_SUBSET_LABELS:
+    single = np.eye(n_classes, dtype=bool)
+    if n_classes <= _MAX_SUBSET_LABELS:
         # A set of one label is kept beside its complement: a label that has no mass
         # yet is moved alone.
-        return np.concatenate([single, halves(n_labels)])
-    first, second = np.triu_indices(n_labels, 1)
+        return np.concatenate([single, halves(n_classes)])
+    first, second = np.triu_indices(n_classes, 1)
     return np.concatenate([single, single[first] | single[second]])
 
 
@@ -56,16 +56,16 @@ def improve_row(
 
     Parameters
     ----------
-    baseline : ndarray of shape (n_labels,)
-    rates : ndarray of shape (n_groups, n_labels)
+    baseline : ndarray of shape (n_classes,)
+    rates : ndarray of shape (n_groups, n_classes)
     weights : ndarray of shape (n_groups,)
-    sets : ndarray of shape (n_sets, n_labels)
+    sets : ndarray of shape (n_sets, n_classes)
     clock : Clock
 
     Returns
     -------
     loss : float
-    baseline : ndarray of shape (n_labels,)
+    baseline : ndarray of shape (n_classes,)
     """
     loss = float(row_losses(baseline, rates, weights))
     for _ in range(_MAX_SWEEPS):
@@ -104,13 +104,13 @@ def starting_rows(rates: Floats, weights: Floats, n_starts: int) -> list[Floats]
 
     Parameters
     ----------
-    rates : ndarray of shape (n_groups, n_labels)
+    rates : ndarray of shape (n_groups, n_classes)
     weights : ndarray of shape (n_groups,)
     n_starts : int
 
     Returns
     -------
-    list of ndarray of shape (n_labels,), at most n_starts
+    list of ndarray of shape (n_classes,), at most n_starts
     """
     mean = weights @ rates / weights.sum()
     losses = row_losses(rates, rates, weights)

@@ -20,12 +20,12 @@ def average_row(rates: Floats, weights: Floats) -> Floats:
 
     Parameters
     ----------
-    rates : ndarray of shape (n_groups, n_labels)
+    rates : ndarray of shape (n_groups, n_classes)
     weights : ndarray of shape (n_groups,)
 
     Returns
     -------
-    ndarray of shape (n_labels,)
+    ndarray of shape (n_classes,)
     """
     return np.asarray(weights @ rates / weights.sum())
 
@@ -35,7 +35,7 @@ def greedy_row(rates: Floats, weights: Floats, first: int, clock: Clock) -> Floa
 
     Parameters
     ----------
-    rates : ndarray of shape (n_groups, n_labels)
+    rates : ndarray of shape (n_groups, n_classes)
     weights : ndarray of shape (n_groups,)
     first : int
         The label to begin with, the true one.
@@ -43,7 +43,7 @@ def greedy_row(rates: Floats, weights: Floats, first: int, clock: Clock) -> Floa
 
     Returns
     -------
-    ndarray of shape (n_labels,)
+    ndarray of shape (n_classes,)
         The best over ten orders of the other labels.
     """
     others = np.delete(np.arange(rates.shape[1]), first)
@@ -92,15 +92,15 @@ def locally_minimal_row(
 
     Parameters
     ----------
-    row : ndarray of shape (n_labels,)
+    row : ndarray of shape (n_classes,)
         Where to start; labels of probability zero keep it.
-    rates : ndarray of shape (n_groups, n_labels)
+    rates : ndarray of shape (n_groups, n_classes)
     weights : ndarray of shape (n_groups,)
     clock : Clock
 
     Returns
     -------
-    ndarray of shape (n_labels,)
+    ndarray of shape (n_classes,)
     """
     loss = float(row_losses(row, rates, weights))
     for _ in range(_MAX_STEPS):

@@ -25,7 +25,7 @@ class RowResult:
     Attributes
     ----------
     lower, upper : float
-    baseline : ndarray of shape (n_labels,)
+    baseline : ndarray of shape (n_classes,)
         Its loss is `upper`.
     n_nodes : int
         Linear programs or vertices that were looked at.
@@ -42,8 +42,8 @@ def least_ratios(baselines: Floats, rates: Floats) -> Floats:
 
     Parameters
     ----------
-    baselines : ndarray of shape (..., n_labels)
-    rates : ndarray of shape (n_groups, n_labels)
+    baselines : ndarray of shape (..., n_classes)
+    rates : ndarray of shape (n_groups, n_classes)
 
     Returns
     -------
@@ -60,9 +60,9 @@ def kept_shares(baselines: Floats, rates: Floats) -> Floats:
 
     Parameters
     ----------
-    baselines : ndarray of shape (..., n_labels)
+    baselines : ndarray of shape (..., n_classes)
         Summing to one; where they sum to less, an upper bound for all rows above.
-    rates : ndarray of shape (n_groups, n_labels)
+    rates : ndarray of shape (n_groups, n_classes)
 
     Returns
     -------
@@ -76,8 +76,8 @@ def row_losses(baselines: Floats, rates: Floats, weights: Floats) -> Floats:
 
     Parameters
     ----------
-    baselines : ndarray of shape (..., n_labels)
-    rates : ndarray of shape (n_groups, n_labels)
+    baselines : ndarray of shape (..., n_classes)
+    rates : ndarray of shape (n_groups, n_classes)
     weights : ndarray of shape (n_groups,)
 
     Returns
@@ -132,9 +132,9 @@ def merged_bound(rates: Floats, weights: Floats, subsets: NDArray[np.bool_]) -> 
 
     Parameters
     ----------
-    rates : ndarray of shape (n_groups, n_labels)
+    rates : ndarray of shape (n_groups, n_classes)
     weights : ndarray of shape (n_groups,)
-    subsets : ndarray of shape (n_subsets, n_labels)
+    subsets : ndarray of shape (n_subsets, n_classes)
         Which labels form the first of the two sets.
 
     Returns
@@ -147,18 +147,18 @@ def merged_bound(rates: Floats, weights: Floats, subsets: NDArray[np.bool_]) -> 
     return max(0.0, float(weights.sum() - kept.min()))
 
 
-def halves(n_labels: int) -> NDArray[np.bool_]:
+def halves(n_classes: int) -> NDArray[np.bool_]:
     """All ways of splitting labels into two sets, one row each.
 
     Parameters
     ----------
-    n_labels : int
+    n_classes : int
 
     Returns
     -------
-    ndarray of shape (2 ** (n_labels - 1) - 1, n_labels)
+    ndarray of shape (2 ** (n_classes - 1) - 1, n_classes)
         True for the labels of the set without label 0.
     """
-    codes = np.arange(1, 2 ** (n_labels - 1))
-    others = (codes[:, None] >> np.arange(n_labels - 1)) & 1
+    codes = np.arange(1, 2 ** (n_classes - 1))
+    others = (codes[:, None] >> np.arange(n_classes - 1)) & 1
     return np.column_stack([np.zeros(len(codes), bool), others.astype(bool)])

@@ -100,7 +100,7 @@ class RowProblem:
     Attributes
     ----------
     label : int
-    rates : ndarray of shape (n_groups, n_labels)
+    rates : ndarray of shape (n_groups, n_classes)
     weights : ndarray of shape (n_groups,)
     """
 
@@ -119,13 +119,13 @@ def solve_rows(confusion: Floats, weights: Floats, options: Options) -> list[Row
 
     Parameters
     ----------
-    confusion : ndarray of shape (n_groups, n_labels, n_labels)
-    weights : ndarray of shape (n_groups, n_labels)
+    confusion : ndarray of shape (n_groups, n_classes, n_classes)
+    weights : ndarray of shape (n_groups, n_classes)
     options : Options
 
     Returns
     -------
-    list of n_labels RowResult
+    list of n_classes RowResult
     """
     clock = Clock.of(options.time_limit)
     problems = [
@@ -198,13 +198,13 @@ def _is_searched(problem: RowProblem, method: Method) -> bool:
 
 
 def _solve_row(problem: RowProblem, method: Method, clock: Clock) -> RowResult:
-    n_labels = problem.rates.shape[1]
+    n_classes = problem.rates.shape[1]
     rates, weights = problem.present()
     if not len(rates):  # nobody has this label: any row will do
-        return RowResult(0.0, 0.0, np.full(n_labels, 1 / n_labels), 0)
+        return RowResult(0.0, 0.0, np.full(n_classes, 1 / n_classes), 0)
     if method in ("auto", "enumerate", "branch_and_bound"):
         return _enumerate(rates, weights, clock)
-    single = np.eye(n_labels, dtype=bool)
+    single = np.eye(n_classes, dtype=bool)
     if method == "local":
         return _local(rates, weights, single, clock)
     row = _paper_row(problem.label, rates, weights, method, clock)

@@ -1,4 +1,4 @@
-"""How many rows of each group an audit takes."""
+"""Sampling plans: the number of rows of each group in an audit."""
 
 from __future__ import annotations
 
@@ -23,35 +23,36 @@ def weighted_sampling(
     exponent: float = EXPONENT,
     random_state: int | np.random.RandomState | None = None,
 ) -> pd.Series:
-    """Draw n independent rows, a group with probability proportional to a power.
+    """Draw n rows independently, each from a group with probability weight**exponent.
+
+    Probabilities are scaled to sum to one.
 
     Parameters
     ----------
     group_weights : mapping, Series or array-like of shape (n_groups,)
-        How much each group matters; they are scaled to sum to one.
+        Weights of the groups; they are scaled to sum to one.
     n : int
         Number of rows.
     exponent : float, default=2/3
-        Power of the weights: 2/3 needs the fewest rows, 1 draws groups by their
-        weights, 0 all groups alike.
+        Power of the weights: 2/3 needs the fewest rows; with 1 probabilities are the
+        weights, with 0 they are equal.
     random_state : int, RandomState instance or None, default=None
         Seed.
 
     Returns
     -------
     Series of length n_groups
-        Rows of each group, n in all, indexed by the keys of `group_weights`, or by
-        position.
+        Number of rows of each group, n in total, indexed by the keys of
+        `group_weights`, or by position.
 
     Raises
     ------
     ValueError
-        On weights that are negative or all zero, and on other parameters out
-        of range.
+        If weights are negative or all zero, or another parameter is out of range.
 
     See Also
     --------
-    sample_rows : Draw so many rows of each group from a table.
+    sample_rows : Draw the rows of a plan from a table.
     skfair.metrics.cvar_fairness_test : With ``sampling="weighted"``.
 
     References
@@ -80,40 +81,41 @@ def attribute_specific_sampling(
     gamma: float | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> pd.Series:
-    """Draw some groups, and the same number of rows from each of them.
+    """Draw groups at random, and the same number of rows from each of them.
 
-    It needs access to at least two rows of any group. The rows needed then do not
-    depend on the number of groups, where none weighs much.
+    At least two rows of every group must be available. The number of rows that a test
+    needs then does not depend on the number of groups, if all weights are small.
 
     Parameters
     ----------
     group_weights : mapping, Series or array-like of shape (n_groups,)
-        How much each group matters; they are scaled to sum to one.
+        Weights of the groups; they are scaled to sum to one.
     n : int
-        Data budget, at least 2: the expected number of rows, or somewhat less where
-        a probability is cut at 1 or the rows of a group are rounded down.
+        Expected number of rows, at least 2. It is somewhat less if a probability is
+        cut at 1 or the number of rows of a group is rounded down.
     gamma : float, default=None
         A group is drawn with probability ``min(1, gamma * weight)``, and ``n / gamma``
-        rows of it are taken, rounded down, at least two. None is n / 2, two rows of
-        each group drawn, or less where that would draw the heaviest group for sure
-        and leave rows over: then more rows of each.
+        rows of it, rounded down, at least two. None means n / 2, which gives two rows
+        of each group drawn. If a probability would exceed 1 then, it means about 1
+        over the largest weight, which gives more rows of each group drawn.
     random_state : int, RandomState instance or None, default=None
         Seed.
 
     Returns
     -------
     Series of length n_groups
-        Rows of each group, indexed by the keys of `group_weights`, or by position.
+        Number of rows of each group, indexed by the keys of `group_weights`, or by
+        position.
 
     Raises
     ------
     ValueError
-        On weights that are negative or all zero, and on a `gamma` or `n`
-        that leaves fewer than two rows of a group.
+        If weights are negative or all zero, or `gamma` and `n` give fewer than two
+        rows of a group.
 
     See Also
     --------
-    sample_rows : Draw so many rows of each group from a table.
+    sample_rows : Draw the rows of a plan from a table.
     skfair.metrics.cvar_fairness_test : With ``sampling="attribute_specific"``.
 
     References
@@ -144,9 +146,9 @@ def attribute_specific_plan(
     if gamma is None:
         if n < 2:
             raise ValueError(f"n must be at least 2 to see a group twice, got {n}.")
-        # gamma is n / 2, or less where the heaviest group would be sampled for sure
-        # and rows would be left over. Rounded down: it is better to sample every group
-        # than to miss one in fifty.
+        # gamma is n / 2, or less if the largest probability would exceed 1 then. Rows
+        # are rounded down, which rounds gamma up: if all weights are equal, every
+        # group is sampled.
         n_rows = max(2, int(n * weights.max() * (1 + 1e-9)))
         return n_rows, np.minimum(1, n / n_rows * weights)
     gamma = check_real("gamma", gamma, 0, math.inf, closed="neither")

@@ -17,18 +17,19 @@ from skfair.sampling._plans import read_weights
 def renyi_entropy(
     weights: Mapping[Any, float] | ArrayLike, order: float = 2 / 3
 ) -> float:
-    """Entropy of group weights, in bits.
+    """Rényi entropy of group weights, in bits.
 
-    2 to its power is an effective number of groups: the number of groups itself where
-    all weigh the same, fewer where weights differ. The square root of that, for order
-    2/3, is the rate at which weighted sampling needs rows.
+    2 to the power of the entropy is an effective number of groups: the number of
+    groups if weights are equal, smaller if they differ. For order 2/3, the number of
+    rows that weighted sampling needs grows with its square root.
 
     Parameters
     ----------
     weights : mapping, Series or array-like of shape (n_groups,)
-        They are scaled to sum to one.
+        Weights of the groups; they are scaled to sum to one.
     order : float in [0, inf], default=2/3
-        0 counts the groups, 1 is Shannon's entropy, inf asks for the largest weight.
+        0 gives the logarithm of the number of groups with a positive weight, 1 the
+        Shannon entropy, and inf minus the logarithm of the largest weight.
 
     Returns
     -------
@@ -38,7 +39,7 @@ def renyi_entropy(
     Raises
     ------
     ValueError
-        On weights that are negative or all zero, and on a negative order.
+        If weights are negative or all zero, or the order is negative.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""How many rows a CVaR test needs."""
+"""Number of rows that a CVaR fairness test needs, by simulation of audits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from skfair.sampling._renyi_entropy import renyi_entropy
 
 Method: TypeAlias = Literal["weighted", "attribute_specific"]
 
-#: Sample sizes are told apart down to this ratio.
+#: The search for a sample size stops at this ratio of its bounds.
 _PRECISION = 1.03
 _LARGEST = 2**40
 #: Numbers in one block of simulated audits, which bounds memory.
@@ -33,21 +33,22 @@ _BLOCK = 2**20
 
 @dataclass(frozen=True)
 class SampleSizeResult:
-    """Result of `required_sample_size`; printed, it says which number is which.
+    """Result of `required_sample_size`; ``str(result)`` explains its numbers.
 
     Attributes
     ----------
     n_samples : int
-        By simulation: rows with which the test has the power asked for.
+        Number of rows with which the test reaches the power, by simulation.
     power : float
-        Share of simulated unequal audits of `n_samples` rows that the test rejects.
+        Share of simulated audits with unequal groups and `n_samples` rows in which
+        the test rejects.
     power_error : float
         Standard error of `power`.
     rate : float
-        By theory: the rate at which the rows needed grow, whose constant factor is
-        unknown. Compare it between plans of the same method, not with `n_samples`.
+        Number of rows by theory up to an unknown constant factor. Compare it between
+        plans of the same method, not with `n_samples`.
     asymptotic : float
-        Largest weight over epsilon^4. The rate presumes that it is far below 1.
+        Largest weight over epsilon^4; `rate` is valid if it is far below 1.
     n_groups : int
     method : {"weighted", "attribute_specific"}
     alpha, epsilon, level : float
@@ -72,9 +73,9 @@ class SampleSizeResult:
             f"{self.n_groups:,} groups detect a CVaR fairness of {self.epsilon:g} at "
             f"alpha = {self.alpha:g} with power {self.power:.3f} (standard error "
             f"{self.power_error:.3f}, {self.n_simulations:,} simulated audits), level "
-            f"{self.level:g}. By theory, rows grow as {self.rate:,.4g} times an "
-            "unknown constant, where the largest weight is far below epsilon^4; it is "
-            f"{self.asymptotic:.3g} times that."
+            f"{self.level:g}. By theory, the number of rows is {self.rate:,.4g} times "
+            "an unknown constant, if the largest weight is far below epsilon^4; it is "
+            f"{self.asymptotic:.3g} times epsilon^4."
         )
 
 
@@ -89,26 +90,26 @@ def required_sample_size(
     n_simulations: int = 1000,
     random_state: int | np.random.RandomState | None = None,
 ) -> SampleSizeResult:
-    """Rows that a test needs to notice a CVaR fairness of epsilon.
+    """Find the number of rows that a test needs to detect a CVaR fairness of epsilon.
 
-    Two answers: a number by simulation, and the rate of the theory, which has no
-    constant and which small numbers of groups do not follow.
+    The number is found by simulation. The rate by theory is given too, but has an
+    unknown constant, and does not hold for small numbers of groups.
 
     Parameters
     ----------
     group_weights : mapping, Series or array-like of shape (n_groups,)
-        How much each group matters; they are scaled to sum to one.
+        Weights of the groups; they are scaled to sum to one.
     alpha : float in [0, 1)
-        The tail holds groups of weight 1 - alpha.
+        Level: groups with a total weight of 1 - alpha form the tail.
     epsilon : float in (0, 0.5]
-        CVaR fairness that must be noticed.
+        CVaR fairness to detect.
     method : {"weighted", "attribute_specific"}
         How rows are sampled: `weighted_sampling` or `attribute_specific_sampling`,
         with their defaults.
     power : float in (0, 1), default=0.9
-        Probability of noticing it.
+        Probability of rejection at a CVaR fairness of epsilon.
     level : float in (0, 1), default=0.05
-        Probability of an alarm where all groups are served alike.
+        Probability of rejection if all groups have the same rate.
     n_simulations : int, default=1000
         Simulated audits for each sample size tried.
     random_state : int, RandomState instance or None, default=None
@@ -121,23 +122,23 @@ def required_sample_size(
     Raises
     ------
     ValueError
-        On weights that are negative or all zero, and on parameters out of
-        range.
+        If weights are negative or all zero, or a parameter is out of range.
 
     See Also
     --------
     skfair.metrics.cvar_fairness_test : The test.
-    renyi_entropy : What the rate of weighted sampling is made of.
+    renyi_entropy : The rate of weighted sampling is a function of it.
 
     Notes
     -----
-    In the simulated audits groups of weight 1 - alpha have rates of 0.5 + epsilon and
-    0.5 - epsilon in turn, all others 0.5. That is the least variance between groups
-    which lemma 9 allows, at rates where noise is greatest. The test rejects where the
-    estimate exceeds its 1 - level quantile over audits of equal groups; a permutation
-    test does without that knowledge, and was at least as powerful in simulation. The
-    answer is accurate to about 3 %, besides the standard error of the power. Rows are
-    rows that count: if only positives do, plan for so many positives.
+    In the simulated audits, groups with a total weight of 1 - alpha have the rates
+    0.5 + epsilon and 0.5 - epsilon in turn, and all others 0.5. This is the smallest
+    variance between groups that lemma 9 allows, at rates with the largest noise. The
+    test rejects if the estimate exceeds its 1 - level quantile over simulated audits
+    with equal rates. A permutation test does not need this quantile, and had at least
+    the same power in simulation. The result is accurate to about 3 %, apart from the
+    standard error of the power. Only rows that count are included: for a true positive
+    rate, it is the number of positives.
 
     References
     ----------
@@ -227,7 +228,7 @@ def _smallest_size(power_of: Callable[[int], float], power: float) -> tuple[int,
 def _rate(
     weights: NDArray[np.float64], alpha: float, epsilon: float, method: Method
 ) -> float:
-    """Rate of corollary 1 (equation 40) or 2, with all constants 1."""
+    """Return the rate of corollary 1 (equation 40) or 2, with all constants 1."""
     second = 1 / (epsilon**4 * (1 - alpha) ** 2)
     if method == "attribute_specific":
         return second

@@ -1,4 +1,4 @@
-"""Draws the rows of a plan from a table."""
+"""Draw the rows of a sampling plan from a table."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def sample_rows(
     sensitive_features: Any,
     random_state: int | np.random.RandomState | None = None,
 ) -> Any:
-    """Draw so many rows of each group, without replacement.
+    """Draw a given number of rows of each group, without replacement.
 
     Parameters
     ----------
     X : dataframe or array-like of shape (n_samples, n_features)
-        Where rows are drawn from.
+        Table to draw from.
     counts : mapping or Series
-        Rows to draw by group label, as the plans of this module return them. Groups
-        of X that are not named are not drawn.
+        Number of rows to draw by group label, as the sampling plans return it. No
+        rows are drawn of groups that are not named.
     sensitive_features : str, int, list, callable, or array-like of shape \
 (n_samples,) or (n_samples, n_columns)
-        Which columns of X say the group, a list for their intersection, or the group
-        of each row as an array, Series, dataframe or `Groups`.
+        Columns of X that define the groups, a list for their intersection, or the
+        group of each row as an array, Series, dataframe or `Groups`.
     random_state : int, RandomState instance or None, default=None
         Seed.
 
@@ -44,12 +44,12 @@ def sample_rows(
     Raises
     ------
     ValueError
-        If a group has fewer rows than wanted, if a count is not a whole number of at
-        least 0, or if X has no such column.
+        If a group has fewer rows than its count, a count is not a whole number of at
+        least 0, or X has no such column.
 
     See Also
     --------
-    weighted_sampling, attribute_specific_sampling : Make plans.
+    weighted_sampling, attribute_specific_sampling : Sampling plans.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def sample_rows(
 def _wanted(
     counts: dict[Any, Any], labels: tuple[Any, ...], sizes: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
-    """Rows to draw of each group of X."""
+    """Check the counts, and return them in the order of the groups of X."""
     bad = {k: v for k, v in counts.items() if not (v >= 0 and float(v).is_integer())}
     if bad:
         label, count = next(iter(bad.items()))

@@ -1,4 +1,4 @@
-"""CVaR fairness: the mean gap over the worst-off share of groups."""
+"""CVaR fairness: the mean gap of the groups furthest from the average."""
 
 from __future__ import annotations
 
@@ -31,77 +31,79 @@ def cvar_fairness(
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Mean distance from the average over the groups that are furthest from it.
+    """Mean gap of the groups that are furthest from the average.
 
-    The conditional value at risk of the gap of a group, drawn by its weight: at alpha
-    0 the mean gap of all groups; with alpha it rises to `max_gap`, which it never
-    exceeds. Like `max_gap` it is pushed up by noise where groups are small:
-    `cvar_fairness_test` says whether there is more than noise.
+    The gap of a group is the distance of its rate from the weighted average of rates.
+    CVaR fairness is the conditional value at risk of the gap at level alpha, where
+    groups are drawn with probabilities equal to their weights. For alpha 0 it is the
+    mean gap of all groups; it increases with alpha, and never exceeds `max_gap`. Like
+    `max_gap` it is biased upwards where groups are small: `cvar_fairness_test` tests
+    whether there is more than sampling noise.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True labels. The selection rate needs none.
+        True labels. Not needed for the selection rate.
     y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels. A statistic takes the place of all rows and of `quality`;
-        then the other arguments by row are None.
+        Predicted labels. A `GroupedOutcomes` replaces all rows and `quality`; the
+        other arguments with one entry per row must then be None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns stand for their intersection.
+        Group of each row; several columns are combined into their intersection.
     alpha : float in [0, 1), default=0.9
-        The tail holds groups of weight 1 - alpha.
+        Level: groups with a total weight of 1 - alpha form the tail.
     quality : {"selection_rate", "true_positive_rate", "false_positive_rate", \
 "accuracy", "error_rate"} or callable, default="selection_rate"
-        What is compared. A callable ``quality(y_true, y_pred)`` returns 0 or 1 for
+        Rate that is compared. A callable ``quality(y_true, y_pred)`` returns 0 or 1 for
         each row, or a tuple of that and of a mask of the rows that count.
     group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \
 (n_groups,), default="uniform"
-        Weights of the groups: the same for all, the group's share of the rows that
-        count, or given, by label or in the order of the sorted labels. They are
-        scaled to sum to one. A mapping may name groups that have no rows.
+        Weights of the groups: equal, each group's share of the rows that count, or
+        given by label or in the order of the sorted labels. They are scaled to sum
+        to one. A mapping may name groups that have no rows.
     fractional : bool, default=True
-        Whether the last group of the tail may belong to it in part, so that the tail
-        weighs 1 - alpha to the digit. If not, groups belong whole or not at all, as
-        equation 28 has it: see Notes.
+        Whether a group may belong to the tail in part, so that the total weight of
+        the tail is exactly 1 - alpha. If False, groups belong to it entirely or not
+        at all, as in equation 28; see Notes.
     pos_label : int, float, bool or str, default=None
-        The label that counts as positive. None stands for 1 where labels are
-        numbers; text labels need it, except for accuracy and error rate.
+        The positive class. None means 1 if classes are numbers; text requires it,
+        except for accuracy and error rate.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 
     Returns
     -------
     float in [0, 1]
-        0 is equal quality for all groups. nan with a warning where fewer than two
-        groups can be compared.
+        0 means equal rates in all groups. nan with a warning if fewer than two groups
+        can be compared.
 
     Raises
     ------
     ValueError
-        On an `alpha` out of range, labels or weights that cannot be used, lengths
-        that differ, missing groups, or a callable that returns anything but 0 and 1.
+        If `alpha` is out of range, labels or weights are invalid, lengths differ,
+        groups are missing, or a callable returns anything but 0 and 1.
 
     Warns
     -----
     sklearn.exceptions.UndefinedMetricWarning
-        If groups have no rows that count, or fewer than their `Groups` asks for. They
-        are left out and counted; the weights of the others are scaled.
+        If groups have no rows that count, or fewer than the `min_group_size` of their
+        `Groups`. They are left out and named, and the weights of the others scaled.
     UserWarning
-        If ``fractional=False`` and every group weighs more than 1 - alpha.
+        If ``fractional=False`` and the weight of every group exceeds 1 - alpha.
 
     See Also
     --------
-    cvar_fairness_report : Which groups form the tail.
-    cvar_fairness_test : Whether it is larger than noise alone would give.
+    cvar_fairness_report : Table of the groups, with those of the tail.
+    cvar_fairness_test : Test of equal rates in all groups.
 
     Notes
     -----
     The fractional form is the default because it is the conditional value at risk
-    proper: it moves continuously and never falls with alpha, and with five groups and
-    alpha 0.9 it is the max-gap, where equation 28 finds no group light enough and
-    says 0. It is never smaller than the other form, equals it where whole groups fill
-    the tail, and costs a sort. ``fractional=False`` solves a knapsack problem: with
-    equal weights by that sort, otherwise by an exact search, up to a relative
-    difference of 1e-8.
+    itself: it is continuous and non-decreasing in alpha. With five groups of equal
+    weight and alpha 0.9 it equals max-gap, whereas by equation 28 every group is too
+    heavy for the tail, and the value is 0. It is never smaller than the other form,
+    and equal to it where whole groups have a total weight of 1 - alpha. It takes one
+    sort. ``fractional=False`` solves a knapsack problem: by the same sort if weights
+    are equal, otherwise by an exact search, up to a relative difference of 1e-8.
 
     References
     ----------
@@ -133,7 +135,7 @@ def cvar_fairness(
     shares = tail_shares(gaps, weights, alpha, fractional=fractional)
     if gaps.any() and not shares.any():
         warnings.warn(
-            f"CVaR fairness is 0 only because its tail is empty: every group weighs "
+            "CVaR fairness is 0 only because its tail is empty: every group weighs "
             f"more than 1 - alpha = {1 - alpha:.4g}. Use fractional=True or a smaller "
             "alpha.",
             UserWarning,
@@ -144,7 +146,7 @@ def cvar_fairness(
 
 @dataclass(frozen=True, eq=False)
 class CVaRTestResult:
-    """Result of `cvar_fairness_test`; printed, it is a sentence for a report.
+    """Result of `cvar_fairness_test`; ``str(result)`` is a sentence for a report.
 
     Attributes
     ----------
@@ -153,17 +155,18 @@ class CVaRTestResult:
     threshold : float
         (1 - alpha) epsilon^2 / 2.
     reject : bool
-        Whether the statistic reaches the threshold (algorithm 1), which says "CVaR
-        fairness is at least epsilon" rather than 0. False where undefined.
+        Whether the statistic is at least the threshold (algorithm 1), which decides
+        for a CVaR fairness of at least epsilon against 0. False where undefined.
     pvalue : float in (0, 1]
-        Share of permutations, the given order among them, with a statistic at least
+        Share of permutations, the observed order included, with a statistic at least
         as large: exact at any sample size, and independent of `alpha` and `epsilon`.
+        nan where undefined.
     alpha, epsilon : float
     sampling : str
     n_rows, n_groups : int
-        Rows that count, and all groups.
+        Number of rows that count, and of all groups.
     n_small_groups : int
-        Groups with fewer than two rows, which say nothing about themselves.
+        Groups with fewer than two rows.
     n_permutations : int
     null_distribution : ndarray of shape (n_permutations,)
         The statistic for each permutation.
@@ -192,7 +195,7 @@ class CVaRTestResult:
         return (
             f"{verdict} {self.epsilon:g} at alpha = {self.alpha:g}: the variance of "
             f"rates between groups is estimated at {self.statistic:.4g}, with a "
-            f"threshold of {self.threshold:.4g}. If all groups were served alike, an "
+            f"threshold of {self.threshold:.4g}. If all groups had the same rate, an "
             f"estimate this large would have probability p = {self.pvalue:.3g} "
             f"({self.n_permutations:,} permutations). Based on {self.n_rows:,} rows of "
             f"{self.n_groups:,} groups ({self.sampling} sampling), of which "
@@ -214,40 +217,41 @@ def cvar_fairness_test(
     pos_label: Any = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> CVaRTestResult:
-    """Test whether all groups are served alike, against a CVaR fairness of epsilon.
+    """Test whether all groups have the same rate.
 
-    Two answers. The threshold of algorithm 1 tells CVaR fairness 0 from epsilon or
-    more, right for large samples up to constants that the theory leaves open. The
-    permutation p-value is exact at any sample size: if all groups have one rate,
-    outcomes are exchangeable over rows. It needs neither alpha nor epsilon; a small
-    one says that rates differ, not that CVaR fairness exceeds epsilon.
+    The result has two decisions. The threshold of algorithm 1 decides between a CVaR
+    fairness of 0 and one of at least epsilon; it is valid for large samples, up to
+    constants that the theory does not specify. The permutation p-value is exact at any
+    sample size: if all groups have the same rate, outcomes are exchangeable between
+    rows. It depends on neither alpha nor epsilon. A small p-value is evidence that
+    rates differ, not that CVaR fairness exceeds epsilon.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True labels. The selection rate needs none.
+        True labels. Not needed for the selection rate.
     y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels, or a statistic in place of all rows and of `quality`.
+        Predicted labels, or a statistic that replaces all rows and `quality`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns stand for their intersection.
+        Group of each row; several columns are combined into their intersection.
     alpha : float in [0, 1)
-        The tail holds groups of weight 1 - alpha.
+        Level: groups with a total weight of 1 - alpha form the tail.
     epsilon : float in (0, 1]
-        CVaR fairness that must not go unnoticed.
+        CVaR fairness that the threshold must detect.
     quality : str or callable, default="selection_rate"
-        What is compared, see `cvar_fairness`.
+        Rate that is compared, see `cvar_fairness`.
     group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \
 (n_groups,), default="uniform"
-        Weights of the groups, see `cvar_fairness`. Where a sampling plan left groups
-        without rows, name them in a mapping or in a `Groups`: they count.
+        Weights of the groups, see `cvar_fairness`. If a sampling plan drew no rows of
+        some groups, name these in a mapping or in a `Groups`, since they count too.
     sampling : {"fixed", "weighted", "attribute_specific"} or tuple, default="fixed"
-        How many rows a group has, see `rate_variance`. The permutation p-value is
-        exact whatever is said here; under weighted sampling ``"fixed"`` had more
+        How the rows were sampled, see `rate_variance`. The permutation p-value is
+        exact with every value; for rows from weighted sampling, ``"fixed"`` had more
         power in simulation.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     pos_label : int, float, bool or str, default=None
-        The label that counts as positive, see `cvar_fairness`.
+        The positive class, see `cvar_fairness`.
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations.
 
@@ -258,25 +262,26 @@ def cvar_fairness_test(
     Raises
     ------
     ValueError
-        As in `cvar_fairness`, on `alpha`, `epsilon`, `sampling` or `n_permutations`
-        out of range, and on weighted rows.
+        As in `cvar_fairness`, and if `alpha`, `epsilon`, `sampling` or
+        `n_permutations` is out of range or rows are weighted.
 
     Warns
     -----
     sklearn.exceptions.UndefinedMetricWarning
-        If no group has two rows; statistic and p-value are nan then.
+        If no group has two rows; statistic and p-value are then nan.
 
     See Also
     --------
-    cvar_fairness : The value itself.
-    max_gap_test : The same question asked with the largest gap.
-    top_groups : Which groups differ.
-    skfair.sampling.required_sample_size : How many rows a test needs.
+    cvar_fairness : The metric.
+    max_gap_test : The same test with the largest gap as its statistic.
+    top_groups : The groups that differ from the others.
+    skfair.sampling.required_sample_size : Number of rows that the test needs.
 
     Notes
     -----
-    Permutations are drawn as hits per group, without touching rows: time and memory
-    depend on the number of groups. Rows must be independent of each other; several
+    Each permutation is drawn as the number of outcomes 1 of each group, from a
+    multivariate hypergeometric distribution, so that time and memory depend on the
+    number of groups and not of rows. Rows must be independent of each other; several
     rows of one person are not exchangeable with those of others.
 
     References

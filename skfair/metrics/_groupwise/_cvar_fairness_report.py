@@ -1,4 +1,4 @@
-"""The groups behind CVaR fairness, one by one."""
+"""Table of the groups behind CVaR fairness."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ def cvar_fairness_report(
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> pd.DataFrame:
-    """Every group with its size, rate, interval and gap, and whether it is in the tail.
+    """Table of the groups: size, rate, interval, gap, and share in the tail.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True labels. The selection rate needs none.
+        True labels. Not needed for the selection rate.
     y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels, or a statistic in place of all rows and of `quality`.
+        Predicted labels, or a statistic that replaces all rows and `quality`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns stand for their intersection.
+        Group of each row; several columns are combined into their intersection.
     alpha : float in [0, 1), default=0.9
-        The tail holds groups of weight 1 - alpha.
+        Level: groups with a total weight of 1 - alpha form the tail.
     quality : str or callable, default="selection_rate"
-        What is compared, see `cvar_fairness`.
+        Rate that is compared, see `cvar_fairness`.
     group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \
 (n_groups,), default="uniform"
         Weights of the groups, see `cvar_fairness`.
     fractional : bool, default=True
-        Whether the last group of the tail may belong to it in part.
+        Whether a group may belong to the tail in part, see `cvar_fairness`.
     confidence_level : float in (0, 1), default=0.95
         Level of the intervals.
     pos_label : int, float, bool or str, default=None
-        The label that counts as positive, see `cvar_fairness`.
+        The positive class, see `cvar_fairness`.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 
@@ -65,13 +65,13 @@ def cvar_fairness_report(
         Indexed by group, largest gap first, with the columns
 
         - ``size`` : number of rows that count,
-        - ``rate`` : quality of service, in [0, 1]; nan without rows,
+        - ``rate`` : mean outcome, in [0, 1]; nan without rows,
         - ``low``, ``high`` : Wilson interval of the rate,
         - ``weight`` : weight of the group,
         - ``difference`` : rate minus the weighted average of rates,
         - ``gap`` : its absolute value,
-        - ``tail_share`` : how much of the group belongs to the tail, from 0 to 1,
-        - ``in_tail`` : whether any of it does.
+        - ``tail_share`` : part of the group that belongs to the tail, in [0, 1],
+        - ``in_tail`` : whether `tail_share` is above 0.
 
         The sum of ``weight * gap * tail_share`` over groups is (1 - alpha) times
         `cvar_fairness`.
@@ -79,7 +79,7 @@ def cvar_fairness_report(
     Raises
     ------
     ValueError
-        As in `cvar_fairness`, and on a `confidence_level` out of range.
+        As in `cvar_fairness`, and if `confidence_level` is out of range.
 
     Warns
     -----
@@ -88,16 +88,16 @@ def cvar_fairness_report(
 
     See Also
     --------
-    top_groups : The groups that differ, false discoveries controlled.
-    skfair.inspection.GroupGapDisplay : The same as a picture.
+    top_groups : The groups that differ, at a given false discovery rate.
+    skfair.inspection.GroupGapDisplay : Plot of this table.
 
     Notes
     -----
-    Each interval covers the rate of its own group with the given probability, not
-    those of all groups at once, and the groups of the tail were picked for their large
-    gaps: among many groups some intervals miss the average by chance alone. Under
-    sample weights the interval counts Kish's effective number of rows, and its level
-    is approximate.
+    Each interval covers the rate of one group with the given probability, not the
+    rates of all groups simultaneously, and the groups of the tail are selected by
+    their large gaps: of many groups, some have intervals without the average by chance
+    alone. With sample weights, the interval uses Kish's effective number of rows, and
+    its level is approximate.
 
     References
     ----------

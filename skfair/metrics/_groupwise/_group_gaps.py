@@ -25,31 +25,22 @@ GroupWeights: TypeAlias = (
 
 @dataclass(frozen=True, eq=False)
 class GroupGaps:
-    """Rates of the groups that can be compared, and their distance to the average.
+    """Distances of the groups' rates from the weighted average of rates."""
 
-    Attributes
-    ----------
-    statistic : GroupedOutcomes
-        Over all groups that have a weight, those without rows included.
-    weights : ndarray of shape (n_groups,)
-        Sum to one; 0 for the groups left out.
-    compared : ndarray of bool of shape (n_groups,)
-        Which groups have enough rows.
-    average : float
-        Weighted mean of the rates, nan where fewer than two groups are compared.
-    gaps : ndarray of shape (n_groups,)
-        Absolute difference of rate and average; nan for the groups left out.
-    """
-
+    # Of all groups that have a weight, those without rows included.
     statistic: GroupedOutcomes
+    # Sum to one; 0 for groups that are not compared.
     weights: NDArray[np.float64]
+    # Whether a group has enough rows.
     compared: NDArray[np.bool_]
+    # nan where fewer than two groups are compared.
     average: float
+    # nan for groups that are not compared.
     gaps: NDArray[np.float64]
 
     @property
     def defined(self) -> bool:
-        """Whether there are two groups to compare."""
+        """Whether at least two groups are compared."""
         return not math.isnan(self.average)
 
 
@@ -58,24 +49,7 @@ def group_gaps(
 ) -> GroupGaps:
     """Compare each group with the weighted average of the groups (equations 6 and 7).
 
-    Groups with too few rows, or none that count, have no rate. They are left out, the
-    weights of the others are scaled to sum to one again, and a warning counts them.
-
-    Parameters
-    ----------
-    metric : str
-        Name for the message.
-    statistic : GroupedOutcomes
-    group_weights : {"uniform", "proportional"}, mapping, or array-like
-
-    Returns
-    -------
-    GroupGaps
-
-    Raises
-    ------
-    ValueError
-        On invalid weights.
+    A warning names the groups with too few rows, which are not compared.
     """
     statistic, weights = weigh_groups(statistic, group_weights)
     smallest = max(statistic.min_group_size, 1)
@@ -87,16 +61,13 @@ def group_gaps(
     elif compared.sum() < 2:
         reason = f"fewer than two groups have {smallest} rows that count"
     elif weights.sum() == 0:
-        reason = "the groups that have rows weigh zero together"
-    left_out = _left_out(statistic, compared, smallest)
+        reason = "all groups with rows have weight 0"
+    left_out = _describe_left_out(statistic, compared, smallest)
     if reason is not None:
-        _warn(
-            f"{metric} is undefined and set to nan: {reason}{left_out and '; '}"
-            f"{left_out}."
-        )
-        return GroupGaps(
-            statistic, weights, compared, math.nan, np.full(len(weights), np.nan)
-        )
+        parts = "; ".join(part for part in (reason, left_out) if part)
+        _warn(f"{metric} is undefined and set to nan: {parts}.")
+        undefined = np.full(len(weights), np.nan)
+        return GroupGaps(statistic, weights, compared, math.nan, undefined)
     if left_out:
         _warn(
             f"{metric} leaves groups out: {left_out}. The weights of the others are "
@@ -112,24 +83,9 @@ def group_gaps(
 def weigh_groups(
     statistic: GroupedOutcomes, group_weights: GroupWeights
 ) -> tuple[GroupedOutcomes, NDArray[np.float64]]:
-    """Weight of each group, as `group_weights` says.
+    """Return the weights of the groups, which sum to one, with the statistic.
 
-    Parameters
-    ----------
-    statistic : GroupedOutcomes
-    group_weights : {"uniform", "proportional"}, mapping, or array-like
-
-    Returns
-    -------
-    statistic : GroupedOutcomes
-        With the groups that only the mapping names, without rows.
-    weights : ndarray of shape (n_groups,)
-        Sum to one.
-
-    Raises
-    ------
-    ValueError
-        On weights of unknown or too few groups, negative ones, and a sum far from 1.
+    Groups that only a mapping names are added to the statistic, without rows.
     """
     n_groups = statistic.n_groups
     if isinstance(group_weights, str):
@@ -181,10 +137,10 @@ def group_index(labels: Sequence[Any], names: Sequence[str]) -> pd.Index:
     return index
 
 
-def _left_out(
+def _describe_left_out(
     statistic: GroupedOutcomes, compared: NDArray[np.bool_], smallest: int
 ) -> str:
-    """Count the groups left out and name some, or an empty text."""
+    """Return the number and names of the groups left out; "" if there are none."""
     positions = np.flatnonzero(~compared)
     if not len(positions):
         return ""

@@ -1,4 +1,4 @@
-"""Max-gap fairness: the group furthest from the average."""
+"""Max-gap fairness: the largest gap of a group to the average."""
 
 from __future__ import annotations
 
@@ -27,58 +27,59 @@ def max_gap(
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Largest distance of a group's quality of service from the average of groups.
+    """Largest distance of a group's rate from the weighted average of rates.
 
-    With many small groups it reads noise: one group of a single row is far from the
-    average by itself. `cvar_fairness` relaxes it to the worst-off share of groups.
+    With many small groups it is mostly sampling noise: the rate of a group with a
+    single row is 0 or 1. `cvar_fairness` averages over the groups that are furthest
+    from the average instead.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True labels. The selection rate needs none.
+        True labels. Not needed for the selection rate.
     y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels. A statistic takes the place of all rows and of `quality`;
-        then the other arguments by row are None.
+        Predicted labels. A `GroupedOutcomes` replaces all rows and `quality`; the
+        other arguments with one entry per row must then be None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns stand for their intersection.
+        Group of each row; several columns are combined into their intersection.
     quality : {"selection_rate", "true_positive_rate", "false_positive_rate", \
 "accuracy", "error_rate"} or callable, default="selection_rate"
-        What is compared. A callable ``quality(y_true, y_pred)`` returns 0 or 1 for
+        Rate that is compared. A callable ``quality(y_true, y_pred)`` returns 0 or 1 for
         each row, or a tuple of that and of a mask of the rows that count: the
         precision is ``lambda y_true, y_pred: (y_true == 1, y_pred == 1)``.
     group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \
 (n_groups,), default="uniform"
-        Weights of the groups in the average: the same for all, the group's share of
-        the rows that count, or given, by label or in the order of the sorted labels.
-        They are scaled to sum to one. A mapping may name groups that have no rows.
+        Weights of the groups in the average: equal, each group's share of the rows
+        that count, or given by label or in the order of the sorted labels. They are
+        scaled to sum to one. A mapping may name groups that have no rows.
     pos_label : int, float, bool or str, default=None
-        The label that counts as positive. None stands for 1 where labels are
-        numbers; text labels need it, except for accuracy and error rate.
+        The positive class. None means 1 if classes are numbers; text requires it,
+        except for accuracy and error rate.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 
     Returns
     -------
     float in [0, 1]
-        0 is equal quality for all groups. nan with a warning where fewer than two
-        groups can be compared.
+        0 means equal rates in all groups. nan with a warning if fewer than two groups
+        can be compared.
 
     Raises
     ------
     ValueError
-        On labels or weights that cannot be used, lengths that differ, missing groups,
-        or a callable that returns anything but 0 and 1.
+        If labels or weights are invalid, lengths differ, groups are missing, or a
+        callable returns anything but 0 and 1.
 
     Warns
     -----
     sklearn.exceptions.UndefinedMetricWarning
-        If groups have no rows that count, or fewer than their `Groups` asks for. They
-        are left out and counted; the weights of the others are scaled.
+        If groups have no rows that count, or fewer than the `min_group_size` of their
+        `Groups`. They are left out and named, and the weights of the others scaled.
 
     See Also
     --------
-    cvar_fairness : The mean distance over the worst-off share of groups.
-    max_gap_test : Whether it is larger than noise alone would give.
+    cvar_fairness : Mean gap of the groups furthest from the average.
+    max_gap_test : Test of equal rates in all groups.
 
     References
     ----------
@@ -116,42 +117,42 @@ def max_gap_test(
     pos_label: Any = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> PermutationTestResult:
-    """Test whether the largest gap is larger than noise alone would give.
+    """Test whether the largest gap exceeds sampling noise.
 
-    The same as `permutation_test` of `max_gap`, much faster with many groups. Its
-    power is low where groups are small, since the largest gap is then that of some
-    group of a few rows: compare `cvar_fairness_test`.
+    Equivalent to `permutation_test` of `max_gap`, and much faster with many groups.
+    Its power is low if groups are small, since the largest gap is then that of some
+    group of a few rows; `cvar_fairness_test` has more power.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True labels. The selection rate needs none.
+        True labels. Not needed for the selection rate.
     y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels, or a statistic in place of all rows and of `quality`.
+        Predicted labels, or a statistic that replaces all rows and `quality`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns stand for their intersection.
+        Group of each row; several columns are combined into their intersection.
     quality : str or callable, default="selection_rate"
-        What is compared, see `max_gap`.
+        Rate that is compared, see `max_gap`.
     group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \
 (n_groups,), default="uniform"
         Weights of the groups in the average, see `max_gap`.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     pos_label : int, float, bool or str, default=None
-        The label that counts as positive, see `max_gap`.
+        The positive class, see `max_gap`.
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations.
 
     Returns
     -------
     PermutationTestResult
-        With nan in place of numbers where max-gap is undefined.
+        Statistic, p-value and null distribution are nan where max-gap is undefined.
 
     Raises
     ------
     ValueError
-        As in `max_gap`, on an `n_permutations` that is not a positive integer, and on
-        weighted rows.
+        As in `max_gap`, and if `n_permutations` is not a positive integer or rows are
+        weighted.
 
     Warns
     -----
@@ -160,7 +161,7 @@ def max_gap_test(
 
     See Also
     --------
-    max_gap : The value itself.
+    max_gap : The metric.
 
     Examples
     --------

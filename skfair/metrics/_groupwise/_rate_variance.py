@@ -1,4 +1,4 @@
-"""The estimator behind the CVaR test: unbiased from few rows of each group."""
+"""Variance of the groups' rates: the estimator behind the CVaR fairness test."""
 
 from __future__ import annotations
 
@@ -32,17 +32,18 @@ class RateVarianceResult:
     Attributes
     ----------
     value : float
-        Estimate of the weighted variance of the groups' rates, F of definition 7. It
-        is at least (1 - alpha) CVaR^2 for every alpha; an estimate may be negative.
+        Estimate F of the weighted variance of the groups' rates (definition 7). The
+        variance is at least (1 - alpha) CVaR^2 for every alpha; the estimate may be
+        negative.
     f1 : float
         Estimate of the weighted mean of the squared rates.
     f2 : float
         Estimate of the weighted mean of the rates.
     bias_correction : bool
-        Whether `value` is free of the variance of `f2`.
+        Whether `value` is unbiased, see `rate_variance`.
     sampling : str
     n_rows, n_groups : int
-        Rows that count, and all groups.
+        Number of rows that count, and of all groups.
     n_small_groups : int
         Groups with fewer than two rows.
     """
@@ -68,54 +69,54 @@ def rate_variance(
     bias_correction: bool = False,
     pos_label: Any = None,
 ) -> RateVarianceResult:
-    """Estimate how much the groups' rates vary, from as few as two rows of a group.
+    """Estimate the weighted variance of the groups' rates (definition 7).
 
-    It estimates the weighted variance of the rates, which is 0 where all groups are
-    served alike and at least (1 - alpha) times the square of CVaR fairness. Unlike
-    CVaR itself, noise in small groups does not push it up.
+    The variance is 0 if all groups have the same rate, and at least (1 - alpha) times
+    the square of CVaR fairness for every alpha. Two rows of a group suffice. Unlike
+    CVaR fairness, the estimate is not biased upwards by noise in small groups.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True labels. The selection rate needs none.
+        True labels. Not needed for the selection rate.
     y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels, or a statistic in place of all rows and of `quality`.
+        Predicted labels, or a statistic that replaces all rows and `quality`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns stand for their intersection.
+        Group of each row; several columns are combined into their intersection.
     quality : str or callable, default="selection_rate"
-        What is compared, see `cvar_fairness`.
+        Rate that is compared, see `cvar_fairness`.
     group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \
 (n_groups,), default="uniform"
-        Weights of the groups, see `cvar_fairness`. Where a sampling plan left groups
-        without rows, name them in a mapping or in a `Groups`: they count.
+        Weights of the groups, see `cvar_fairness`. If a sampling plan drew no rows of
+        some groups, name these in a mapping or in a `Groups`, since they count too.
     sampling : {"fixed", "weighted", "attribute_specific"} or tuple, default="fixed"
-        How many rows a group has:
+        How the rows were sampled:
 
-        - ``"fixed"``: as many as there are. Groups with fewer than two say nothing
-          about the variance; they take no part, and the weights of the others are
-          scaled.
-        - ``"weighted"``: the rows were drawn independently, a group with probability
-          proportional to its weight to the power 2/3; ``("weighted", exponent)`` for
-          another power, 1 for rows drawn at random where weights are population
-          shares.
+        - ``"fixed"``: sizes of groups are not random. Groups with fewer than two rows
+          are left out, since they have no information on the variance, and the
+          weights of the others are scaled.
+        - ``"weighted"``: rows were drawn independently, from a group with probability
+          proportional to its weight to the power 2/3. ``("weighted", exponent)`` sets
+          another power: 1 for simple random samples if weights are population shares.
         - ``"attribute_specific"``: groups were drawn with probability gamma times
-          their weight, and the same number of rows from each of them. gamma is taken
-          as the number of groups drawn; ``("attribute_specific", gamma)`` says it.
+          their weight, and the same number of rows from each of them. gamma is
+          estimated by the number of groups drawn; ``("attribute_specific", gamma)``
+          sets it.
     bias_correction : bool, default=False
-        Whether to subtract an unbiased estimate of the squared mean in place of the
-        square of `f2`, whose mean is too large by Var(f2).
+        Whether to subtract an unbiased estimate of the squared mean rate. By default
+        the square of `f2` is subtracted, whose expectation is too large by Var(f2).
     pos_label : int, float, bool or str, default=None
-        The label that counts as positive, see `cvar_fairness`.
+        The positive class, see `cvar_fairness`.
 
     Returns
     -------
     RateVarianceResult
-        With nan and a warning where no group has two rows.
+        Its numbers are nan, with a warning, if no group has two rows.
 
     Raises
     ------
     ValueError
-        As in `cvar_fairness`, on another `sampling`, and on weighted rows.
+        As in `cvar_fairness`, and if `sampling` is invalid or rows are weighted.
 
     Warns
     -----
@@ -124,8 +125,9 @@ def rate_variance(
 
     See Also
     --------
-    cvar_fairness_test : The test that uses it.
-    skfair.sampling.weighted_sampling, skfair.sampling.attribute_specific_sampling
+    cvar_fairness_test : The test that uses this estimate.
+    skfair.sampling.weighted_sampling : Sampling plan for ``"weighted"``.
+    skfair.sampling.attribute_specific_sampling : Plan for ``"attribute_specific"``.
 
     References
     ----------

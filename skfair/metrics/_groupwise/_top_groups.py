@@ -1,4 +1,4 @@
-"""Which groups differ from the others, false discoveries controlled."""
+"""Groups that differ from the others, at a given false discovery rate."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ def top_groups(
     false_discovery_rate: float = 0.05,
     pos_label: Any = None,
 ) -> pd.DataFrame:
-    """Find the groups whose quality of service differs from that of everyone else.
+    """Find the groups whose rate differs from that of all other rows.
 
-    Each group's rate is compared with the rate of all other rows by an exact test;
-    among the groups returned, the expected share of those that do not differ is at
-    most `false_discovery_rate` (Benjamini and Hochberg).
+    Each group is compared with all other rows by an exact test. The expected share of
+    groups that do not differ among those returned is at most `false_discovery_rate`
+    (Benjamini and Hochberg).
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True labels. The selection rate needs none.
+        True labels. Not needed for the selection rate.
     y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels, or a statistic in place of all rows and of `quality`.
+        Predicted labels, or a statistic that replaces all rows and `quality`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns stand for their intersection.
+        Group of each row; several columns are combined into their intersection.
     quality : str or callable, default="selection_rate"
-        What is compared, see `cvar_fairness`.
+        Rate that is compared, see `cvar_fairness`.
     false_discovery_rate : float in (0, 1), default=0.05
         Expected share of false discoveries among the groups returned.
     pos_label : int, float, bool or str, default=None
-        The label that counts as positive, see `cvar_fairness`.
+        The positive class, see `cvar_fairness`.
 
     Returns
     -------
@@ -51,14 +51,14 @@ def top_groups(
         Indexed by group, smallest p-value first, empty if none differs, with the
         columns ``size``, ``rate``, ``low`` and ``high`` (95 % Wilson interval),
         ``rate_of_others``, ``difference`` of the two rates, ``pvalue``, and
-        ``adjusted_pvalue``, the least false discovery rate at which the group is
-        among those returned.
+        ``adjusted_pvalue``, the smallest false discovery rate at which the group is
+        returned.
 
     Raises
     ------
     ValueError
-        As in `cvar_fairness`, on a `false_discovery_rate` out of range, and on
-        weighted rows.
+        As in `cvar_fairness`, and if `false_discovery_rate` is out of range or rows
+        are weighted.
 
     See Also
     --------
@@ -67,10 +67,10 @@ def top_groups(
 
     Notes
     -----
-    The p-value is twice the smaller tail of the hypergeometric distribution of the
-    group's outcomes given all outcomes. Groups of a few rows can hardly be among the
-    discoveries: not being listed is no sign of being served alike. Groups without
-    rows that count are not tested.
+    The p-value is twice the smaller tail probability of the hypergeometric
+    distribution of the group's outcomes given all outcomes. The test has little power
+    for groups of a few rows: a group that is not returned may still differ. Groups
+    without rows that count are not tested.
 
     References
     ----------
@@ -103,7 +103,7 @@ def top_groups(
 
 
 def _compared_with_others(statistic: GroupedOutcomes) -> pd.DataFrame:
-    """Every group against all other rows."""
+    """Return the table of all groups, each compared with all other rows."""
     sizes, hits = count_hits(statistic)
     rates = statistic.means
     others = np.full(len(sizes), np.nan)

@@ -6,16 +6,18 @@ import math
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._validation import check_real, check_scores, check_shape
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
-    check_no_rows,
     check_y_true,
-    is_defined,
+    has_text,
+    in_place_of_rows,
+    largest_difference,
+    positive_rows,
+    warn_if_undefined,
 )
 from skfair.statistics import GroupedOutcomes
 
@@ -96,35 +98,31 @@ def demographic_parity_difference(
     ... )
     0.5
     """
+    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     if isinstance(y_score_or_pred, GroupedOutcomes):
-        check_no_rows(
+        statistic = in_place_of_rows(
+            y_score_or_pred,
             y_true=y_true,
-            sensitive_features=sensitive_features,
             threshold=threshold,
             pos_label=pos_label,
-            sample_weight=sample_weight,
+            **rows,
         )
-        statistic = y_score_or_pred
     else:
         check_y_true(y_true, y_score_or_pred)
         outcomes = _outcomes(y_score_or_pred, threshold, pos_label)
-        statistic = GroupedOutcomes.from_outcomes(
-            outcomes, sensitive_features=sensitive_features, sample_weight=sample_weight
-        )
+        statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
     check_multigroup(multigroup)
-    if not is_defined("Demographic parity difference", statistic):
+    if warn_if_undefined("Demographic parity difference", statistic):
         return math.nan
-    means = statistic.means
-    if multigroup == "pairwise":
-        return float(means.max() - means.min())
     everyone = statistic.sums.sum() / statistic.totals.sum()
-    return float(np.abs(means - everyone).max())
+    return largest_difference(statistic.means, everyone, multigroup)
 
 
 def _outcomes(
     values: ArrayLike, threshold: float | None, pos_label: Any
 ) -> NDArray[np.float64]:
     """Turn scores or predicted labels into values in [0, 1]."""
+    name = "y_score_or_pred"
     if threshold is not None:
         if pos_label is not None:
             raise ValueError(
@@ -133,29 +131,10 @@ def _outcomes(
         threshold = check_real(
             "threshold", threshold, -math.inf, math.inf, alternative="None or "
         )
-        scores = check_scores(values, "y_score_or_pred")
-        return (scores >= threshold).astype(np.float64)
-    labels = np.asarray(values)
-    check_shape(labels, "y_score_or_pred")
-    text = labels.dtype.kind in "OUS" and any(isinstance(v, str) for v in labels)
-    if pos_label is None and not text:
-        signs = labels.dtype.kind in "if" and bool(np.isin(labels, (-1, 1)).all())
-        return check_scores(labels == 1 if signs else labels, "y_score_or_pred")
-    n_missing = int(np.count_nonzero(pd.isna(labels)))
-    if n_missing:
-        raise ValueError(
-            f"y_score_or_pred has {n_missing} missing labels, expected none."
-        )
-    found = pd.unique(labels).tolist()
-    if pos_label is None:
-        raise ValueError(
-            f"y_score_or_pred holds the labels {found[:5]}; pos_label must say which "
-            "of them is positive, got None."
-        )
-    if len(found) > 2 or (len(found) == 2 and pos_label not in found):
-        raise ValueError(
-            f"y_score_or_pred must hold at most two labels, {pos_label!r} (pos_label) "
-            f"among them, got {found[:5]}."
-        )
-    positive: NDArray[np.float64] = (labels == pos_label).astype(np.float64)
-    return positive
+        return (check_scores(values, name) >= threshold).astype(np.float64)
+    given = np.asarray(values)
+    check_shape(given, name)
+    if pos_label is not None or has_text(given):
+        return positive_rows(given, name, pos_label).astype(np.float64)
+    signs = given.dtype.kind in "if" and bool(np.isin(given, (-1, 1)).all())
+    return check_scores(given == 1 if signs else given, name)

@@ -14,7 +14,8 @@ from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
     grouped_confusion,
-    is_defined,
+    largest_difference,
+    warn_if_undefined,
 )
 from skfair.statistics import GroupedConfusion
 
@@ -86,7 +87,7 @@ def equalized_odds_difference(
     """
     statistic = grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
     check_multigroup(multigroup)
-    if not is_defined("Equalized odds difference", statistic):
+    if warn_if_undefined("Equalized odds difference", statistic):
         return math.nan
     # A class that is only ever predicted has no rates to compare.
     true = statistic.matrices.sum(axis=(0, 2)) > 0
@@ -105,8 +106,6 @@ def equalized_odds_difference(
             stacklevel=2,
         )
         return math.nan
-    if multigroup == "pairwise":
-        return float((rates.max(axis=0) - rates.min(axis=0)).max())
     pooled = statistic.matrices.sum(axis=0)[true]
     everyone = pooled / pooled.sum(axis=1, keepdims=True)
-    return float(np.abs(rates - everyone).max())
+    return largest_difference(rates, everyone, multigroup)

@@ -1,10 +1,10 @@
-"""What all metrics of score distributions share: inputs, and comparing groups."""
+"""From the arguments of a metric to the statistic that it is computed from."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from skfair._utils._validation import check_choice
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 
 Multigroup = Literal["pairwise", "pooled"]
-Statistic = GroupedScores | GroupedConfusion | GroupedOutcomes
+Statistic = TypeVar("Statistic", GroupedScores, GroupedConfusion, GroupedOutcomes)
 
 
 def grouped_scores(
@@ -24,46 +24,35 @@ def grouped_scores(
     sensitive_features: Any,
     sample_weight: ArrayLike | None,
 ) -> GroupedScores:
-    """Statistic of the rows that a metric was given.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or None
-        Ignored, but of the right length and binary.
-    y_score : array-like of shape (n_samples,), or GroupedScores
-        A statistic is returned as it is.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-    sample_weight : array-like of shape (n_samples,) or None
-
-    Returns
-    -------
-    GroupedScores
-
-    Raises
-    ------
-    ValueError
-        On invalid input, and on rows beside a statistic that has them already.
-    """
+    """Scores of each group: the statistic given as `y_score`, or that of the rows."""
+    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     if isinstance(y_score, GroupedScores):
-        check_no_rows(
-            y_true=y_true,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-        )
-        return y_score
+        return in_place_of_rows(y_score, y_true=y_true, **rows)
     check_y_true(y_true, y_score)
-    return GroupedScores.from_scores(
-        y_score, sensitive_features=sensitive_features, sample_weight=sample_weight
-    )
+    return GroupedScores.from_scores(y_score, **rows)
 
 
-def check_no_rows(**rows: Any) -> None:
-    """Raise if anything is given by row beside a statistic."""
+def grouped_confusion(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike | GroupedConfusion,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None,
+) -> GroupedConfusion:
+    """Confusion of each group: the statistic given as `y_pred`, or that of the rows."""
+    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    if isinstance(y_pred, GroupedConfusion):
+        return in_place_of_rows(y_pred, y_true=y_true, **rows)
+    return GroupedConfusion.from_predictions(y_true, y_pred, **rows)
+
+
+def in_place_of_rows(statistic: Statistic, **rows: Any) -> Statistic:
+    """Return a statistic; raise if any argument by row is given beside it."""
     given = [name for name, values in rows.items() if values is not None]
     if given:
         raise ValueError(
             f"{given[0]} must be None where a statistic takes the place of the rows."
         )
+    return statistic
 
 
 def check_y_true(y_true: ArrayLike | None, y_score: Any) -> None:
@@ -78,9 +67,7 @@ def check_y_true(y_true: ArrayLike | None, y_score: Any) -> None:
         )
     if len(values) == 0:
         return
-    n_missing = int(np.count_nonzero(pd.isna(values)))
-    if n_missing:
-        raise ValueError(f"y_true has {n_missing} missing values, expected none.")
+    check_no_missing(values, "y_true")
     if values.dtype.kind in "biuf":
         low, high = values.min(), values.max()
         if bool(((values == low) | (values == high)).all()):
@@ -91,6 +78,90 @@ def check_y_true(y_true: ArrayLike | None, y_score: Any) -> None:
             f"y_true must be binary, got {len(classes)} classes: "
             f"{classes[:5].tolist()}{'...' if len(classes) > 5 else ''}."
         )
+
+
+def positive_rows(values: NDArray[Any], name: str, pos_label: Any) -> NDArray[np.bool_]:
+    """Whether each class label is the positive one."""
+    check_no_missing(values, name)
+    if pos_label is None and values.dtype.kind in "biuf":  # faster than pd.unique
+        positive = values == 1
+        if bool((positive | (values == 0)).all() or (positive | (values == -1)).all()):
+            return np.asarray(positive)
+    pos_label = positive_class(pd.unique(values).tolist(), name, pos_label)
+    return np.asarray(values == pos_label, dtype=bool)
+
+
+def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> Any:
+    """Return `pos_label`, or 1 for None where the classes are 0 and 1 or -1 and 1."""
+    if pos_label is None:
+        if set(classes) <= {0, 1} or set(classes) <= {-1, 1}:
+            return 1
+        raise ValueError(
+            f"{name} holds the labels {list(classes[:5])}; pos_label must say which of "
+            "them is positive, got None."
+        )
+    if len(classes) > 2 or (len(classes) == 2 and pos_label not in classes):
+        raise ValueError(
+            f"{name} must hold at most two labels, {pos_label!r} (pos_label) among "
+            f"them, got {list(classes[:5])}."
+        )
+    return pos_label
+
+
+def has_text(values: NDArray[Any]) -> bool:
+    """Whether any of the values is a string."""
+    return values.dtype.kind in "OUS" and any(isinstance(v, str) for v in values)
+
+
+def check_no_missing(values: NDArray[Any], name: str) -> None:
+    """Raise if any value is NaN, None or another null."""
+    n_missing = int(np.count_nonzero(pd.isna(values)))
+    if n_missing:
+        raise ValueError(f"{name} has {n_missing} missing values, expected none.")
+
+
+def check_multigroup(multigroup: str) -> None:
+    """Raise unless `multigroup` is one of its two values."""
+    check_choice("multigroup", multigroup, ("pairwise", "pooled"))
+
+
+def largest_difference(
+    by_group: NDArray[np.float64], everyone: Any, multigroup: Multigroup
+) -> float:
+    """Largest difference of any number between two groups, or a group and everyone."""
+    if multigroup == "pairwise":
+        return float((by_group.max(axis=0) - by_group.min(axis=0)).max())
+    return float(np.abs(by_group - everyone).max())
+
+
+def undefined_reason(
+    statistic: GroupedScores | GroupedConfusion | GroupedOutcomes,
+) -> str | None:
+    """Say why groups cannot be compared, with their names; None if they can."""
+    labels, counts = statistic.labels, statistic.counts
+    smallest = max(statistic.min_group_size, 1)
+    small = np.flatnonzero(counts < smallest)
+    if len(small):
+        named = ", ".join(f"{labels[i]!r} has {counts[i]} rows" for i in small[:5])
+        more = f" and {len(small) - 5} more" if len(small) > 5 else ""
+        return f"each group needs at least {smallest} rows, and {named}{more}"
+    if len(labels) < 2:
+        return f"there must be at least two groups, got only {list(labels)}"
+    return None
+
+
+def warn_if_undefined(
+    metric: str, statistic: GroupedScores | GroupedConfusion | GroupedOutcomes
+) -> bool:
+    """Whether groups cannot be compared; if so, warn and name the groups."""
+    reason = undefined_reason(statistic)
+    if reason is not None:
+        warnings.warn(
+            f"{metric} is undefined and set to nan: {reason}.",
+            UndefinedMetricWarning,
+            stacklevel=3,
+        )
+    return reason is not None
 
 
 def check_group_weights(
@@ -122,118 +193,3 @@ def check_group_weights(
     if not weights.any():
         raise ValueError("group_weights must have a positive sum, got 0.")
     return np.asarray(weights / weights.sum())
-
-
-def undefined_reason(statistic: Statistic) -> str | None:
-    """Say why groups cannot be compared, with their names.
-
-    Parameters
-    ----------
-    statistic : GroupedScores, GroupedConfusion or GroupedOutcomes
-
-    Returns
-    -------
-    str or None
-        None if every group can be compared.
-    """
-    labels, counts = statistic.labels, statistic.counts
-    smallest = max(statistic.min_group_size, 1)
-    small = np.flatnonzero(counts < smallest)
-    if len(small):
-        named = ", ".join(f"{labels[i]!r} has {counts[i]} rows" for i in small[:5])
-        more = f" and {len(small) - 5} more" if len(small) > 5 else ""
-        return f"each group needs at least {smallest} rows, and {named}{more}"
-    if len(labels) < 2:
-        return f"there must be at least two groups, got only {list(labels)}"
-    return None
-
-
-def is_defined(metric: str, statistic: Statistic) -> bool:
-    """Whether every group can be compared; if not, warn and name the groups.
-
-    Parameters
-    ----------
-    metric : str
-        Name for the message.
-    statistic : GroupedScores, GroupedConfusion or GroupedOutcomes
-
-    Returns
-    -------
-    bool
-    """
-    reason = undefined_reason(statistic)
-    if reason is not None:
-        warnings.warn(
-            f"{metric} is undefined and set to nan: {reason}.",
-            UndefinedMetricWarning,
-            stacklevel=3,
-        )
-    return reason is None
-
-
-def check_multigroup(multigroup: str) -> None:
-    """Raise unless `multigroup` is one of its two values."""
-    check_choice("multigroup", multigroup, ("pairwise", "pooled"))
-
-
-def grouped_confusion(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedConfusion,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-) -> GroupedConfusion:
-    """Statistic of the rows that a metric was given.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or None
-    y_pred : array-like of shape (n_samples,), or GroupedConfusion
-        A statistic is returned as it is.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-    sample_weight : array-like of shape (n_samples,) or None
-
-    Returns
-    -------
-    GroupedConfusion
-
-    Raises
-    ------
-    ValueError
-        On invalid input, and on rows beside a statistic that has them already.
-    """
-    if isinstance(y_pred, GroupedConfusion):
-        check_no_rows(
-            y_true=y_true,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-        )
-        return y_pred
-    return GroupedConfusion.from_predictions(
-        y_true,
-        y_pred,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-    )
-
-
-def are_comparable(statistic: GroupedConfusion) -> bool:
-    """Whether DCP is a number; warn if it is not, and of a group that is alone.
-
-    One group has a common baseline, its own, so that its DCP is 0 by definition. That
-    says nothing about fairness, hence the warning.
-
-    Parameters
-    ----------
-    statistic : GroupedConfusion
-
-    Returns
-    -------
-    bool
-    """
-    reason = undefined_reason(statistic)
-    if reason is None:
-        return True
-    alone = statistic.n_groups == 1 and "at least two" in reason
-    outcome = "0 for want of a comparison" if alone else "undefined and set to nan"
-    warnings.warn(f"DCP is {outcome}: {reason}.", UndefinedMetricWarning, stacklevel=4)
-    return alone

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._validation import check_scores, check_weights
 from skfair.groups import Groups, columns_of, encode_groups, intersect, sort_labels
+from skfair.metrics._inputs import positive_class
 from skfair.report._audit import Attribute, Audit, Model, Options
 from skfair.report._text import CROSS
 from skfair.statistics._grouped_confusion import encode_labels
@@ -162,21 +163,9 @@ def _classes(
                 f"{len(found)} classes: {list(found[:5])}."
             )
         return found
-    numbers = set(found) <= {0, 1} or set(found) <= {-1, 1}
-    if pos_label is None and numbers:
-        others = [label for label in found if label != 1]
-        return (others[0] if others else 0, 1)
-    if pos_label is None:
-        raise ValueError(
-            f"y_true and y_pred hold the labels {list(found)}; pos_label must say "
-            "which of them is positive, got None."
-        )
-    if len(found) == 2 and pos_label not in found:
-        raise ValueError(
-            f"pos_label must be one of the labels {list(found)}, got {pos_label!r}."
-        )
-    others = [label for label in found if label != pos_label]
-    return (others[0] if others else f"not {pos_label}", pos_label)
+    positive = positive_class(found, "y_true together with y_pred", pos_label)
+    absent = 0 if pos_label is None else f"not {pos_label}"
+    return next((label for label in found if label != positive), absent), positive
 
 
 def _attributes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -9,10 +10,11 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics._dcp._search._rows import Floats, kept_shares
 from skfair.metrics._dcp._search._solve import Method, Options, solve_rows
-from skfair.metrics._inputs import are_comparable, grouped_confusion
+from skfair.metrics._inputs import grouped_confusion, undefined_reason
 from skfair.statistics import GroupedConfusion
 
 
@@ -107,8 +109,8 @@ class DCPResult:
         Warns
         -----
         sklearn.exceptions.UndefinedMetricWarning
-            If a group is absent or too small, or if there is only one: its DCP is 0
-            for want of a comparison. With an absent group all numbers are nan.
+            If a group is absent or too small, or if there is only one, whose DCP is
+            0. With an absent group all numbers are nan.
 
         Examples
         --------
@@ -130,7 +132,7 @@ class DCPResult:
             statistic.labels,
             statistic.classes,
         )
-        if not are_comparable(statistic):
+        if _warn_if_undefined(statistic):
             return cls._undefined(*parts)
         return cls._solve(*parts, options)
 
@@ -271,3 +273,17 @@ def _message(optimal: bool, options: Options) -> str:
     if options.method in ("auto", "enumerate", "branch_and_bound"):
         return f"time_limit of {options.time_limit:g} s reached"
     return f"method {options.method!r} does not search for a proof"
+
+
+def _warn_if_undefined(statistic: GroupedConfusion) -> bool:
+    """Whether DCP is undefined; warn if so, and if a single group makes it 0."""
+    reason = undefined_reason(statistic)
+    if reason is None:
+        return False
+    single = statistic.n_groups == 1 and statistic.counts[0] >= max(
+        statistic.min_group_size, 1
+    )
+    # A single group has a common baseline, its own: that says nothing about fairness.
+    value = "0 for a single group" if single else "undefined and set to nan"
+    warnings.warn(f"DCP is {value}: {reason}.", UndefinedMetricWarning, stacklevel=4)
+    return not single

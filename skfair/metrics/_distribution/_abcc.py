@@ -13,7 +13,7 @@ from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
     grouped_scores,
-    is_defined,
+    warn_if_undefined,
 )
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
@@ -91,7 +91,7 @@ def abcc(
     """
     check_multigroup(multigroup)
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
-    if not is_defined("ABCC", statistic):
+    if warn_if_undefined("ABCC", statistic):
         return math.nan
     return largest_gap(statistic, multigroup, _area, distance=_area).value
 

@@ -23,7 +23,7 @@ from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
     grouped_scores,
-    is_defined,
+    warn_if_undefined,
 )
 from skfair.statistics import GroupedScores
 
@@ -139,7 +139,7 @@ def madd_optimal_bandwidth(
     check_multigroup(multigroup)
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
     bandwidths = bandwidths_to_one(n_bandwidths)
-    if not is_defined("MADD", statistic):
+    if warn_if_undefined("MADD", statistic):
         nan = math.nan
         values = np.full(n_bandwidths, nan)
         return MADDBandwidthResult(

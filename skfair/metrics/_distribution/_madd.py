@@ -22,7 +22,7 @@ from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
     grouped_scores,
-    is_defined,
+    warn_if_undefined,
 )
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
@@ -116,7 +116,7 @@ def madd(
     n_bins = 0 if auto else _bins(bandwidth)
     check_multigroup(multigroup)
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
-    if not is_defined("MADD", statistic):
+    if warn_if_undefined("MADD", statistic):
         return math.nan
     if auto:
         return most_stable(statistic, multigroup)[1].mean
@@ -187,7 +187,7 @@ def madd_curve(
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
     pairs = compared_pairs(statistic.n_groups, multigroup)
     bandwidths = bandwidths_to_one(n_bandwidths)
-    if not is_defined("MADD", statistic):
+    if warn_if_undefined("MADD", statistic):
         return bandwidths, np.full(n_bandwidths, np.nan)
     values = np.zeros(n_bandwidths)
     for curve in gap_curves(statistic, pairs, n_bandwidths):

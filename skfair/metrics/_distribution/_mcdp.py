@@ -17,7 +17,7 @@ from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
     grouped_scores,
-    is_defined,
+    warn_if_undefined,
 )
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
@@ -116,7 +116,7 @@ def mcdp(
     measure = _measure(epsilon, method, n_subdivisions)
     check_multigroup(multigroup)
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
-    if not is_defined("MCDP", statistic):
+    if warn_if_undefined("MCDP", statistic):
         return math.nan
     return largest_gap(statistic, multigroup, measure, distance=_kolmogorov).value
 
@@ -179,7 +179,7 @@ def mcdp_curve(
     """
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
     pairs = compared_pairs(statistic.n_groups, multigroup)
-    if not is_defined("MCDP", statistic):
+    if warn_if_undefined("MCDP", statistic):
         return np.zeros(1), np.full(1, np.nan)
     return _upper_envelope(
         [gap_profile(gap_between(statistic, *pair)) for pair in pairs]

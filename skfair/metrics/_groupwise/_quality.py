@@ -6,11 +6,16 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._validation import check_shape
-from skfair.metrics._inputs import check_no_rows, check_y_true
+from skfair.metrics._inputs import (
+    check_no_missing,
+    check_y_true,
+    has_text,
+    in_place_of_rows,
+    positive_rows,
+)
 from skfair.statistics import GroupedOutcomes
 
 Quality: TypeAlias = (
@@ -63,22 +68,17 @@ def grouped_quality(
     ValueError
         On invalid input, and on rows beside a statistic that has them already.
     """
+    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     if isinstance(y_pred, GroupedOutcomes):
-        check_no_rows(
+        return in_place_of_rows(
+            y_pred,
             y_true=y_true,
-            sensitive_features=sensitive_features,
             pos_label=pos_label,
-            sample_weight=sample_weight,
             quality=None if quality == "selection_rate" else quality,
+            **rows,
         )
-        return y_pred
     outcomes, mask = _outcomes(y_true, y_pred, quality, pos_label)
-    return GroupedOutcomes.from_outcomes(
-        outcomes,
-        sensitive_features=sensitive_features,
-        mask=mask,
-        sample_weight=sample_weight,
-    )
+    return GroupedOutcomes.from_outcomes(outcomes, mask=mask, **rows)
 
 
 def count_hits(
@@ -114,14 +114,14 @@ def _outcomes(
         )
     if quality == "selection_rate":
         check_y_true(y_true, predicted)
-        return _positive(predicted, "y_pred", pos_label), None
+        return positive_rows(predicted, "y_pred", pos_label), None
     true = _labels(y_true, len(predicted), quality)
     if quality in ("accuracy", "error_rate"):
         same = _same(true, predicted)
         return (same if quality == "accuracy" else ~same), None
-    positive = _positive(true, "y_true", pos_label)
+    positive = positive_rows(true, "y_true", pos_label)
     mask = positive if quality == "true_positive_rate" else ~positive
-    return _positive(predicted, "y_pred", pos_label), mask
+    return positive_rows(predicted, "y_pred", pos_label), mask
 
 
 def _called(
@@ -166,43 +166,10 @@ def _labels(y_true: ArrayLike | None, n_samples: int, quality: str) -> NDArray[A
 
 def _same(y_true: NDArray[Any], y_pred: NDArray[Any]) -> NDArray[np.bool_]:
     for name, labels in (("y_true", y_true), ("y_pred", y_pred)):
-        _check_present(labels, name)
-    if _is_text(y_true) != _is_text(y_pred):
+        check_no_missing(labels, name)
+    if has_text(y_true) != has_text(y_pred):
         raise ValueError(
             "y_true and y_pred must both be text or both be numbers, got "
             f"{y_true[0]!r} and {y_pred[0]!r}."
         )
     return np.asarray(y_true == y_pred)
-
-
-def _positive(labels: NDArray[Any], name: str, pos_label: Any) -> NDArray[np.bool_]:
-    """Whether each label is the positive one."""
-    _check_present(labels, name)
-    if pos_label is None and labels.dtype.kind in "biuf":
-        positive = labels == 1
-        if bool((positive | (labels == 0)).all() or (positive | (labels == -1)).all()):
-            return np.asarray(positive)
-    found = pd.unique(labels).tolist()
-    if pos_label is None and (set(found) <= {0, 1} or set(found) <= {-1, 1}):
-        return np.asarray(labels == 1, dtype=bool)
-    if pos_label is None:
-        raise ValueError(
-            f"{name} holds the labels {found[:5]}; pos_label must say which of them is "
-            "positive, got None."
-        )
-    if len(found) > 2 or (len(found) == 2 and pos_label not in found):
-        raise ValueError(
-            f"{name} must hold at most two labels, {pos_label!r} (pos_label) among "
-            f"them, got {found[:5]}."
-        )
-    return np.asarray(labels == pos_label, dtype=bool)
-
-
-def _check_present(labels: NDArray[Any], name: str) -> None:
-    n_missing = int(np.count_nonzero(pd.isna(labels)))
-    if n_missing:
-        raise ValueError(f"{name} has {n_missing} missing labels, expected none.")
-
-
-def _is_text(labels: NDArray[Any]) -> bool:
-    return labels.dtype.kind in "OUS" and any(isinstance(v, str) for v in labels)

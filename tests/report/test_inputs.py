@@ -41,7 +41,7 @@ def made(*arguments, **options):
         ((Y, np.c_[P, P]), {}, "without names"),
         ((np.arange(40) % 3, P), {}, "must be binary beside y_score"),
         ((S, P), {}, "pos_label must say which"),
-        ((S, P), {"pos_label": "X"}, "pos_label must be one of the labels"),
+        ((S, P), {"pos_label": "X"}, r"at most two labels, 'X' .pos_label. among them"),
         ((None,), {"y_pred": np.arange(40) % 3}, "y_true is None"),
         ((Y, P), {"metrics": ["mcp"]}, "metrics must be"),
         ((Y, P), {"metrics": "mcdp"}, "metrics must be a sequence"),

@@ -146,11 +146,10 @@ class CDFGapDisplay:
         at any size. Under sample weights n is Kish's effective size, and the level is
         approximate.
         """
-        _style.require_matplotlib(f"{type(self).__name__}.plot")
         widths = None
         if confidence_level is not None:
             widths = _band_widths(self.effective_sizes, confidence_level)
-        self.ax_ = _style.one_axes(ax)
+        self.ax_ = _style.one_axes(self, ax)
         self.figure_ = self.ax_.figure
         coloured = self._coloured_groups()
         sizes = self.counts if widths is None else self.effective_sizes

@@ -91,7 +91,6 @@ class DCPDisplay:
         ValueError
             If DCP is undefined, or `max_groups` is no positive integer.
         """
-        _style.require_matplotlib(f"{type(self).__name__}.plot")
         max_groups = check_integer("max_groups", self.max_groups, 1)
         if np.isnan(self.result.upper):
             raise ValueError(
@@ -100,7 +99,7 @@ class DCPDisplay:
             )
         n_shown = min(len(self.result.groups), max_groups)
         width = max(6.0, 2.5 + 0.8 * len(self.result.classes))
-        self.ax_ = _style.one_axes(ax, (width, 2.2 + 0.3 * n_shown))
+        self.ax_ = _style.one_axes(self, ax, (width, 2.2 + 0.3 * n_shown))
         self.figure_ = self.ax_.figure
         self.cells_ = self._draw_cells(n_shown)
         self.interval_ax_, self.interval_line_ = self._draw_interval()

@@ -115,10 +115,9 @@ class GroupGapDisplay:
         ImportError
             Without matplotlib.
         """
-        _style.require_matplotlib(f"{type(self).__name__}.plot")
         n_groups, named = len(self.report), len(self.report) <= _MAX_NAMED
         height = _FRAME + _ROW * n_groups if named else _HEIGHT
-        self.ax_ = _style.one_axes(ax, (9, height))
+        self.ax_ = _style.one_axes(self, ax, (9, height))
         self.figure_ = self.ax_.figure
         ranks = np.arange(1, n_groups + 1)
         in_tail = self.report["in_tail"].to_numpy(dtype=bool)

@@ -128,8 +128,7 @@ class MADDDisplay:
         ValueError
             If `ax` is not two axes.
         """
-        _style.require_matplotlib(f"{type(self).__name__}.plot")
-        self.axes_ = _style.several_axes(ax, "AB")
+        self.axes_ = _style.several_axes(self, ax, "AB")
         first, second = self.axes_
         self.figure_ = first.figure
         self.histograms_ = draw_histograms(
@@ -199,21 +198,19 @@ class MADDDisplay:
         if null is None:
             return []
         times = f"Groups permuted {len(null):,} times"
-        mean, high = null.mean(), np.quantile(null, 0.95)
-        style: dict[str, Any] = {"color": _style.COLORS[4], "linewidth": 1.5}
+        drawn = (
+            ("mean", null.mean(), _style.LINE_STYLES[1]),
+            ("0.95 quantile", np.quantile(null, 0.95), _style.LINE_STYLES[3]),
+        )
         return [
             ax.axhline(
-                mean,
-                linestyle=_style.LINE_STYLES[1],
-                label=f"{times}: mean {mean:.3f}",
-                **style,
-            ),
-            ax.axhline(
-                high,
-                linestyle=_style.LINE_STYLES[3],
-                label=f"{times}: 0.95 quantile {high:.3f}",
-                **style,
-            ),
+                value,
+                color=_style.COLORS[4],
+                linestyle=line_style,
+                linewidth=1.5,
+                label=f"{times}: {text} {value:.3f}",
+            )
+            for text, value, line_style in drawn
         ]
 
     def _scale_search(self, ax: Axes) -> None:

@@ -98,8 +98,7 @@ class MCDPCurveDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        _style.require_matplotlib(f"{type(self).__name__}.plot")
-        self.ax_ = _style.one_axes(ax)
+        self.ax_ = _style.one_axes(self, ax)
         self.figure_ = self.ax_.figure
         name = self.name if name is None else name
         before = "" if name is None else f"{_style.plain_text(name)}: "

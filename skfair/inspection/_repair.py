@@ -13,7 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._columns import drop_columns
 from skfair.inspection import _inputs, _style
-from skfair.inspection._histograms import bins_to_show, draw_histograms, shares_in_bins
+from skfair.inspection._histograms import (
+    HEADROOM,
+    bins_to_show,
+    draw_histograms,
+    shares_in_bins,
+)
 from skfair.metrics import madd_optimal_bandwidth
 from skfair.postprocessing import MADDPostProcessor
 
@@ -135,17 +140,11 @@ class RepairDisplay:
         ValueError
             If `ax` is not three axes.
         """
-        _style.require_matplotlib(f"{type(self).__name__}.plot")
-        self.axes_ = _style.several_axes(ax, "AA;BC")
+        self.axes_ = _style.several_axes(self, ax, "AA;BC")
         self.figure_ = self.axes_[0].figure
-        self.lines_, self.level_line_ = _draw_objective(
-            self.axes_[0], self.objective, self.repair_level
-        )
-        self.error_band_ = _draw_error(
-            self.axes_[0], self.objective["total"].min(), self.standard_error
-        )
-        _style.legend(self.axes_[0], None, loc="best")
-        top = 1.35 * max(self.before.max(), self.after.max())  # room for the legend
+        self._draw_losses(self.axes_[0])
+        _style.title(self.axes_[0], self.name if name is None else name)
+        top = HEADROOM * max(self.before.max(), self.after.max())
         self.histograms_ = []
         panels = ("Before repair", self.before), ("After repair", self.after)
         for axes, (heading, shares) in zip(self.axes_[1:], panels, strict=True):
@@ -154,8 +153,42 @@ class RepairDisplay:
             )
             _style.legend(axes, _style.names_text(self.sensitive_names), loc="best")
             axes.set(title=heading, ylim=(0, top))
-        _style.title(self.axes_[0], self.name if name is None else name)
         return self
+
+    def _draw_losses(self, ax: Axes) -> None:
+        """Draw the losses against the level, and mark the level chosen and why."""
+        self.lines_ = [
+            ax.plot(
+                self.objective["level"],
+                self.objective[column],
+                color=_style.COLORS[2 + i],
+                linestyle=_style.LINE_STYLES[i],
+                linewidth=1.8,
+                label=label,
+            )[0]
+            for i, (column, label) in enumerate(_CURVES.items())
+        ]
+        self.level_line_ = ax.axvline(
+            self.repair_level,
+            color=_style.INK,
+            linewidth=1.2,
+            linestyle=_style.LINE_STYLES[3],
+            label=f"Level = {self.repair_level:.3g}",
+        )
+        self.error_band_ = None
+        if self.standard_error is not None:
+            least = self.objective["total"].min()
+            self.error_band_ = ax.axhspan(
+                least,
+                least + self.standard_error,
+                color=_style.SHADE,
+                alpha=0.4,
+                linewidth=0,
+                label="Least objective + 1 standard error",
+            )
+        ax.set(xlabel="Level of repair", ylabel="Loss on held-out rows", ylim=(0, None))
+        ax.margins(x=0.02)
+        _style.legend(ax, None, loc="best")
 
     @classmethod
     def from_estimator(
@@ -167,21 +200,22 @@ class RepairDisplay:
         ax: Sequence[Axes] | None = None,
         name: str | None = None,
     ) -> Self:
-        """Draw a fitted post-processor, and its scores of some rows.
+        """Draw a fitted post-processor, and the scores of given rows.
 
         Parameters
         ----------
         estimator : MADDPostProcessor, or Pipeline that ends in one
             Fitted with groups.
         X : array-like of shape (n_samples, n_features)
-            Rows for the histograms, best such as it was not fitted to.
+            Rows for the histograms, preferably not those of the fit.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), default=None
-            Group of each row. None takes the columns that the estimator names.
+            Group of each row. None takes the columns named by `sensitive_features` of
+            the estimator.
         ax : sequence of three matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None
-            Title of the first axes, by default the class of the model repaired.
+            Title of the first axes, by default the class name of the repaired model.
 
         Returns
         -------
@@ -192,10 +226,10 @@ class RepairDisplay:
         ImportError, sklearn.exceptions.NotFittedError
             Without matplotlib, or with an estimator that is not fitted.
         TypeError
-            If the estimator is no post-processor.
+            If the estimator is no `MADDPostProcessor`.
         ValueError
-            If it was fitted without groups, on groups that cannot be resolved, and
-            where MADD is undefined.
+            If it was fitted without groups, if groups cannot be resolved, and where
+            MADD is undefined.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
         model, X = _post_processor(estimator, X)
@@ -229,49 +263,8 @@ class RepairDisplay:
         return display.plot(ax)
 
 
-def _draw_objective(
-    ax: Axes, objective: pd.DataFrame, repair_level: float
-) -> tuple[list[Any], Any]:
-    """Draw the three losses over the level, and mark the level chosen."""
-    lines = [
-        ax.plot(
-            objective["level"],
-            objective[column],
-            color=_style.COLORS[2 + i],
-            linestyle=_style.LINE_STYLES[i],
-            linewidth=1.8,
-            label=label,
-        )[0]
-        for i, (column, label) in enumerate(_CURVES.items())
-    ]
-    chosen = ax.axvline(
-        repair_level,
-        color=_style.INK,
-        linewidth=1.2,
-        linestyle=_style.LINE_STYLES[3],
-        label=f"Level = {repair_level:.3g}",
-    )
-    ax.set(xlabel="Level of repair", ylabel="Loss on held-out rows", ylim=(0, None))
-    ax.margins(x=0.02)
-    return lines, chosen
-
-
-def _draw_error(ax: Axes, least: float, standard_error: float | None) -> Any:
-    """Shade the totals of the levels that do as well as the best, if that is known."""
-    if standard_error is None:
-        return None
-    return ax.axhspan(
-        least,
-        least + standard_error,
-        color=_style.SHADE,
-        alpha=0.4,
-        linewidth=0,
-        label="Least objective + 1 standard error",
-    )
-
-
 def _post_processor(estimator: Any, X: Any) -> tuple[MADDPostProcessor, Any]:
-    """Take the post-processor out of a pipeline, and X as it reaches it."""
+    """Return the post-processor at the end of a pipeline, and X transformed for it."""
     check_is_fitted(estimator)
     model = estimator
     if isinstance(estimator, Pipeline):

@@ -55,8 +55,11 @@ def require_matplotlib(caller: str) -> None:
         ) from error
 
 
-def one_axes(ax: Axes | None, figsize: tuple[float, float] | None = None) -> Axes:
-    """Return the given axes, or those of a new figure of a size in inches."""
+def one_axes(
+    display: Any, ax: Axes | None, figsize: tuple[float, float] | None = None
+) -> Axes:
+    """Return the axes to plot a display on: those given, or of a new figure."""
+    require_matplotlib(f"{type(display).__name__}.plot")
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -64,8 +67,9 @@ def one_axes(ax: Axes | None, figsize: tuple[float, float] | None = None) -> Axe
     return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
-def several_axes(ax: Sequence[Axes] | None, mosaic: str) -> NDArray[Any]:
-    """Return the given axes, or those of a new figure with a layout like "AA;BC"."""
+def several_axes(display: Any, ax: Sequence[Axes] | None, mosaic: str) -> NDArray[Any]:
+    """Return the axes given, or those of a new figure with a layout like "AA;BC"."""
+    require_matplotlib(f"{type(display).__name__}.plot")
     if ax is None:
         import matplotlib.pyplot as plt
 
@@ -108,9 +112,9 @@ def label_text(label: Hashable) -> str:
     """Plain text of a group label, shortened if long; a tuple is an intersection."""
     parts = label if isinstance(label, tuple) else (label,)
     text = ", ".join(str(part) for part in parts)
-    return plain_text(
-        text if len(text) <= _MAX_LABEL else text[: _MAX_LABEL - 3] + "..."
-    )
+    if len(text) > _MAX_LABEL:
+        text = text[: _MAX_LABEL - 3] + "..."
+    return plain_text(text)
 
 
 def group_text(label: Hashable, count: int, effective: float | None = None) -> str:

@@ -138,15 +138,13 @@ class TradeOffDisplay:
         ImportError
             Without matplotlib.
         """
-        _style.require_matplotlib(f"{type(self).__name__}.plot")
-        self.ax_ = _style.one_axes(ax, figsize=(9, 4.8))
+        self.ax_ = _style.one_axes(self, ax, figsize=(9, 4.8))
         self.figure_ = self.ax_.figure
-        points = pd.DataFrame(
-            {
-                "x": self.candidates["fairness"] * (-1 if self._negated else 1),
-                "y": self.candidates["performance"],
-            }
+        points = self.candidates[["fairness", "performance"]].set_axis(
+            ["x", "y"], axis=1
         )
+        if self._negated:
+            points["x"] = -points["x"]
         self._draw_candidates(points)
         self.tolerance_line_, self.limit_line_ = self._draw_thresholds()
         self.chosen_point_ = self._draw_chosen(points)
@@ -308,12 +306,13 @@ class TradeOffDisplay:
         """
         _style.require_matplotlib(f"{cls.__name__}.from_cv_results")
         results: CVResults = getattr(cv_results, "cv_results_", cv_results)
-        given = {
-            "performance": performance,
-            "fairness": fairness,
-            "best_index": best_index,
-        }
-        rule = _find_rule(cv_results, rule, given)
+        rule = _find_rule(
+            cv_results,
+            rule,
+            performance=performance,
+            fairness=fairness,
+            best_index=best_index,
+        )
         if rule is not None:
             performance, fairness = rule.performance, rule.fairness
         if performance is None or fairness is None:
@@ -344,7 +343,7 @@ class TradeOffDisplay:
 
 
 def _find_rule(
-    search: Any, rule: FairestWithin | BestUnder | None, given: dict[str, Any]
+    search: Any, rule: FairestWithin | BestUnder | None, **given: Any
 ) -> FairestWithin | BestUnder | None:
     """Return the given rule, or that of the search unless arguments replace it."""
     taken = {name: value for name, value in given.items() if value is not None}

@@ -10,13 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._validation import check_real
 from skfair.inspection import _inputs, _style
-from skfair.inspection._gap_mark import (
-    GapMark,
-    at_scores,
-    gap_mark,
-    share_at,
-    step_cdf,
-)
+from skfair.inspection._gap_mark import GapMark, gap_mark, shares_at, step_cdf
 from skfair.statistics import GroupedOutcomes, GroupedScores
 
 if TYPE_CHECKING:
@@ -220,8 +214,8 @@ class CDFGapDisplay:
         grid = np.union1d(self.scores[first], self.scores[second])
         return self.ax_.fill_between(
             grid,
-            at_scores(self.scores[first], self.shares[first], grid),
-            at_scores(self.scores[second], self.shares[second], grid),
+            shares_at(self.scores[first], self.shares[first], grid),
+            shares_at(self.scores[second], self.shares[second], grid),
             step="post",
             color=_style.SHADE,
             alpha=0.2,
@@ -272,9 +266,9 @@ class CDFGapDisplay:
         cdfs = list(zip(self.scores, self.shares, strict=True))
         place: dict[str, Any] = _style.BESIDE
         # A legend is somewhat wider than half the axes.
-        if min(share_at(*cdf, 0.45) for cdf in cdfs) >= height:
+        if min(shares_at(*cdf, 0.45) for cdf in cdfs) >= height:
             place = {"loc": "lower right"}
-        elif 1 - max(share_at(*cdf, 0.55) for cdf in cdfs) >= height:
+        elif 1 - max(shares_at(*cdf, 0.55) for cdf in cdfs) >= height:
             place = {"loc": "upper left"}
         elif may_widen:
             figure: Any = self.figure_
@@ -436,12 +430,10 @@ def effective_sizes(
             sensitive_features=sensitive_features,
             sample_weight=sample_weight,
         ).effective_sizes
-    sizes = statistic.counts.astype(np.float64)
-    whole = statistic.weights.dtype.kind == "i"
     # Positive whole weights that add up to the number of rows are all 1.
-    if whole and np.array_equal(statistic.totals, statistic.counts):
-        return sizes
-    return np.full(len(sizes), np.nan)
+    whole = statistic.weights.dtype.kind == "i"
+    unweighted = whole and np.array_equal(statistic.totals, statistic.counts)
+    return np.where(unweighted, statistic.counts, np.nan)
 
 
 def _band_widths(

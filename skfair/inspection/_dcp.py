@@ -144,9 +144,7 @@ class DCPDisplay:
     def _draw_interval(self) -> tuple[Axes, Line2D]:
         """Draw the interval of DCP on axes of its own above the cells."""
         low, high = self.result.lower, self.result.upper
-        figure = self.ax_.get_figure()
-        dpi = 100.0 if figure is None else figure.dpi
-        height = self.ax_.get_window_extent().height / dpi
+        height = self.ax_.get_window_extent().height / self.figure_.dpi
         strip = self.ax_.inset_axes((0.0, 1 + _PAD / height, 1.0, _HEIGHT / height))
         (line,) = strip.plot(
             [low, high], [0, 0], color=_style.INK, marker="|", linewidth=3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +24,14 @@ class GapMark:
     value : float
         MCDP(epsilon).
     pair : tuple of two ints
-        Positions of the two groups.
+        Positions of the two groups among the group labels.
     score : float
-        Score from which on the gap equals `value`; nan where that is 0.
+        Score at which the gap between the two CDFs is `value`; nan if `value` is 0.
     shares : tuple of two floats
         The two CDFs at `score`, in the order of `pair`.
     window : tuple of two floats
-        Scores between which the gap is nowhere smaller; `score` twice if `epsilon`
-        is 0, and nan if `value` is.
+        Scores between which the gap is nowhere smaller than `value`. Both are `score`
+        if `epsilon` is 0, and nan if `value` is 0.
     """
 
     epsilon: float
@@ -48,8 +49,8 @@ def gap_mark(statistic: GroupedScores, epsilon: float) -> GapMark:
     shares = math.nan, math.nan
     if value > 0:
         shares = (
-            share_at(*step_cdf(statistic, first), score),
-            share_at(*step_cdf(statistic, second), score),
+            float(shares_at(*step_cdf(statistic, first), score)),
+            float(shares_at(*step_cdf(statistic, second), score)),
         )
     return GapMark(epsilon, value, (first, second), score, shares, window)
 
@@ -64,15 +65,8 @@ def step_cdf(
     )
 
 
-def at_scores(
-    scores: NDArray[np.float64], shares: NDArray[np.float64], where: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Evaluate a CDF, given as `step_cdf` returns it, at scores in [0, 1]."""
+def shares_at(
+    scores: NDArray[np.float64], shares: NDArray[np.float64], where: Any
+) -> Any:
+    """Evaluate a CDF, given as `step_cdf` returns it, at one or many scores."""
     return shares[np.searchsorted(scores, where, side="right") - 1]
-
-
-def share_at(
-    scores: NDArray[np.float64], shares: NDArray[np.float64], score: float
-) -> float:
-    """Evaluate a CDF, given as `step_cdf` returns it, at one score."""
-    return float(at_scores(scores, shares, np.array([score]))[0])

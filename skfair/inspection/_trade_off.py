@@ -332,13 +332,12 @@ class TradeOffDisplay:
             fairness=fairness,
             best_index=best_index,
             best_params=_params_of(results, best_index),
+            limit=rule.limit if isinstance(rule, BestUnder) else None,
             n_hidden=len(mean_scores(results, performance)) - len(candidates),
             name=name,
         )
         if isinstance(rule, FairestWithin):
             display.least_performance = rule.least_performance(results)
-        elif isinstance(rule, BestUnder):
-            display.limit = rule.limit
         return display.plot(ax)
 
 

@@ -42,7 +42,7 @@ Table = tuple[pd.DataFrame, pd.Series, str, list[str]]
 
 
 def load(name: str) -> Table:
-    """Features, target, the sensitive column, and columns that stand in for it."""
+    """Load features, target, the sensitive column and columns that are its proxies."""
     if name == "simulated":
         X, y = make_biased_classification(
             8_000,
@@ -52,7 +52,7 @@ def load(name: str) -> Table:
             class_sep=0.6,
             random_state=0,
         )
-        # Who lives where depends on sex, and so tells the model about it.
+        # The district depends on sex, so that it is a proxy of it.
         moved = np.random.RandomState(0).random_sample(len(X)) < 0.1
         north = X["sex"].eq("female") ^ moved
         X["district"] = np.where(north, "north", "south")
@@ -75,7 +75,7 @@ def load(name: str) -> Table:
 
 
 def make_model(X: pd.DataFrame, sensitive: str, proxies: list[str]) -> Pipeline:
-    """Logistic regression that never sees the sensitive column."""
+    """Make a logistic regression that does not use the sensitive column."""
     numbers = make_column_selector(dtype_include="number")(X)
     texts = [name for name in X.columns if name not in (*numbers, *proxies, sensitive)]
     one_hot = OneHotEncoder(handle_unknown="ignore")
@@ -90,7 +90,7 @@ def make_model(X: pd.DataFrame, sensitive: str, proxies: list[str]) -> Pipeline:
 
 
 def audit(y_true: Any, y_score: Any, groups: Any) -> pd.DataFrame:
-    """Every metric with its interval and with what it reads from noise alone."""
+    """Measure each metric, its interval and its mean under permuted groups."""
     rows = {}
     metrics = {
         "MCDP(0)": mcdp,
@@ -126,7 +126,7 @@ def audit(y_true: Any, y_score: Any, groups: Any) -> pd.DataFrame:
 
 
 def search(model: Pipeline, X: pd.DataFrame, y: Any, sensitive: str) -> pd.DataFrame:
-    """Cross-validated accuracy and fairness, with and without the proxies."""
+    """Cross-validate performance and fairness, with and without the proxies."""
     proxies = "columntransformer__proxies"
     grid = GridSearchCV(
         model,
@@ -158,7 +158,7 @@ def search(model: Pipeline, X: pd.DataFrame, y: Any, sensitive: str) -> pd.DataF
 
 
 def cross_validate_routed(model: Pipeline, X: pd.DataFrame, y: Any, groups: Any) -> Any:
-    """MCDP by fold, with the groups beside X instead of in it."""
+    """Measure MCDP in each fold, with groups passed as metadata and not in X."""
     with sklearn.config_context(enable_metadata_routing=True):
         return cross_val_score(
             model,
@@ -209,7 +209,7 @@ def main() -> None:
 
         display = CDFGapDisplay.from_predictions(
             y_test, y_score, sensitive_features=groups, epsilon=0.05
-        ).plot()
+        )
     except ImportError as error:
         print(f"\nNo picture: {error}")
     else:

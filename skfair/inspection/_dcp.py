@@ -134,10 +134,10 @@ class DCPDisplay:
         ]
         self.ax_.set_xticks(range(len(classes)), classes)
         self.ax_.set_yticks(range(n_shown), groups)
-        text = "True label; cells: eta, the share not explained by the baseline"
+        text = "True class; cells: eta, the share not explained by the baseline"
         hidden = len(result.groups) - n_shown
         if hidden:
-            text += f"\n{hidden} groups with less are not shown"
+            text += f"\n{hidden} groups with smaller parts are not shown"
         self.ax_.set(xlabel=text, ylabel="Group (its part of DCP)")
         return cells
 
@@ -186,7 +186,7 @@ class DCPDisplay:
         X : array-like of shape (n_samples, n_features)
             Input values.
         y : array-like of shape (n_samples,)
-            True labels.
+            True classes.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), str, int, list of str, list of int, or callable
             Group of each row, or the columns of X that hold it: a str, an int, a
@@ -246,9 +246,9 @@ class DCPDisplay:
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or None
-            True labels; must be None beside a statistic.
+            True classes; must be None beside a statistic.
         y_pred : array-like of shape (n_samples,), or GroupedConfusion
-            Predicted labels, or a statistic in place of all rows.
+            Predicted classes, or a statistic in place of all rows.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.

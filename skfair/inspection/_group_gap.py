@@ -29,18 +29,18 @@ class GroupGapDisplay:
 
     Groups are sorted by their gap, the largest at the top. The tail, over which CVaR
     fairness is the mean gap, is shaded and its groups have filled marks. Up to forty
-    groups are named; of more, only the intervals are drawn.
+    groups are named; where there are more, the intervals are drawn without names.
 
     Parameters
     ----------
     report : DataFrame of n_groups rows
-        As `cvar_fairness_report` returns it.
+        Table of the groups, as `cvar_fairness_report` returns it.
     alpha : float in [0, 1)
         Level of the tail.
     confidence_level : float in (0, 1)
         Level of the intervals.
     quality : str, default="selection_rate"
-        Name of what is compared.
+        Name of the rate that is compared.
     name : str, default=None
         Name of the model, the title of the axes.
 
@@ -51,10 +51,11 @@ class GroupGapDisplay:
     intervals_ : matplotlib LineCollection
         One line for each group with rows, in the order of `report`.
     points_ : list of matplotlib Line2D
-        The groups outside the tail, and those in it.
+        Marks of the groups in the tail, and of the other groups.
     tail_area_ : matplotlib Rectangle or None
-        None where the tail is empty.
+        The shaded tail; None where it is empty.
     average_line_ : matplotlib Line2D
+        The weighted average, a difference of 0.
 
     See Also
     --------
@@ -231,12 +232,13 @@ class GroupGapDisplay:
             Group of each row, or the columns of X that hold it: a str, an int, a
             callable of X, or a list of str or int whose length is not n_samples.
         alpha : float in [0, 1), default=0.9
-            The tail holds groups of weight 1 - alpha.
+            Level of the tail, which holds the groups with the largest gaps, of total
+            weight 1 - alpha.
         quality : str or callable, default="selection_rate"
-            What is compared, see `skfair.metrics.cvar_fairness`.
+            Rate that is compared, see `skfair.metrics.cvar_fairness`.
         group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \
 (n_groups,), default="uniform"
-            Weights of the groups.
+            Weights of the groups, see `skfair.metrics.cvar_fairness`.
         confidence_level : float in (0, 1), default=0.95
             Level of the intervals.
         pos_label : int, float, bool or str, default=None
@@ -304,12 +306,12 @@ class GroupGapDisplay:
         y_true : array-like of shape (n_samples,) or None
             True labels. The selection rate needs none.
         y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-            Predicted labels, or a statistic in place of all rows and of `quality`.
+            Predicted labels; or a statistic, in place of all rows and of `quality`.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
         alpha, quality, group_weights, confidence_level, pos_label, sample_weight
-            As in `from_estimator`; `pos_label` None stands for 1.
+            As in `from_estimator`, except that `pos_label=None` stands for 1.
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None
@@ -348,7 +350,8 @@ class GroupGapDisplay:
         if report["gap"].isna().all():
             raise ValueError(
                 "sensitive_features leave nothing to compare: fewer than two of the "
-                f"groups {report.index.tolist()[:5]} have enough rows that count."
+                f"groups {report.index.tolist()[:5]} have enough rows of positive "
+                "weight."
             )
         given = isinstance(y_pred, GroupedOutcomes)
         text = str(getattr(quality, "__name__", quality))

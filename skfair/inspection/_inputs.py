@@ -56,7 +56,7 @@ def comparable_scores(
     sensitive_features: Any,
     sample_weight: ArrayLike | None = None,
 ) -> GroupedScores:
-    """Statistic of the scores; raise where a metric would be nan, as none is drawn."""
+    """Statistic of the scores; raise ValueError where metrics of it would be nan."""
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
     reason = undefined_reason(statistic)
     if reason is not None:

@@ -28,14 +28,15 @@ _HEADROOM = 1.8
 
 
 class MADDDisplay:
-    """Histograms of two groups' scores, and MADD over the bandwidths of its search.
+    """Histograms of two groups' scores, and their MADD for each bandwidth.
 
-    With more than two groups it shows the pair with the largest MADD.
+    With more than two groups, the pair with the largest MADD is shown.
 
     Parameters
     ----------
     result : MADDBandwidthResult
-        The search: bandwidths, their MADD, the stable interval and its mean.
+        Search for a bandwidth: bandwidths, MADD for each of them, the interval of
+        bandwidths in which MADD is most stable, and the mean over it.
     edges : array-like of shape (n_bins + 1,)
         Edges of the bins, from 0 to 1.
     shares : array-like of shape (2, n_bins)
@@ -45,7 +46,7 @@ class MADDDisplay:
     n_groups : int, default=2
         Number of all groups, from which the two shown were chosen.
     null_distribution : array-like of shape (n_permutations,), default=None
-        MADD under permuted groups.
+        MADD for each random permutation of the groups.
     sensitive_names : sequence of str, default=()
         Names of the sensitive columns, for the title of the legend.
     name : str, default=None
@@ -57,11 +58,14 @@ class MADDDisplay:
     figure_ : matplotlib Figure
     histograms_ : list of two matplotlib StepPatch
     difference_ : matplotlib StepPatch
-        The absolute difference of the histograms, whose heights add up to MADD.
+        Absolute difference of the histograms; its heights add up to MADD of one
+        bandwidth.
     line_ : matplotlib Line2D
         MADD for each bandwidth.
     interval_ : matplotlib Patch
+        Bandwidths between which MADD is most stable.
     h_sup_line_, madd_line_ : matplotlib Line2D
+        Best order of magnitude of the bandwidth, and MADD, the mean over the interval.
     null_lines_ : list of matplotlib Line2D
         Mean and 95 % quantile of the null distribution; empty without one.
 
@@ -189,7 +193,7 @@ class MADDDisplay:
             result.madd,
             color=_style.INK,
             linewidth=1.5,
-            label=f"MADD = {result.madd:.3f} (mean there)",
+            label=f"MADD = {result.madd:.3f} (mean of the interval)",
         )
 
     def _draw_null(self, ax: Axes) -> list[Any]:

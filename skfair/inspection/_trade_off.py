@@ -183,7 +183,7 @@ class TradeOffDisplay:
             markerfacecolor="white",
             markeredgewidth=0.5 if fine else 1,
             zorder=2,
-            label=f"Candidates beside the front ({len(others):,})",
+            label=f"Candidates not on the front ({len(others):,})",
         )
         front = points.loc[list(self.front)]
         front = front.sort_values(["x", "y"], ascending=self._negated)

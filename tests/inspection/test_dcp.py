@@ -40,7 +40,7 @@ def test_many_groups_show_the_largest():
     y_true, y_pred, groups = predictions(n_groups=30, n_rows=3000)
     display = draw(y_true, y_pred, sensitive_features=groups, max_groups=8)
     assert display.cells_.get_array().shape == (8, 3)
-    assert "22 groups with less are not shown" in display.ax_.get_xlabel()
+    assert "22 groups with smaller parts are not shown" in display.ax_.get_xlabel()
 
 
 def test_label_that_a_group_never_has():

@@ -65,7 +65,7 @@ def test_what_is_drawn(cv_results):
 def test_texts(cv_results, legend_texts):
     display = TradeOffDisplay.from_cv_results(cv_results, rule=RULE, name="A $search$")
     assert legend_texts(display.ax_) == [
-        "Candidates beside the front (1)",
+        "Candidates not on the front (1)",
         "Pareto front (3)",
         "Within the tolerance: at least 0.76",
         "Chosen\n  C = 1\n  penalty = l2",

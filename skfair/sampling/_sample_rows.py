@@ -8,9 +8,11 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from skfair.groups import resolve_groups
+from skfair._utils._columns import names_columns, select_columns
+from skfair.groups import Groups, resolve_groups
 
 
 def sample_rows(
@@ -32,7 +34,8 @@ def sample_rows(
     sensitive_features : str, int, list, callable, or array-like of shape \
 (n_samples,) or (n_samples, n_columns)
         Columns of X that define the groups, a list for their intersection, or the
-        group of each row as an array, Series, dataframe or `Groups`.
+        group of each row as an array, Series, dataframe or `Groups`. A list with
+        n_samples entries has the group of each row.
     random_state : int, RandomState instance or None, default=None
         Seed.
 
@@ -65,16 +68,10 @@ def sample_rows(
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     table = frame if isinstance(frame, nw.DataFrame) else np.asarray(X)
     n_samples = table.shape[0]
-    names = isinstance(sensitive_features, str | int | list) or callable(
-        sensitive_features
-    )
-    groups = resolve_groups(
-        None if names else sensitive_features,
-        n_samples=n_samples,
-        X=X,
-        selector=sensitive_features if names else None,
-    )
-    wanted = _wanted(dict(counts.items()), groups.labels, groups.sizes())
+    if names_columns(sensitive_features, n_samples):
+        sensitive_features = select_columns(X, sensitive_features)
+    groups = resolve_groups(sensitive_features, n_samples=n_samples)
+    wanted = _check_counts(dict(counts.items()), groups)
     order = check_random_state(random_state).permutation(n_samples)
     order = order[np.argsort(groups.codes[order], kind="stable")]
     # Rows of no group, whose code is -1, come first.
@@ -88,17 +85,15 @@ def sample_rows(
     return table[rows]
 
 
-def _wanted(
-    counts: dict[Any, Any], labels: tuple[Any, ...], sizes: np.ndarray[Any, Any]
-) -> np.ndarray[Any, Any]:
-    """Check the counts, and return them in the order of the groups of X."""
+def _check_counts(counts: dict[Any, Any], groups: Groups) -> NDArray[np.int64]:
+    """Return the counts in the order of the groups, if there are enough rows."""
     bad = {k: v for k, v in counts.items() if not (v >= 0 and float(v).is_integer())}
     if bad:
         label, count = next(iter(bad.items()))
         raise ValueError(
             f"counts must be whole numbers of at least 0, got {count!r} for {label!r}."
         )
-    available = dict(zip(labels, sizes.tolist(), strict=True))
+    available = dict(zip(groups.labels, groups.sizes().tolist(), strict=True))
     short = [label for label, n in counts.items() if n > available.get(label, 0)]
     if short:
         named = ", ".join(
@@ -110,4 +105,4 @@ def _wanted(
             f"X has too few rows of {len(short)} groups that counts names: "
             f"{named}{more}."
         )
-    return np.array([counts.get(label, 0) for label in labels], dtype=np.int64)
+    return np.array([counts.get(label, 0) for label in groups.labels], dtype=np.int64)

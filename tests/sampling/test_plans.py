@@ -164,6 +164,12 @@ def test_containers_and_given_groups(table):
     assert array[:, 0].tolist() == expected["row"].tolist()
 
 
+def test_list_with_an_entry_for_each_row_holds_groups():
+    X = pd.DataFrame({"row": range(3)})
+    drawn = sample_rows(X, {"a": 2}, sensitive_features=["a", "b", "a"])
+    assert drawn["row"].tolist() == [0, 2]
+
+
 def test_rows_of_no_group_are_not_drawn():
     groups = encode_groups(["a", None, "a", None], missing="drop")
     X = np.arange(4)[:, np.newaxis]

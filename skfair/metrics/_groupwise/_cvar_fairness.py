@@ -121,12 +121,7 @@ def cvar_fairness(
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     statistic = grouped_quality(
-        y_true,
-        y_pred,
-        sensitive_features=sensitive_features,
-        quality=quality,
-        pos_label=pos_label,
-        sample_weight=sample_weight,
+        y_true, y_pred, sensitive_features, quality, pos_label, sample_weight
     )
     groups = group_gaps("CVaR fairness", statistic, group_weights)
     if not groups.defined:
@@ -306,13 +301,7 @@ def cvar_fairness_test(
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     epsilon = check_real("epsilon", epsilon, 0, 1, closed="right")
-    statistic = grouped_quality(
-        y_true,
-        y_pred,
-        sensitive_features=sensitive_features,
-        quality=quality,
-        pos_label=pos_label,
-    )
+    statistic = grouped_quality(y_true, y_pred, sensitive_features, quality, pos_label)
     estimator = make_estimator("CVaR fairness test", statistic, group_weights, sampling)
     test = permute_hits(
         estimator.values,

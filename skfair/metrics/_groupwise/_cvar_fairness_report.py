@@ -120,12 +120,7 @@ def cvar_fairness_report(
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     statistic = grouped_quality(
-        y_true,
-        y_pred,
-        sensitive_features=sensitive_features,
-        quality=quality,
-        pos_label=pos_label,
-        sample_weight=sample_weight,
+        y_true, y_pred, sensitive_features, quality, pos_label, sample_weight
     )
     groups = group_gaps("CVaR fairness", statistic, group_weights)
     shares = tail_shares(groups.gaps, groups.weights, alpha, fractional=fractional)

@@ -95,12 +95,7 @@ def max_gap(
     0.5
     """
     statistic = grouped_quality(
-        y_true,
-        y_pred,
-        sensitive_features=sensitive_features,
-        quality=quality,
-        pos_label=pos_label,
-        sample_weight=sample_weight,
+        y_true, y_pred, sensitive_features, quality, pos_label, sample_weight
     )
     compared = group_gaps("Max-gap fairness", statistic, group_weights)
     return float(np.nanmax(compared.gaps)) if compared.defined else math.nan
@@ -171,13 +166,7 @@ def max_gap_test(
     >>> max_gap_test(None, y_pred, sensitive_features=group, random_state=0).pvalue
     0.00...
     """
-    statistic = grouped_quality(
-        y_true,
-        y_pred,
-        sensitive_features=sensitive_features,
-        quality=quality,
-        pos_label=pos_label,
-    )
+    statistic = grouped_quality(y_true, y_pred, sensitive_features, quality, pos_label)
     groups = group_gaps("Max-gap fairness", statistic, group_weights)
     sizes, hits = (part[groups.compared] for part in count_hits(groups.statistic))
     weights = groups.weights[groups.compared]

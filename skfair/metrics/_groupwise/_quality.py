@@ -1,9 +1,9 @@
-"""Quality of service: from labels and predictions to one 0/1 outcome for each row."""
+"""Quality of service: the 0/1 outcome of each row whose rates are compared."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,56 +18,25 @@ from skfair.metrics._inputs import (
 )
 from skfair.statistics import GroupedOutcomes
 
-Quality: TypeAlias = (
-    Literal[
-        "selection_rate",
-        "true_positive_rate",
-        "false_positive_rate",
-        "accuracy",
-        "error_rate",
-    ]
-    | Callable[..., Any]
-)
-
-_NAMES = (
+QualityName: TypeAlias = Literal[
     "selection_rate",
     "true_positive_rate",
     "false_positive_rate",
     "accuracy",
     "error_rate",
-)
+]
+Quality: TypeAlias = QualityName | Callable[..., Any]
 
 
 def grouped_quality(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
-    *,
     sensitive_features: Any,
-    quality: Quality = "selection_rate",
-    pos_label: Any = None,
+    quality: Quality,
+    pos_label: Any,
     sample_weight: ArrayLike | None = None,
 ) -> GroupedOutcomes:
-    """Statistic of the quality of service that each group gets.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or None
-    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        A statistic is returned as it is.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-    quality : str or callable, default="selection_rate"
-    pos_label : int, float, bool or str, default=None
-    sample_weight : array-like of shape (n_samples,), default=None
-
-    Returns
-    -------
-    GroupedOutcomes
-
-    Raises
-    ------
-    ValueError
-        On invalid input, and on rows beside a statistic that has them already.
-    """
+    """Outcomes of each group: the statistic given as `y_pred`, or that of the rows."""
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     if isinstance(y_pred, GroupedOutcomes):
         return in_place_of_rows(
@@ -86,10 +55,9 @@ def count_hits(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the number of rows of each group, and of rows with outcome 1 (hits)."""
     hits = np.rint(statistic.sums)
-    if not np.array_equal(statistic.totals, statistic.counts) or not np.array_equal(
-        hits, statistic.sums
-    ):
-        bad = int(np.argmax(hits != statistic.sums))
+    single = (statistic.totals == statistic.counts) & (statistic.sums == hits)
+    if not single.all():
+        bad = int(single.argmin())
         raise ValueError(
             "The statistic must hold outcomes of 0 and 1 of rows without sample "
             f"weights, since single rows are counted; group {statistic.labels[bad]!r} "
@@ -102,57 +70,60 @@ def count_hits(
 def _outcomes(
     y_true: ArrayLike | None, y_pred: ArrayLike, quality: Quality, pos_label: Any
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
-    """Outcome of each row, and which rows count (None for all)."""
+    """Return the outcome of each row, and which rows count, None for all."""
     predicted = np.asarray(y_pred)
     check_shape(predicted, "y_pred")
     if callable(quality):
-        return _called(quality, y_true, predicted)
-    if quality not in _NAMES:
+        return _call_quality(quality, y_true, predicted)
+    names = get_args(QualityName)
+    if quality not in names:
         raise ValueError(
-            f"quality must be one of {', '.join(map(repr, _NAMES))} or a callable, got "
+            f"quality must be one of {', '.join(map(repr, names))} or a callable, got "
             f"{quality!r}."
         )
     if quality == "selection_rate":
         check_y_true(y_true, predicted)
         return positive_rows(predicted, "y_pred", pos_label), None
-    true = _labels(y_true, len(predicted), quality)
+    true = _check_classes(y_true, len(predicted), quality)
     if quality in ("accuracy", "error_rate"):
-        same = _same(true, predicted)
-        return (same if quality == "accuracy" else ~same), None
+        correct = _agree(true, predicted)
+        return (correct if quality == "accuracy" else ~correct), None
     positive = positive_rows(true, "y_true", pos_label)
     mask = positive if quality == "true_positive_rate" else ~positive
     return positive_rows(predicted, "y_pred", pos_label), mask
 
 
-def _called(
+def _call_quality(
     quality: Callable[..., Any], y_true: ArrayLike | None, y_pred: NDArray[Any]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
-    true = None if y_true is None else _labels(y_true, len(y_pred), "a callable")
+    """Return the outcomes and the mask that a callable gives, checked."""
+    true = None if y_true is None else _check_classes(y_true, len(y_pred), "a callable")
     result = quality(true, y_pred)
     outcomes, mask = result if isinstance(result, tuple) else (result, None)
     name = getattr(quality, "__name__", repr(quality))
-    outcomes = _zero_one(
-        outcomes, len(y_pred), f"quality ({name}) must return outcomes"
-    )
+    must = f"quality ({name}) must return"
+    outcomes = _check_zero_one(outcomes, len(y_pred), f"{must} outcomes")
     if mask is not None:
-        mask = _zero_one(mask, len(y_pred), f"quality ({name}) must return a mask")
+        mask = _check_zero_one(mask, len(y_pred), f"{must} a mask")
     return outcomes, mask
 
 
-def _zero_one(values: Any, n_samples: int, what: str) -> NDArray[np.bool_]:
-    """Check that a quality function returned 0 or 1 for each row."""
+def _check_zero_one(values: Any, n_samples: int, must: str) -> NDArray[np.bool_]:
+    """Return 0/1 values as bool, or raise with a message that starts with `must`."""
     array = np.asarray(values)
     if array.shape != (n_samples,):
-        raise ValueError(f"{what} of shape ({n_samples},), got {array.shape}.")
+        raise ValueError(f"{must} of shape ({n_samples},), got {array.shape}.")
     zero_one = (array == 0) | (array == 1)
     if not zero_one.all():
         row = int(np.argmin(zero_one))
-        raise ValueError(f"{what} of 0 and 1, got {array[row]!r} in row {row}.")
+        raise ValueError(f"{must} of 0 and 1, got {array[row]!r} in row {row}.")
     return np.asarray(array == 1)
 
 
-def _labels(y_true: ArrayLike | None, n_samples: int, quality: str) -> NDArray[Any]:
-    """Check true labels where they are needed."""
+def _check_classes(
+    y_true: ArrayLike | None, n_samples: int, quality: str
+) -> NDArray[Any]:
+    """Return the true classes of the rows; raise without them."""
     if y_true is None:
         raise ValueError(f"y_true must be labels for quality {quality!r}, got None.")
     true = np.asarray(y_true)
@@ -164,9 +135,10 @@ def _labels(y_true: ArrayLike | None, n_samples: int, quality: str) -> NDArray[A
     return true
 
 
-def _same(y_true: NDArray[Any], y_pred: NDArray[Any]) -> NDArray[np.bool_]:
-    for name, labels in (("y_true", y_true), ("y_pred", y_pred)):
-        check_no_missing(labels, name)
+def _agree(y_true: NDArray[Any], y_pred: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return whether the predicted class of each row is the true one."""
+    for name, classes in (("y_true", y_true), ("y_pred", y_pred)):
+        check_no_missing(classes, name)
     if has_text(y_true) != has_text(y_pred):
         raise ValueError(
             "y_true and y_pred must both be text or both be numbers, got "

@@ -144,13 +144,7 @@ def rate_variance(
     RateVarianceResult(value=0.25, f1=0.5, f2=0.5, bias_correction=False,
     sampling='fixed', n_rows=6, n_groups=2, n_small_groups=0)
     """
-    statistic = grouped_quality(
-        y_true,
-        y_pred,
-        sensitive_features=sensitive_features,
-        quality=quality,
-        pos_label=pos_label,
-    )
+    statistic = grouped_quality(y_true, y_pred, sensitive_features, quality, pos_label)
     estimator = make_estimator("Rate variance", statistic, group_weights, sampling)
     f1, f2 = (float(part[0]) for part in estimator.moments(estimator.hits[np.newaxis]))
     squared_mean = estimator.squared_mean(f2) if bias_correction else f2**2

@@ -90,13 +90,7 @@ def top_groups(
     level = check_real(
         "false_discovery_rate", false_discovery_rate, 0, 1, closed="neither"
     )
-    statistic = grouped_quality(
-        y_true,
-        y_pred,
-        sensitive_features=sensitive_features,
-        quality=quality,
-        pos_label=pos_label,
-    )
+    statistic = grouped_quality(y_true, y_pred, sensitive_features, quality, pos_label)
     groups = _compared_with_others(statistic)
     found = groups[groups["adjusted_pvalue"] <= level]
     return found.sort_values("pvalue", kind="stable")

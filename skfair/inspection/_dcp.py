@@ -215,7 +215,7 @@ class DCPDisplay:
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
         y_pred, groups = _inputs.estimator_response(
-            estimator, "predict", X, sensitive_features
+            estimator, X, sensitive_features, "predict"
         )
         return cls.from_predictions(
             y,

@@ -264,7 +264,7 @@ class GroupGapDisplay:
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
         y_pred, groups = _inputs.estimator_response(
-            estimator, "predict", X, sensitive_features
+            estimator, X, sensitive_features, "predict"
         )
         classes: Any = getattr(estimator, "classes_", ())
         if pos_label is None and len(classes) == 2:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Height of the axes as a multiple of the highest bin: the legend goes above it.
-HEADROOM = 1.35
+_HEADROOM = 1.35
 
 
 def bins_to_show(result: MADDBandwidthResult) -> int:
@@ -64,6 +64,6 @@ def draw_histograms(
         xlabel="Predicted probability of the positive class",
         ylabel=f"Share of the group in each of {len(edges) - 1} bins",
         xlim=(0, 1),
-        ylim=(0, HEADROOM * float(shares.max())),
+        ylim=(0, _HEADROOM * float(shares.max())),
     )
     return histograms

@@ -16,9 +16,9 @@ from skfair.statistics import GroupedScores
 
 
 def estimator_response(
-    estimator: Any, method: str, X: Any, sensitive_features: Any
+    estimator: Any, X: Any, sensitive_features: Any, method: str = "predict_proba"
 ) -> tuple[NDArray[Any], Groups]:
-    """Predictions, or scores of a binary classifier, and the groups of the rows.
+    """Scores of a binary classifier, or predictions, and the groups of the rows.
 
     Labels that are given beside X are passed to the method if it asks for them.
     """

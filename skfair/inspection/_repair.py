@@ -13,12 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._columns import drop_columns
 from skfair.inspection import _inputs, _style
-from skfair.inspection._histograms import (
-    HEADROOM,
-    bins_to_show,
-    draw_histograms,
-    shares_in_bins,
-)
+from skfair.inspection._histograms import bins_to_show, draw_histograms, shares_in_bins
 from skfair.metrics import madd_optimal_bandwidth
 from skfair.postprocessing import MADDPostProcessor
 
@@ -35,7 +30,7 @@ _CURVES = {
 class RepairDisplay:
     """Objective against the level of repair, and histograms before and after.
 
-    With more than two groups it shows the pair with the largest MADD before.
+    With more than two groups, the pair with the largest MADD before is shown.
 
     Parameters
     ----------
@@ -44,7 +39,8 @@ class RepairDisplay:
     repair_level : float
         The level chosen.
     standard_error : float, default=None
-        Of the least total, by which the level was chosen; None if it was given.
+        Standard error of the least total, by which the level was chosen; None if the
+        level was given.
     edges : array-like of shape (n_bins + 1,)
         Edges of the bins, from 0 to 1.
     before, after : array-like of shape (2, n_bins)
@@ -52,7 +48,7 @@ class RepairDisplay:
     labels : sequence of length 2
         The two groups.
     counts : array-like of shape (2,)
-        Their numbers of rows.
+        Number of rows of the two groups.
     sensitive_names : sequence of str, default=()
         Names of the sensitive columns, for the title of the legends.
     name : str, default=None
@@ -65,16 +61,16 @@ class RepairDisplay:
     lines_ : list of three matplotlib Line2D
         Objective, accuracy loss and fairness loss.
     level_line_ : matplotlib Line2D
-        Marks the level chosen.
+        At the level chosen.
     error_band_ : matplotlib Patch or None
         From the least objective to a standard error above: `repair_level` is the least
         level in it.
     histograms_ : list of four matplotlib StepPatch
-        Of the two groups before, and of both after.
+        The two groups before the repair, then both after it.
 
     See Also
     --------
-    skfair.postprocessing.MADDPostProcessor : What is shown.
+    skfair.postprocessing.MADDPostProcessor : The repair that is shown.
     MADDDisplay : Histograms, and MADD for every bandwidth.
 
     Examples
@@ -144,7 +140,6 @@ class RepairDisplay:
         self.figure_ = self.axes_[0].figure
         self._draw_losses(self.axes_[0])
         _style.title(self.axes_[0], self.name if name is None else name)
-        top = HEADROOM * max(self.before.max(), self.after.max())
         self.histograms_ = []
         panels = ("Before repair", self.before), ("After repair", self.after)
         for axes, (heading, shares) in zip(self.axes_[1:], panels, strict=True):
@@ -152,7 +147,10 @@ class RepairDisplay:
                 axes, self.edges, shares, self.labels, self.counts
             )
             _style.legend(axes, _style.names_text(self.sensitive_names), loc="best")
-            axes.set(title=heading, ylim=(0, top))
+            axes.set_title(heading)
+        top = max(axes.get_ylim()[1] for axes in self.axes_[1:])
+        for axes in self.axes_[1:]:
+            axes.set_ylim(0, top)
         return self
 
     def _draw_losses(self, ax: Axes) -> None:
@@ -235,9 +233,7 @@ class RepairDisplay:
         model, X = _post_processor(estimator, X)
         if sensitive_features is None:
             sensitive_features = model.sensitive_features
-        after, groups = _inputs.estimator_response(
-            model, "predict_proba", X, sensitive_features
-        )
+        after, groups = _inputs.estimator_response(model, X, sensitive_features)
         if model.drop_sensitive:
             X = drop_columns(X, model.sensitive_features)
         before = model.estimator_.predict_proba(X)[:, 1]

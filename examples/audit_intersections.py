@@ -5,8 +5,8 @@ Run it as it is on simulated data, or on the Adult census table::
     python examples/audit_intersections.py
     python examples/audit_intersections.py --data adult     # OpenML, or SKFAIR_DATA
 
-How unequal are decisions and errors in the worst-off share of groups, is that more
-than noise, and which groups differ?
+How far are selection and error rates of the groups with the largest gaps from the
+average, is this more than sampling noise, and which groups differ?
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def load(name: str) -> tuple[pd.DataFrame, pd.Series, pd.DataFrame]:
         }
     )
     merit = generator.normal(size=n)
-    # Young women of race A are marked down, and so are all people of region 7.
+    # The marks of young women of race A and of all people of region 7 are too low.
     harmed = sensitive.eval("sex == 'female' and race == 'A' and age == '-25'")
     marked = merit - 1.2 * harmed - 0.8 * (sensitive["region"] == "region 7")
     X = pd.DataFrame({"mark": marked + 0.3 * generator.normal(size=n)})
@@ -120,8 +120,9 @@ def main() -> None:
     )
     print(values(y_test, y_pred, groups).round(4).to_string())
     print(
-        "\nEqual weights give a group of two rows as much say as one of two thousand, "
-        "and its\nnoise as well; weights in proportion to rows ask about most people.\n"
+        "\nWith equal weights a group of two rows counts as much as one of two "
+        "thousand,\nand so does its noise. Proportional weights give all rows the same "
+        "weight.\n"
     )
     test = cvar_fairness_test(
         y_test,
@@ -138,7 +139,7 @@ def main() -> None:
     report = cvar_fairness_report(y_test, y_pred, alpha=ALPHA, **options)
     print(
         f"The ten largest gaps of the error rate, of {report['in_tail'].sum()} in the "
-        "tail: mostly tiny groups with wide intervals.\n"
+        "tail: mostly small groups with wide intervals.\n"
     )
     shown = ["size", "rate", "low", "high", "gap", "tail_share"]
     print(report[shown].head(10).round(3).to_string(), "\n")

@@ -1,4 +1,4 @@
-"""Plan an audit of many groups: how many rows, from which, and the test after it.
+"""Plan an audit of many groups: how many rows of which groups, and then the test.
 
     python examples/plan_an_audit.py
 
@@ -57,7 +57,7 @@ def main() -> None:
         group_weights="proportional",
     )
     print(
-        f"CVaR({ALPHA}) of all {N_PEOPLE:,} people, which no audit knows: {truth:.3f}\n"
+        f"CVaR({ALPHA}) of all {N_PEOPLE:,} people, unknown to the audit: {truth:.3f}\n"
     )
     plans = {
         "weighted": weighted_sampling,
@@ -72,7 +72,7 @@ def main() -> None:
         rows = sample_rows(people, counts, sensitive_features=columns, random_state=0)
         options = {
             "sensitive_features": rows[columns],
-            # The mapping names the groups that the plan left without rows, too.
+            # The Series also has the groups of which the plan drew no rows.
             "group_weights": weights,
             "sampling": method,
         }
@@ -88,7 +88,7 @@ def main() -> None:
         print(test)
         estimate = rate_variance(None, rows["well"], bias_correction=True, **options)
         print(
-            "Estimated variance between groups, free of bias: "
+            "Unbiased estimate of the variance of rates between groups: "
             f"{estimate.value:.4f} from {estimate.n_rows:,} rows.\n"
         )
 

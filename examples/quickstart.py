@@ -182,7 +182,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     X, y, sensitive, proxies = load(arguments.data)
-    # 40 % to train; 30 % of validation rows stay aside; 30 % to test.
+    # 40 % to train, 30 % to test; 30 % stay unused, for validation.
     X_train, X_rest, y_train, y_rest = train_test_split(
         X, y, train_size=0.4, stratify=y, random_state=0
     )

@@ -246,7 +246,7 @@ class DCPDisplay:
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or None
-            True classes; must be None beside a statistic.
+            True classes; None where a statistic takes the place of all rows.
         y_pred : array-like of shape (n_samples,), or GroupedConfusion
             Predicted classes, or a statistic in place of all rows.
         sensitive_features : array-like of shape (n_samples,) or \

@@ -168,12 +168,15 @@ def check_group_weights(
     values: ArrayLike, labels: Sequence[Hashable] | None = None
 ) -> NDArray[np.float64]:
     """Return the weights of the groups, scaled to sum to one."""
-    weights = np.asarray(values)
-    if weights.dtype.kind not in "biufO":
+    try:
+        weights = np.asarray(values)
+        if weights.dtype.kind not in "biufO":
+            raise TypeError(f"got an array of {weights.dtype}")
+        weights = weights.astype(np.float64)
+    except (TypeError, ValueError) as error:
         raise ValueError(
-            "group_weights must be numbers, one for each group, got an array of "
-            f"{weights.dtype}."
-        )
+            f"group_weights must be numbers, one for each group: {error}."
+        ) from error
     n_groups = weights.size if labels is None else len(labels)
     if weights.shape != (n_groups,) or n_groups == 0:
         expected = "n_groups" if labels is None else n_groups
@@ -181,7 +184,6 @@ def check_group_weights(
             f"group_weights must have shape ({expected},), one weight for each group, "
             f"got {weights.shape}."
         )
-    weights = weights.astype(np.float64)
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
         position = int(bad.argmax())

@@ -30,6 +30,8 @@ both = pytest.mark.parametrize("metric", [max_gap, cvar_fairness])
         ([1 / 3] * 3, r"shape \(2,\), one weight for each group, got \(3,\)"),
         (1.0, r"shape \(2,\), one weight for each group, got \(\)"),
         ([["a", "b"]], "one for each group"),
+        ([[1], [1, 2]], "group_weights must be numbers, one for each group"),
+        (np.array([1, "b"], object), "group_weights must be numbers.* 'b'"),
         ("population", "'uniform', 'proportional'.*'population'"),
         ({"a": 1.0}, r"lacks 1 groups .*\['b'\]"),
     ],

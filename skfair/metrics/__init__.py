@@ -4,11 +4,9 @@ Disparities are smaller for fairer, so their names carry no suffix ``_score``, a
 their scorers are negated and called ``neg_...``.
 """
 
-from skfair.metrics._dcp._bounds import dcp_bounds
-from skfair.metrics._dcp._channel._bounds import min_dcp_bounds
-from skfair.metrics._dcp._channel._result import MinDCPResult
-from skfair.metrics._dcp._dcp import dcp
-from skfair.metrics._dcp._result import DCPResult
+from skfair.metrics._dcp._channel._min_dcp_bounds import MinDCPResult, min_dcp_bounds
+from skfair.metrics._dcp._dcp import DCPResult, dcp
+from skfair.metrics._dcp._dcp_bounds import dcp_bounds
 from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._distribution._abcc import abcc
 from skfair.metrics._distribution._bandwidth import (

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from skfair.metrics import dcp_bounds, min_dcp_bounds
-from skfair.metrics._dcp._channel._channel import Frequencies, carry
-from skfair.metrics._dcp._channel._merged import knapsack
+from skfair.metrics._dcp._channel._lower_bound import knapsack
+from skfair.metrics._dcp._channel._upper_bound import Frequencies, carry
 from skfair.metrics._dcp._search._linear_program import Clock
 
 properties = settings(max_examples=12)
@@ -73,7 +73,7 @@ def test_reduced_problem_is_the_full_one(seed):
     rng = np.random.default_rng(seed)
     channel = rng.dirichlet(np.ones(3), 3)
     data = Frequencies(weights, true, predicted)
-    found = carry(channel, data, Clock(None))
+    found = carry(channel, data, Clock())
     total = 0.0
     for a in range(2):
         # Unknowns: h (3 x 3) and kept shares (3): kept[y] alpha[y, z] <= h[y, z].
@@ -193,7 +193,7 @@ def test_rounded_percentages():
     ("change", "message"),
     [
         ({"prediction_frequencies": [[1.0]]}, "prediction_frequencies must have shape"),
-        ({"label_frequencies": [[np.nan, 1]] * 2}, "got nan for group 0, label 0"),
+        ({"label_frequencies": [[np.nan, 1]] * 2}, "got nan for group 0, class 0"),
         ({"label_frequencies": [[-1, 2]] * 2}, "non-negative numbers, got -1.0"),
         ({"group_weights": [1.0]}, r"group_weights must have shape \(2,\)"),
         ({"n_starts": 0}, "n_starts must be an integer of at least 1"),

@@ -1,13 +1,21 @@
-"""Multiclass DCP of predictions, as a metric."""
+"""Multiclass DCP of predictions: the metric, and the result that explains it."""
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any, Self
 
+import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.metrics._dcp._result import DCPResult
-from skfair.metrics._dcp._search._solve import Method
+from skfair.metrics._dcp._search._linear_program import check_time_limit
+from skfair.metrics._dcp._search._rows import Floats, RowResult, etas
+from skfair.metrics._dcp._search._solve import Method, Options, solve_rows
+from skfair.metrics._inputs import grouped_confusion, undefined_reason
 from skfair.statistics import GroupedConfusion
 
 
@@ -23,16 +31,16 @@ def dcp(
 ) -> float:
     """Share of the population that a classifier treats differently.
 
-    Disparate conditional prediction (DCP) is the least share of people whose
-    predictions must be taken away so that the others' confusion matrices are the same
-    in all groups: 0 is equalized odds, for any number of labels and groups.
+    Disparate conditional prediction (DCP) is the least share of people that must be
+    left out so that the confusion matrices of the others are the same in all groups:
+    0 is equalized odds, for any number of classes and groups.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True labels; None only beside a statistic.
+        True classes; None where `y_pred` is a statistic.
     y_pred : array-like of shape (n_samples,), or GroupedConfusion
-        Predicted labels, or a statistic in place of all rows.
+        Predicted classes, or a statistic in place of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     method : str, default="auto"
@@ -48,13 +56,13 @@ def dcp(
     Returns
     -------
     float in [0, 1]
-        The upper bound that the best baseline found attains. nan with a warning where
-        a group is absent or too small.
+        An upper bound of DCP: the share left out with the best baseline found. nan
+        with a warning if a group is absent or too small.
 
     Raises
     ------
     ValueError
-        On missing or continuous labels, lengths that differ, or missing groups.
+        On missing or continuous classes, lengths that differ, or missing groups.
 
     Warns
     -----
@@ -63,7 +71,7 @@ def dcp(
 
     See Also
     --------
-    DCPResult.from_predictions : The interval, the baseline and what explains it.
+    DCPResult.from_predictions : The interval, the baseline and the explanation.
     equalized_odds_difference : The largest difference instead of a share of people.
 
     References
@@ -89,3 +97,235 @@ def dcp(
         method=method,
     )
     return result.upper
+
+
+@dataclass(frozen=True, eq=False)
+class DCPResult:
+    """Interval of the disparate conditional prediction, and its explanation.
+
+    Attributes
+    ----------
+    lower, upper : float in [0, 1]
+        DCP lies between them. `upper` is the share that `baseline` does not explain.
+    optimal : bool
+        Whether ``upper - lower`` is at most `tol`.
+    per_class : tuple of two ndarray of shape (n_classes,)
+        Lower and upper bounds of the part of each true class. They sum to `lower` and
+        `upper`.
+    n_nodes : int
+        Linear programs, trees and boxes that the search examined.
+    message : str
+        How the search ended.
+    baseline : ndarray of shape (n_classes, n_classes)
+        The common confusion matrix: row y holds P(prediction | y).
+    eta : ndarray of shape (n_groups, n_classes)
+        Share of each group's rows of each true class that the baseline does not
+        explain; nan where a group has no row of the class.
+    weights : ndarray of shape (n_groups, n_classes)
+        Share of the population in each group and true class.
+    confusion : ndarray of shape (n_groups, n_classes, n_classes)
+        Confusion matrix of each group: P(prediction | true class).
+    groups : tuple of length n_groups
+        Group labels.
+    classes : tuple of length n_classes
+        Classes, in the order of rows and columns of the matrices.
+
+    See Also
+    --------
+    dcp_bounds : The same from confusion matrices.
+    skfair.inspection.DCPDisplay : Draws one.
+    """
+
+    lower: float
+    upper: float
+    optimal: bool
+    n_nodes: int
+    message: str
+    per_class: tuple[Floats, Floats] = field(repr=False)
+    baseline: Floats = field(repr=False)
+    eta: Floats = field(repr=False)
+    weights: Floats = field(repr=False)
+    confusion: Floats = field(repr=False)
+    groups: tuple[Hashable, ...] = field(repr=False)
+    classes: tuple[Hashable, ...] = field(repr=False)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | None,
+        y_pred: ArrayLike | GroupedConfusion,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        tol: float = 1e-4,
+        time_limit: float | None = None,
+        method: Method = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> Self:
+        """Bound the DCP of given predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,) or None
+            True classes; None where `y_pred` is a statistic.
+        y_pred : array-like of shape (n_samples,), or GroupedConfusion
+            Predicted classes, or a statistic in place of all rows.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns)
+            Group of each row; several columns stand for their intersection.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        tol, time_limit, method, n_jobs, verbose
+            As in `dcp_bounds`.
+
+        Returns
+        -------
+        DCPResult
+
+        Raises
+        ------
+        ValueError
+            On invalid classes, lengths or parameters, and missing groups.
+
+        Warns
+        -----
+        sklearn.exceptions.UndefinedMetricWarning
+            If a group is absent or too small, which makes all bounds nan, or if there
+            is only one group, whose DCP is 0.
+
+        Examples
+        --------
+        >>> from skfair.metrics import DCPResult
+        >>> y_true = ["cat", "cat", "dog", "dog"] * 2
+        >>> y_pred = ["cat", "cat", "dog", "dog", "cat", "dog", "dog", "dog"]
+        >>> result = DCPResult.from_predictions(
+        ...     y_true, y_pred, sensitive_features=["a"] * 4 + ["b"] * 4
+        ... )
+        >>> round(result.upper, 3), result.optimal
+        (0.125, True)
+        """
+        limit = check_time_limit(time_limit)
+        options = Options(tol, limit, method, n_jobs, verbose)
+        statistic = grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
+        reason = undefined_reason(statistic)
+        smallest = max(statistic.min_group_size, 1)
+        # The baseline of a single group is its own matrix, so that its DCP is 0, which
+        # says nothing about fairness.
+        single = statistic.n_groups == 1 and bool(statistic.counts[0] >= smallest)
+        if reason is not None:
+            outcome = "0 for a single group" if single else "undefined and set to nan"
+            warnings.warn(
+                f"DCP is {outcome}: {reason}.", UndefinedMetricWarning, stacklevel=3
+            )
+        return cls._solve(
+            statistic.confusion,
+            statistic.group_weights[:, None] * statistic.label_frequencies,
+            statistic.labels,
+            statistic.classes,
+            options,
+            is_defined=reason is None or single,
+        )
+
+    @classmethod
+    def _solve(
+        cls,
+        confusion: Floats,
+        weights: Floats,
+        groups: tuple[Hashable, ...],
+        classes: tuple[Hashable, ...],
+        options: Options,
+        is_defined: bool = True,
+    ) -> Self:
+        """Solve for the weights of groups and true classes; nan where undefined."""
+        if is_defined:
+            rows = solve_rows(confusion, weights, options)
+        else:
+            nan = np.full(len(classes), np.nan)
+            rows = [RowResult(np.nan, np.nan, nan, 0)] * len(classes)
+        # Scaled again, so that a class that is alone has probability one exactly.
+        baseline = np.array([row.baseline / row.baseline.sum() for row in rows])
+        eta = etas(baseline, confusion)
+        # The parts are added up from the baseline returned: `upper` is its loss.
+        uppers = (weights * eta).sum(axis=0)
+        lowers = np.minimum([row.lower for row in rows], uppers)
+        upper, lower = float(uppers.sum()), float(lowers.sum())
+        optimal = upper - lower <= options.tol
+        return cls(
+            lower=min(lower, upper),
+            upper=upper,
+            optimal=optimal,
+            n_nodes=sum(row.n_nodes for row in rows),
+            message=_message(is_defined, optimal, options),
+            per_class=(lowers, uppers),
+            baseline=baseline,
+            eta=np.where(weights > 0, eta, np.nan),
+            weights=weights,
+            confusion=confusion,
+            groups=groups,
+            classes=classes,
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Table of who is treated differently, and how.
+
+        Returns
+        -------
+        DataFrame
+            One row for each group and true class, the largest disparity first.
+            ``weight``: share of the population. ``eta``: share of these rows that the
+            baseline does not explain. ``disparity``: product of the two; the column
+            sums to `upper`. ``share``: disparity divided by `upper`. ``too_rare``: the
+            predicted class that determines eta, since its ``rate`` is the smallest
+            fraction of its ``baseline_rate``. ``too_frequent``: the predicted class of
+            most rows that are not explained. The last four are empty where eta is 0.
+
+        Examples
+        --------
+        >>> from skfair.metrics import dcp_bounds
+        >>> fair, unfair = [[0.9, 0.1], [0.2, 0.8]], [[0.9, 0.1], [0.5, 0.5]]
+        >>> result = dcp_bounds([fair, unfair], [0.7, 0.3], [[0.5, 0.5]] * 2)
+        >>> result.to_frame().head(1)[["group", "class", "disparity", "too_rare"]]
+           group  class  disparity  too_rare
+        0      1      1    0.05625       1.0
+        """
+        groups, classes = np.indices(self.eta.shape).reshape(2, -1)
+        base = self.baseline[classes]
+        own = self.confusion[groups, classes]
+        eta = self.eta.ravel()
+        ratios = np.full(own.shape, np.inf)
+        np.divide(own, base, out=ratios, where=base > 0)
+        rare = ratios.argmin(axis=1)
+        frequent = (own - (1 - eta[:, None]) * base).argmax(axis=1)
+        each = np.arange(len(eta))
+        differs = eta > 0
+        disparity = self.weights.ravel() * np.nan_to_num(eta)
+        whole = disparity.sum()
+        names = pd.Series(list(self.classes))
+        frame = pd.DataFrame(
+            {
+                "group": pd.Series([self.groups[a] for a in groups]),
+                "class": names[classes].to_numpy(),
+                "weight": self.weights.ravel(),
+                "eta": eta,
+                "disparity": disparity,
+                "share": disparity / whole if whole > 0 else disparity,
+                "too_rare": names[rare].reset_index(drop=True).where(differs),
+                "rate": np.where(differs, own[each, rare], np.nan),
+                "baseline_rate": np.where(differs, base[each, rare], np.nan),
+                "too_frequent": names[frequent].reset_index(drop=True).where(differs),
+            }
+        )
+        return frame.sort_values(
+            "disparity", ascending=False, kind="stable", ignore_index=True
+        )
+
+
+def _message(is_defined: bool, optimal: bool, options: Options) -> str:
+    if not is_defined:
+        return "undefined: a group is absent or too small"
+    if optimal:
+        return f"optimal: the bounds meet within {options.tol:g}"
+    if options.method in ("auto", "enumerate", "branch_and_bound"):
+        return f"time_limit of {options.time_limit:g} s reached"
+    return f"method {options.method!r} does not search for a proof"

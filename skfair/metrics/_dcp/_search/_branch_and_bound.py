@@ -1,125 +1,120 @@
-"""The best baseline row with a certificate, by branch and bound on boxes."""
+"""The best baseline row with a certificate, by branch and bound on boxes of rows."""
 
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
-from scipy.sparse import csc_array
 
-from skfair.metrics._dcp._search._enumeration import best_vertex, estimated_vertices
-from skfair.metrics._dcp._search._linear_program import Clock, maximise
-from skfair.metrics._dcp._search._local import improve_row, search_sets, starting_rows
+from skfair.metrics._dcp._search._enumeration import (
+    ROUNDING,
+    best_vertex,
+    estimated_vertices,
+)
+from skfair.metrics._dcp._search._heuristics import (
+    average_row,
+    improve_row,
+    starting_rows,
+)
+from skfair.metrics._dcp._search._linear_program import Clock, maximise_explained
 from skfair.metrics._dcp._search._rows import (
     Floats,
     RowResult,
-    kept_shares,
+    explained_shares,
     merged_bound,
     row_losses,
 )
 
 _N_STARTS = 8
-#: How far breaking ties and rounding can move the loss of a label.
-_ROUNDING = 1e-10
-#: Boxes with fewer vertices, as far as can be guessed, are enumerated.
-_MAX_VERTICES = 300.0
-#: A wrong guess is noticed when more trees than this have been grown.
+#: Boxes with fewer vertices, by estimate, are enumerated.
+_MAX_BOX_VERTICES = 300.0
+#: Enumeration of a box stops after this many trees: the estimate was too low.
 _MAX_TREES = 20_000
-#: Where a side is split: between the program's solution and the middle.
+#: A side is split this far from its middle towards the program's solution.
 _TOWARDS_SOLUTION = 0.75
-#: A split leaves at least this share of the side on either side.
+#: Either part of a side that is split is at least this share of it.
 _LEAST_SHARE = 0.1
+#: Added to bounds from the multipliers of a linear program: more than their rounding.
+_PRICE_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class _Box:
+    """Baseline rows between two corners."""
+
+    low: Floats
+    high: Floats
+    limit: float  # upper bound of the weight that these rows explain
+    # (n_groups, n_classes), of McCormick's inequalities; they sum to at most the
+    # weight of each group.
+    multipliers: Floats
 
 
 class RowSearch:
-    """Branch and bound for one row, which can be interrupted and taken up again.
-
-    Parameters
-    ----------
-    rates : ndarray of shape (n_groups, n_classes)
-    weights : ndarray of shape (n_groups,), positive
-    tol : float
-        Gap between the bounds at which the search ends.
-    """
+    """Branch and bound for one row, which can be interrupted and continued."""
 
     def __init__(self, rates: Floats, weights: Floats, tol: float) -> None:
         self.rates, self.weights, self.tol = rates, weights, tol
-        self.sets = search_sets(rates.shape[1])
         self.total = float(weights.sum())
         self.loss, self.floor = np.inf, 0.0
-        self.baseline = weights @ rates / self.total
+        self.baseline = average_row(rates, weights)
         self.n_nodes = 0
-        self.clock = Clock(None)
+        self.clock = Clock()
         self.order = count()
-        self.heap: list[tuple[float, int, Box]] = []
+        self.heap: list[tuple[float, int, _Box]] = []
 
     def run(self, clock: Clock) -> RowResult:
-        """Search until the bounds meet or the time is over.
-
-        Parameters
-        ----------
-        clock : Clock
-
-        Returns
-        -------
-        RowResult
-        """
+        """Search until the bounds differ by at most `tol` or the time is over."""
         self.clock = clock
         if not self.heap:
             self._start()
         while not self.is_done and not clock.is_over():
             box = heapq.heappop(self.heap)[2]
-            for child in self._children(box):
-                self._push(child)
+            for part in self._branch(box):
+                self._add(part)
         return RowResult(self._lower(), self.loss, self.baseline, self.n_nodes)
 
     @property
     def is_done(self) -> bool:
-        """Whether the bounds have met."""
+        """Whether the bounds differ by at most `tol`."""
         return bool(self.heap or self.n_nodes) and self.loss - self._lower() <= self.tol
 
     def _lower(self) -> float:
         if self.heap:
             return min(self.loss, max(self.floor, self.total + self.heap[0][0]))
         # Every box has been closed, or none was opened yet.
-        return max(self.loss - _ROUNDING, 0.0) if self.n_nodes else self.floor
+        return max(self.loss - ROUNDING, 0.0) if self.n_nodes else self.floor
 
-    def _push(self, box: Box) -> None:
+    def _add(self, box: _Box) -> None:
         heapq.heappush(self.heap, (-box.limit, next(self.order), box))
 
     def _start(self) -> None:
-        """Find a good row, bound the loss by merged labels, and open the first box."""
+        """Find a good row, bound the loss by merged classes, and open the first box."""
         n_classes = self.rates.shape[1]
-        self._offer(self.baseline)
-        self.floor = merged_bound(
-            self.rates, self.weights, np.eye(n_classes, dtype=bool)
-        )
+        self._improve(self.baseline)
+        single = np.eye(n_classes, dtype=bool)
+        self.floor = merged_bound(self.rates, self.weights, single)
         for start in starting_rows(self.rates, self.weights, _N_STARTS):
             if self.clock.is_over() or self.loss - self.floor <= self.tol:
                 break
-            self._offer(start)
-        self._push(self._root(self.total - self.floor))
+            self._improve(start)
+        # All rows, except those that are worse by one class against the others alone.
+        low, high = np.transpose([self._range(column) for column in self.rates.T])
+        no_multipliers = np.zeros_like(self.rates)
+        self._add(_Box(low, high, self.total - self.floor, no_multipliers))
 
-    def _offer(self, start: Floats) -> None:
+    def _improve(self, start: Floats) -> None:
         """Keep the row that a local search finds from a start, if it is the best."""
-        loss, row = improve_row(start, self.rates, self.weights, self.sets, self.clock)
+        loss, row = improve_row(start, self.rates, self.weights, self.clock)
         if loss < self.loss:
             self.loss, self.baseline = loss, row
 
-    def _root(self, limit: float) -> Box:
-        """All rows, less those that two labels alone show to be worse."""
-        n_classes = self.rates.shape[1]
-        low, high = np.zeros(n_classes), np.ones(n_classes)
-        for z in range(n_classes):
-            low[z], high[z] = self._span(self.rates[:, z])
-        return Box(low, high, limit, np.zeros_like(self.rates))
-
-    def _span(self, rates: Floats) -> tuple[float, float]:
-        """Values of one label between which a row can be as good as the best known."""
+    def _range(self, rates: Floats) -> tuple[float, float]:
+        """Probabilities of a class between which a row can be as good as the best."""
         points = np.unique(np.concatenate([[0.0, 1.0], rates]))
-        good = np.flatnonzero(self._binary_loss(points, rates) <= self.loss + 1e-12)
+        good = np.flatnonzero(self._is_good(points, rates))
         if not len(good):  # only by rounding
             return 0.0, 1.0
         first, last = int(good[0]), int(good[-1])
@@ -132,45 +127,40 @@ class RowSearch:
         return low, high
 
     def _crossing(self, bad: float, good: float, rates: Floats) -> float:
+        """Where a class stops being good, from the bad side, by bisection."""
         for _ in range(30):
             middle = (bad + good) / 2
-            if self._binary_loss(np.array([middle]), rates)[0] <= self.loss + 1e-12:
+            if self._is_good(np.array([middle]), rates)[0]:
                 good = middle
             else:
                 bad = middle
         return bad
 
-    def _binary_loss(self, values: Floats, rates: Floats) -> Floats:
+    def _is_good(self, values: Floats, rates: Floats) -> np.ndarray:
+        """Whether the loss with the other classes merged is at most the best known."""
         two = np.column_stack([values, 1 - values])
-        return row_losses(two, np.column_stack([rates, 1 - rates]), self.weights)
+        losses = row_losses(two, np.column_stack([rates, 1 - rates]), self.weights)
+        return np.asarray(losses <= self.loss + 1e-12)
 
-    def _children(self, box: Box) -> list[Box]:
-        """Boxes into which a box splits, those that can be no better left out."""
-        if self._is_enumerated(box):
+    def _branch(self, box: _Box) -> list[_Box]:
+        """Bound a box, and return the parts of it that may hold a better row."""
+        if self._enumerate(box):
             return []
-        solved = relax(box, self.rates, self.weights, self.clock)
         self.n_nodes += 1
+        solved = _relax(box, self.rates, self.weights, self.clock)
         if solved is None:
-            solved = Relaxed(
-                box.limit,
-                (box.low + box.high) / 2,
-                np.ones(len(self.rates)),
-                box.multipliers,
-            )
-        else:
-            reached = float(row_losses(solved.baseline, self.rates, self.weights))
-            if reached < self.loss:
-                self._offer(solved.baseline)
-        needed = self.total - self.loss + self.tol
-        if solved.limit <= needed:
+            return self._split(box, (box.low + box.high) / 2, np.ones(len(self.rates)))
+        box, row, shares = solved
+        if row_losses(row, self.rates, self.weights) < self.loss:
+            self._improve(row)
+        if box.limit <= self.total - self.loss + self.tol:
             # Kept as a leaf, because it says how good the best row can be.
-            return [Box(box.low, box.high, solved.limit, solved.multipliers)]
-        return self._split(box, solved)
+            return [box]
+        return self._split(box, row, shares)
 
-    def _is_enumerated(self, box: Box) -> bool:
-        """Look at all vertices of a box, if they are few."""
-        guess = estimated_vertices(box.low, box.high, self.rates)
-        if guess > _MAX_VERTICES:
+    def _enumerate(self, box: _Box) -> bool:
+        """Enumerate a box that seems to have few vertices; return whether it was."""
+        if estimated_vertices(box.low, box.high, self.rates) > _MAX_BOX_VERTICES:
             return False
         found = best_vertex(
             box.low, box.high, self.rates, self.weights, self.clock, _MAX_TREES
@@ -182,150 +172,68 @@ class RowSearch:
             self.loss, self.baseline = found.upper, found.baseline
         return True
 
-    def _split(self, box: Box, solved: Relaxed) -> list[Box]:
-        """Split the side of the label at which the program errs most."""
+    def _split(self, box: _Box, row: Floats, shares: Floats) -> list[_Box]:
+        """Split the side of the class at which the relaxed solution errs most."""
         ratios = np.full_like(self.rates, np.inf)
-        used = solved.baseline > 0
-        np.divide(self.rates, solved.baseline, out=ratios, where=used)
-        excess = np.maximum(solved.shares[:, None] - ratios, 0.0)
-        errors = self.weights @ excess
+        np.divide(self.rates, row, out=ratios, where=row > 0)
+        errors = self.weights @ np.maximum(shares[:, None] - ratios, 0.0)
         side = box.high - box.low
         z = int(np.where(side > 1e-12, errors + 1e-12 * side, -1.0).argmax())
         middle = (box.low[z] + box.high[z]) / 2
-        at = middle + _TOWARDS_SOLUTION * (solved.baseline[z] - middle)
+        at = middle + _TOWARDS_SOLUTION * (row[z] - middle)
         margin = _LEAST_SHARE * side[z]
         at = np.clip(at, box.low[z] + margin, box.high[z] - margin)
         lows, highs = np.tile(box.low, (2, 1)), np.tile(box.high, (2, 1))
         highs[0, z] = lows[1, z] = at
-        bounds = limits(lows, highs, self.rates, self.weights, solved.multipliers)
-        bounds = np.minimum(bounds, solved.limit)
+        limits = _limits(lows, highs, self.rates, self.weights, box.multipliers)
+        limits = np.minimum(limits, box.limit)
         return [
-            Box(lows[i], highs[i], float(bounds[i]), solved.multipliers)
+            _Box(lows[i], highs[i], float(limits[i]), box.multipliers)
             for i in range(2)
-            if np.isfinite(bounds[i])
+            if np.isfinite(limits[i])
         ]
 
 
-#: Bounds from the multipliers of a linear program are lifted by this much, more than
-#: their rounding.
-_PRICE_ROUNDING = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class Box:
-    """Baseline rows between two corners, and how much they can explain at most.
-
-    Attributes
-    ----------
-    low, high : ndarray of shape (n_classes,)
-    limit : float
-        Upper bound of the weight explained.
-    multipliers : ndarray of shape (n_groups, n_classes)
-        Of McCormick's inequalities, at most the weight of the group in sum.
-    """
-
-    low: Floats
-    high: Floats
-    limit: float
-    multipliers: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Relaxed:
-    """Solution of the linear program of a box.
-
-    Attributes
-    ----------
-    limit : float
-        Upper bound of the weight explained within the box.
-    baseline : ndarray of shape (n_classes,)
-    shares : ndarray of shape (n_groups,)
-    multipliers : ndarray of shape (n_groups, n_classes)
-    """
-
-    limit: float
-    baseline: Floats
-    shares: Floats
-    multipliers: Floats
-
-
-def relax(box: Box, rates: Floats, weights: Floats, clock: Clock) -> Relaxed | None:
-    """Solve the linear program of a box.
-
-    The limit is computed from the multipliers, so that it holds whatever the
-    solver's tolerances.
-
-    Parameters
-    ----------
-    box : Box
-    rates : ndarray of shape (n_groups, n_classes)
-    weights : ndarray of shape (n_groups,)
-    clock : Clock
-
-    Returns
-    -------
-    Relaxed, or None if the solver stopped without a solution
-    """
-    n_groups, n_classes = rates.shape
-    cap = kept_shares(box.low, rates)
-    used = box.high > 0
-    # Elsewhere the inequality holds by the cap alone.
-    binds = used & (rates < cap[:, None] * box.high)
-    group, label = np.nonzero(binds)
-    rows = np.arange(len(group))
-    slopes = cap[group] / box.high[label]
-    matrix = csc_array(
-        (
-            np.concatenate([slopes, np.ones(len(group))]),
-            (np.concatenate([rows, rows]), np.concatenate([label, n_classes + group])),
-        ),
-        shape=(len(group), n_classes + n_groups),
-    )
-    simplex = csc_array(np.append(np.ones(n_classes), np.zeros(n_groups))[None, :])
-    solved = maximise(
-        np.append(np.zeros(n_classes), weights),
-        matrix,
-        cap[group] + rates[group, label] / box.high[label],
-        np.append(box.low, np.zeros(n_groups)),
+def _relax(
+    box: _Box, rates: Floats, weights: Floats, clock: Clock
+) -> tuple[_Box, Floats, Floats] | None:
+    """Solve the linear relaxation of a box: the box with its limit, row and shares."""
+    cap = explained_shares(box.low, rates)
+    # Elsewhere McCormick's inequality follows from the cap alone.
+    binds = (box.high > 0) & (rates < cap[:, None] * box.high)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes, shifts = cap[:, None] / box.high, rates / box.high
+    solved = maximise_explained(
+        slopes,
+        cap[:, None] + shifts,
+        binds,
+        np.append(box.low, np.zeros(len(rates))),
         np.append(box.high, cap),
+        weights,
         clock,
-        equal=(simplex, np.ones(1)),
     )
     if solved is None:
         return None
+    # The limit comes from the multipliers: it is valid whatever the solver's tolerance.
     multipliers = np.zeros_like(rates)
-    multipliers[group, label] = np.maximum(-solved.ineqlin.marginals, 0)
+    multipliers[binds] = np.maximum(-solved.ineqlin.marginals, 0)
     excess = multipliers.sum(axis=1) / weights
     multipliers /= np.maximum(excess, 1.0)[:, None]
-    limit = float(limits(box.low[None], box.high[None], rates, weights, multipliers)[0])
-    alpha = np.clip(solved.x[:n_classes], 0, None)
-    return Relaxed(
-        min(limit, box.limit),
-        alpha / alpha.sum(),
-        solved.x[n_classes:],
-        multipliers,
-    )
+    limits = _limits(box.low[None], box.high[None], rates, weights, multipliers)
+    limit = min(float(limits[0]), box.limit)
+    n_classes = rates.shape[1]
+    row = np.clip(solved.x[:n_classes], 0, None)
+    box = replace(box, limit=limit, multipliers=multipliers)
+    return box, row / row.sum(), solved.x[n_classes:]
 
 
-def limits(
+def _limits(
     lows: Floats, highs: Floats, rates: Floats, weights: Floats, multipliers: Floats
 ) -> Floats:
-    """Bound what boxes can explain, by weighing McCormick's inequalities.
-
-    Any multipliers give a bound; those of a box's parent often spare the linear
-    program.
-
-    Parameters
-    ----------
-    lows, highs : ndarray of shape (n_boxes, n_classes)
-    rates, multipliers : ndarray of shape (n_groups, n_classes)
-    weights : ndarray of shape (n_groups,)
-
-    Returns
-    -------
-    ndarray of shape (n_boxes,)
-    """
-    cap = kept_shares(lows, rates)
+    """Upper bounds of the weight that boxes explain, by Lagrangian relaxation."""
+    # Any multipliers of McCormick's inequalities give a bound; those of the box from
+    # which these were split often make a linear program unnecessary.
+    cap = explained_shares(lows, rates)
     inverse = np.divide(1.0, highs, out=np.zeros_like(highs), where=highs > 0)
     constant = cap @ weights + inverse @ (multipliers * rates).sum(axis=0)
     prices = (cap @ multipliers) * inverse

@@ -1,11 +1,17 @@
-"""One row of the baseline: its loss, bounds of it, and the best row so far.
+"""Loss of one row of the baseline, and a lower bound of it.
 
-The rows of a label decouple (Sabato, Treister, Yom-Tov, ICML 2025, equation 5). For a
-true label y, a group a counts with the weight w_a * pi_a^y and predicts with the rates
-h[a]. Since rates and baseline both add up to one, the second branch of eta (equation
-4) is implied by the first over the other labels, so that
+The rows of the baseline are independent problems (Sabato, Treister, Yom-Tov, ICML
+2025, equation 5). For a true class y, group a has the weight w_a * pi_a^y and predicts
+with the rates h[a]. Since rates and baseline both sum to one, the second branch of eta
+(equation 4) follows from the first over the other classes, so that
 
     max_z eta(alpha_z, h[a, z]) = 1 - min_z h[a, z] / alpha_z,   0/0 and h/0 being inf.
+
+A baseline row explains the share min_z h[a, z] / alpha_z of a group, 1 - eta. Its loss
+is the weight that it does not explain.
+
+Everywhere in this package, `rates` has shape (n_groups, n_classes) and `weights` shape
+(n_groups,); they belong to one true class.
 """
 
 from __future__ import annotations
@@ -20,145 +26,75 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RowResult:
-    """Bounds of the least loss of one row, and the baseline row that attains one.
-
-    Attributes
-    ----------
-    lower, upper : float
-    baseline : ndarray of shape (n_classes,)
-        Its loss is `upper`.
-    n_nodes : int
-        Linear programs or vertices that were looked at.
-    """
+    """Bounds of the least loss of a row, and a row whose loss is `upper`."""
 
     lower: float
     upper: float
     baseline: Floats
-    n_nodes: int
+    n_nodes: int  # linear programs, trees and boxes that were examined
 
 
 def least_ratios(baselines: Floats, rates: Floats) -> Floats:
-    """Least ratio of a group's rates to those of a baseline row.
-
-    Parameters
-    ----------
-    baselines : ndarray of shape (..., n_classes)
-    rates : ndarray of shape (n_groups, n_classes)
-
-    Returns
-    -------
-    ndarray of shape (..., n_groups)
-    """
+    """Least ratio of each group's rates to those of each baseline row."""
     divisor = baselines[..., None, :]
     ratios = np.full(np.broadcast_shapes(divisor.shape, rates.shape), np.inf)
-    np.divide(rates, divisor, out=ratios, where=divisor > 0)
+    np.divide(rates, divisor, out=ratios, where=divisor != 0)
     return np.asarray(ratios.min(axis=-1))
 
 
-def kept_shares(baselines: Floats, rates: Floats) -> Floats:
-    """Share of each group that a baseline row explains at most: 1 - eta.
-
-    Parameters
-    ----------
-    baselines : ndarray of shape (..., n_classes)
-        Summing to one; where they sum to less, an upper bound for all rows above.
-    rates : ndarray of shape (n_groups, n_classes)
-
-    Returns
-    -------
-    ndarray of shape (..., n_groups), in [0, 1]
-    """
+def explained_shares(baselines: Floats, rates: Floats) -> Floats:
+    """Share of each group that each baseline row explains, 1 - eta."""
+    # For the low corner of a box this is an upper bound on all rows of the box.
     return np.minimum(least_ratios(baselines, rates), 1.0)
 
 
 def row_losses(baselines: Floats, rates: Floats, weights: Floats) -> Floats:
-    """Loss of each baseline row: the weight that it leaves unexplained.
+    """Loss of each baseline row: the weight that it does not explain."""
+    return np.asarray((1.0 - explained_shares(baselines, rates)) @ weights)
 
-    Parameters
-    ----------
-    baselines : ndarray of shape (..., n_classes)
-    rates : ndarray of shape (n_groups, n_classes)
-    weights : ndarray of shape (n_groups,)
 
-    Returns
-    -------
-    ndarray of shape (...,)
+def etas(baseline: Floats, confusion: Floats) -> Floats:
+    """Share of each group and true class that a baseline does not explain."""
+    explained = [
+        explained_shares(row, confusion[:, y]) for y, row in enumerate(baseline)
+    ]
+    return 1.0 - np.column_stack(explained)
+
+
+def best_split(first: Floats, second: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Most weight explained by dividing the baseline's mass between two parts.
+
+    `first` and `second`, of shape (n_problems, n_groups), are the shares explained if
+    all mass is in one part. The second array returned is the first part's mass.
     """
-    return np.asarray((1.0 - kept_shares(baselines, rates)) @ weights)
-
-
-def two_part_search(
-    first: Floats, second: Floats, weights: Floats
-) -> tuple[Floats, Floats]:
-    """Most weight that a split of the baseline's mass between two parts explains.
-
-    A share t goes to the first part, the rest to the second; a group then keeps
-    ``min(first / t, second / (1 - t))``. Between the values of t where the two are
-    equal for some group the sum is convex, so that one of these values is best, or 0
-    or 1 (the binary case of equation 3).
-
-    Parameters
-    ----------
-    first, second : ndarray of shape (n_problems, n_groups)
-        What a group would keep if all the mass were in one part; inf for a part
-        without labels.
-    weights : ndarray of shape (n_groups,)
-
-    Returns
-    -------
-    kept : ndarray of shape (n_problems,)
-    share : ndarray of shape (n_problems,)
-        The best t.
-    """
+    # With mass t in the first part a group's share is min(first / t, second / (1 - t)).
+    # The total is convex in t between the values where the two are equal for some
+    # group, so that one of these, 0 or 1 is best (the binary case of equation 3).
     total = first + second
     equal = np.divide(first, total, out=np.zeros_like(total), where=total > 0)
     ends = np.broadcast_to([0.0, 1.0], (len(first), 2))
-    shares = np.concatenate([equal, ends], axis=1)
+    masses = np.concatenate([equal, ends], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        left = first[:, None, :] / shares[:, :, None]
-        right = second[:, None, :] / (1 - shares[:, :, None])
-        # 0/0 is no limit, which is what fmin makes of nan.
-        kept = np.fmin(np.fmin(left, right), 1.0) @ weights
-    best = kept.argmax(axis=1)
-    rows = np.arange(len(first))
-    return kept[rows, best], shares[rows, best]
+        left = first[:, None, :] / masses[:, :, None]
+        right = second[:, None, :] / (1 - masses[:, :, None])
+        # 0/0 is no bound: fmin ignores nan.
+        explained = np.fmin(np.fmin(left, right), 1.0) @ weights
+    best = explained.argmax(axis=1)
+    problems = np.arange(len(first))
+    return explained[problems, best], masses[problems, best]
 
 
 def merged_bound(rates: Floats, weights: Floats, subsets: NDArray[np.bool_]) -> float:
-    """Lower bound of the loss: the best over ways of merging labels into two.
-
-    Merging labels can only lower the loss (appendix C), and two labels are solved
-    exactly. With single labels as `subsets` it is the paper's bound, equation 7.
-
-    Parameters
-    ----------
-    rates : ndarray of shape (n_groups, n_classes)
-    weights : ndarray of shape (n_groups,)
-    subsets : ndarray of shape (n_subsets, n_classes)
-        Which labels form the first of the two sets.
-
-    Returns
-    -------
-    float
-    """
-    first = subsets @ rates.T
-    second = ~subsets @ rates.T
-    kept, _ = two_part_search(first, second, weights)
-    return max(0.0, float(weights.sum() - kept.min()))
+    """Lower bound of the loss: the largest after merging classes into two."""
+    # Merging can only lower the loss (appendix C), and two classes are solved exactly.
+    # Where each subset is a single class this is the paper's bound, equation 7.
+    explained, _ = best_split(subsets @ rates.T, ~subsets @ rates.T, weights)
+    return max(0.0, float(weights.sum() - explained.min()))
 
 
 def halves(n_classes: int) -> NDArray[np.bool_]:
-    """All ways of splitting labels into two sets, one row each.
-
-    Parameters
-    ----------
-    n_classes : int
-
-    Returns
-    -------
-    ndarray of shape (2 ** (n_classes - 1) - 1, n_classes)
-        True for the labels of the set without label 0.
-    """
+    """All ways of splitting classes into two sets, shape (n_ways, n_classes)."""
+    # True marks the set without class 0, so that each way occurs once.
     codes = np.arange(1, 2 ** (n_classes - 1))
     others = (codes[:, None] >> np.arange(n_classes - 1)) & 1
     return np.column_stack([np.zeros(len(codes), bool), others.astype(bool)])

@@ -1,13 +1,13 @@
-"""Lower bound of minDCP: predicted labels merged into two or three sets.
+"""Lower bound of minDCP: predicted classes merged into two or three sets.
 
-Merging predicted labels can only lower minDCP. For one set against all others the
-channel is one number x_y for each true label, and what a group must lose is a
-continuous knapsack: with more predictions of the set than published, mass is best
-taken from the largest x first; with fewer, from the largest 1 - x. The first loss
-grows with x and the second falls, so that on a box ``low <= x <= high`` a group loses
-at least the first at `low` and the second at `high`. Branch and bound on these boxes
-needs no linear program. With two sets it is exact; with three, a group loses at least
-the most that any one of the sets makes it lose.
+Merging predicted classes can only lower minDCP. For one set against all others the
+channel is one number x_y for each true class, and the least mass that a group loses is
+a continuous knapsack problem: if the channel predicts the set more often than
+published, mass is best removed from the largest x first; if less often, from the
+largest 1 - x. The first loss increases with x and the second decreases, so that on a
+box ``low <= x <= high`` a group loses at least the first at `low` and the second at
+`high`. Branch and bound on these boxes needs no linear program. With two sets it is
+exact; with three, a group loses at least the largest of the losses of the sets.
 """
 
 from __future__ import annotations
@@ -15,34 +15,26 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair.metrics._dcp._channel._channel import Frequencies
+from skfair.metrics._dcp._channel._upper_bound import Frequencies
 from skfair.metrics._dcp._search._linear_program import Clock
 from skfair.metrics._dcp._search._rows import Floats, halves
 
 #: Boxes that are split at a time.
 _BATCH = 4096
-#: Batches of each search in a round; after a round the better half goes on.
+#: Batches of each search in a round; after a round the better half continues.
 _ROUNDS = (5, 9, 18, 36, 66)
 #: Ways of merging into two sets that are refined to three.
 _N_REFINED = 4
-#: Ways of merging that are tried at most, the most promising first.
+#: Ways of merging that are searched at most, those with the largest upper bounds.
 _MAX_SEARCHES = 16
 
 
 def knapsack(x: Floats, true: Floats, share: Floats) -> Floats:
-    """Least mass that groups lose where a channel predicts a set too often.
+    """Least mass that groups lose if a channel predicts a set too often.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n_points, n_classes)
-        Probability of the set given each true label.
-    true : ndarray of shape (n_groups, n_classes)
-    share : ndarray of shape (n_groups,)
-        Published share of the set.
-
-    Returns
-    -------
-    ndarray of shape (n_points, n_groups)
+    `x`, of shape (n_points, n_classes), is the probability of the set given each true
+    class, and `share` its published frequency in each group. The result has shape
+    (n_points, n_groups).
     """
     order = np.argsort(-x, axis=1)
     rates = np.take_along_axis(x, order, axis=1)
@@ -61,19 +53,8 @@ def knapsack(x: Floats, true: Floats, share: Floats) -> Floats:
 class MergedSearch:
     """Branch and bound for one way of merging, many boxes at a time.
 
-    Parameters
-    ----------
-    data : Frequencies
-    sets : ndarray of shape (n_sets, n_classes)
-        One set of predicted labels, the others being the second; or two disjoint
-        sets, the others being the third.
-    channel : ndarray of shape (n_classes, n_classes)
-        A good channel: its loss bounds that of the merged problem.
-
-    Attributes
-    ----------
-    lower, upper : float
-        Bounds of the least loss with these sets.
+    `sets` is one set of predicted classes, the others being the second, or two disjoint
+    sets, the others being the third.
     """
 
     def __init__(
@@ -82,22 +63,23 @@ class MergedSearch:
         self.weights, self.true = data.weights, data.true
         self.sets = sets
         self.shares = sets @ data.predicted.T
-        # What a box's side means for the population decides which side is split.
+        # A side of a box counts by the frequency of its true class when one is split.
         self.scale = self.weights @ self.true
         shape = 1, len(sets), self.true.shape[1]
         self.lows, self.highs = np.zeros(shape), np.ones(shape)
         self.bounds = np.zeros(1)
         self.lower, self.closed = 0.0, np.inf
+        # The loss of a good channel bounds that of the merged problem.
         at = (channel @ sets.T).T[None]
         self.upper = float(self._join(self._losses(at, at))[0])
 
     def _losses(self, lows: Floats, highs: Floats) -> list[Floats]:
-        """Bound what each group loses, by each set and by the one that is left."""
+        """Lower bounds of what each group loses, one for each set."""
         low = [lows[:, i] for i in range(len(self.sets))]
         high = [highs[:, i] for i in range(len(self.sets))]
         share = list(self.shares)
         if len(self.sets) == 2:
-            # The third set is what the other two leave over.
+            # The third set has the probability that remains.
             low.append(np.minimum(low[0] + low[1], 1.0))
             high.append(np.minimum(high[0] + high[1], 1.0))
             share.append(share[0] + share[1])
@@ -107,16 +89,11 @@ class MergedSearch:
         ]
 
     def _join(self, losses: list[Floats]) -> Floats:
+        """Loss of the population, given what groups lose by each set."""
         return np.asarray(np.maximum.reduce(losses) @ self.weights)
 
     def step(self, tol: float) -> None:
-        """Split the boxes of the least bounds.
-
-        Parameters
-        ----------
-        tol : float
-            Boxes whose bound is this close to the best loss are closed.
-        """
+        """Split the boxes with the least bounds; close those within `tol`."""
         n_split = min(_BATCH, len(self.bounds))
         chosen = np.argpartition(self.bounds, n_split - 1)[:n_split]
         rest = np.ones(len(self.bounds), bool)
@@ -126,15 +103,13 @@ class MergedSearch:
         self.highs = np.concatenate([self.highs[rest], highs])
         self.bounds = np.concatenate([self.bounds[rest], bounds])
         open_ = self.bounds < self.upper - tol
-        if not open_.all():
-            self.closed = min(self.closed, float(self.bounds[~open_].min()))
-            self.lows, self.highs = self.lows[open_], self.highs[open_]
-            self.bounds = self.bounds[open_]
-        least = float(self.bounds.min()) if len(self.bounds) else np.inf
-        self.lower = min(least, self.closed)
+        self.closed = float(self.bounds[~open_].min(initial=self.closed))
+        self.lows, self.highs = self.lows[open_], self.highs[open_]
+        self.bounds = self.bounds[open_]
+        self.lower = float(self.bounds.min(initial=self.closed))
 
     def _split(self, chosen: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
-        """Halve one side of each box, of the set that promises the largest loss."""
+        """Halve one side of each box, for the set with the largest loss there."""
         lows, highs = self.lows[chosen], self.highs[chosen]
         middles = (lows + highs) / 2
         now, then = self._losses(lows, highs), self._losses(middles, middles)
@@ -168,21 +143,9 @@ class MergedSearch:
 def merged_lower_bound(
     data: Frequencies, channel: Floats, goal: float, tol: float, clock: Clock
 ) -> float:
-    """Largest lower bound over ways of merging predictions into two or three sets.
+    """Largest lower bound over ways of merging predicted classes into 2 or 3 sets.
 
-    Parameters
-    ----------
-    data : Frequencies
-    channel : ndarray of shape (n_classes, n_classes)
-        The best channel known.
-    goal : float
-        Its loss; the search ends when the bound is within `tol` of it.
-    tol : float
-    clock : Clock
-
-    Returns
-    -------
-    float
+    The search ends when the bound is within `tol` of `goal`, the loss of `channel`.
     """
     if clock.is_over():
         return 0.0
@@ -190,7 +153,7 @@ def merged_lower_bound(
         MergedSearch(data, inside[None], channel)
         for inside in halves(data.true.shape[1])
     ]
-    # The loss of a good channel says how large the bound can become.
+    # The upper bound of a search says how large its lower bound can become.
     pairs = sorted(pairs, key=lambda search: -search.upper)[:_MAX_SEARCHES]
     best = _advance(pairs, goal - tol, tol / 4, clock)
     refined = [
@@ -207,7 +170,7 @@ def merged_lower_bound(
 def _advance(
     searches: list[MergedSearch], goal: float, tol: float, clock: Clock
 ) -> float:
-    """Advance all searches, then the better half of them, and so on."""
+    """Continue all searches, then the better half of them, and so on."""
     best = 0.0
     for n_steps in _ROUNDS:
         for search in searches:
@@ -223,7 +186,7 @@ def _advance(
 
 
 def _refinements(inside: NDArray[np.bool_]) -> list[NDArray[np.bool_]]:
-    """Both ways of splitting one of two sets, as the two sets that result."""
+    """All ways of splitting one of two sets, each as two disjoint sets."""
     ways = []
     for whole in (inside, ~inside):
         members = np.flatnonzero(whole)

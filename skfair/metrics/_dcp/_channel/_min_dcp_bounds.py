@@ -1,0 +1,234 @@
+"""Bounds of the least DCP that published frequencies allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+
+from skfair._utils._validation import check_integer, check_real
+from skfair.metrics._dcp._channel._lower_bound import merged_lower_bound
+from skfair.metrics._dcp._channel._upper_bound import (
+    Carried,
+    Frequencies,
+    best_channel,
+)
+from skfair.metrics._dcp._dcp_bounds import check_distributions, check_numbers
+from skfair.metrics._dcp._search._linear_program import Clock, check_time_limit
+from skfair.metrics._dcp._search._rows import Floats, etas
+from skfair.metrics._inputs import check_group_weights
+
+#: Share of the time limit that the search for the upper bound may take.
+_SHARE_OF_SEARCH = 0.4
+_MAX_VIOLATION = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class MinDCPResult:
+    """Interval of the least DCP that published frequencies allow.
+
+    Attributes
+    ----------
+    lower, upper : float in [0, 1]
+        No classifier with these frequencies has a DCP below `lower`; the one with the
+        matrices `confusion` has a DCP of at most `upper`.
+    optimal : bool
+        Whether ``upper - lower`` is at most `tol`.
+    n_starts : int
+        Number of local searches that were made.
+    message : str
+        How the search ended.
+    baseline : ndarray of shape (n_classes, n_classes)
+        The common confusion matrix.
+    confusion : ndarray of shape (n_groups, n_classes, n_classes)
+        A confusion matrix for each group that agrees with its frequencies.
+    eta : ndarray of shape (n_groups, n_classes)
+        Share of each group's people of each true class that the baseline does not
+        explain; nan where there are none.
+    weights : ndarray of shape (n_groups, n_classes)
+        Share of the population in each group and true class.
+
+    See Also
+    --------
+    min_dcp_bounds : The function that returns it.
+    """
+
+    lower: float
+    upper: float
+    optimal: bool
+    n_starts: int
+    message: str
+    baseline: Floats = field(repr=False)
+    confusion: Floats = field(repr=False)
+    eta: Floats = field(repr=False)
+    weights: Floats = field(repr=False)
+
+
+def min_dcp_bounds(
+    group_weights: ArrayLike,
+    label_frequencies: ArrayLike,
+    prediction_frequencies: ArrayLike,
+    *,
+    tol: float = 1e-4,
+    time_limit: float | None = None,
+    n_starts: int = 10,
+    random_state: int | np.random.RandomState | None = None,
+    sum_tolerance: float = 1e-6,
+) -> MinDCPResult:
+    """Bound the least DCP of a classifier of which only frequencies are known.
+
+    At least this share of the population is treated differently from a common
+    baseline by every classifier with these frequencies of true and predicted classes.
+
+    Parameters
+    ----------
+    group_weights : array-like of shape (n_groups,)
+        Share of each group in the population, or its size.
+    label_frequencies : array-like of shape (n_groups, n_classes)
+        ``label_frequencies[a, y]`` is P(true class y | group a).
+    prediction_frequencies : array-like of shape (n_groups, n_classes)
+        ``prediction_frequencies[a, z]`` is P(prediction z | group a).
+    tol : float in (0, 1), default=1e-4
+        The search ends when ``upper - lower`` is at most this.
+    time_limit : float, default=None
+        Seconds after which the search ends, with a valid interval; at most two fifths
+        of them are used for the upper bound. Without a limit both searches end after a
+        fixed number of steps, and the result does not depend on the speed of the
+        machine.
+    n_starts : int, default=10
+        Number of local searches for the upper bound that start from fits with a larger
+        weight on two groups, and of those with a larger weight on three; half as many
+        start from fits with random weights.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random weights.
+    sum_tolerance : float in [0, 0.1], default=1e-6
+        How much the sum of each group's frequencies may differ from one, for example
+        ``0.005 * n_classes`` if they are rounded to two decimals. They are scaled to
+        sum to one.
+
+    Returns
+    -------
+    MinDCPResult
+
+    Raises
+    ------
+    ValueError
+        On shapes that disagree, NaN, negative entries, a group whose frequencies do
+        not sum to one within `sum_tolerance`, or parameters out of range.
+
+    See Also
+    --------
+    dcp_bounds : With known confusion matrices.
+
+    Notes
+    -----
+    Zero does not mean that the classifier is fair, only that these frequencies do not
+    show it to be unfair. Errors of the frequencies, including rounding, change the
+    result by about the same amount.
+
+    The lower bound merges predicted classes into two or three sets. It is exact for two
+    classes; for more it is less than the true value in general.
+
+    References
+    ----------
+    .. [1] Sabato, Treister, Yom-Tov. "Disparate Conditional Prediction in Multiclass
+       Classifiers". ICML 2025. Equation 12.
+
+    Examples
+    --------
+    >>> from skfair.metrics import min_dcp_bounds
+    >>> result = min_dcp_bounds(
+    ...     [0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.5], [0.3, 0.7]]
+    ... )
+    >>> bool(result.lower <= result.upper), result.optimal
+    (True, True)
+    """
+    tol = check_real("tol", tol, 0, 1, closed="neither")
+    n_starts = check_integer("n_starts", n_starts, 1)
+    seconds = check_time_limit(time_limit)
+    data = _frequencies(
+        group_weights, label_frequencies, prediction_frequencies, sum_tolerance
+    )
+    clock = Clock.of(seconds)
+    found, n_searches = best_channel(
+        data, n_starts, check_random_state(random_state), clock.part(_SHARE_OF_SEARCH)
+    )
+    confusion = _completed(found, data)
+    violation = _largest_violation(confusion, data)
+    if violation > _MAX_VIOLATION:
+        raise RuntimeError(
+            f"the confusion matrices found violate a constraint by {violation:.1e}, "
+            f"expected at most {_MAX_VIOLATION:g}."
+        )
+    weights = data.weights[:, None] * data.true
+    eta = etas(found.channel, confusion)
+    upper = float((weights * eta).sum())
+    lower = merged_lower_bound(data, found.channel, upper, tol, clock)
+    optimal = upper - lower <= tol
+    message = f"the bounds did not meet; {n_searches} starts were followed"
+    if optimal:
+        message = f"optimal: the bounds meet within {tol:g}"
+    return MinDCPResult(
+        lower=lower,
+        upper=upper,
+        optimal=optimal,
+        n_starts=n_searches,
+        message=message,
+        baseline=found.channel,
+        confusion=confusion,
+        eta=np.where(weights > 0, eta, np.nan),
+        weights=weights,
+    )
+
+
+def _frequencies(
+    group_weights: ArrayLike,
+    label_frequencies: ArrayLike,
+    prediction_frequencies: ArrayLike,
+    sum_tolerance: float,
+) -> Frequencies:
+    """Check what was published."""
+    sum_tolerance = check_real("sum_tolerance", sum_tolerance, 0, 0.1)
+    shape = check_numbers(
+        "label_frequencies", label_frequencies, ("n_groups", "n_classes")
+    ).shape
+    true = check_distributions(
+        "label_frequencies", label_frequencies, shape, sum_tolerance
+    )
+    predicted = check_distributions(
+        "prediction_frequencies", prediction_frequencies, shape, sum_tolerance
+    )
+    weights = check_group_weights(group_weights, range(len(true)))
+    return Frequencies(weights, true, predicted)
+
+
+def _completed(found: Carried, data: Frequencies) -> Floats:
+    """Confusion matrices of a channel and the mass it carries.
+
+    The mass of true classes that is not carried is divided among the predictions that
+    remain, in proportion to both. The row of a class that a group never has is that of
+    the channel.
+    """
+    left_true = data.true - found.carried
+    left_predicted = np.maximum(data.predicted - found.carried @ found.channel, 0.0)
+    totals = left_predicted.sum(axis=1)[:, None, None]
+    joint = found.carried[:, :, None] * found.channel
+    product = left_true[:, :, None] * left_predicted[:, None, :]
+    joint += np.divide(product, totals, out=np.zeros_like(product), where=totals > 0)
+    confusion = np.tile(found.channel, (len(data.true), 1, 1))
+    sums = joint.sum(axis=2, keepdims=True)
+    np.divide(joint, sums, out=confusion, where=sums > 0)
+    return confusion
+
+
+def _largest_violation(confusion: Floats, data: Frequencies) -> float:
+    """Largest amount by which confusion matrices violate a constraint."""
+    predicted = np.einsum("ay,ayz->az", data.true, confusion)
+    violations: list[Floats] = [
+        np.abs(predicted - data.predicted),
+        np.abs(confusion.sum(axis=2) - 1),
+        np.maximum(-confusion, 0.0),
+    ]
+    return float(max(violation.max() for violation in violations))

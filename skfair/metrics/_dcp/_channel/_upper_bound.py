@@ -1,0 +1,254 @@
+"""Upper bound of minDCP: the channel that carries the most mass, by local search.
+
+With q[a, y] = pi[a, y] (1 - eta[a, y]) the confusion matrices leave the problem (each
+can be completed from the mass that is not carried):
+
+    1 - minDCP = max  sum_a w_a sum_y q[a, y]
+    s.t.  sum_y q[a, y] alpha[y, z] <= phat[a, z],  0 <= q <= pi.
+
+The baseline alpha is a channel from true to predicted classes, and q is the mass that
+it carries. The search solves linear programs in turn from many starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, islice
+from math import comb
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from scipy.sparse import block_diag, csc_array, hstack, kron, vstack
+
+from skfair.metrics._dcp._search._linear_program import Clock, maximise
+from skfair.metrics._dcp._search._rows import Floats, explained_shares
+
+#: Sizes of the sets of groups that are emphasised together.
+_SET_SIZES = (2, 3)
+#: Fits that emphasise such sets, for each start that is chosen from them.
+_N_FITS = 11
+#: Factor of the weight of a group that is emphasised.
+_EMPHASIS = 20.0
+#: Starts whose channels differ by less than this lead to the same result.
+_LEAST_DISTANCE = 0.02
+#: Half the width of the trust region, at first and when the search ends.
+_FIRST_RADIUS, _LEAST_RADIUS = 0.2, 1e-5
+_LEAST_GAIN = 1e-9
+_MAX_STEPS = 200
+
+_by_loss = attrgetter("loss")
+
+
+@dataclass(frozen=True, eq=False)
+class Frequencies:
+    """Weights of the groups, and frequencies (n_groups, n_classes) within each."""
+
+    weights: Floats
+    true: Floats
+    predicted: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """A channel (n_classes, n_classes) and the mass of each group that it carries."""
+
+    loss: float  # share of the population that is not carried
+    channel: Floats
+    carried: Floats  # (n_groups, n_classes), at most the frequency of the true class
+
+
+def best_channel(
+    data: Frequencies,
+    n_starts: int,
+    generator: np.random.RandomState,
+    clock: Clock,
+) -> tuple[Carried, int]:
+    """Search from many starts; the best channel, and the number of searches."""
+    # The optimum fits most groups exactly and others not at all, so that channels with
+    # the least absolute misfit, under varied weights of the groups, are close to it.
+    best, n_searches = _constant_channel(data), 0
+    starts = []
+    for size in _SET_SIZES:
+        fits = _fits(_set_emphases(data.weights, size, n_starts), data, clock)
+        starts += _distinct(fits)[:n_starts]
+    # Random fits are all kept: those of the least loss would be too similar. Squares
+    # make the factors of the weights differ by orders of magnitude.
+    shape = -(-n_starts // 2), len(data.weights)
+    random = data.weights * generator.exponential(size=shape) ** 2
+    starts += _fits(list(random), data, clock)
+    for start in starts:
+        best = min(best, start, key=_by_loss)
+        if clock.is_over():
+            break
+        n_searches += 1
+        best = min(best, _improve(start, data, clock), key=_by_loss)
+    return best, n_searches
+
+
+def _constant_channel(data: Frequencies) -> Carried:
+    """Channel that ignores the true class; it needs no solver."""
+    mean = data.weights @ data.predicted
+    carried = data.true * explained_shares(mean, data.predicted)[:, None]
+    return _with_loss(np.tile(mean, (data.true.shape[1], 1)), carried, data)
+
+
+def _with_loss(channel: Floats, carried: Floats, data: Frequencies) -> Carried:
+    loss = float(data.weights @ (data.true - carried).sum(axis=1))
+    return Carried(max(loss, 0.0), channel, carried)
+
+
+def _set_emphases(weights: Floats, size: int, n_starts: int) -> list[Floats]:
+    """Weights of all groups, and weights that emphasise sets of groups."""
+    size = min(size, len(weights))
+    step = -(-comb(len(weights), size) // (_N_FITS * n_starts))
+    emphases = [weights]
+    for members in islice(combinations(range(len(weights)), size), 0, None, step):
+        emphasis = weights.copy()
+        emphasis[list(members)] *= _EMPHASIS
+        emphases.append(emphasis)
+    return emphases
+
+
+def _fits(emphases: list[Floats], data: Frequencies, clock: Clock) -> list[Carried]:
+    """Channel fitted with each emphasis, and the mass that it carries."""
+    fits = []
+    for emphasis in emphases:
+        if clock.is_over():
+            break
+        channel = _fitted_channel(data, emphasis, clock)
+        fit = None if channel is None else carry(channel, data, clock)
+        if fit is not None:
+            fits.append(fit)
+    return fits
+
+
+def _distinct(fits: list[Carried]) -> list[Carried]:
+    """Fits by increasing loss, without those close to one before them."""
+    chosen: list[Carried] = []
+    for fit in sorted(fits, key=_by_loss):
+        distances = [np.abs(fit.channel - known.channel).max() for known in chosen]
+        if not distances or min(distances) > _LEAST_DISTANCE:
+            chosen.append(fit)
+    return chosen
+
+
+def _improve(start: Carried, data: Frequencies, clock: Clock) -> Carried:
+    """Successive linear programs within a trust region around the channel."""
+    # Each program linearises the product of channel and mass; the channel that it
+    # proposes is kept if it carries more, otherwise the region shrinks.
+    best, radius = start, _FIRST_RADIUS
+    for _ in range(_MAX_STEPS):
+        if radius < _LEAST_RADIUS or clock.is_over():
+            break
+        proposed = _linearised_step(best, data, radius, clock)
+        moved = None if proposed is None else carry(proposed, data, clock)
+        gain = 0.0 if moved is None else best.loss - moved.loss
+        if moved is None or gain < _LEAST_GAIN:
+            radius /= 4
+            continue
+        best = moved
+        if gain < 1e-3 * best.loss:
+            radius /= 2
+    return best
+
+
+def carry(channel: Floats, data: Frequencies, clock: Clock) -> Carried | None:
+    """Carry as much as a channel can; None if the solver fails."""
+    n_groups, n_classes = data.true.shape
+    solved = maximise(
+        np.repeat(data.weights, n_classes),
+        kron(np.eye(n_groups), channel.T, format="csc"),
+        data.predicted.ravel(),
+        np.zeros(data.true.size),
+        data.true.ravel(),
+        clock,
+    )
+    if solved is None:
+        return None
+    carried = np.clip(solved.x.reshape(data.true.shape), 0.0, data.true)
+    # Rounding may have carried more than the predicted frequencies.
+    arrives = carried @ channel
+    ratios = np.ones_like(arrives)
+    np.divide(data.predicted, arrives, out=ratios, where=arrives > data.predicted)
+    carried = carried * ratios.min(axis=1, keepdims=True)
+    return _with_loss(channel, carried, data)
+
+
+def _fitted_channel(data: Frequencies, emphasis: Floats, clock: Clock) -> Floats | None:
+    """Channel whose predictions differ least from the published ones."""
+    # Further unknowns: the absolute misfit of each group and predicted class.
+    predicts = kron(csc_array(data.true), np.eye(data.true.shape[1]))
+    misfit = csc_array(np.eye(data.true.size))
+    n_unknowns = data.true.shape[1] ** 2 + data.true.size
+    fitted = _maximise_over_channels(
+        -np.repeat(emphasis, data.true.shape[1]),
+        vstack([hstack([predicts, -misfit]), hstack([-predicts, -misfit])]),
+        np.append(data.predicted.ravel(), -data.predicted.ravel()),
+        np.zeros(n_unknowns),
+        np.full(n_unknowns, np.inf),
+        1.0,
+        clock,
+    )
+    return None if fitted is None else _as_channel(fitted)
+
+
+def _linearised_step(
+    current: Carried, data: Frequencies, radius: float, clock: Clock
+) -> Floats | None:
+    """Channel that carries the most to first order, within a radius."""
+    # Further unknowns: the mass carried from each group and true class.
+    n_groups, n_classes = data.true.shape
+    channel = current.channel
+    changes = kron(csc_array(current.carried), np.eye(n_classes))
+    masses = block_diag([csc_array(channel.T)] * n_groups)
+    low = np.maximum(-radius, -channel.ravel())
+    high = np.minimum(radius, 1 - channel.ravel())
+    change = _maximise_over_channels(
+        np.repeat(data.weights, n_classes),
+        csc_array(hstack([changes, masses])),
+        data.predicted.ravel(),
+        np.append(low, np.zeros(data.true.size)),
+        np.append(high, data.true.ravel()),
+        0.0,
+        clock,
+    )
+    return None if change is None else _as_channel(channel + change)
+
+
+def _maximise_over_channels(
+    value: Floats,
+    matrix: Any,
+    right: Floats,
+    low: Floats,
+    high: Floats,
+    row_sum: float,
+    clock: Clock,
+) -> Floats | None:
+    """Solve a linear program in a channel and further unknowns, which have `value`.
+
+    The rows of the channel, or of its change, sum to `row_sum`.
+    """
+    n_classes = round((len(low) - len(value)) ** 0.5)
+    sums = kron(np.eye(n_classes), np.ones((1, n_classes)))
+    solved = maximise(
+        np.append(np.zeros(n_classes**2), value),
+        matrix,
+        right,
+        low,
+        high,
+        clock,
+        equal=(
+            hstack([sums, csc_array((n_classes, len(value)))]),
+            np.full(n_classes, row_sum),
+        ),
+    )
+    if solved is None:
+        return None
+    return np.asarray(solved.x[: n_classes**2].reshape(n_classes, n_classes))
+
+
+def _as_channel(values: Floats) -> Floats:
+    """Remove rounding: no entry below zero, rows that sum to one."""
+    values = np.clip(values, 0.0, None)
+    return np.asarray(values / values.sum(axis=1, keepdims=True))

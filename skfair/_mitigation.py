@@ -1,4 +1,4 @@
-"""What all mitigators share: groups, checks of fit, and parameters by row."""
+"""What mitigators share: checks of `fit` and `predict`, groups, routing of metadata."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sklearn import get_config
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import (
+    Bunch,
     Tags,
-    _safe_indexing,
     assert_all_finite,
     check_array,
     check_consistent_length,
@@ -22,38 +22,46 @@ from sklearn.utils import (
 )
 from sklearn.utils.metadata_routing import get_routing_for_object, process_routing
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import (
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
 
-from skfair._utils._columns import drop_columns
-from skfair._utils._validation import count_rows
+from skfair._utils._columns import drop_columns, take_rows
+from skfair._utils._validation import check_weights, count_rows
 from skfair.groups import Groups, encode_groups, resolve_groups
 
 
 class Mitigator:
-    """Mixin of classifiers that find groups by a keyword or in columns of X."""
+    """Mixin of binary classifiers that know the groups of the rows they are fitted to.
+
+    Groups come from the keyword `sensitive_features`, or from columns of X.
+    """
 
     sensitive_features: Any
     drop_sensitive: bool
 
-    def _groups_of(
-        self, sensitive_features: Any, X: Any, otherwise: str | None
-    ) -> Groups | None:
-        """Find the groups of all rows; None, with a warning, where nobody says them.
+    def _check_fit_inputs(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, *, reset: bool = True
+    ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+        """Return X that can be indexed, y, its two classes, and the weights."""
+        X = _check_table(X)
+        validate_data(self, X, y, skip_check_array=True, reset=reset)
+        weights = check_weights(sample_weight, count_rows(X))
+        y = _check_target(X, y)
+        classes = _find_classes(y, getattr(self, "estimator", None), weights)
+        return X, y, classes, weights
 
-        It is called by `fit`, whose caller is warned that `otherwise` holds, if given.
-        """
-        if sensitive_features is None and self.sensitive_features is None:
-            if otherwise:
-                warnings.warn(
-                    f"{type(self).__name__} has no sensitive_features: {otherwise}.",
-                    UserWarning,
-                    stacklevel=3,
-                )
-            return None
-        return self._resolve_groups(sensitive_features, X)
+    def _check_predict_input(self, X: Any, fitted_attribute: str) -> Any:
+        """Return X that can be indexed, with the features seen in `fit`."""
+        check_is_fitted(self, fitted_attribute)
+        X = _check_table(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return X
 
-    def _resolve_groups(self, sensitive_features: Any, X: Any) -> Groups:
-        """Find the groups of all rows; raise where nobody says them."""
+    def _find_groups(self, sensitive_features: Any, X: Any) -> Groups:
+        """Return the group of each row, or raise if none are given."""
         return resolve_groups(
             sensitive_features,
             n_samples=count_rows(X),
@@ -61,13 +69,30 @@ class Mitigator:
             selector=self.sensitive_features,
         )
 
+    def _find_groups_if_given(
+        self, sensitive_features: Any, X: Any, consequence: str | None
+    ) -> Groups | None:
+        """Return the group of each row, or None if none are given.
+
+        In that case the caller of `fit` is warned of the consequence, if there is one.
+        """
+        if sensitive_features is None and self.sensitive_features is None:
+            if consequence:
+                warnings.warn(
+                    f"{type(self).__name__} has no sensitive_features: {consequence}.",
+                    UserWarning,
+                    stacklevel=3,
+                )
+            return None
+        return self._find_groups(sensitive_features, X)
+
     def _without_sensitive(self, X: Any) -> Any:
-        """Return what the model sees of X."""
+        """Drop the sensitive columns from X if `drop_sensitive` is set."""
         return drop_columns(X, self.sensitive_features) if self.drop_sensitive else X
 
 
 class MetaMitigator(Mitigator):
-    """Mixin of binary classifiers around an `estimator`."""
+    """Mixin of mitigators around another classifier, `estimator`."""
 
     estimator: Any
 
@@ -80,7 +105,7 @@ class MetaMitigator(Mitigator):
         return tags
 
     def _check_estimator(self) -> None:
-        """Raise unless the estimator gives probabilities."""
+        """Raise unless the estimator predicts probabilities."""
         if not hasattr(self.estimator, "predict_proba"):
             raise TypeError(
                 f"estimator must have predict_proba, got {self.estimator!r}. Wrap it "
@@ -88,44 +113,54 @@ class MetaMitigator(Mitigator):
             )
 
 
-def check_table(X: Any) -> Any:
-    """Return X as rows that can be split, with columns unless they are text.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-
-    Returns
-    -------
-    list, array, sparse matrix or dataframe
-
-    Raises
-    ------
-    ValueError
-        On an array of numbers that is empty or has not two dimensions.
-    """
+def _check_table(X: Any) -> Any:
+    """Return X in a container whose rows can be indexed; numbers must be 2-D."""
     X = indexable(X)[0]
     if isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype.kind in "biufc"):
         check_array(X, dtype=None, ensure_all_finite=False)
     return X
 
 
+def _check_target(X: Any, y: Any) -> NDArray[Any]:
+    """Return y as an array with one class for each row of X."""
+    check_consistent_length(X, y)
+    y = column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    return np.asarray(y)
+
+
+def _find_classes(
+    y: NDArray[Any], estimator: Any, sample_weight: NDArray[Any] | None
+) -> NDArray[Any]:
+    """Return the two classes: those of a frozen estimator, else those of y."""
+    classes = np.unique(y)
+    if isinstance(estimator, FrozenEstimator):
+        check_is_fitted(estimator)
+        classes = np.asarray(estimator.classes_)
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is "
+            f"{type_of_target(y)}, with the classes {classes[:5].tolist()}."
+        )
+    weighted = y if sample_weight is None else y[sample_weight > 0]
+    if not len(weighted):
+        raise ValueError(
+            "sample_weight is zero in every row, expected positive weights."
+        )
+    if len(found := np.unique(weighted)) < 2:
+        raise ValueError(f"y must have two classes, got 1 class: {found.tolist()}.")
+    unknown = np.setdiff1d(y, classes)
+    if len(unknown):
+        raise ValueError(
+            f"y has the classes {unknown.tolist()}, expected those of the fitted "
+            f"estimator, {classes.tolist()}."
+        )
+    return classes
+
+
 def groups_to_compare(groups: Groups) -> Groups:
-    """Keep the labels of groups that have rows, of which there must be two.
-
-    Parameters
-    ----------
-    groups : Groups
-
-    Returns
-    -------
-    Groups
-
-    Raises
-    ------
-    ValueError
-        On fewer than two groups.
-    """
+    """Keep the labels of groups that have rows, of which there must be two."""
     present = [groups.labels[group] for group in np.flatnonzero(groups.sizes())]
     if len(present) < 2:
         raise ValueError(
@@ -137,26 +172,15 @@ def groups_to_compare(groups: Groups) -> Groups:
 def params_of_rows(
     params: dict[str, Any], rows: NDArray[np.intp], n_samples: int
 ) -> dict[str, Any]:
-    """Parameters for a fit to some of the rows: what has an entry for each is split.
-
-    Parameters
-    ----------
-    params : dict
-    rows : ndarray of int
-    n_samples : int
-        Number of all rows.
-
-    Returns
-    -------
-    dict
-    """
+    """Restrict those fit parameters to some rows that have one entry for each row."""
     return {
-        name: _safe_indexing(value, rows) if _is_by_row(value, n_samples) else value
+        name: take_rows(value, rows) if _is_by_row(value, n_samples) else value
         for name, value in params.items()
     }
 
 
 def _is_by_row(value: Any, n_samples: int) -> bool:
+    """Whether a fit parameter has one entry for each of n_samples rows."""
     if isinstance(value, (str, bytes, dict)):
         return False
     if hasattr(value, "shape"):
@@ -164,76 +188,11 @@ def _is_by_row(value: Any, n_samples: int) -> bool:
     return hasattr(value, "__len__") and len(value) == n_samples
 
 
-def check_labels(
-    X: Any, y: Any, estimator: Any, sample_weight: NDArray[Any] | None
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Labels of two classes, one for each row of X.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,)
-    estimator : classifier
-        If frozen, its classes are those of y.
-    sample_weight : ndarray of shape (n_samples,) or None
-        Classes without any weight do not count.
-
-    Returns
-    -------
-    y : ndarray of shape (n_samples,)
-    classes : ndarray of shape (2,)
-
-    Raises
-    ------
-    ValueError
-        On wrong lengths, and on other than two classes.
-    """
-    check_consistent_length(X, y)
-    y = column_or_1d(y, warn=True)
-    assert_all_finite(y, input_name="y")
-    check_classification_targets(y)
-    classes = np.unique(y)
-    if isinstance(estimator, FrozenEstimator):
-        check_is_fitted(estimator)
-        classes = np.asarray(estimator.classes_)
-    if len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(y)}, with the classes {classes[:5].tolist()}."
-        )
-    weighing = y if sample_weight is None else y[sample_weight > 0]
-    if not len(weighing):
-        raise ValueError(
-            "sample_weight is zero in every row, expected positive weights."
-        )
-    if len(found := np.unique(weighing)) < 2:
-        raise ValueError(f"y must have two classes, got 1 class: {found.tolist()}.")
-    strange = np.setdiff1d(y, classes)
-    if len(strange):
-        raise ValueError(
-            f"y has the classes {strange.tolist()}, expected those of the fitted "
-            f"estimator, {classes.tolist()}."
-        )
-    return y, classes
-
-
 def weight_keyword(estimator: Any) -> str:
-    """Name of the keyword by which an estimator's `fit` takes sample weights.
+    """Name the keyword by which the `fit` of an estimator takes sample weights.
 
-    Parameters
-    ----------
-    estimator : estimator
-
-    Returns
-    -------
-    str
-        ``"sample_weight"``; for a pipeline without metadata routing preceded by the
-        name of its last step, as ``"clf__sample_weight"``.
-
-    Raises
-    ------
-    TypeError
-        If there is none.
+    For a pipeline without metadata routing it has the name of its last step before it,
+    as ``"clf__sample_weight"``.
     """
     if has_fit_parameter(estimator, "sample_weight"):
         return "sample_weight"
@@ -242,9 +201,9 @@ def weight_keyword(estimator: Any) -> str:
         if get_routing_for_object(estimator).consumes("fit", ["sample_weight"]):
             return "sample_weight"
         raise TypeError(
-            f"estimator must take sample_weight in fit, but {name} hands it to nobody. "
-            "With metadata routing, call set_fit_request(sample_weight=True) on the "
-            "classifier inside, as the last step of a pipeline."
+            f"estimator must take sample_weight in fit, but {name} routes it to no "
+            "step. Call set_fit_request(sample_weight=True) on the classifier inside, "
+            "the last step of a pipeline."
         )
     if isinstance(estimator, Pipeline) and estimator.steps:
         step, last = estimator.steps[-1]
@@ -255,74 +214,33 @@ def weight_keyword(estimator: Any) -> str:
     )
 
 
-def other_params(
-    owner: Any, sensitive_features: Any, fit_params: dict[str, Any]
-) -> dict[str, Any]:
-    """Parameters of the `fit` of a meta-estimator's estimator, apart from weights.
-
-    Parameters
-    ----------
-    owner : meta-estimator
-    sensitive_features : array-like of shape (n_samples,) or None
-    fit_params : dict
-        What the `fit` of `owner` was given.
-
-    Returns
-    -------
-    dict
-    """
-    if not get_config()["enable_metadata_routing"]:
-        return dict(fit_params)
-    routed = process_routing(
-        owner, "fit", sensitive_features=sensitive_features, **fit_params
-    )
-    return dict(routed.estimator.fit)
-
-
-def params_for_others(
-    owner: Any,
+def route_fit_params(
+    mitigator: Any,
     sensitive_features: Any,
-    sample_weight: ArrayLike | None,
     fit_params: dict[str, Any],
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Route parameters to the estimator's `fit` and to the splitter's `split`.
+    sample_weight: NDArray[Any] | None = None,
+) -> Bunch:
+    """Route the metadata given to `fit` to the estimator (and splitter) of a mitigator.
 
-    Parameters
-    ----------
-    owner : meta-estimator
-        Its ``estimator`` and ``cv`` are meant.
-    sensitive_features : array-like of shape (n_samples,) or None
-    sample_weight : array-like of shape (n_samples,) or None
-    fit_params : dict
-
-    Returns
-    -------
-    for_fit, for_split : dict
-
-    Warns
-    -----
-    UserWarning
-        If there are weights that the estimator does not take.
+    Without metadata routing the estimator gets all `fit_params`, and the weights if its
+    `fit` takes them; otherwise the caller of the mitigator's `fit` is warned.
     """
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     if get_config()["enable_metadata_routing"]:
-        routed = process_routing(
-            owner,
+        return process_routing(
+            mitigator,
             "fit",
             sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
+            **weights,
             **fit_params,
         )
-        return dict(routed.estimator.fit), dict(routed.splitter.split)
-    for_fit = dict(fit_params)
-    if sample_weight is not None:
-        if has_fit_parameter(owner.estimator, "sample_weight"):
-            for_fit["sample_weight"] = sample_weight
-        else:
-            warnings.warn(
-                f"{type(owner.estimator).__name__}.fit takes no sample_weight: the "
-                "weights count in the repair only. In a Pipeline, enable metadata "
-                "routing.",
-                UserWarning,
-                stacklevel=3,
-            )
-    return for_fit, {}
+    estimator = mitigator.estimator
+    if weights and not has_fit_parameter(estimator, "sample_weight"):
+        warnings.warn(
+            f"{type(estimator).__name__}.fit takes no sample_weight: it is fitted "
+            "without weights. In a Pipeline, enable metadata routing.",
+            UserWarning,
+            stacklevel=3,
+        )
+        weights = {}
+    return Bunch(estimator=Bunch(fit=fit_params | weights), splitter=Bunch(split={}))

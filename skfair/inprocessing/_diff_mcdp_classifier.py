@@ -10,10 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import validate_data
 
-from skfair._mitigation import check_labels, check_table
-from skfair._utils._validation import check_weights, count_rows
 from skfair.groups import Selector
 from skfair.inprocessing._network import Parameters, initial_parameters
 from skfair.inprocessing._network_prediction import NetworkPrediction, parameters_of
@@ -232,13 +229,12 @@ class DiffMCDPClassifier(
         penalty, schedule = check_parameters(self)
         rng = check_random_state(self.random_state)
         warm = bool(self.warm_start) and hasattr(self, "coefs_")
-        X = check_table(X)
-        validate_data(self, X, y, skip_check_array=True, reset=not warm)
-        weights = check_weights(sample_weight, count_rows(X))
-        y, classes = check_labels(X, y, self, weights)
+        X, y, classes, weights = self._check_fit_inputs(
+            X, y, sample_weight, reset=not warm
+        )
         features = self._features(X)
-        otherwise = "no gap is penalised" if self.strength else None
-        groups = self._groups_of(sensitive_features, X, otherwise)
+        consequence = "no gap is penalised" if self.strength else None
+        groups = self._find_groups_if_given(sensitive_features, X, consequence)
         rows, labels = training_rows(features, y == classes[1], groups, weights)
         parameters = self._first_parameters(features, classes, warm, rng)
         held_out = None

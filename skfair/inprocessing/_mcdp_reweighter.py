@@ -10,10 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils.validation import validate_data
 
-from skfair._mitigation import check_labels, check_table, other_params, weight_keyword
-from skfair._utils._validation import check_weights, count_rows
+from skfair._mitigation import route_fit_params, weight_keyword
 from skfair.groups import Selector
 from skfair.inprocessing._label_weights import Form
 from skfair.inprocessing._penalised_loss import PenalisedLoss
@@ -250,13 +248,10 @@ class MCDPReweighter(
         self._check_estimator()
         loss, schedule = check_parameters(self)
         keyword = weight_keyword(self.estimator)
-        X = check_table(X)
-        validate_data(self, X, y, skip_check_array=True)
-        weights = check_weights(sample_weight, count_rows(X))
-        y, self.classes_ = check_labels(X, y, self.estimator, weights)
-        params = other_params(self, sensitive_features, fit_params)
-        otherwise = "no gap is penalised" if self.strength else None
-        groups = self._groups_of(sensitive_features, X, otherwise)
+        X, y, self.classes_, weights = self._check_fit_inputs(X, y, sample_weight)
+        params = route_fit_params(self, sensitive_features, fit_params).estimator.fit
+        consequence = "no gap is penalised" if self.strength else None
+        groups = self._find_groups_if_given(sensitive_features, X, consequence)
         codes, self.groups_ = codes_to_compare(groups, len(y), weights)
         X = self._without_sensitive(X)
         fits = WeightedFits(

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair._mitigation import Mitigator, check_table
+from skfair._mitigation import Mitigator
 from skfair.inprocessing._network import Array, Parameters, forward
 
 
@@ -53,9 +52,7 @@ class NetworkPrediction(Mitigator):
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        check_is_fitted(self, "coefs_")
-        X = check_table(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        X = self._check_predict_input(X, "coefs_")
         logits = forward(self._features(X), parameters_of(self))[-1][:, 0]
         return np.asarray(logits, dtype=np.float64)
 

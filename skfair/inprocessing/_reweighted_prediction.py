@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair._mitigation import MetaMitigator, check_table
+from skfair._mitigation import MetaMitigator
 
 
 def _has(method: str) -> Any:
@@ -100,7 +99,5 @@ class ReweightedPrediction(MetaMitigator):
         )
 
     def _respond(self, method: str, X: Any) -> Any:
-        check_is_fitted(self, "estimator_")  # others are set early in fit
-        X = check_table(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        X = self._check_predict_input(X, "estimator_")
         return getattr(self.estimator_, method)(self._without_sensitive(X))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from skfair._mitigation import params_of_rows
+from skfair._utils._columns import take_rows
 from skfair._utils._response import respond
 from skfair.inprocessing._label_weights import Form
 from skfair.inprocessing._smooth_gap import Array
@@ -59,7 +59,7 @@ class WeightedFits:
         return WeightedFits(
             self.estimator,
             self.keyword,
-            _safe_indexing(self.X, rows),
+            take_rows(self.X, rows),
             self.y[rows],
             self.classes,
             None if self.weights is None else self.weights[rows],
@@ -141,7 +141,7 @@ class WeightedFits:
         n_samples = len(self.y)
         rows = np.tile(np.arange(n_samples), 2)
         y = np.repeat(self.classes, n_samples)
-        return _safe_indexing(self.X, rows), y, self._params_of(rows)
+        return take_rows(self.X, rows), y, self._params_of(rows)
 
     def _params_of(self, rows: NDArray[np.intp]) -> dict[str, Any]:
         return params_of_rows(self.params, rows, len(self.y))

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._mitigation import params_of_rows
+from skfair._utils._columns import take_rows
 from skfair.groups import Groups
 from skfair.model_selection._dealing import deal_rows, splits_of
 
@@ -184,7 +185,8 @@ def held_out_scores(
 def _held_out(
     estimator: Any, X: Any, y: Any, train: Any, test: Any, fit_params: dict[str, Any]
 ) -> HeldOut:
+    positions = np.arange(len(y))
+    train, test = positions[train], positions[test]
     params = params_of_rows(fit_params, train, len(y))
-    estimator.fit(_safe_indexing(X, train), y[train], **params)
-    rows = np.arange(len(y))[test]
-    return HeldOut(estimator, rows, positive_scores(estimator, _safe_indexing(X, rows)))
+    estimator.fit(take_rows(X, train), y[train], **params)
+    return HeldOut(estimator, test, positive_scores(estimator, take_rows(X, test)))

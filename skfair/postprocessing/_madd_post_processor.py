@@ -9,20 +9,15 @@ from typing import Any, ClassVar, Literal, Self
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.validation import validate_data
 
 from skfair._mitigation import (
-    check_labels,
-    check_table,
     groups_to_compare,
-    params_for_others,
+    route_fit_params,
 )
 from skfair._utils._validation import (
     check_choice,
     check_integer,
     check_real,
-    check_weights,
-    count_rows,
 )
 from skfair.groups import Selector
 from skfair.postprocessing._held_out import fit_all, held_out_scores, make_splits
@@ -255,14 +250,12 @@ class MADDPostProcessor(
         """
         self._check_estimator()
         _check_parameters(self)
-        X = check_table(X)
-        validate_data(self, X, y, skip_check_array=True)
-        weights = check_weights(sample_weight, count_rows(X))
-        y, self.classes_ = check_labels(X, y, self.estimator, weights)
-        for_fit, for_split = params_for_others(
-            self, sensitive_features, weights, fit_params
+        X, y, self.classes_, weights = self._check_fit_inputs(X, y, sample_weight)
+        routed = route_fit_params(self, sensitive_features, fit_params, weights)
+        for_fit, for_split = routed.estimator.fit, routed.splitter.split
+        groups = self._find_groups_if_given(
+            sensitive_features, X, "nothing is repaired"
         )
-        groups = self._groups_of(sensitive_features, X, "nothing is repaired")
         if groups is None:
             return self._keep_plain(fit_all(self.estimator, X, y, for_fit))
         groups = groups_to_compare(groups)

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair._mitigation import MetaMitigator, check_table
+from skfair._mitigation import MetaMitigator
 from skfair.postprocessing._held_out import positive_scores
 from skfair.postprocessing._level_choice import mildest_level
 from skfair.postprocessing._mean_vote import MeanVote
@@ -72,13 +71,11 @@ class RepairedPrediction(MetaMitigator):
             If there are no groups, on wrong lengths, missing groups, and on groups
             that were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
         """
-        check_is_fitted(self)
-        X = check_table(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        X = self._check_predict_input(X, "estimator_")
         if self.repairer_ is None:
             scores = positive_scores(self.estimator_, X)
             return np.column_stack([1 - scores, scores])
-        groups = self._resolve_groups(sensitive_features, X)
+        groups = self._find_groups(sensitive_features, X)
         X = self._without_sensitive(X)
         repaired = [
             repairer.transform(positive_scores(estimator, X), sensitive_features=groups)

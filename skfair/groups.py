@@ -9,10 +9,10 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._columns import Selector, select_columns
-from skfair._utils._validation import check_choice, check_integer
+from skfair._utils._validation import check_choice, check_integer, check_weights
 
 __all__ = ["Groups", "Selector", "encode_groups", "resolve_groups"]
 
@@ -22,8 +22,8 @@ class Groups:
     """Group membership of rows, as integer codes into a fixed list of labels.
 
     Metrics accept a `Groups` wherever they accept ``sensitive_features``, and
-    scikit-learn splits one like any array. Since a subset keeps every label, a
-    fold that has lost a group is noticed, whatever container the labels came in.
+    scikit-learn splits one like any array. A subset keeps every label, so that metrics
+    notice a fold without rows of a group, whatever container the labels came in.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Groups:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of `codes`; scikit-learn splits what has a shape like an array."""
+        """Shape of `codes`, with which scikit-learn recognises an array."""
         return self.codes.shape
 
     def __len__(self) -> int:
@@ -103,8 +103,8 @@ or Groups
         or DataFrame. Several columns stand for their intersection. The index of a
         pandas object never matters. A `Groups` keeps its codes and labels.
     labels : sequence of length n_groups, default=None
-        The groups that must be there, in the order wanted. By default the sorted
-        distinct labels, or, for one categorical column, all its categories.
+        The expected groups, in the order wanted. By default the sorted distinct
+        labels, or, for one categorical column, all its categories.
     missing : {"raise", "drop", "group"}, default="raise"
         What to do with NaN, None and other nulls: raise, leave those rows out of
         every computation, or treat them as one more value, ``"(missing)"``.
@@ -144,11 +144,7 @@ or Groups
         )
         groups = Groups(codes, found, tuple(name for name in names if name))
     if labels is not None:
-        repeated = {label for label in labels if list(labels).count(label) > 1}
-        if repeated:
-            raise ValueError(f"labels must be distinct, got {repeated} repeatedly.")
-        codes = relabel(groups.codes, groups.labels, tuple(labels))
-        groups = replace(groups, codes=codes, labels=tuple(labels))
+        groups = _relabel(groups, tuple(labels))
     return replace(groups, min_group_size=min_group_size)
 
 
@@ -165,11 +161,11 @@ def resolve_groups(
     ----------
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 Groups or None
-        Given labels, which win over `selector`.
+        Given labels, which take precedence over `selector`.
     n_samples : int
         Number of rows that the groups must have.
     X : array-like or dataframe of shape (n_samples, n_features), default=None
-        Where `selector` looks.
+        Data from which `selector` takes columns.
     selector : str, int, list of str, list of int, or callable, default=None
         Column name, column position, several of either (their intersection), or
         a function of X that returns group labels or a `Groups`.
@@ -219,28 +215,38 @@ _MAX_COMPARED = 8
 _MAX_SPAN = 2**16
 
 
+def columns_of(data: Any) -> tuple[list[str | None], list[Any]]:
+    """Split one- or two-dimensional data into names and columns."""
+    frame = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        series = list(frame.iter_columns())
+        names = [str(column.name) for column in series]
+        return [*names], [column.to_native() for column in series]
+    if isinstance(frame, nw.Series):
+        return [None if frame.name in (None, "") else str(frame.name)], [data]
+    if hasattr(data, "categories"):  # pandas.Categorical
+        return [None], [data]
+    array = np.asarray(data)
+    if array.dtype.kind in "US" and not isinstance(data, np.ndarray):
+        # NumPy turns [None, "F"] into strings on request only, but [nan, "F"] always.
+        array = np.asarray(data, dtype=object)
+    if array.ndim not in (1, 2):
+        raise ValueError(
+            "sensitive_features must have shape (n_samples,) or (n_samples, "
+            f"n_columns), got an array of shape {array.shape}."
+        )
+    columns = [array] if array.ndim == 1 else list(array.T)
+    return [None] * len(columns), columns
+
+
 def encode_column(column: Any, missing: str, name: str | None) -> tuple[Codes, Labels]:
     """Encode one column of labels, with -1 for the rows that are left out.
 
-    Parameters
-    ----------
-    column : Series or ndarray of shape (n_samples,)
-    missing : {"raise", "drop", "group"}
-    name : str or None
-        The column's name, for the message.
-
-    Returns
-    -------
-    codes : ndarray of shape (n_samples,)
-    labels : tuple of length n_groups, sorted, or in the order of the categories
-
-    Raises
-    ------
-    ValueError
-        If a value is missing and `missing` is ``"raise"``.
+    Labels are sorted, or in the order of the categories of a categorical column.
     """
     codes, labels = _factorize(column)
-    n_missing = int(np.count_nonzero(codes < 0)) if _can_miss(column) else 0
+    never_missing = isinstance(column, np.ndarray) and column.dtype.kind in "biu"
+    n_missing = 0 if never_missing else int(np.count_nonzero(codes < 0))
     if n_missing and missing == "raise":
         where = "" if name is None else f" in column {name!r}"
         raise ValueError(
@@ -257,17 +263,63 @@ def encode_column(column: Any, missing: str, name: str | None) -> tuple[Codes, L
     return codes, labels
 
 
+def _factorize(column: Any) -> tuple[Codes, Labels]:
+    """Encode one column of any library, with -1 for missing values."""
+    if not isinstance(column, (pd.Series, pd.Categorical, np.ndarray)):
+        column = _to_pandas_or_numpy(column)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        categorical = pd.Categorical(column)
+        return categorical.codes, tuple(categorical.categories.tolist())
+    if isinstance(column, pd.Series) and isinstance(column.dtype, np.dtype):
+        column = column.to_numpy()
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biu" and column.size:
+        counted = _factorize_integers(column)
+        if counted is not None:
+            return counted
+    if isinstance(column, np.ndarray) and column.dtype.kind in "US":
+        column = column.astype(object)
+    if column.dtype.kind in "mM":  # NumPy's dates become integers in a list
+        column = pd.Series(column)
+    codes, found = pd.factorize(column)
+    values = tuple(found.tolist())
+    labels = tuple(sort_labels(values))
+    return recode(codes, values, labels), labels
+
+
+def _to_pandas_or_numpy(column: Any) -> Any:
+    """Convert a Series of another library without changing its values."""
+    series = nw.from_native(column, series_only=True)
+    if isinstance(series.dtype, nw.Enum):
+        return pd.Categorical(series.to_list(), list(series.dtype.categories))
+    if series.null_count():  # NumPy would turn whole numbers into floats
+        return np.array(series.to_list(), dtype=object)
+    return series.to_numpy()
+
+
+def _factorize_integers(column: NDArray[Any]) -> tuple[Codes, Labels] | None:
+    """Encode integers of a small span without hashing; None for a wide span."""
+    values = column.view(np.int8) if column.dtype.kind == "b" else column
+    low, high = int(values.min()), int(values.max())
+    span = high - low + 1
+    if span > _MAX_SPAN or abs(high) > 2**62:
+        return None
+    if low:
+        values = np.subtract(values, low, dtype=np.int64)
+    codes = _smallest(values, span)
+    present = np.flatnonzero(count_codes(codes, span))
+    labels = (present + low).astype(column.dtype).tolist()
+    if len(present) < span:
+        rank = np.zeros(span, dtype=np.intp)
+        rank[present] = np.arange(len(present))
+        codes = _smallest(rank[codes], len(labels))
+    return codes, tuple(labels)
+
+
 def intersect(columns: list[tuple[Codes, Labels]]) -> tuple[Codes, Labels]:
-    """Combine columns into the groups that occur in their intersection.
+    """Combine encoded columns into the groups that occur in their intersection.
 
-    Parameters
-    ----------
-    columns : list of (codes, labels), at least one
-
-    Returns
-    -------
-    codes : ndarray of shape (n_samples,), -1 where any column is left out
-    labels : tuple of length n_groups; tuples of values for several columns
+    Labels of several columns are tuples of values; a row that is left out of any
+    column has the code -1.
     """
     if not columns:
         raise ValueError("sensitive_features has no columns, expected at least one.")
@@ -288,165 +340,32 @@ def intersect(columns: list[tuple[Codes, Labels]]) -> tuple[Codes, Labels]:
     return codes, labels
 
 
-def count_codes(codes: Codes, n_labels: int) -> NDArray[np.intp]:
-    """Count the rows of each code, those left out (-1) excepted.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_samples,)
-    n_labels : int
-
-    Returns
-    -------
-    ndarray of shape (n_labels,)
-    """
-    if n_labels <= _MAX_COMPARED:
-        counts = [np.count_nonzero(codes == code) for code in range(n_labels)]
-        return np.array(counts, dtype=np.intp)
-    if codes.size and codes.min() < 0:
-        codes = codes[codes >= 0]
-    return np.bincount(codes, minlength=n_labels)
-
-
-def relabel(codes: Codes, found: Labels, labels: Labels) -> Codes:
-    """Recode rows of the groups `found` as positions in `labels`.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_samples,)
-    found : tuple
-    labels : tuple
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-
-    Raises
-    ------
-    ValueError
-        If a group that has rows is not among `labels`.
-    """
-    position = {label: i for i, label in enumerate(labels)}
-    present = set(np.unique(codes).tolist())
+def _relabel(groups: Groups, labels: Labels) -> Groups:
+    """Express groups by other labels, among which are all that have rows."""
+    repeated = {label for label in labels if labels.count(label) > 1}
+    if repeated:
+        raise ValueError(f"labels must be distinct, got {repeated} repeatedly.")
+    present = set(np.unique(groups.codes).tolist())
     unknown = [
-        label for i, label in enumerate(found) if i in present and label not in position
+        label
+        for i, label in enumerate(groups.labels)
+        if i in present and label not in labels
     ]
     if unknown:
         raise ValueError(
             f"sensitive_features has unknown groups {unknown}, expected only "
             f"{list(labels)}."
         )
+    codes = recode(groups.codes, groups.labels, labels)
+    return replace(groups, codes=codes, labels=labels)
+
+
+def recode(codes: NDArray[Any], found: Labels, labels: Labels) -> Codes:
+    """Turn positions in `found` into positions in `labels`, -1 where there is none."""
+    position = {label: i for i, label in enumerate(labels)}
     # The last entry serves the rows left out, whose code is -1.
     lookup = np.array([position.get(label, -1) for label in found] + [-1])
     return _smallest(lookup[codes], len(labels))
-
-
-def join_labels(first: Labels, second: Labels) -> Labels:
-    """Labels of two statistics together, as the joined rows would have them.
-
-    Parameters
-    ----------
-    first, second : tuple
-
-    Returns
-    -------
-    tuple
-    """
-    if set(second) <= set(first):
-        return first
-    return (
-        second if set(first) <= set(second) else tuple(sort_labels({*first, *second}))
-    )
-
-
-def positions_in(labels: Labels, found: Labels) -> NDArray[np.intp]:
-    """Where each of the labels `found` stands in `labels`.
-
-    Parameters
-    ----------
-    labels, found : tuple
-
-    Returns
-    -------
-    ndarray of shape (len(found),)
-    """
-    position = {label: i for i, label in enumerate(labels)}
-    return np.array([position[label] for label in found], dtype=np.intp)
-
-
-def sort_labels(labels: Iterable[Hashable]) -> list[Any]:
-    """Sort labels, those of types that do not compare by type and text.
-
-    Parameters
-    ----------
-    labels : iterable of hashable
-
-    Returns
-    -------
-    list
-    """
-    labels = list(labels)
-    try:
-        return sorted(labels)
-    except TypeError:
-        return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
-
-
-def _factorize(column: Any) -> tuple[Codes, Labels]:
-    if isinstance(column, np.ndarray) and column.dtype.kind in "biu" and column.size:
-        counted = _count_codes(column)
-        if counted is not None:
-            return counted
-    if not isinstance(column, (pd.Series, pd.Categorical, np.ndarray)):
-        series = nw.from_native(column, series_only=True)
-        if isinstance(series.dtype, nw.Enum):
-            column = pd.Categorical(series.to_list(), list(series.dtype.categories))
-        elif series.null_count():  # NumPy would turn whole numbers into floats
-            column = np.array(series.to_list(), dtype=object)
-        else:
-            column = series.to_numpy()
-    if isinstance(column, (pd.Series, pd.Categorical)) and isinstance(
-        column.dtype, pd.CategoricalDtype
-    ):
-        categorical = pd.Categorical(column)
-        return categorical.codes, tuple(categorical.categories.tolist())
-    if isinstance(column, np.ndarray) and column.dtype.kind in "US":
-        column = column.astype(object)
-    if isinstance(column, pd.Series) and isinstance(column.dtype, np.dtype):
-        column = column.to_numpy()
-        if column.dtype.kind in "biu":
-            return _factorize(column)
-    if column.dtype.kind in "mM":  # NumPy's dates become integers in a list
-        column = pd.Series(column)
-    codes, found = pd.factorize(column)
-    values = found.tolist()
-    labels = tuple(sort_labels(values))
-    rank = {label: i for i, label in enumerate(labels)}
-    lookup = np.array([rank[value] for value in values] + [-1])
-    return _smallest(lookup[codes], len(labels)), labels
-
-
-def _count_codes(column: NDArray[Any]) -> tuple[Codes, Labels] | None:
-    """Encode integers of a small span without hashing, None for a wide span."""
-    values = column.view(np.int8) if column.dtype.kind == "b" else column
-    low, high = int(values.min()), int(values.max())
-    span = high - low + 1
-    if span > _MAX_SPAN or abs(high) > 2**62:
-        return None
-    if low:
-        values = np.subtract(values, low, dtype=np.int64)
-    codes = _smallest(values, span)
-    present = np.flatnonzero(count_codes(codes, span))
-    labels = (present + low).astype(column.dtype).tolist()
-    if len(present) < span:
-        rank = np.zeros(span, dtype=np.intp)
-        rank[present] = np.arange(len(present))
-        codes = _smallest(rank[codes], len(labels))
-    return codes, tuple(labels)
-
-
-def _can_miss(column: Any) -> bool:
-    return not (isinstance(column, np.ndarray) and column.dtype.kind in "biu")
 
 
 def _smallest(codes: NDArray[Any], n_labels: int) -> Codes:
@@ -455,28 +374,57 @@ def _smallest(codes: NDArray[Any], n_labels: int) -> Codes:
     return codes.astype(dtype)
 
 
-def keep_weighing(
-    values: NDArray[np.float64], groups: Groups, weights: NDArray[Any] | None
-) -> tuple[NDArray[np.float64], NDArray[np.integer], Any, NDArray[np.intp]]:
+def count_codes(codes: Codes, n_labels: int) -> NDArray[np.intp]:
+    """Count the rows of each code, those left out (-1) excepted."""
+    if n_labels <= _MAX_COMPARED:
+        counts = [np.count_nonzero(codes == code) for code in range(n_labels)]
+        return np.array(counts, dtype=np.intp)
+    if codes.size and codes.min() < 0:
+        codes = codes[codes >= 0]
+    return np.bincount(codes, minlength=n_labels)
+
+
+def sort_labels(labels: Iterable[Hashable]) -> list[Any]:
+    """Sort labels, those of types that do not compare by type and text."""
+    labels = list(labels)
+    try:
+        return sorted(labels)
+    except TypeError:
+        return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
+
+
+def join_labels(first: Labels, second: Labels) -> Labels:
+    """Labels of two statistics together, as the joined rows would have them."""
+    if set(second) <= set(first):
+        return first
+    if set(first) <= set(second):
+        return second
+    return tuple(sort_labels({*first, *second}))
+
+
+def join_groups(first: Any, second: Any) -> tuple[Labels, tuple[str, ...], int]:
+    """Labels, names and `min_group_size` of two statistics together."""
+    return (
+        join_labels(first.labels, second.labels),
+        first.names if first.names == second.names else (),
+        max(first.min_group_size, second.min_group_size),
+    )
+
+
+def positions_in(labels: Labels, found: Labels) -> NDArray[np.intp]:
+    """Where each of the labels `found` stands in `labels`."""
+    position = {label: i for i, label in enumerate(labels)}
+    return np.array([position[label] for label in found], dtype=np.intp)
+
+
+def drop_weightless(
+    values: NDArray[Any], groups: Groups, sample_weight: ArrayLike | None
+) -> tuple[NDArray[Any], Codes, Any, NDArray[np.intp]]:
     """Leave out the rows without a group and those of weight zero.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples,)
-    groups : Groups of n_samples rows
-    weights : ndarray of shape (n_samples,) or None
-
-    Returns
-    -------
-    values, codes, weights : ndarray of shape (n_kept,), weights may be None
-    counts : ndarray of shape (n_groups,)
-        Rows kept of each group.
-
-    Raises
-    ------
-    ValueError
-        If every row of a group weighs zero.
+    Returns values, codes and weights of the other rows, and their number in each group.
     """
+    weights = check_weights(sample_weight, len(values))
     codes, counts = groups.codes, groups.sizes()
     kept = None if counts.sum() == len(codes) else codes >= 0
     if weights is not None and not weights.all():
@@ -484,51 +432,11 @@ def keep_weighing(
     if kept is None:
         return values, codes, weights, counts
     values, codes = values[kept], codes[kept]
-    weighing = count_codes(codes, len(counts))
-    empty = [groups.labels[i] for i in np.flatnonzero((counts > 0) & (weighing == 0))]
+    n_kept = count_codes(codes, len(counts))
+    empty = [groups.labels[i] for i in np.flatnonzero((counts > 0) & (n_kept == 0))]
     if empty:
         raise ValueError(
             f"sample_weight is zero for every row of the groups {empty}, expected a "
             "positive weight in each group."
         )
-    return values, codes, None if weights is None else weights[kept], weighing
-
-
-def columns_of(data: Any) -> tuple[list[str | None], list[Any]]:
-    """Split one- or two-dimensional data into named columns.
-
-    Parameters
-    ----------
-    data : array-like of shape (n_samples,) or (n_samples, n_columns)
-
-    Returns
-    -------
-    names : list of str or None
-    columns : list of native Series or ndarray of shape (n_samples,)
-
-    Raises
-    ------
-    ValueError
-        If `data` is not one- or two-dimensional.
-    """
-    frame = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        series = list(frame.iter_columns())
-        return [str(column.name) for column in series], [
-            column.to_native() for column in series
-        ]
-    if isinstance(frame, nw.Series):
-        return [None if frame.name in (None, "") else str(frame.name)], [data]
-    if hasattr(data, "categories"):  # pandas.Categorical
-        return [None], [data]
-    array = np.asarray(data)
-    if array.dtype.kind in "US" and not isinstance(data, np.ndarray):
-        # NumPy turns [None, "F"] into strings on request only, but [nan, "F"] always.
-        array = np.asarray(data, dtype=object)
-    if array.ndim not in (1, 2):
-        raise ValueError(
-            "sensitive_features must have shape (n_samples,) or (n_samples, "
-            f"n_columns), got an array of shape {array.shape}."
-        )
-    columns = [array] if array.ndim == 1 else list(array.T)
-    return [None] * len(columns), columns
+    return values, codes, None if weights is None else weights[kept], n_kept

@@ -33,77 +33,44 @@ def _is_name(value: Any) -> bool:
 
 
 def select_columns(X: Any, selector: Selector) -> Any:
-    """Pick the columns of X that carry the sensitive attribute.
-
-    Parameters
-    ----------
-    X : array-like or dataframe of shape (n_samples, n_features)
-    selector : str, int, list of str, list of int, or callable
-
-    Returns
-    -------
-    array-like of shape (n_samples,) or (n_samples, n_columns)
-
-    Raises
-    ------
-    ValueError
-        If X has no such column, or no column names where one is asked for.
-    """
+    """Return the columns of X that carry the sensitive attribute."""
     if callable(selector):
         return selector(X)
-    wanted: list[Any] = (
-        list(selector) if isinstance(selector, (list, tuple)) else [selector]
-    )
-    if not wanted:
+    table, columns = _locate(X, selector)
+    if not columns:
         raise ValueError("sensitive_features is an empty list, expected columns of X.")
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        array = X if hasattr(X, "shape") else np.asarray(X)
-        positions = [_array_position(array, column) for column in wanted]
-        picked = array[:, positions]
+    if not isinstance(table, nw.DataFrame):
+        picked = table[:, columns]
         picked = picked.toarray() if hasattr(picked, "toarray") else picked
-        return picked[:, 0] if len(wanted) == 1 else picked
-    names = [_frame_name(frame, column) for column in wanted]
-    if len(names) == 1:
-        return frame.get_column(names[0]).to_native()
-    return frame.select(names).to_native()
+        return picked[:, 0] if len(columns) == 1 else picked
+    if len(columns) == 1:
+        return table.get_column(columns[0]).to_native()
+    return table.select(columns).to_native()
 
 
 def drop_columns(X: Any, selector: Selector | None) -> Any:
-    """X without the columns that a selector names, in the same container.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
-    selector : str, int, list of str, or list of int
-
-    Returns
-    -------
-    X of shape (n_samples, n_others)
-
-    Raises
-    ------
-    ValueError
-        If the selector does not name columns.
-    """
+    """X without the columns that a selector names, in the same container."""
     if selector is None or callable(selector):
         raise ValueError(
             "drop_sensitive=True needs sensitive_features to name columns of X, got "
             f"sensitive_features={selector!r}."
         )
-    wanted: list[Any] = (
-        list(selector) if isinstance(selector, (list, tuple)) else [selector]
-    )
+    table, columns = _locate(X, selector)
+    if isinstance(table, nw.DataFrame):
+        return table.drop(columns).to_native()
+    kept = np.ones(table.shape[1], dtype=bool)
+    kept[columns] = False
+    return table[:, np.flatnonzero(kept)]
+
+
+def _locate(X: Any, selector: Any) -> tuple[Any, list[Any]]:
+    """X as a dataframe with column names, or as an array with column positions."""
+    wanted = list(selector) if isinstance(selector, (list, tuple)) else [selector]
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        names = frame.columns
-        return frame.drop(
-            [column if isinstance(column, str) else names[column] for column in wanted]
-        ).to_native()
+        return frame, [_frame_name(frame, column) for column in wanted]
     array = X if hasattr(X, "shape") else np.asarray(X)
-    kept = np.ones(array.shape[1], dtype=bool)
-    kept[wanted] = False
-    return array[:, np.flatnonzero(kept)]
+    return array, [_array_position(array, column) for column in wanted]
 
 
 def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:

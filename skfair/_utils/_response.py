@@ -12,19 +12,10 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 
 
 def asks_for_groups(estimator: Any, method: str) -> bool:
-    """Whether a predict method wants `sensitive_features`.
+    """Whether a predict method takes `sensitive_features`.
 
-    Under metadata routing it is what the estimator requests, however deeply nested;
-    without, what the method's signature says.
-
-    Parameters
-    ----------
-    estimator : estimator
-    method : str
-
-    Returns
-    -------
-    bool
+    Under metadata routing the estimator's requests decide, however deeply nested;
+    without, the method's signature.
     """
     if get_config()["enable_metadata_routing"]:
         request = get_routing_for_object(estimator)
@@ -40,21 +31,10 @@ def respond(
     pos_label: Any = None,
     sensitive_features: Any = None,
 ) -> NDArray[Any]:
-    """Ask a classifier, and keep the positive class where there are two.
+    """Return the response of a classifier, for the positive class if there are two.
 
-    Parameters
-    ----------
-    estimator : fitted classifier
-    method : {"predict", "predict_proba", "decision_function"}
-    X : array-like of shape (n_samples, n_features)
-    pos_label : int, float, bool or str, default=None
-        The positive class; None stands for the second.
-    sensitive_features : array-like of shape (n_samples,), default=None
-        Groups, handed on if the method asks for them.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), or (n_samples, n_classes) for more classes
+    The positive class is `pos_label`, by default the second; groups are passed on if
+    the method takes them.
     """
     metadata = {}
     if sensitive_features is not None and asks_for_groups(estimator, method):

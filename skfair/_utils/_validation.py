@@ -10,24 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return an integer parameter that lies within bounds.
-
-    Parameters
-    ----------
-    name : str
-    value : object
-    low, high : int
-        Bounds, included; None is no bound.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        On anything else, naming the parameter, its value and the bounds.
-    """
+    """Return an integer parameter in [low, high]; None is no upper bound."""
     integral = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not integral or value < low or (high is not None and value > high):
         bounds = f"of at least {low}" if high is None else f"in [{low}, {high}]"
@@ -44,28 +27,10 @@ def check_real(
     closed: Literal["both", "left", "right", "neither"] = "both",
     alternative: str = "",
 ) -> float:
-    """Return a real parameter that lies within an interval.
+    """Return a real parameter in an interval, or raise ValueError, for NaN too.
 
-    Parameters
-    ----------
-    name : str
-    value : object
-    low, high : float
-        Ends of the interval.
-    closed : {"both", "left", "right", "neither"}, default="both"
-        Which ends belong to it.
-    alternative : str, default=""
-        What else the parameter may be, for the message.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        On anything else, NaN included, naming the parameter, its value and the
-        interval.
+    `closed` says which ends belong to the interval, `alternative` what else the
+    parameter may be, for the message.
     """
     includes_low, includes_high = (
         closed in ("both", "left"),
@@ -84,19 +49,7 @@ def check_real(
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """Raise unless a parameter is one of its values.
-
-    Parameters
-    ----------
-    name : str
-    value : object
-    choices : tuple
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter, its value and the choices.
-    """
+    """Raise unless a parameter is one of its values, of the same type."""
     if not any(type(value) is type(choice) and value == choice for choice in choices):
         *others, last = map(repr, choices)
         raise ValueError(
@@ -111,23 +64,7 @@ _MAX_EXACT_SUM = 2**53
 
 
 def check_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[np.float64]:
-    """Scores as floats in [0, 1] without negative zeros.
-
-    Parameters
-    ----------
-    y_score : array-like of shape (n_samples,)
-    name : str, default="y_score"
-        The argument's name, for the message.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-
-    Raises
-    ------
-    ValueError
-        On another shape, no rows, text, NaN, infinite or out-of-range scores.
-    """
+    """Return scores as floats in [0, 1] without negative zeros."""
     scores = np.asarray(y_score)
     check_shape(scores, name)
     scores = np.ascontiguousarray(_to_numbers(scores, name))
@@ -144,13 +81,7 @@ def check_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[np.float6
 
 
 def check_shape(values: NDArray[Any], name: str) -> None:
-    """Raise unless there is one value for each row, and at least one row.
-
-    Parameters
-    ----------
-    values : ndarray
-    name : str
-    """
+    """Raise unless there is one value for each row, and at least one row."""
     if values.ndim != 1:
         hint = (
             " Pass the column of the positive class."
@@ -166,22 +97,7 @@ def check_shape(values: NDArray[Any], name: str) -> None:
 
 
 def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> Any:
-    """Sample weights as int64 where all are whole numbers, else as float64.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,) or None
-    n_samples : int
-
-    Returns
-    -------
-    ndarray of shape (n_samples,) or None
-
-    Raises
-    ------
-    ValueError
-        On a wrong shape, and on negative, NaN or infinite weights.
-    """
+    """Return sample weights as int64 if all are whole numbers, else as float64."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight)
@@ -214,14 +130,5 @@ def _to_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
 
 
 def count_rows(X: Any) -> int:
-    """Return the number of rows of X.
-
-    Parameters
-    ----------
-    X : list, array, sparse matrix or dataframe
-
-    Returns
-    -------
-    int
-    """
+    """Return the number of rows of a list, array, sparse matrix or dataframe."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)

@@ -9,11 +9,11 @@ from skfair.metrics._dcp._dcp import DCPResult, dcp
 from skfair.metrics._dcp._dcp_bounds import dcp_bounds
 from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._distribution._abcc import abcc
-from skfair.metrics._distribution._bandwidth import (
+from skfair.metrics._distribution._madd import madd, madd_curve
+from skfair.metrics._distribution._madd_optimal_bandwidth import (
     MADDBandwidthResult,
     madd_optimal_bandwidth,
 )
-from skfair.metrics._distribution._madd import madd, madd_curve
 from skfair.metrics._distribution._mcdp import mcdp, mcdp_curve
 from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._groupwise._cvar_fairness import (

@@ -79,7 +79,7 @@ def demographic_parity_difference(
 
     See Also
     --------
-    abcc : The same difference averaged over all thresholds, without cancelling.
+    abcc : Average over all thresholds of the absolute difference.
 
     References
     ----------

@@ -31,8 +31,8 @@ def equalized_odds_difference(
     """Largest difference between groups of P(prediction | true label).
 
     With two classes it is the larger of the differences of true and of false positive
-    rates. It does not tell how many people are concerned, as `dcp` does: the rate of a
-    rare label counts like any other.
+    rates. Unlike `dcp` it does not say how many people are concerned: the rates of a
+    rare class count as much as those of any other.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def equalized_odds_difference(
 
     See Also
     --------
-    dcp : The share of people who are treated differently.
+    dcp : The share of people whose predictions differ from a common baseline.
 
     References
     ----------

@@ -37,7 +37,7 @@ _METRICS: dict[str, Callable[..., float]] = {
 
 
 class FairnessScorer(_Scorer):  # type: ignore[misc]
-    """Scorer that finds out itself which group each row belongs to.
+    """Scorer of a fairness metric, with the groups from X or from routed metadata.
 
     Made by `make_fairness_scorer` and `get_fairness_scorer`; not meant to be
     constructed directly.
@@ -84,7 +84,7 @@ class FairnessScorer(_Scorer):  # type: ignore[misc]
             True labels.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), default=None
-            Groups, which win over the columns of X that the scorer names.
+            Groups, which take precedence over columns of X that the scorer names.
         **kwargs : dict
             `sample_weight`, and other metadata under metadata routing.
 
@@ -136,7 +136,7 @@ class FairnessScorer(_Scorer):  # type: ignore[misc]
         return float(value)
 
     def _needs_pos_label(self) -> bool:
-        """Whether the metric reads predicted labels and is not told which counts."""
+        """Whether the metric takes predicted labels, and a `pos_label` not given."""
         return (
             self._response_method == "predict"
             and "pos_label" not in self._kwargs
@@ -163,8 +163,8 @@ def make_fairness_scorer(
     The scorer returns the negated metric, so that larger is fairer. It takes groups
     from columns of X, where `sensitive_features` names them, or from an array that is
     routed to it: it requests `sensitive_features` by default, no ``set_score_request``
-    needed. A routed array wins, and is handed on to the estimator's predict method
-    where that requests it.
+    needed. A routed array takes precedence, and is passed to the estimator's predict
+    method where that requests it.
 
     Parameters
     ----------
@@ -172,11 +172,12 @@ def make_fairness_scorer(
         ``metric(y_true, y_score, *, sensitive_features, **kwargs)`` that returns a
         disparity, smaller for fairer.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
-        Which columns of X say the group, several for their intersection, or a
-        function of X that returns group labels. None leaves it to metadata routing.
+        Columns of X that hold the group, several for their intersection, or a
+        function of X that returns group labels. With None groups must be routed.
     response_method : {"auto", "predict_proba", "predict"} or tuple, default="auto"
-        What to ask the estimator for. ``"auto"`` is ``"predict_proba"`` for a metric
-        whose second parameter is called ``y_score``, else ``"predict"``.
+        Method of the estimator whose response is scored. ``"auto"`` is
+        ``"predict_proba"`` for a metric whose second parameter is called ``y_score``,
+        else ``"predict"``.
     **kwargs : dict
         Options of the metric, as ``epsilon=0.05``.
 
@@ -193,7 +194,7 @@ def make_fairness_scorer(
     Notes
     -----
     A fold in which a group is absent scores nan, with a warning.
-    `sklearn.model_selection.TunedThresholdClassifierCV` hands no X to its metric:
+    `sklearn.model_selection.TunedThresholdClassifierCV` passes no X to its metric:
     there the groups must be routed.
 
     Examples
@@ -223,9 +224,9 @@ def get_fairness_scorer(
     Parameters
     ----------
     scoring : str
-        One of `get_fairness_scorer_names`.
+        A name that `get_fairness_scorer_names` returns.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
-        Which columns of X say the group, see `make_fairness_scorer`.
+        Columns of X that hold the group, see `make_fairness_scorer`.
 
     Returns
     -------
@@ -280,7 +281,7 @@ def _forward(
     X: Any,
     pos_label: Any = None,
 ) -> Any:
-    """Hand routed groups on to a predict method that asks for them.
+    """Pass routed groups to a predict method that takes them.
 
     scikit-learn passes no metadata to predict, and caches responses by method, which
     would mix those made with and without groups.

@@ -14,7 +14,7 @@ from skfair.groups import Groups, columns_of, encode_groups, intersect, sort_lab
 from skfair.metrics._inputs import positive_class
 from skfair.report._audit import Attribute, Audit, Model, Options
 from skfair.report._text import CROSS
-from skfair.statistics._grouped_confusion import encode_labels
+from skfair.statistics._grouped_confusion import encode_classes
 
 Named = dict[str, Any]
 #: Codes of rows, and the labels that they stand for.
@@ -94,7 +94,7 @@ def make_audit(
         Naming the argument, its value and what was expected.
     """
     scored, labelled, n_samples = _encode_models(scores, predictions)
-    true = None if y_true is None else encode_labels("y_true", y_true)
+    true = None if y_true is None else encode_classes("y_true", y_true)
     if true is not None:
         _check_length("y_true", len(true[0]), n_samples)
     found = _join([labels for _, labels in labelled.values()], true)
@@ -126,7 +126,7 @@ def _encode_models(
         raise ValueError("y_score and y_pred are both None, expected at least one.")
     scored = {name: check_scores(y, _of("y_score", name)) for name, y in scores.items()}
     labelled = {
-        name: encode_labels(_of("y_pred", name), y) for name, y in predictions.items()
+        name: encode_classes(_of("y_pred", name), y) for name, y in predictions.items()
     }
     lengths = [(name, len(y)) for name, y in scored.items()]
     lengths += [(name, len(codes)) for name, (codes, _) in labelled.items()]

@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._validation import check_weights
 from skfair.groups import (
     columns_of,
+    drop_weightless,
     encode_column,
+    join_groups,
     join_labels,
-    keep_weighing,
     positions_in,
+    recode,
     resolve_groups,
 )
 
@@ -26,8 +27,8 @@ class GroupedConfusion:
     """Confusion matrix of every group.
 
     It is the sufficient statistic of equalized odds and of disparate conditional
-    prediction, and additive: ``a + b`` is the statistic of the joined rows, whatever
-    classes and groups either has seen.
+    prediction, and additive: ``a + b`` is the statistic of the joined rows; the two
+    may differ in classes and groups.
 
     Attributes
     ----------
@@ -101,20 +102,19 @@ class GroupedConfusion:
             On missing or continuous labels, wrong lengths, missing groups, negative
             weights, or a group whose rows all weigh zero.
         """
-        true, true_labels = encode_labels("y_true", y_true)
-        predicted, predicted_labels = encode_labels("y_pred", y_pred)
+        true, true_classes = encode_classes("y_true", y_true)
+        predicted, predicted_classes = encode_classes("y_pred", y_pred)
         if len(true) != len(predicted):
             raise ValueError(
                 f"y_true has {len(true)} rows, expected {len(predicted)}, one for "
                 "each row of y_pred."
             )
-        classes = join_labels(true_labels, predicted_labels)
+        classes = join_labels(true_classes, predicted_classes)
         n_classes = len(classes)
-        cells = positions_in(classes, true_labels)[true] * n_classes
-        cells += positions_in(classes, predicted_labels)[predicted]
+        cells = positions_in(classes, true_classes)[true] * n_classes
+        cells += positions_in(classes, predicted_classes)[predicted]
         groups = resolve_groups(sensitive_features, n_samples=len(cells))
-        weights = check_weights(sample_weight, len(cells))
-        cells, codes, weights, counts = keep_weighing(cells, groups, weights)
+        cells, codes, weights, counts = drop_weightless(cells, groups, sample_weight)
         size = len(counts) * n_classes**2
         sums = np.bincount(codes * np.intp(n_classes**2) + cells, weights, size)
         if weights is not None:
@@ -136,12 +136,13 @@ class GroupedConfusion:
         classes: Sequence[Hashable] | None = None,
         labels: Sequence[Hashable] | None = None,
     ) -> GroupedConfusion:
-        """Take counts that somebody else has made.
+        """Make the statistic from given confusion matrices.
 
         Parameters
         ----------
         matrices : array-like of shape (n_groups, n_classes, n_classes)
-            Counts, true classes in rows, as `sklearn.metrics.confusion_matrix`.
+            Counts or weights, true classes in rows, as
+            `sklearn.metrics.confusion_matrix` returns them.
         classes : sequence of length n_classes, default=None
             Class labels; 0, 1, ... by default.
         labels : sequence of length n_groups, default=None
@@ -155,8 +156,8 @@ class GroupedConfusion:
         Raises
         ------
         ValueError
-            On another shape, NaN, infinite or negative counts, or names that are
-            repeated or do not fit.
+            On another shape, NaN, infinite or negative counts, or classes or labels
+            that are repeated or of another length.
         """
         array = np.array(matrices)
         square = array.ndim == 3 and array.shape[1] == array.shape[2]
@@ -217,7 +218,7 @@ class GroupedConfusion:
     def __add__(self, other: GroupedConfusion) -> GroupedConfusion:
         if not isinstance(other, GroupedConfusion):
             return NotImplemented
-        labels = join_labels(self.labels, other.labels)
+        labels, names, smallest = join_groups(self, other)
         classes = join_labels(self.classes, other.classes)
         shape = len(labels), len(classes), len(classes)
         matrices = np.zeros(shape, np.result_type(self.matrices, other.matrices))
@@ -227,8 +228,6 @@ class GroupedConfusion:
             cells = positions_in(classes, part.classes)
             matrices[np.ix_(groups, cells, cells)] += part.matrices
             counts[groups] += part.counts
-        names = self.names if self.names == other.names else ()
-        smallest = max(self.min_group_size, other.min_group_size)
         return GroupedConfusion(matrices, counts, classes, labels, names, smallest)
 
     def __repr__(self) -> str:
@@ -256,27 +255,12 @@ def _names(
     return names
 
 
-def encode_labels(
+def encode_classes(
     name: str, values: ArrayLike | None
 ) -> tuple[NDArray[np.integer], tuple[Hashable, ...]]:
-    """Encode labels, and refuse those that are missing or continuous.
+    """Encode class labels as positions among those that occur.
 
-    Parameters
-    ----------
-    name : str
-        What they are called, for messages.
-    values : array-like of shape (n_samples,) or None
-
-    Returns
-    -------
-    codes : ndarray of shape (n_samples,)
-    labels : tuple
-        The labels that occur; `codes` are positions in it.
-
-    Raises
-    ------
-    ValueError
-        On None, no rows, more than one column, missing and continuous labels.
+    Missing and continuous values, and more than one column, are refused.
     """
     if values is None:
         raise ValueError(f"{name} must be labels of shape (n_samples,), got None.")
@@ -286,21 +270,19 @@ def encode_labels(
             f"{name} must have shape (n_samples,), one label for each row, got "
             f"{len(column)} columns."
         )
-    codes, labels = encode_column(column[0], "drop", name)
+    codes, classes = encode_column(column[0], "drop", name)
     if len(codes) == 0:
         raise ValueError(f"{name} has 0 rows, expected at least one.")
     n_missing = int(np.count_nonzero(codes < 0))
     if n_missing:
-        raise ValueError(f"{name} has {n_missing} missing labels, expected none.")
-    broken = [v for v in labels if isinstance(v, float) and not v.is_integer()]
+        raise ValueError(f"{name} has {n_missing} missing values, expected none.")
+    broken = [v for v in classes if isinstance(v, float) and not v.is_integer()]
     if broken:
         raise ValueError(
             f"{name} must be class labels, got the continuous value {broken[0]}."
         )
     present = pd.unique(codes)
-    if len(present) < len(labels):  # categories without rows are no classes
-        kept = np.sort(present)
-        rank = np.full(len(labels), -1)
-        rank[kept] = np.arange(len(kept))
-        codes, labels = rank[codes], tuple(labels[i] for i in kept)
-    return codes, labels
+    if len(present) < len(classes):  # categories without rows are no classes
+        kept = tuple(classes[i] for i in np.sort(present))
+        codes, classes = recode(codes, classes, kept), kept
+    return codes, classes

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._validation import check_scores, check_weights
-from skfair.groups import join_labels, keep_weighing, positions_in, resolve_groups
+from skfair._utils._validation import check_scores
+from skfair.groups import drop_weightless, join_groups, positions_in, resolve_groups
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,11 +95,10 @@ class GroupedOutcomes:
         """
         values = check_scores(outcomes, "outcomes")
         groups = resolve_groups(sensitive_features, n_samples=len(values))
-        weights = check_weights(sample_weight, len(values))
         if mask is not None:
             kept = _check_mask(mask, len(values))
             groups = replace(groups, codes=np.where(kept, groups.codes, -1))
-        values, codes, weights, counts = keep_weighing(values, groups, weights)
+        values, codes, weights, counts = drop_weightless(values, groups, sample_weight)
         totals = squares = counts
         if weights is not None:
             totals = np.bincount(codes, weights, len(counts))
@@ -169,7 +168,7 @@ class GroupedOutcomes:
     def __add__(self, other: GroupedOutcomes) -> GroupedOutcomes:
         if not isinstance(other, GroupedOutcomes):
             return NotImplemented
-        labels = join_labels(self.labels, other.labels)
+        labels, names, smallest = join_groups(self, other)
         first, second = self.with_labels(labels), other.with_labels(labels)
         return GroupedOutcomes(
             first.sums + second.sums,
@@ -177,8 +176,8 @@ class GroupedOutcomes:
             first.squares + second.squares,
             first.counts + second.counts,
             labels,
-            self.names if self.names == other.names else (),
-            max(self.min_group_size, other.min_group_size),
+            names,
+            smallest,
         )
 
     def __repr__(self) -> str:

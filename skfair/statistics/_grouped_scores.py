@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._validation import check_scores, check_weights
-from skfair.groups import join_labels, keep_weighing, positions_in, resolve_groups
+from skfair._utils._validation import check_scores
+from skfair.groups import drop_weightless, join_groups, positions_in, resolve_groups
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,8 +98,7 @@ class GroupedScores:
         """
         scores = check_scores(y_score)
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
-        weights = check_weights(sample_weight, len(scores))
-        scores, codes, weights, counts = keep_weighing(scores, groups, weights)
+        scores, codes, weights, counts = drop_weightless(scores, groups, sample_weight)
         totals = counts.astype(np.int64)
         if weights is not None:
             totals = np.bincount(codes, weights, len(counts)).astype(weights.dtype)
@@ -166,7 +165,7 @@ class GroupedScores:
     def __add__(self, other: GroupedScores) -> GroupedScores:
         if not isinstance(other, GroupedScores):
             return NotImplemented
-        labels = join_labels(self.labels, other.labels)
+        labels, names, smallest = join_groups(self, other)
         mine, theirs = (positions_in(labels, part.labels) for part in (self, other))
         counts = np.zeros(len(labels), dtype=np.intp)
         totals = np.zeros(len(labels), np.result_type(self.totals, other.totals))
@@ -179,8 +178,6 @@ class GroupedScores:
             np.concatenate([self.weights, other.weights]),
             n_groups=len(labels),
         )
-        names = self.names if self.names == other.names else ()
-        smallest = max(self.min_group_size, other.min_group_size)
         return GroupedScores(*entries, counts, totals, labels, names, smallest)
 
     def __repr__(self) -> str:
@@ -211,15 +208,7 @@ class Gap(NamedTuple):
 
     Below the first score both CDFs are 0; from the last on both are 1, and the gap
     is 0. Where all weights are whole numbers `signed` holds integers, free of
-    rounding.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n_pieces,), increasing
-    signed : ndarray of shape (n_pieces,)
-    scale : int or float
-    totals : tuple of two numbers
-        Total weights behind the two CDFs.
+    rounding. `totals` are the total weights behind the two CDFs.
     """
 
     scores: NDArray[np.float64]
@@ -229,20 +218,7 @@ class Gap(NamedTuple):
 
 
 def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap:
-    """CDF of one group minus the CDF of another, or of everyone.
-
-    Parameters
-    ----------
-    statistic : GroupedScores
-    first : int
-        Position of a group.
-    second : int or None
-        Position of another group; None stands for all groups together.
-
-    Returns
-    -------
-    Gap
-    """
+    """CDF of one group minus the CDF of another, or of everyone (None)."""
     scores, codes, weights = statistic.scores, statistic.codes, statistic.weights
     totals = statistic.totals
     ours = totals[first]
@@ -287,19 +263,7 @@ def sort_scores(
 ) -> Entries:
     """Sort by score, then group, and add up the weights of equal pairs.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples,)
-        In [0, 1], without negative zeros.
-    codes : ndarray of shape (n_samples,)
-        In [0, n_groups).
-    weights : ndarray of shape (n_samples,) or None
-        None counts every row once.
-    n_groups : int
-
-    Returns
-    -------
-    scores, codes, weights : ndarray of shape (n_entries,)
+    Scores lie in [0, 1], without negative zeros; weights None count every row once.
     """
     if n_groups <= 2**_SPARE_BITS:
         return _sort_packed(scores, codes, weights)
@@ -308,15 +272,9 @@ def sort_scores(
     new = (scores[1:] != scores[:-1]) | (codes[1:] != codes[:-1])
     weights = None if weights is None else weights[order]
     starts, weights = _join(new, weights, len(scores))
-    return (
-        (scores, codes, weights)
-        if starts is None
-        else (
-            scores[starts],
-            codes[starts],
-            weights,
-        )
-    )
+    if starts is not None:
+        scores, codes = scores[starts], codes[starts]
+    return scores, codes, weights
 
 
 def _sort_packed(
@@ -351,12 +309,7 @@ def _join(
 ) -> tuple[NDArray[np.intp] | None, NDArray[Any]]:
     """Where entries start (None: at every row) and how much each weighs.
 
-    Parameters
-    ----------
-    new : ndarray of shape (n_samples - 1,)
-        Whether each row but the first differs from the one before.
-    weights : ndarray of shape (n_samples,) or None
-    n_samples : int
+    `new` says whether each row but the first differs from the one before.
     """
     if new.all():
         return None, np.ones(n_samples, np.int64) if weights is None else weights

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._validation import check_integer, check_real
-from skfair.metrics._distribution._bandwidth import most_stable
 from skfair.metrics._distribution._gap import compared_pairs, largest_gap
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
@@ -18,6 +17,7 @@ from skfair.metrics._distribution._histograms import (
     gap_curves,
     histogram_distances,
 )
+from skfair.metrics._distribution._madd_optimal_bandwidth import most_stable
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -46,9 +46,9 @@ def madd(
         \sum_{k=1}^{m} |d_{0,k} - d_{1,k}|, \quad m = \lfloor 1 / h \rfloor,
 
     with the share :math:`d_{g,k}` of group g whose scores fall in bin k of m equal
-    ones: twice the share of a group that would have to get other scores. It
-    needs no true labels, and says nothing about errors or about what caused the
-    distance.
+    ones. Half of MADD is the share of a group whose scores would have to change for
+    the histograms to agree. MADD needs no true labels, and says nothing about errors
+    or about what caused the distance.
 
     Parameters
     ----------
@@ -90,12 +90,12 @@ def madd(
     See Also
     --------
     madd_optimal_bandwidth : The stable interval behind ``"auto"``.
-    permutation_test : What MADD reads if scores do not depend on the group.
+    permutation_test : Test of MADD, with its values for permuted groups.
 
     Notes
     -----
-    Noise alone makes MADD positive, the more so the smaller the groups are: read it
-    beside its value under permuted groups, which `permutation_test` gives. Bins are
+    Noise alone makes MADD positive, the more so the smaller the groups are: compare
+    it with its value under permuted groups, which `permutation_test` returns. Bins are
     closed on the left at exactly k / m; the last is closed on both sides.
 
     References
@@ -172,7 +172,7 @@ def madd_curve(
 
     Notes
     -----
-    One sort and one look-up of all bin edges together.
+    Scores are sorted once, and the edges of all bins are searched together.
 
     Examples
     --------

@@ -60,8 +60,8 @@ def mcdp(
         Half the length of the window, in units of the score. At 0 the metric is the
         two-sample Kolmogorov-Smirnov statistic.
     method : {"exact", "approximate"}, default="exact"
-        ``"approximate"`` is Algorithm 2 of [1]_, which looks at multiples of
-        ``epsilon / n_subdivisions`` only and never underestimates.
+        ``"approximate"`` is Algorithm 2 of [1]_, which evaluates the gap only at
+        multiples of ``epsilon / n_subdivisions`` and never underestimates MCDP.
     n_subdivisions : int, default=32
         The paper's K, for the approximate method.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
@@ -90,13 +90,14 @@ def mcdp(
     --------
     mcdp_curve : MCDP for every epsilon at once.
     abcc : The average gap in place of the largest.
-    permutation_test : What MCDP reads if scores do not depend on the group.
+    permutation_test : Test of MCDP, with its values for permuted groups.
 
     Notes
     -----
-    Exact values take one sort, O(n log n), against O(n^2) time and memory for
-    Algorithm 1 of [1]_. A window that ends where another step begins sees that step,
-    and lengths that agree with the window's to within rounding count as equal.
+    The exact method takes O(n log n) time, for one sort; Algorithm 1 of [1]_ takes
+    O(n^2) time and memory. Windows are closed, so that a step at the end of a window
+    belongs to it, and lengths that differ from the window's by rounding only count as
+    equal to it.
 
     References
     ----------
@@ -151,7 +152,7 @@ def mcdp_curve(
     Returns
     -------
     epsilons : ndarray of shape (n_steps,)
-        Increasing from 0, at most 0.5: where the steps begin.
+        Where the steps begin, increasing from 0 to at most 0.5.
     values : ndarray of shape (n_steps,)
         Decreasing, in [0, 1]. One nan, with a warning, where MCDP is undefined.
 
@@ -286,25 +287,16 @@ def _approximate(gap: Gap, epsilon: float, n_subdivisions: int) -> float:
 #: Lengths this close to a window's are taken as equal to it: scores and windows such
 #: as 0.8 - 0.6 against 2 * 0.1 carry a few units of rounding each.
 ROUNDING = 4 * 2.0**-53
-#: Pieces that are bounded together before any is looked at alone.
+#: Pieces that are bounded together before single pieces are evaluated.
 _BLOCK = 64
 
 
 def sustained_gap(gap: Gap, epsilon: float) -> float:
-    """Largest t such that some window never sees a gap below t.
+    """Largest t such that some window never sees a gap below t: MCDP of one gap.
 
     A window ``[a, a + 2 epsilon]`` inside [0, 1] is closed and pieces are half-open,
-    so a run of pieces holds a window only if it is longer; a window centred at 0 is
+    so a run of pieces contains a window only if it is longer; a window centred at 0 is
     cut to ``[0, epsilon]``. One that reaches 1 sees a gap of 0.
-
-    Parameters
-    ----------
-    gap : Gap
-    epsilon : float in [0, 0.5]
-
-    Returns
-    -------
-    float in [0, 1]
     """
     heights = np.abs(gap.signed)
     if epsilon == 0:
@@ -323,7 +315,7 @@ def _sustained(
     if lower == upper:
         return lower
     first, last = _runs(heights > lower)
-    fits = _holds_window(scores, first, last, epsilon)
+    fits = _fits_window(scores, first, last, epsilon)
     kept = _ranges(first[fits], last[fits] + 1)
     if not len(kept):
         return lower
@@ -337,14 +329,17 @@ def _highest(
     lower: Any = 0,
     upper: Any = np.inf,
 ) -> Any:
-    """Highest level in (lower, upper] with a run that holds a window, else `lower`."""
+    """Highest level in (lower, upper] with a run as long as a window, else `lower`."""
     inside = (heights > lower) & (heights <= upper)
     levels = np.unique(heights[inside])
-    low, high = 0, len(levels)  # levels[:low] hold a window, levels[high:] do not
+    low, high = (
+        0,
+        len(levels),
+    )  # a window fits at levels[:low], and at none of levels[high:]
     while low < high:
         middle = (low + high) // 2
         first, last = _runs(heights >= levels[middle])
-        if _holds_window(scores, first, last, epsilon).any():
+        if _fits_window(scores, first, last, epsilon).any():
             low = middle + 1
         else:
             high = middle
@@ -361,17 +356,17 @@ def _runs(above: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]
     return changes[0::2], changes[1::2]
 
 
-def _holds_window(
+def _fits_window(
     scores: NDArray[np.float64],
     first: NDArray[np.intp],
     last: NDArray[np.intp],
     epsilon: float,
 ) -> NDArray[np.bool_]:
-    """Which runs are long enough to hold a window."""
-    holds = scores[last] - scores[first] > 2 * epsilon + ROUNDING
+    """Which runs are long enough for a window."""
+    fits = scores[last] - scores[first] > 2 * epsilon + ROUNDING
     if len(first) and scores[first[0]] == 0:
-        holds[0] |= scores[last[0]] > epsilon + ROUNDING
-    return holds
+        fits[0] |= scores[last[0]] > epsilon + ROUNDING
+    return fits
 
 
 def _ranges(first: NDArray[np.intp], last: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -395,16 +390,6 @@ def gap_profile(gap: Gap) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     Every piece, extended left and right while the gap stays at least its own, is the
     longest run at its level around it; the profile is the upper envelope of these
     runs over half their lengths.
-
-    Parameters
-    ----------
-    gap : Gap
-
-    Returns
-    -------
-    epsilons : ndarray of shape (n_steps,), increasing from 0
-    values : ndarray of shape (n_steps,), decreasing
-        ``values[i]`` holds from ``epsilons[i]`` until the next.
     """
     scores, heights = gap.scores, np.abs(gap.signed)
     positive = np.flatnonzero(heights)
@@ -429,17 +414,7 @@ def gap_profile(gap: Gap) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def merge_steps(
     epsilons: NDArray[np.float64], values: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Drop steps of no width or no height, and those beyond the largest epsilon.
-
-    Parameters
-    ----------
-    epsilons : ndarray of shape (n,), non-decreasing
-    values : ndarray of shape (n,), non-increasing
-
-    Returns
-    -------
-    epsilons, values : ndarray of shape (n_steps,)
-    """
+    """Drop steps of no width or no height, and those beyond the largest epsilon."""
     inside = epsilons <= _MAX_EPSILON
     inside[:-1] &= epsilons[:-1] < epsilons[1:]
     epsilons, values = epsilons[inside], values[inside]
@@ -450,8 +425,8 @@ def merge_steps(
 def _previous_lower(heights: NDArray[Any]) -> NDArray[np.integer]:
     """Nearest earlier position with a strictly smaller value, -1 where there is none.
 
-    All positions walk up a tree of block minima at once, until the block that ends
-    where they stand holds a smaller value, and then down to the last such value.
+    All positions ascend a tree of block minima at once, until the block before them
+    contains a smaller value, and then descend to the last such value.
     """
     minima = [heights]
     while len(minima[-1]) > 1:
@@ -461,7 +436,7 @@ def _previous_lower(heights: NDArray[Any]) -> NDArray[np.integer]:
     found: list[tuple[NDArray[Any], NDArray[Any]]] = []
     small = np.int32 if len(heights) < 2**31 else np.int64
     rows: NDArray[Any] = np.arange(len(heights), dtype=small)
-    ends = rows  # every block from here on left is still to be looked at
+    ends = rows  # blocks before this one are not searched yet
     for level in minima:
         odd = (ends & 1).astype(bool)
         blocks = ends - odd

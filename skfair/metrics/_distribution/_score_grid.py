@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair.metrics._distribution._bandwidth import stable_interval
 from skfair.metrics._distribution._gap import (
     LargestGap,
     Pair,
@@ -18,20 +17,18 @@ from skfair.metrics._distribution._gap import (
 )
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
-    bandwidths_to_one,
     bin_changes,
     bin_distances,
     bin_edges,
     bin_numbers,
 )
+from skfair.metrics._distribution._madd_optimal_bandwidth import stable_interval
 from skfair.metrics._distribution._mcdp import sustained_gap
 from skfair.metrics._inputs import Multigroup
 from skfair.statistics._grouped_scores import Gap
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
-
-_BANDWIDTHS = bandwidths_to_one(N_BANDWIDTHS)
 
 
 class Distribution(NamedTuple):
@@ -147,7 +144,7 @@ class ScoreGrid:
         highest = float(curve.max())
         if highest <= needed:
             return highest  # no mean over an interval can be larger
-        return stable_interval(_BANDWIDTHS, curve, (ours.total, theirs.total)).mean
+        return stable_interval(curve, (ours.total, theirs.total)).mean
 
     def _sustained(self, ours: Floats, theirs: Floats, epsilon: float) -> float:
         gap = Gap(self.scores, _signed(ours, theirs), 1.0, (1.0, 1.0))

@@ -59,9 +59,9 @@ def bootstrap_interval(
         at least 0; with a keyword `sample_weight` if that is given. Use
         `functools.partial` to set its options.
     y_true : array-like of shape (n_samples,) or None
-        True labels, handed to the metric.
+        True labels, passed to the metric.
     y_score : array-like of shape (n_samples,)
-        Scores or predicted labels, handed to the metric.
+        Scores or predicted labels, passed to the metric.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     confidence_level : float in (0, 1), default=0.95
@@ -86,17 +86,17 @@ def bootstrap_interval(
 
     See Also
     --------
-    permutation_test : Whether there is a disparity at all.
+    permutation_test : Test of the hypothesis that there is no disparity.
 
     Notes
     -----
-    Noise pushes a disparity up, and resampling adds noise again, so that the
-    quantiles of the resamples lie too high. The basic interval, which mirrors them
-    at the observed value, takes this bias off once, and so may lie below the value
-    itself; it is cut at 0 and at the largest value seen. It is approximate: near
-    parity, and for MADD in small groups, it covers the true value less often than it
-    says (``benchmarks/interval_coverage.py`` measures how often), and
-    `permutation_test` is the question to ask.
+    Noise biases a disparity upwards, and resampling adds noise again, so that the
+    quantiles of the resamples are too large. The basic interval reflects them at the
+    observed value, which removes this bias once; the interval may therefore lie below
+    the value itself. It is cut at 0 and at the largest value seen. It is approximate:
+    near parity, and for MADD in small groups, it covers the true value less often
+    than its nominal level (``benchmarks/interval_coverage.py`` measures how often).
+    Use `permutation_test` there.
 
     References
     ----------
@@ -134,20 +134,7 @@ def bootstrap_interval(
 def basic_interval(
     observed: float, values: NDArray[np.float64], confidence_level: float
 ) -> tuple[float, float]:
-    """Compute the basic bootstrap interval of a disparity.
-
-    Parameters
-    ----------
-    observed : float
-    values : ndarray of shape (n_resamples,)
-        The disparity of each resample.
-    confidence_level : float in (0, 1)
-
-    Returns
-    -------
-    low, high : float
-        Cut at 0 and at the largest value seen.
-    """
+    """Compute the basic bootstrap interval, cut at 0 and at the largest value seen."""
     tail = (1 - confidence_level) / 2
     lower, upper = np.quantile(values, [tail, 1 - tail])
     low = max(0.0, float(2 * observed - upper))
@@ -157,17 +144,9 @@ def basic_interval(
 def stratified_draws(
     groups: Groups, generator: np.random.Generator
 ) -> Callable[[], NDArray[np.intp]]:
-    """Draw as many rows of each group as it has, with replacement.
+    """Draw as many rows of each group as it has, with replacement, at each call.
 
-    Parameters
-    ----------
-    groups : Groups
-    generator : Generator
-
-    Returns
-    -------
-    callable
-        Each call returns positions of rows, those of the first group first.
+    Positions of rows are returned, those of the first group first.
     """
     order = np.argsort(groups.codes, kind="stable")
     sizes = groups.sizes()

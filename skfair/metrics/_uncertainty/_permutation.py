@@ -33,7 +33,7 @@ class PermutationTestResult:
         Share of permutations, the given order among them, with a value at least as
         large.
     null_mean : float
-        Mean of the metric over permutations: what it reads without any disparity.
+        Mean of the metric over permutations: its expected value without a disparity.
     n_permutations : int
     null_distribution : ndarray of shape (n_permutations,)
         The metric for each permutation.
@@ -56,10 +56,10 @@ def permutation_test(
     sample_weight: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> PermutationTestResult:
-    """Test whether a disparity is larger than group labels at random would give.
+    """Test whether a disparity is larger than with group labels assigned at random.
 
-    Under the null hypothesis that a row's group has nothing to do with its label,
-    score and weight, group labels can be permuted over rows. The p-value is exact at
+    Under the null hypothesis that a row's group is independent of its label, score
+    and weight, group labels can be permuted over rows. The p-value is exact at
     any sample size, for any metric. A small one says that the disparity is not
     noise, not that it is large or unjust.
 
@@ -70,9 +70,9 @@ def permutation_test(
         large for a large disparity; with a keyword `sample_weight` if that is given.
         Use `functools.partial` to set its options.
     y_true : array-like of shape (n_samples,) or None
-        True labels, handed to the metric.
+        True labels, passed to the metric.
     y_score : array-like of shape (n_samples,)
-        Scores or predicted labels, handed to the metric.
+        Scores or predicted labels, passed to the metric.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     n_permutations : int, default=999
@@ -94,8 +94,8 @@ def permutation_test(
 
     See Also
     --------
-    bootstrap_interval : How precise the metric is.
-    scipy.stats.ks_2samp : The same question for MCDP(0) and two groups, by theory.
+    bootstrap_interval : Confidence interval of the metric.
+    scipy.stats.ks_2samp : The same test for MCDP(0) and two groups, without resampling.
 
     References
     ----------

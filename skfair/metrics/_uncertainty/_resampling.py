@@ -15,15 +15,7 @@ from skfair.groups import Groups, resolve_groups
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What a metric is called with, row by row.
-
-    Attributes
-    ----------
-    y_true : ndarray of shape (n_samples,) or None
-    y_score : ndarray of shape (n_samples,)
-    groups : Groups
-    sample_weight : ndarray of shape (n_samples,) or None
-    """
+    """Arguments by row of a metric."""
 
     y_true: NDArray[Any] | None
     y_score: NDArray[Any]
@@ -38,7 +30,7 @@ class Rows:
         sensitive_features: Any,
         sample_weight: ArrayLike | None,
     ) -> Rows:
-        """Convert once what every resample takes rows from."""
+        """Convert the arguments once for all resamples."""
         scores = np.asarray(y_score)
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
         labels, weights = (

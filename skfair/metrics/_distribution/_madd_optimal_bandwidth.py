@@ -1,4 +1,4 @@
-"""MADD over the bandwidths that estimate it best."""
+"""The interval of bandwidths in which MADD is most stable."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def madd_optimal_bandwidth(
     .. math::
         h_{sup} = \left( \frac{\sqrt{n_0} + \sqrt{n_1}}{\sqrt{n_0 n_1}} \right)^{2/3}
 
-    it is the one over which MADD has the smallest standard deviation.
+    this is the one over which MADD has the smallest standard deviation.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def madd_optimal_bandwidth(
     See Also
     --------
     madd : The value alone.
-    skfair.inspection.MADDDisplay : A picture of the search.
+    skfair.inspection.MADDDisplay : Plot of MADD over bandwidths, with the interval.
 
     References
     ----------
@@ -187,35 +187,19 @@ def most_stable(
 ) -> tuple[GapCurve, StableInterval]:
     """Stable interval of the pair of groups with the largest mean of MADD over it."""
     pairs = compared_pairs(statistic.n_groups, multigroup)
-    bandwidths = bandwidths_to_one(n_bandwidths)
     search = partial(stable_interval, min_points=min_points, min_length=min_length)
-    return max(
-        (
-            (curve, search(bandwidths, curve.values, curve.totals))
-            for curve in gap_curves(statistic, pairs, n_bandwidths)
-        ),
-        key=lambda found: found[1].mean,
-    )
+    curves = gap_curves(statistic, pairs, n_bandwidths)
+    found = ((curve, search(curve.values, curve.totals)) for curve in curves)
+    return max(found, key=lambda curve_and_interval: curve_and_interval[1].mean)
 
 
 def optimal_order(totals: tuple[float, float]) -> float:
-    """Order of magnitude of the best bandwidth, h_sup in Theorem 2 of the paper.
-
-    Parameters
-    ----------
-    totals : tuple of two numbers
-        Group sizes.
-
-    Returns
-    -------
-    float
-    """
+    """Order of magnitude of the best bandwidth, h_sup in Theorem 2 of the paper."""
     first, second = np.sqrt(totals[0]), np.sqrt(totals[1])
     return float(((first + second) / (first * second)) ** (2 / 3))
 
 
 def stable_interval(
-    bandwidths: NDArray[np.float64],
     values: NDArray[np.float64],
     totals: tuple[float, float],
     *,
@@ -224,28 +208,11 @@ def stable_interval(
 ) -> StableInterval:
     """Algorithm 1 of the MADD paper, for all eligible intervals at once.
 
-    Parameters
-    ----------
-    bandwidths : ndarray of shape (n_bandwidths,), increasing
-    values : ndarray of shape (n_bandwidths,)
-    totals : tuple of two numbers
-        Group sizes.
-    min_points : int, default=50
-        Least number of values in an interval.
-    min_length : float, default=0.45
-        Least length of an interval, as a multiple of h_sup.
-
-    Returns
-    -------
-    StableInterval
-        The first of the intervals with the smallest standard deviation.
-
-    Raises
-    ------
-    ValueError
-        If no interval is eligible.
+    `values` belong to the bandwidths 1 / n_values, ..., 1 / 2, 1. Of the intervals with
+    the smallest standard deviation it is the first.
     """
-    n_values = len(bandwidths)
+    n_values = len(values)
+    bandwidths = bandwidths_to_one(n_values)
     length = optimal_order(totals) * min_length
     starts = np.arange(max(n_values - min_points, 0))
     starts = starts[bandwidths[starts] <= bandwidths[-1] - length]

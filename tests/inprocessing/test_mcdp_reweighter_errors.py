@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
@@ -35,21 +34,6 @@ def test_bad_parameters(people, options, match, logistic):
     X, y, sex = people
     with pytest.raises(ValueError, match=match):
         logistic(**options).fit(X, y, sensitive_features=sex)
-
-
-def test_bad_rows(people, logistic):
-    X, y, sex = people
-    model = logistic()
-    with pytest.raises(ValueError, match="Only binary classification"):
-        model.fit(X, np.arange(len(y)) % 3, sensitive_features=sex)
-    with pytest.raises(ValueError, match="sensitive_features has 5 rows"):
-        model.fit(X, y, sensitive_features=sex[:5])
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        model.fit(X, y[:5], sensitive_features=sex)
-    with pytest.raises(ValueError, match="X has no column 'race'"):
-        logistic(sensitive_features="race").fit(X, y)
-    with pytest.raises(NotFittedError):
-        model.predict(X)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
-from scipy.sparse import csr_matrix
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
@@ -15,37 +13,11 @@ TREES = HistGradientBoostingClassifier(
 )
 
 
-def test_column_keyword_and_callable_agree(people, logistic):
-    X, y, sex = people
-    expected = logistic().fit(X, y, sensitive_features=sex).predict_proba(X)
-    for selector in ("is_man", 0, lambda X: X["is_man"] == 1):
-        model = logistic(sensitive_features=selector).fit(X, y)
-        assert_array_equal(model.predict_proba(X), expected)
-    swapped = logistic(sensitive_features="skill").fit(X, y, sensitive_features=sex)
-    assert_array_equal(swapped.predict_proba(X), expected)
-
-
-@pytest.mark.parametrize("container", [lambda X: X, np.asarray, csr_matrix])
-def test_dropped_column_never_reaches_the_classifier(people, container, logistic):
-    X, y, _ = people
-    model = logistic(sensitive_features=[0], drop_sensitive=True)
-    model.fit(container(X), y)
-    assert model.estimator_.n_features_in_ == 2
-    assert model.n_features_in_ == 3
-    swapped = X.assign(is_man=1 - X["is_man"])
-    assert_array_equal(
-        model.predict_proba(container(X)), model.predict_proba(container(swapped))
-    )
-
-
-def test_without_groups_it_is_the_plain_classifier_and_warns(people, logistic):
+def test_history_without_groups(people, logistic):
     X, y, _ = people
     model = logistic()
     with pytest.warns(UserWarning, match=r"no sensitive_features: no gap is penalised"):
         model.fit(X, y)
-    plain = LogisticRegression().fit(X, y)
-    assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
-    assert model.groups_ == ()
     assert np.isnan(model.history_["gap"][0])
     assert model.history_["objective"][0] == model.history_["loss"][0]
     logistic(strength=0).fit(X, y)  # nothing to warn of
@@ -76,10 +48,8 @@ def test_group_of_one_row(people, logistic):
         logistic(validation_fraction=0.2).fit(X, y, sensitive_features=alone)
 
 
-def test_one_group(people, logistic):
+def test_one_group_with_weight(people, logistic):
     X, y, sex = people
-    with pytest.raises(ValueError, match=r"groups \['M'\], expected at least two"):
-        logistic().fit(X, y, sensitive_features=np.full(len(y), "M"))
     with pytest.raises(ValueError, match=r"groups \['F'\], expected at least two"):
         logistic().fit(X, y, sensitive_features=sex, sample_weight=sex == "F")
 
@@ -91,5 +61,3 @@ def test_rows_without_a_group_count_in_the_loss_only(people, logistic, gap):
     model = logistic(strength=1).fit(X, y, sensitive_features=groups)
     assert gap(model, X, groups) < 0.25
     assert (model.sample_weight_[::10].sum(axis=1) > 0).all()
-    with pytest.raises(ValueError, match="150 missing"):
-        logistic().fit(X, y, sensitive_features=known)

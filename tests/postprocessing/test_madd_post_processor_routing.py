@@ -10,7 +10,6 @@ from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     KFold,
-    cross_val_score,
     cross_validate,
 )
 from sklearn.naive_bayes import GaussianNB
@@ -24,11 +23,11 @@ from skfair.postprocessing import MADDPostProcessor
 @pytest.mark.parametrize("ensemble", [True, False])
 def test_sample_weight_reaches_classifier_and_repair(people, ensemble):
     X, y, sex = people
-    weights = np.where(np.arange(len(y)) < 1500, 1.0, 0.0)
+    weights = np.where(np.arange(len(y)) < 1000, 1.0, 0.0)
     model = MADDPostProcessor(GaussianNB(), ensemble=ensemble, cv=KFold(2))
     model.fit(X, y, sensitive_features=sex, sample_weight=weights)
     total = sum(np.diff(cdf.high, prepend=0).size for cdf in model.repairer_.cdfs_)
-    assert total <= 1504
+    assert total <= 1004
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
     with pytest.warns(UserWarning, match=r"Pipeline\.fit takes no sample_weight"):
         MADDPostProcessor(pipeline, cv=2).fit(
@@ -72,13 +71,6 @@ def test_scorer_hands_groups_on_without_routing(people):
     model.fit(X, y, sensitive_features=sex)
     scorer = get_fairness_scorer("neg_mcdp")
     assert scorer(model, X, y, sensitive_features=sex) > -0.05
-
-
-def test_cross_validation_without_routing(people):
-    X, y, _ = people
-    model = MADDPostProcessor(LogisticRegression(), sensitive_features="is_man", cv=2)
-    scores = cross_val_score(model, X, y, cv=2, error_score="raise", scoring="roc_auc")
-    assert scores.min() > 0.6
 
 
 def test_routing_to_classifier_and_splitter(people):

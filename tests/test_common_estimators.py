@@ -1,0 +1,474 @@
+"""What every estimator promises; a line in ESTIMATORS has a new one tested."""
+
+import pickle
+from inspect import signature
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_matrix
+from sklearn import config_context
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import (
+    check_estimator,
+    check_get_params_invariance,
+    check_parameters_default_constructible,
+    check_set_params,
+)
+
+from skfair.groups import encode_groups
+from skfair.inprocessing import DiffMCDPClassifier, MCDPReweighter
+from skfair.metrics import get_fairness_scorer
+from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
+
+# Classifiers take features, labels and groups; other estimators scores and groups.
+ESTIMATORS = {
+    "MCDPReweighter": MCDPReweighter(LogisticRegression(), max_iter=3),
+    "MCDPReweighter, sample_weight": MCDPReweighter(
+        LogisticRegression(), form="sample_weight", max_iter=3
+    ),
+    "MCDPReweighter, validation": MCDPReweighter(
+        LogisticRegression(), validation_fraction=0.2, max_iter=3, random_state=0
+    ),
+    "DiffMCDPClassifier": DiffMCDPClassifier(
+        hidden_layer_sizes=8, learning_rate_init=0.01, max_iter=20, random_state=0
+    ),
+    "DiffMCDPClassifier, batches": DiffMCDPClassifier(
+        hidden_layer_sizes=8,
+        batch_size=64,
+        dropout=0.2,
+        early_stopping=True,
+        max_iter=20,
+        random_state=0,
+    ),
+    "MADDPostProcessor": MADDPostProcessor(LogisticRegression(), cv=2),
+    "MADDPostProcessor, refit": MADDPostProcessor(
+        LogisticRegression(), cv=2, ensemble=False
+    ),
+    "MADDPostProcessor, random ties": MADDPostProcessor(
+        LogisticRegression(), cv=2, ties="random", random_state=0
+    ),
+    "ScoreRepairer": ScoreRepairer(),
+    "ScoreRepairer, random ties": ScoreRepairer(0.5, ties="random", random_state=0),
+}
+CLASSIFIERS = {name: e for name, e in ESTIMATORS.items() if is_classifier(e)}
+
+every_estimator = pytest.mark.parametrize("model", ESTIMATORS, indirect=True)
+every_classifier = pytest.mark.parametrize("model", CLASSIFIERS, indirect=True)
+
+
+@pytest.fixture
+def model(request):
+    return clone(ESTIMATORS[request.param])
+
+
+@pytest.fixture(scope="module")
+def people(make_people):
+    return make_people(300)
+
+
+def features(model, X):
+    """What the estimator takes: X, or scores if it takes one dimension only."""
+    if get_tags(model).input_tags.one_d_array:
+        return 1 / (1 + np.exp(-X["skill"] - X["proxy"]))
+    return X
+
+
+def scores_of(model, X, groups=None):
+    """Predicted or transformed scores, with groups where the method takes them."""
+    method = model.predict_proba if is_classifier(model) else model.transform
+    takes_groups = "sensitive_features" in signature(method).parameters
+    given = {"sensitive_features": groups} if takes_groups else {}
+    scores = method(X, **given)
+    return scores[:, 1] if is_classifier(model) else np.asarray(scores)
+
+
+def fitted_scores(model, people, **fit_params):
+    """Scores of the rows that the estimator was fitted to."""
+    X, y, sex = people
+    X = features(model, X)
+    model.fit(X, y, sensitive_features=sex, **fit_params)
+    return scores_of(model, X, sex)
+
+
+# --- scikit-learn's own checks
+
+
+class ParityOfSum:
+    """Groups that do not depend on other rows, for data of any kind."""
+
+    def __call__(self, X):
+        X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+        finite = np.nan_to_num(X.astype(float), posinf=0, neginf=0)
+        return finite.sum(axis=1) * 7 % 2 >= 1
+
+    def __repr__(self):
+        return "ParityOfSum()"
+
+
+CHECKED = {
+    "MCDPReweighter without groups": MCDPReweighter(LogisticRegression()),
+    "MCDPReweighter": MCDPReweighter(
+        LogisticRegression(), sensitive_features=ParityOfSum(), max_iter=3
+    ),
+    "MCDPReweighter, sample_weight": MCDPReweighter(
+        LogisticRegression(),
+        sensitive_features=ParityOfSum(),
+        form="sample_weight",
+        max_iter=3,
+    ),
+    # Near a gap of 0, where it has a kink, rounding grows from step to step: the
+    # checks that compare two fits by rounding need few steps.
+    "DiffMCDPClassifier without groups": DiffMCDPClassifier(max_iter=200),
+    "DiffMCDPClassifier": DiffMCDPClassifier(
+        sensitive_features=ParityOfSum(), max_iter=30, learning_rate_init=0.01
+    ),
+    "MADDPostProcessor without groups": MADDPostProcessor(LogisticRegression()),
+    "MADDPostProcessor": MADDPostProcessor(
+        LogisticRegression(),
+        sensitive_features=ParityOfSum(),
+        unknown_groups="pooled",
+        cv=2,
+    ),
+    "ScoreRepairer": ScoreRepairer(),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.* has no sensitive_features:UserWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.filterwarnings("ignore:Can.t test:sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize("name", CHECKED)
+def test_scikit_learn_checks(name):
+    check_estimator(CHECKED[name], on_skip=None, on_fail="raise")
+
+
+# check_estimator checks little of an estimator whose input has one dimension.
+@pytest.mark.parametrize("name", CHECKED)
+@pytest.mark.parametrize(
+    "check",
+    [
+        check_get_params_invariance,
+        check_parameters_default_constructible,
+        check_set_params,
+    ],
+)
+def test_scikit_learn_checks_of_parameters(name, check):
+    check(name, clone(CHECKED[name]))
+
+
+# --- fitting
+
+
+@every_estimator
+def test_fit_returns_self_and_sets_attributes(model, people):
+    X, y, sex = people
+    assert model.fit(features(model, X), y, sensitive_features=sex) is model
+    assert model.groups_ == ("F", "M")
+    if is_classifier(model):
+        assert_array_equal(model.classes_, ["no", "yes"])
+        assert_array_equal(model.feature_names_in_, X.columns)
+        assert model.n_features_in_ == 3
+
+
+@every_estimator
+def test_same_seed_same_result(model, people):
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    again = clone(model)
+    expected = fitted_scores(model, people)
+    assert np.isfinite(expected).all()
+    assert_array_equal(fitted_scores(again, people), expected)
+    for name, values in vars(model).items():
+        if isinstance(values, np.ndarray):
+            assert_array_equal(getattr(again, name), values)
+    assert_array_equal(fitted_scores(model, people), expected)
+    assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+@every_estimator
+def test_clone_and_pickle(model, people):
+    X, _, sex = people
+    parameters = model.get_params()
+    copy = clone(model).get_params()
+    assert {name: repr(copy[name]) for name in copy} == {
+        name: repr(value) for name, value in parameters.items()
+    }
+    expected = fitted_scores(model, people)
+    assert {name: model.get_params()[name] for name in parameters} == parameters
+    loaded = pickle.loads(pickle.dumps(model))
+    assert_array_equal(scores_of(loaded, features(loaded, X), sex), expected)
+
+
+@every_estimator
+def test_nothing_given_is_modified(model, people):
+    X, y, sex = people
+    weights = np.ones(len(y))
+    before = X.copy(), y.copy(), sex.copy(), weights.copy()
+    for values in (y, weights):
+        values.setflags(write=False)
+    fitted_scores(model, people, sample_weight=weights)
+    for values in (y, weights):
+        values.setflags(write=True)
+    pd.testing.assert_frame_equal(X, before[0])
+    assert_array_equal(y, before[1])
+    pd.testing.assert_series_equal(sex, before[2])
+    assert_array_equal(weights, before[3])
+    if "estimator" in model.get_params():
+        assert not hasattr(model.estimator, "classes_")
+
+
+@every_estimator
+def test_unfitted(model, people):
+    X, _, sex = people
+    with pytest.raises(NotFittedError):
+        scores_of(model, features(model, X), sex)
+    if is_classifier(model):
+        with pytest.raises(NotFittedError):
+            model.predict(X)
+
+
+@every_classifier
+@pytest.mark.parametrize(
+    "container",
+    [np.asarray, csr_matrix, pl.from_pandas, lambda X: X.to_numpy().tolist()],
+)
+def test_containers_of_features(model, container, people):
+    X, y, sex = people
+    expected = fitted_scores(clone(model), people)
+    rows = container(X)
+    scores = fitted_scores(model, (rows, y.tolist(), sex))
+    assert_allclose(scores, expected, atol=1e-4)
+
+
+@every_estimator
+@pytest.mark.parametrize(
+    "container",
+    [list, np.array, pl.Series, pd.Categorical, encode_groups, pd.DataFrame],
+)
+def test_containers_of_groups(model, container, people):
+    X, y, sex = people
+    expected = fitted_scores(clone(model), people)
+    assert_array_equal(fitted_scores(model, (X, y, container(sex))), expected)
+
+
+def test_containers_of_scores(people):
+    X, _, sex = people
+    scores = features(ScoreRepairer(), X)
+    expected = ScoreRepairer().fit_transform(scores, sensitive_features=sex)
+    for container in (list, np.array, pl.Series):
+        repairer = ScoreRepairer().fit(container(scores), sensitive_features=sex)
+        repaired = repairer.transform(container(scores), sensitive_features=sex)
+        assert_array_equal(repaired, expected)
+
+
+# --- weights
+
+
+@every_estimator
+def test_unit_weights_are_no_weights(model, people):
+    expected = fitted_scores(clone(model), people)
+    scores = fitted_scores(model, people, sample_weight=np.ones(len(people[1])))
+    assert_allclose(scores, expected, atol=1e-6)
+
+
+@every_estimator
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda w: w[:5], r"sample_weight must have shape \(300,\), got \(5,\)"),
+        (lambda w: -w, "sample_weight must be finite and non-negative, got -1.0"),
+        (
+            lambda w: w * np.nan,
+            "sample_weight must be finite and non-negative, got nan",
+        ),
+        (lambda w: w * 0, r"sample_weight is zero|expected at least two|classes"),
+    ],
+    ids=["length", "negative", "nan", "zero"],
+)
+def test_bad_weights(model, change, match, people):
+    weights = change(np.ones(len(people[1])))
+    with pytest.raises(ValueError, match=match):
+        fitted_scores(model, people, sample_weight=weights)
+
+
+# --- where the groups come from
+
+
+@every_classifier
+def test_groups_by_column_keyword_and_callable_agree(model, people):
+    X, y, _ = people
+    expected = fitted_scores(clone(model), people)
+    for selector in ("is_man", 0, ["is_man"], lambda X: X["is_man"] == 1):
+        by_column = clone(model).set_params(sensitive_features=selector).fit(X, y)
+        assert_array_equal(by_column.predict_proba(X)[:, 1], expected)
+    other = clone(model).set_params(sensitive_features="skill")
+    assert_array_equal(fitted_scores(other, people), expected)  # the keyword wins
+    array = clone(model).set_params(sensitive_features=0).fit(X.to_numpy(), y)
+    assert_allclose(array.predict_proba(X.to_numpy())[:, 1], expected, atol=1e-12)
+    missing = clone(model).set_params(sensitive_features="race")
+    with pytest.raises(ValueError, match="X has no column 'race'"):
+        missing.fit(X, y)
+
+
+@every_classifier
+@pytest.mark.parametrize("container", [lambda X: X, np.asarray, csr_matrix])
+def test_dropped_column_never_reaches_the_model(model, container, people):
+    X, y, sex = people
+    rest = X[["skill", "proxy"]]
+    expected = fitted_scores(clone(model), (container(rest), y, sex))
+    selected = clone(model).set_params(sensitive_features=[0], drop_sensitive=True)
+    selected.fit(container(X), y)
+    assert_allclose(selected.predict_proba(container(X))[:, 1], expected, atol=1e-12)
+    assert selected.n_features_in_ == 3
+    with pytest.raises(
+        ValueError, match="drop_sensitive=True needs sensitive_features"
+    ):
+        clone(model).set_params(drop_sensitive=True).fit(X, y, sensitive_features=sex)
+
+
+@every_estimator
+def test_several_columns_are_their_intersection(model, people):
+    X, y, sex = people
+    frame = pd.DataFrame({"sex": sex.to_numpy(), "tall": X["skill"].to_numpy() > 0})
+    joined = [f"{sex} {tall}" for sex, tall in frame.to_numpy()]
+    expected = fitted_scores(clone(model), (X, y, joined))
+    assert_array_equal(fitted_scores(model, (X, y, frame)), expected)
+    assert len(model.groups_) == 4
+    assert ("F", False) in model.groups_
+
+
+@every_classifier
+def test_without_groups_it_warns_and_is_the_plain_model(model, people):
+    X, y, _ = people
+    with pytest.warns(UserWarning, match="has no sensitive_features: no"):
+        model.fit(X, y)
+    assert model.groups_ == ()
+    plain = getattr(model, "estimator", None) or clone(model).set_params(strength=0)
+    plain = clone(plain).fit(X, y)  # and without a warning
+    assert_allclose(model.predict_proba(X), plain.predict_proba(X))
+
+
+@every_estimator
+@pytest.mark.parametrize("n_rows", [5, 301])
+def test_wrong_lengths(model, n_rows, people):
+    X, y, sex = people
+    groups = np.resize(sex, n_rows)
+    with pytest.raises(ValueError, match=f"sensitive_features has {n_rows} rows"):
+        fitted_scores(clone(model), (X, y, groups))
+    fitted_scores(model, people)
+    method = model.predict_proba if is_classifier(model) else model.transform
+    if "sensitive_features" in signature(method).parameters:
+        with pytest.raises(ValueError, match=f"sensitive_features has {n_rows} rows"):
+            method(features(model, X), sensitive_features=groups)
+
+
+@every_estimator
+def test_missing_groups(model, people):
+    X, y, sex = people
+    known = sex.mask(np.arange(len(sex)) % 10 == 0, None)
+    with pytest.raises(ValueError, match="30 missing"):
+        fitted_scores(clone(model), (X, y, known))
+    if "unknown_groups" in model.get_params():
+        model.set_params(unknown_groups="pooled")
+    groups = encode_groups(known, missing="drop")
+    assert np.isfinite(fitted_scores(model, (X, y, groups))).all()
+    assert model.groups_ == ("F", "M")
+
+
+@every_estimator
+def test_absent_category_is_no_group(model, people):
+    X, y, sex = people
+    groups = pd.Categorical(sex, categories=["F", "M", "X"])
+    expected = fitted_scores(clone(model), people)
+    assert_array_equal(fitted_scores(model, (X, y, groups)), expected)
+    assert model.groups_ == ("F", "M")
+
+
+@every_classifier
+def test_one_group(model, people):
+    X, y, _ = people
+    with pytest.raises(ValueError, match=r"groups \['M'\], expected at least two"):
+        model.fit(X, y, sensitive_features=np.full(len(y), "M"))
+
+
+@every_classifier
+def test_bad_labels(model, people):
+    X, y, sex = people
+    with pytest.raises(ValueError, match="Only binary classification"):
+        model.fit(X, np.arange(len(y)) % 3, sensitive_features=sex)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X, y[:5], sensitive_features=sex)
+    with pytest.raises(ValueError, match="y must have two classes, got 1 class"):
+        model.fit(X, np.full(len(y), "yes"), sensitive_features=sex)
+
+
+META = [name for name, e in CLASSIFIERS.items() if "estimator" in e.get_params()]
+
+
+@pytest.mark.parametrize("model", META, indirect=True)
+def test_inner_estimator_without_probabilities(model, people):
+    X, y, sex = people
+    match = "estimator must have predict_proba, got RidgeClassifier"
+    with pytest.raises(TypeError, match=match):
+        model.set_params(estimator=RidgeClassifier()).fit(X, y, sensitive_features=sex)
+
+
+# --- pipelines, searches and cross-validation
+
+
+@every_estimator
+def test_last_step_of_a_pipeline_with_routing(model, people):
+    X, y, sex = people
+    expected = fitted_scores(clone(model), people)
+    X = features(model, X)
+    pipeline = make_pipeline(FunctionTransformer(), model)
+    with config_context(enable_metadata_routing=True):
+        pipeline.fit(X, y, sensitive_features=sex)
+        method = pipeline.predict_proba if is_classifier(model) else pipeline.transform
+        takes_groups = (
+            "sensitive_features"
+            in signature(
+                model.predict_proba if is_classifier(model) else model.transform
+            ).parameters
+        )
+        scores = method(X, **({"sensitive_features": sex} if takes_groups else {}))
+    scores = scores[:, 1] if is_classifier(model) else scores
+    assert_array_equal(scores, expected)
+
+
+@every_classifier
+def test_cross_validation_with_routing(model, people):
+    X, y, sex = people
+    with config_context(enable_metadata_routing=True):
+        results = cross_validate(
+            model,
+            X,
+            y,
+            params={"sensitive_features": sex},
+            scoring=get_fairness_scorer("neg_mcdp"),
+            cv=2,
+            error_score="raise",
+        )
+    assert np.isfinite(results["test_score"]).all()
+
+
+@every_classifier
+def test_cross_validation_without_routing(model, people):
+    X, y, _ = people
+    model.set_params(sensitive_features="is_man")
+    pipeline = make_pipeline(FunctionTransformer(), model)
+    for scoring in (
+        "roc_auc",
+        get_fairness_scorer("neg_mcdp", sensitive_features="is_man"),
+    ):
+        scores = cross_val_score(
+            pipeline, X, y, cv=2, error_score="raise", scoring=scoring
+        )
+        assert np.isfinite(scores).all()

@@ -1,6 +1,7 @@
 """On rows of Adult that training has not seen."""
 
 import pandas as pd
+import pytest
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
@@ -9,6 +10,7 @@ from skfair.datasets import fetch_adult
 from skfair.inprocessing import DiffMCDPClassifier
 
 
+@pytest.mark.slow
 def test_adult(shared_data, monkeypatch, gap):
     """AP and MCDP(0) of the paper's Table 1, on new rows, without sex in prediction."""
     monkeypatch.setenv("SKFAIR_DATA", str(shared_data))

@@ -27,6 +27,7 @@ def adult(shared_data):
     return train_test_split(X, y, sex, test_size=0.5, stratify=y, random_state=0)
 
 
+@pytest.mark.slow
 def test_gap_and_average_precision(adult):
     X, X_test, y, y_test, sex, sex_test = adult
     inner = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))

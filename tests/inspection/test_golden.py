@@ -3,7 +3,7 @@
 Texts are left out, since fonts differ between versions of matplotlib. After a change of
 a display that is meant, look at the new pictures, which this draws anew::
 
-    SKFAIR_REDRAW_GOLDEN=1 python -m pytest tests/inspection/test_golden.py
+    SKFAIR_REDRAW_GOLDEN=1 python -m pytest -m slow tests/inspection/test_golden.py
 """
 
 import os
@@ -164,6 +164,7 @@ def difference(make, golden, directory):
     return compare_images(str(expected), str(drawn), TOLERANCE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", DISPLAYS, ids=lambda make: make.__name__)
 def test_golden(make, tmp_path):
     golden = GOLDEN / f"{make.__name__}.png"

@@ -133,6 +133,7 @@ def test_finds_the_groups_that_differ():
     assert found["pvalue"].is_monotonic_increasing
 
 
+@pytest.mark.slow
 def test_false_discoveries_are_rare():
     generator = np.random.default_rng(0)
     any_found = 0

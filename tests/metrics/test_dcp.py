@@ -144,6 +144,7 @@ def test_result_is_readable_and_pickles(instance):
     np.testing.assert_array_equal(again.baseline, result.baseline)
 
 
+@pytest.mark.slow
 def test_processes_give_the_same(capfd, instance):
     given_ = instance(4, 8, 0)
     alone = dcp_bounds(*given_, verbose=1)

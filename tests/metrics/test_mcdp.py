@@ -152,7 +152,13 @@ def test_approximate_value_is_algorithm_2_for_any_subdivision(data, numerator, k
 
 @pytest.mark.parametrize(
     ("numerator", "denominator", "k"),
-    [(57, 200, 57), (9, 1000, 63), (18, 1000, 63), (1, 10, 3), (1, 20, 10)],
+    [
+        (57, 200, 57),
+        pytest.param(9, 1000, 63, marks=pytest.mark.slow),
+        pytest.param(18, 1000, 63, marks=pytest.mark.slow),
+        (1, 10, 3),
+        (1, 20, 10),
+    ],
 )
 def test_approximate_windows_do_not_reach_one_by_rounding(numerator, denominator, k):
     # The step divides 1, where k / epsilon may come out a hair too large. The gap

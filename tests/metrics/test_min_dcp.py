@@ -211,6 +211,7 @@ def test_invalid_input(change, message):
         min_dcp_bounds(**{**arguments, **change})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pair", "at_most"), [("uk20_1992_1997", 0.0549), ("uk15_1974_1975", 0.0236)]
 )

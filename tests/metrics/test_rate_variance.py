@@ -57,6 +57,7 @@ PLANS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", PLANS)
 def test_unbiased_within_three_standard_errors(plan):
     draw, sampling = PLANS[plan]
@@ -73,6 +74,7 @@ def test_unbiased_within_three_standard_errors(plan):
         assert abs(values.mean() - truth) <= 3 * error, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", PLANS)
 def test_without_correction_the_variance_of_f2_is_missing(plan):
     draw, sampling = PLANS[plan]

@@ -64,6 +64,7 @@ def test_permutations_by_hand(metric):
     assert len(np.unique(null)) > 5
 
 
+@pytest.mark.slow
 def test_test_holds_its_level():
     rejected = 0
     for seed in range(200):
@@ -143,6 +144,7 @@ def test_bootstrap_draws_are_uniform_within_groups():
     assert np.abs(drawn / 2001 - 1).max() < 0.12
 
 
+@pytest.mark.slow
 def test_interval_covers_a_clear_disparity():
     covered = 0
     big_scores, big_groups = draw(1.0, 400_000, seed=99)

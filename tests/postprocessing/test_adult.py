@@ -33,6 +33,7 @@ def splits(shared_data):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frozen", [True, False])
 def test_full_repair(splits, frozen):
     train, validation, (X, y, sex) = splits

@@ -95,6 +95,7 @@ def test_frozen_estimator_without_groups(people):
     assert model.estimator_ is frozen
 
 
+@pytest.mark.slow
 def test_processes_give_the_same(people):
     X, y, sex = people
     options = {"random_state": 0, "ties": "random"}

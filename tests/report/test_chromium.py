@@ -82,6 +82,7 @@ def chromium(tmp_path_factory):
     return command
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_page_in_a_browser(chromium, report, tmp_path, scheme):
     path = tmp_path / "report.html"
@@ -101,6 +102,7 @@ def test_page_in_a_browser(chromium, report, tmp_path, scheme):
     assert all(part.any() for part in np.array_split(rows, 8))
 
 
+@pytest.mark.slow
 def test_hostile_page_is_silent(chromium, make_report, rows, tmp_path):
     y_true, y_score, _ = rows
     hostile = [

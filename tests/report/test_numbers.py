@@ -180,6 +180,7 @@ def test_errors_are_tested_within_labels(make_report):
     )
 
 
+@pytest.mark.slow
 def test_pvalues_are_uniform_without_a_difference(make_report):
     pvalues = []
     for seed in range(60):

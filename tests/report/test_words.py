@@ -163,6 +163,7 @@ def test_undefined_errors_are_judged_by_their_stand_in():
     assert [text for _, text in states({"measures": found})][2] == "not computable"
 
 
+@pytest.mark.slow
 def test_false_alarms(make_report):
     alarms = 0
     for seed in range(60):

@@ -15,6 +15,7 @@ def mean_counts(draw, n_draws=3000):
     return np.mean([draw(seed).to_numpy() for seed in range(n_draws)], axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exponent", [0, 0.5, 2 / 3, 1, 2])
 def test_weighted_sampling_follows_equation_35(exponent):
     counts = mean_counts(
@@ -44,6 +45,7 @@ def test_attribute_specific_sampling_keeps_the_budget_by_default(n):
     assert (sampled >= 2).all()
 
 
+@pytest.mark.slow
 def test_attribute_specific_sampling_follows_definition_6():
     gamma, n = 4.0, 12
     counts = mean_counts(
@@ -130,6 +132,7 @@ def test_draws_the_rows_of_the_plan(table):
     pd.testing.assert_frame_equal(drawn, table[table["row"].isin(drawn["row"])])
 
 
+@pytest.mark.slow
 def test_every_row_is_drawn_alike(table):
     drawn = np.zeros(300)
     for seed in range(600):

@@ -114,10 +114,10 @@ def has_text(values: NDArray[Any]) -> bool:
 
 
 def check_no_missing(values: NDArray[Any], name: str) -> None:
-    """Raise if any value is NaN, None or another null."""
+    """Raise if any class label is NaN, None or another null."""
     n_missing = int(np.count_nonzero(pd.isna(values)))
     if n_missing:
-        raise ValueError(f"{name} has {n_missing} missing values, expected none.")
+        raise ValueError(f"{name} has {n_missing} missing labels, expected none.")
 
 
 def check_multigroup(multigroup: str) -> None:

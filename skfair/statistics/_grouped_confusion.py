@@ -275,7 +275,7 @@ def encode_classes(
         raise ValueError(f"{name} has 0 rows, expected at least one.")
     n_missing = int(np.count_nonzero(codes < 0))
     if n_missing:
-        raise ValueError(f"{name} has {n_missing} missing values, expected none.")
+        raise ValueError(f"{name} has {n_missing} missing labels, expected none.")
     broken = [v for v in classes if isinstance(v, float) and not v.is_integer()]
     if broken:
         raise ValueError(

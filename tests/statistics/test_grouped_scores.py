@@ -178,6 +178,30 @@ def test_of_group_is_the_distribution_of_one_group(n_groups):
         np.testing.assert_array_equal(weights, expected[1])
 
 
+@pytest.mark.parametrize("sample_weight", [None, "random"])
+@pytest.mark.parametrize("n_groups", [1, 2, 5])
+def test_cdf_of_a_group_and_of_everyone(n_groups, sample_weight):
+    rng = np.random.default_rng(n_groups)
+    y_score, groups = rng.integers(0, 9, 200) / 8, np.arange(200) % n_groups
+    weights = None if sample_weight is None else rng.random(200) + 0.1
+    statistic = GroupedScores.from_scores(
+        y_score, sensitive_features=groups, sample_weight=weights
+    )
+    for group in (*range(n_groups), None):
+        rows = np.full(200, True) if group is None else groups == group
+        scores, shares = statistic.cdf(group)
+        expected = [
+            np.average(
+                y_score[rows] <= score,
+                weights=None if weights is None else weights[rows],
+            )
+            for score in scores
+        ]
+        np.testing.assert_array_equal(scores, np.unique(y_score[rows]))
+        np.testing.assert_allclose(shares, expected, rtol=1e-12)
+        assert shares[-1] == 1
+
+
 @pytest.mark.parametrize("n_groups", [2, 4, 5])
 def test_extreme_scores_sort_without_loss(n_groups):
     y_score = np.array(

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 import skfair
+from skfair._cli._command_line import main
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.report import FairnessReport
-from skfair.report._command_line import main
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -100,7 +100,7 @@ def test_text_labels(audit):
     arguments = "table.csv --y-true truth --y-pred label --sensitive sex --out out.html"
     code, page, said = audit(arguments)
     assert (code, page) == (2, None)
-    assert "--pos-label must say which of them is positive" in said.err
+    assert "--pos-label must say which of the labels" in said.err
     code, page, _ = audit(f"{arguments} --pos-label yes")
     assert code == 0
     assert "positive decision: “yes”" in page
@@ -210,10 +210,10 @@ def test_progress_on_a_terminal(audit, monkeypatch):
 
 
 def test_interrupted(audit, monkeypatch):
-    def interrupt(*arguments):
+    def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skfair.report._command_line.summarize", interrupt)
+    monkeypatch.setattr(FairnessReport, "from_predictions", interrupt)
     assert audit(GOOD)[0] == 130
 
 

@@ -9,12 +9,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
+class ParameterError(ValueError):
+    """Names a parameter, which may go by another name elsewhere, and its problem."""
+
+    def __init__(self, parameter: str, problem: str) -> None:
+        super().__init__(parameter, problem)
+        self.parameter, self.problem = parameter, problem
+
+    def __str__(self) -> str:
+        return f"{self.parameter} {self.problem}"
+
+
 def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return an integer parameter in [low, high]; None is no upper bound."""
     integral = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not integral or value < low or (high is not None and value > high):
         bounds = f"of at least {low}" if high is None else f"in [{low}, {high}]"
-        raise ValueError(f"{name} must be an integer {bounds}, got {value!r}.")
+        raise ParameterError(name, f"must be an integer {bounds}, got {value!r}.")
     return int(value)
 
 
@@ -41,9 +52,9 @@ def check_real(
     inside = inside and (value < high or (includes_high and high == value))
     if not inside:
         opening, closing = "[" if includes_low else "(", "]" if includes_high else ")"
-        raise ValueError(
-            f"{name} must be {alternative}a number in {opening}{low}, {high}{closing}, "
-            f"got {value!r}."
+        interval = f"{opening}{low}, {high}{closing}"
+        raise ParameterError(
+            name, f"must be {alternative}a number in {interval}, got {value!r}."
         )
     return float(value)
 
@@ -52,8 +63,8 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Raise unless a parameter is one of its values, of the same type."""
     if not any(type(value) is type(choice) and value == choice for choice in choices):
         *others, last = map(repr, choices)
-        raise ValueError(
-            f"{name} must be {', '.join(others)} or {last}, got {value!r}."
+        raise ParameterError(
+            name, f"must be {', '.join(others)} or {last}, got {value!r}."
         )
 
 

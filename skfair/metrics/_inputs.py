@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._utils._validation import check_choice
+from skfair._utils._validation import ParameterError, check_choice
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 
 Multigroup = Literal["pairwise", "pooled"]
@@ -96,9 +96,10 @@ def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> An
     if pos_label is None:
         if set(classes) <= {0, 1} or set(classes) <= {-1, 1}:
             return 1
-        raise ValueError(
-            f"{name} holds the labels {list(classes[:5])}; pos_label must say which of "
-            "them is positive, got None."
+        raise ParameterError(
+            "pos_label",
+            f"must say which of the labels {list(classes[:5])} of {name} is positive, "
+            "got None.",
         )
     if len(classes) > 2 or (len(classes) == 2 and pos_label not in classes):
         raise ValueError(

@@ -11,13 +11,20 @@ from typing import Any, Self
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair.report._estimators import estimator_inputs
-from skfair.report._frame import frame_of
-from skfair.report._html import render
-from skfair.report._inputs import make_audit, named_columns
-from skfair.report._measures import check_metrics
-from skfair.report._options import make_options
-from skfair.report._summarize import summarize
+from skfair.report._inputs import estimator_inputs, make_audit
+from skfair.report._options import Options
+from skfair.report._page._html import render
+from skfair.report._words._summary import summarize
+
+#: Columns of `FairnessReport.to_frame` that hold numbers of a summary.
+_NUMBERS = {
+    "value": "value",
+    "lower": "lower",
+    "upper": "upper",
+    "null_value": "null",
+    "pvalue": "pvalue",
+}
+_OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
 
 
 class FairnessReport:
@@ -86,6 +93,7 @@ class FairnessReport:
         title: str = "Fairness report",
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> Self:
         """Report on fitted classifiers.
 
@@ -108,7 +116,8 @@ dataframe, Groups, or mapping of str to array-like
         pos_label : int, float, bool or str, default=None
             The positive class, by default the second of two.
         sample_weight, metrics, epsilon, alpha, n_bootstrap, n_permutations, \
-confidence_level, min_group_size, title, random_state, n_jobs
+confidence_level, min_group_size, title, random_state, n_jobs, \
+verbose
             As in `from_predictions`.
 
         Returns
@@ -145,6 +154,7 @@ confidence_level, min_group_size, title, random_state, n_jobs
             title=title,
             random_state=random_state,
             n_jobs=n_jobs,
+            verbose=verbose,
         )
 
     @classmethod
@@ -168,6 +178,7 @@ confidence_level, min_group_size, title, random_state, n_jobs
         title: str = "Fairness report",
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> Self:
         """Report on given scores or labels.
 
@@ -213,6 +224,8 @@ array-like
             Seed of resamples and shuffles. The report states it.
         n_jobs : int, default=None
             Number of processes.
+        verbose : bool, default=False
+            Whether to count the resamples and shuffles on the standard error stream.
 
         Returns
         -------
@@ -224,7 +237,7 @@ array-like
             On no rows, lengths that differ, scores outside [0, 1], text labels without
             `pos_label`, missing groups, and parameters out of range.
         """
-        options = make_options(
+        options = Options(
             threshold=threshold,
             epsilon=epsilon,
             alpha=alpha,
@@ -235,17 +248,17 @@ array-like
             min_group_size=min_group_size,
             random_state=random_state,
             n_jobs=n_jobs,
+            verbose=verbose,
         )
         audit = make_audit(
             y_true=y_true,
-            scores=named_columns(y_score, "y_score"),
-            predictions=named_columns(y_pred, "y_pred"),
+            y_score=y_score,
+            y_pred=y_pred,
             sensitive_features=sensitive_features,
             pos_label=pos_label,
             sample_weight=sample_weight,
             options=options,
         )
-        check_metrics(audit)
         return cls(summarize(audit, title))
 
     def to_frame(self) -> pd.DataFrame:
@@ -259,7 +272,20 @@ array-like
             ``null_value`` (its mean under shuffled groups), ``pvalue``, ``n`` rows,
             ``n_groups``, ``smallest_group``, ``sentence`` and ``note``.
         """
-        return frame_of(self.summary)
+        rows = [
+            {
+                "model": result["model"],
+                "attribute": attribute["name"],
+                "comparison": attribute["comparison"],
+                "metric": measure["key"],
+                **{column: measure[key] for column, key in _NUMBERS.items()},
+                **{key: measure[key] for key in _OTHERS},
+            }
+            for attribute in self.summary["attributes"]
+            for result in attribute["results"]
+            for measure in result["measures"]
+        ]
+        return pd.DataFrame(rows).astype(dict.fromkeys(_NUMBERS, "float64"))
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """Write one self-contained page: no script, nothing loaded from elsewhere.

@@ -1,47 +1,195 @@
-"""From what a user hands over to an `Audit`, with every check."""
+"""What a report is about: rows, groups and models, from the arguments of a user."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from skfair._utils._validation import check_scores, check_weights
-from skfair.groups import Groups, columns_of, encode_groups, intersect, sort_labels
-from skfair.metrics._inputs import positive_class
-from skfair.report._audit import Attribute, Audit, Model, Options
-from skfair.report._text import CROSS
+from skfair._utils._columns import names_columns, select_columns
+from skfair._utils._response import respond
+from skfair._utils._validation import check_scores, check_weights, count_rows
+from skfair.groups import (
+    Groups,
+    columns_of,
+    encode_groups,
+    intersect,
+    positions_in,
+    recode,
+    sort_labels,
+)
+from skfair.metrics._inputs import Multigroup, positive_class
+from skfair.report._options import MEASURES, Options
 from skfair.statistics._grouped_confusion import encode_classes
 
+#: Columns by name: of models, or of attributes.
 Named = dict[str, Any]
+Classes = tuple[Hashable, ...]
 #: Codes of rows, and the labels that they stand for.
-Labelled = tuple[NDArray[Any], tuple[Hashable, ...]]
+Encoded = tuple[NDArray[np.integer], Classes]
 
+#: With more groups than this each is compared with everyone instead of in pairs.
+MAX_PAIRWISE = 10
+#: Joins the names of attributes whose intersection is meant.
+CROSS = " \u00d7 "
 #: Name of a model that has none.
 _UNNAMED = "model"
 
 
-def named_columns(values: Any, argument: str) -> Named:
-    """Columns by name: of a mapping, a dataframe, a Series or an array.
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Scores in [0, 1] and predicted classes, as positions in `Audit.classes`."""
 
-    Parameters
-    ----------
-    values : mapping, dataframe, or array-like of shape (n_samples,), or None
-    argument : str
-        What it is called, for messages.
+    name: str
+    y_score: NDArray[np.float64] | None
+    y_pred: NDArray[np.intp]
+    decided_by: str
 
-    Returns
-    -------
-    dict of str to array-like of shape (n_samples,)
 
-    Raises
-    ------
-    ValueError
-        On an empty mapping, repeated names, or an unnamed array of several columns.
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """A sensitive attribute, or the intersection of all of them.
+
+    `groups` are those that are compared, `aside` the labels and sizes of the groups
+    that are too small, whose rows have the code -1.
     """
+
+    name: str
+    groups: Groups
+    aside: tuple[tuple[Hashable, int], ...]
+    n_missing: int
+
+    @property
+    def comparison(self) -> Multigroup:
+        """``"pairwise"``, or ``"pooled"`` where pairs would be too many."""
+        return "pairwise" if len(self.groups.labels) <= MAX_PAIRWISE else "pooled"
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """Everything that a report is computed from; of two classes 1 is positive."""
+
+    models: tuple[Model, ...]
+    attributes: tuple[Attribute, ...]
+    y_true: NDArray[np.intp] | None
+    classes: Classes
+    sample_weight: NDArray[Any] | None
+    options: Options
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that count."""
+        return len(self.models[0].y_pred)
+
+    @property
+    def binary(self) -> bool:
+        """Whether there are two classes, one of them positive."""
+        return len(self.classes) == 2
+
+    def keys(self, model: Model, attribute: Attribute | None = None) -> tuple[str, ...]:
+        """Metrics that can be computed for a model, of those asked for."""
+        possible = {
+            "decisions": self.binary,
+            "scores": model.y_score is not None,
+            "errors": self.y_true is not None,
+        }
+        wanted = self.options.metrics
+        keys = [m.key for m in MEASURES if possible[m.question]]
+        if wanted:
+            return tuple(key for key in keys if key in wanted)
+        if attribute is not None and attribute.comparison == "pooled":
+            # It takes a second for hundreds of groups, and mostly measures noise.
+            return tuple(key for key in keys if key != "madd")
+        return tuple(keys)
+
+
+def make_audit(
+    *,
+    y_true: ArrayLike | None,
+    y_score: Any,
+    y_pred: Any,
+    sensitive_features: Any,
+    pos_label: Any,
+    sample_weight: ArrayLike | None,
+    options: Options,
+) -> Audit:
+    """Check and encode the arguments, without the rows of weight zero."""
+    scores, predicted = _scores(y_score), _predictions(y_pred)
+    lengths = [(name, len(values)) for name, values in scores.items()]
+    lengths += [(name, len(codes)) for name, (codes, _) in predicted.items()]
+    if not lengths:
+        raise ValueError("y_score and y_pred are both None, expected at least one.")
+    n_samples = lengths[0][1]
+    for name, length in lengths:
+        _check_length(f"model {name!r}", length, n_samples)
+    true = None if y_true is None else encode_classes("y_true", y_true)
+    if true is not None:
+        _check_length("y_true", len(true[0]), n_samples)
+    encoded = [*predicted.values(), *([] if true is None else [true])]
+    found = sort_labels({label for _, labels in encoded for label in labels})
+    classes = _classes(tuple(found), pos_label, bool(scores))
+    weights = check_weights(sample_weight, n_samples)
+    kept = np.arange(n_samples) if weights is None else np.flatnonzero(weights)
+    if not len(kept):
+        raise ValueError("sample_weight is zero in every row, expected positive ones.")
+    audit = Audit(
+        models=tuple(
+            _model(name, scores.get(name), predicted.get(name), classes, kept, options)
+            for name in dict.fromkeys([*scores, *predicted])
+        ),
+        attributes=_attributes(sensitive_features, n_samples, kept, options),
+        y_true=None if true is None else _recode(true, classes, kept),
+        classes=classes,
+        sample_weight=None if weights is None else weights[kept],
+        options=options,
+    )
+    _check_metrics(audit)
+    return audit
+
+
+def _scores(y_score: Any) -> dict[str, NDArray[np.float64]]:
+    """Check the scores of each model."""
+    named = _models("y_score", y_score)
+    return {name: check_scores(y, _of("y_score", name)) for name, y in named.items()}
+
+
+def _predictions(y_pred: Any) -> dict[str, Encoded]:
+    """Encode the predicted labels of each model."""
+    named = _models("y_pred", y_pred)
+    return {name: encode_classes(_of("y_pred", name), y) for name, y in named.items()}
+
+
+def _model(
+    name: str,
+    scores: NDArray[np.float64] | None,
+    predicted: Encoded | None,
+    classes: Classes,
+    kept: NDArray[np.intp],
+    options: Options,
+) -> Model:
+    """Make a model of its rows that count; scores are compared with the threshold."""
+    scores = None if scores is None else scores[kept]
+    if predicted is not None:
+        return Model(name, scores, _recode(predicted, classes, kept), "as predicted")
+    assert scores is not None
+    decided_by = f"score of at least {options.threshold:g}"
+    y_pred = np.asarray(scores >= options.threshold, dtype=np.intp)
+    return Model(name, scores, y_pred, decided_by)
+
+
+def _recode(
+    encoded: Encoded, classes: Classes, kept: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    codes, labels = encoded
+    return np.asarray(positions_in(classes, labels)[codes[kept]])
+
+
+def _models(argument: str, values: Any) -> Named:
+    """Columns by name of the model."""
     if values is None:
         return {}
     if isinstance(values, Mapping):
@@ -55,106 +203,19 @@ def named_columns(values: Any, argument: str) -> Named:
                 f"name its models in a dict or dataframe; got {len(columns)} columns "
                 "without names."
             )
+    return _named(argument, names, columns)
+
+
+def _named(argument: str, names: list[str], columns: list[Any]) -> Named:
     if not columns:
-        raise ValueError(f"{argument} has no columns, expected at least one model.")
-    _check_distinct(argument, names)
+        raise ValueError(f"{argument} has no columns, expected at least one.")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"{argument} must have distinct names, got {repeated} twice.")
     return dict(zip(names, columns, strict=True))
 
 
-def make_audit(
-    *,
-    y_true: ArrayLike | None,
-    scores: Named,
-    predictions: Named,
-    sensitive_features: Any,
-    pos_label: Any,
-    sample_weight: ArrayLike | None,
-    options: Options,
-) -> Audit:
-    """Check and encode everything that a report is computed from.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or None
-    scores, predictions : dict of str to array-like of shape (n_samples,)
-        By the name of the model; one model may have both.
-    sensitive_features : array-like, dataframe, Groups or mapping
-    pos_label : int, float, bool, str or None
-    sample_weight : array-like of shape (n_samples,) or None
-    options : Options
-
-    Returns
-    -------
-    Audit
-        Without the rows that weigh nothing.
-
-    Raises
-    ------
-    ValueError
-        Naming the argument, its value and what was expected.
-    """
-    scored, labelled, n_samples = _encode_models(scores, predictions)
-    true = None if y_true is None else encode_classes("y_true", y_true)
-    if true is not None:
-        _check_length("y_true", len(true[0]), n_samples)
-    found = _join([labels for _, labels in labelled.values()], true)
-    classes = _classes(found, pos_label, bool(scored))
-    weights = check_weights(sample_weight, n_samples)
-    kept = np.arange(n_samples) if weights is None else np.flatnonzero(weights)
-    if not len(kept):
-        raise ValueError("sample_weight is zero in every row, expected positive ones.")
-    models = tuple(
-        _model(name, scored.get(name), labelled.get(name), classes, kept, options)
-        for name in dict.fromkeys([*scored, *labelled])
-    )
-    return Audit(
-        models=models,
-        attributes=_attributes(sensitive_features, n_samples, kept, options),
-        y_true=None if true is None else _recode(*true, classes)[kept],
-        classes=classes,
-        sample_weight=None if weights is None else weights[kept],
-        n_rows=len(kept),
-        options=options,
-    )
-
-
-def _encode_models(
-    scores: Named, predictions: Named
-) -> tuple[dict[str, NDArray[np.float64]], dict[str, Labelled], int]:
-    """Check scores and labels of all models, which have the same rows."""
-    if not scores and not predictions:
-        raise ValueError("y_score and y_pred are both None, expected at least one.")
-    scored = {name: check_scores(y, _of("y_score", name)) for name, y in scores.items()}
-    labelled = {
-        name: encode_classes(_of("y_pred", name), y) for name, y in predictions.items()
-    }
-    lengths = [(name, len(y)) for name, y in scored.items()]
-    lengths += [(name, len(codes)) for name, (codes, _) in labelled.items()]
-    for name, length in lengths:
-        _check_length(f"model {name!r}", length, lengths[0][1])
-    return scored, labelled, lengths[0][1]
-
-
-def _model(
-    name: str,
-    scores: NDArray[np.float64] | None,
-    labels: Labelled | None,
-    classes: tuple[Hashable, ...],
-    kept: NDArray[np.intp],
-    options: Options,
-) -> Model:
-    scores = None if scores is None else scores[kept]
-    if labels is not None:
-        return Model(name, scores, _recode(*labels, classes)[kept], "as predicted")
-    if scores is None or options.threshold is None:
-        raise ValueError(f"threshold must be a number for the scores of {name!r}.")
-    predicted = (scores >= options.threshold).astype(np.intp)
-    return Model(name, scores, predicted, f"score of at least {options.threshold:g}")
-
-
-def _classes(
-    found: tuple[Hashable, ...], pos_label: Any, scored: bool
-) -> tuple[Hashable, ...]:
+def _classes(found: Classes, pos_label: Any, scored: bool) -> Classes:
     """Class labels, the positive one last where there are two."""
     if len(found) > 2:
         if scored or pos_label is not None:
@@ -175,61 +236,55 @@ def _attributes(
     if sensitive_features is None:
         raise ValueError("sensitive_features is None, expected group labels.")
     if isinstance(sensitive_features, Mapping):
-        columns = {str(name): data for name, data in sensitive_features.items()}
+        names = [str(name) for name in sensitive_features]
+        columns = list(sensitive_features.values())
     elif isinstance(sensitive_features, Groups):
-        columns = {CROSS.join(sensitive_features.names) or "group": sensitive_features}
+        names = [CROSS.join(sensitive_features.names) or "group"]
+        columns = [sensitive_features]
     else:
-        found, data = columns_of(sensitive_features)
-        one = len(data) == 1
-        names = [
-            name or ("group" if one else f"attribute {i + 1}")
-            for i, name in enumerate(found)
-        ]
-        _check_distinct("sensitive_features", names)
-        columns = dict(zip(names, data, strict=True))
-    if not columns:
-        raise ValueError("sensitive_features has no columns, expected at least one.")
+        found, columns = columns_of(sensitive_features)
+        numbered = [f"attribute {i + 1}" for i in range(len(columns))]
+        unnamed = ["group"] if len(columns) == 1 else numbered
+        names = [name or other for name, other in zip(found, unnamed, strict=True)]
     each = {}
-    for name, column in columns.items():
+    for name, column in _named("sensitive_features", names, columns).items():
         groups = encode_groups(column, min_group_size=options.min_group_size)
         _check_length(f"sensitive_features {name!r}", len(groups), n_samples)
         each[name] = groups[kept]
     if len(each) > 1:
         codes, labels = intersect([(g.codes, g.labels) for g in each.values()])
-        smallest = max(g.min_group_size for g in each.values())
-        together = Groups(codes, labels, tuple(each), smallest)
-        each[CROSS.join(each)] = together
+        smallest = max(groups.min_group_size for groups in each.values())
+        each[CROSS.join(each)] = Groups(codes, labels, tuple(each), smallest)
     return tuple(_set_aside(name, groups) for name, groups in each.items())
 
 
 def _set_aside(name: str, groups: Groups) -> Attribute:
-    """Leave out the groups that are too small to be compared, and say which."""
-    sizes = groups.sizes()
-    large = sizes >= max(groups.min_group_size, 1)
-    # The last entry serves the rows without a group, whose code is -1.
-    lookup = np.append(np.where(large, np.cumsum(large) - 1, -1), -1)
-    labels = tuple(label for label, ok in zip(groups.labels, large, strict=True) if ok)
-    aside = tuple(
-        (label, int(size))
-        for label, size, ok in zip(groups.labels, sizes, large, strict=True)
-        if not ok
+    """Leave out the groups that are too small to be compared."""
+    sizes = dict(zip(groups.labels, groups.sizes().tolist(), strict=True))
+    smallest = max(groups.min_group_size, 1)
+    labels = tuple(label for label, size in sizes.items() if size >= smallest)
+    aside = tuple((label, size) for label, size in sizes.items() if size < smallest)
+    codes = recode(groups.codes, groups.labels, labels)
+    n_missing = int(np.count_nonzero(groups.codes < 0))
+    return Attribute(
+        name, replace(groups, codes=codes, labels=labels), aside, n_missing
     )
-    compared = replace(groups, codes=lookup[groups.codes], labels=labels)
-    return Attribute(name, compared, aside, int(np.count_nonzero(groups.codes < 0)))
 
 
-def _join(
-    predicted: list[tuple[Hashable, ...]], true: tuple[Any, tuple[Hashable, ...]] | None
-) -> tuple[Hashable, ...]:
-    found = {label for labels in predicted for label in labels}
-    return tuple(sort_labels(found | set(() if true is None else true[1])))
-
-
-def _recode(
-    codes: NDArray[Any], labels: tuple[Hashable, ...], classes: tuple[Hashable, ...]
-) -> NDArray[np.intp]:
-    lookup = np.array([classes.index(label) for label in labels], dtype=np.intp)
-    return np.asarray(lookup[codes])
+def _check_metrics(audit: Audit) -> None:
+    """Raise if a metric that was asked for cannot be computed for any model."""
+    possible = {key for model in audit.models for key in audit.keys(model)}
+    needs = {"decisions": "two classes", "scores": "y_score", "errors": "y_true"}
+    question = {measure.key: measure.question for measure in MEASURES}
+    for key in audit.options.metrics or ():
+        if key not in possible:
+            needed = needs[question[key]]
+            raise ValueError(f"metrics has {key!r}, which needs {needed}.")
+    if not possible:
+        raise ValueError(
+            "y_true is None, expected true labels: with more than two classes every "
+            "metric needs them."
+        )
 
 
 def _of(argument: str, name: str) -> str:
@@ -241,7 +296,49 @@ def _check_length(what: str, length: int, expected: int) -> None:
         raise ValueError(f"{what} has {length} rows, expected {expected}.")
 
 
-def _check_distinct(argument: str, names: list[str]) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise ValueError(f"{argument} must have distinct names, got {repeated} twice.")
+def estimator_inputs(
+    estimator: Any, X: Any, sensitive_features: Any, pos_label: Any
+) -> tuple[Named, Named, Any, Any]:
+    """Scores and predictions of fitted classifiers, groups and the positive class."""
+    if not isinstance(estimator, Mapping):
+        estimator = {type(estimator).__name__: estimator}
+    if not estimator:
+        raise ValueError("estimator has no models, expected at least one.")
+    named = names_columns(sensitive_features, count_rows(X))
+    groups = select_columns(X, sensitive_features) if named else sensitive_features
+    classes = _common_classes(estimator)
+    if len(classes) == 2 and pos_label is None:
+        pos_label = classes[1]
+    if len(classes) == 2 and pos_label not in classes:
+        raise ValueError(
+            f"pos_label must be one of the classes {classes}, got {pos_label!r}."
+        )
+    routed = None if named or isinstance(groups, Mapping) else groups
+    scores, predictions = {}, {}
+    for name, model in estimator.items():
+        name = str(name)
+        if len(classes) == 2 and hasattr(model, "predict_proba"):
+            scores[name] = respond(model, "predict_proba", X, pos_label, routed)
+        predictions[name] = respond(model, "predict", X, sensitive_features=routed)
+    return scores, predictions, groups, pos_label
+
+
+def _common_classes(estimators: Mapping[Any, Any]) -> list[Any]:
+    """Classes of fitted classifiers, which must be the same."""
+    found: dict[str, list[Any]] = {}
+    for name, model in estimators.items():
+        check_is_fitted(model)
+        if not hasattr(model, "classes_"):
+            raise ValueError(
+                f"estimator {name!r} is a {type(model).__name__} without classes_, "
+                "expected a fitted classifier."
+            )
+        found[name] = list(model.classes_)
+    first = next(iter(found))
+    for name, classes in found.items():
+        if classes != found[first]:
+            raise ValueError(
+                "estimator must hold models of the same classes, got "
+                f"{found[first]} for {first!r} and {classes} for {name!r}."
+            )
+    return found[first]

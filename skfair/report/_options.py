@@ -1,66 +1,166 @@
-"""Checks of the parameters of a report."""
+"""What a report can be asked for: its metrics, and its parameters."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from skfair._utils._validation import check_choice, check_integer, check_real
-from skfair.report._audit import Options
-from skfair.report._measures import KEYS
+
+#: The questions that metrics answer, in the order of the page.
+QUESTIONS = {
+    "decisions": "Who gets the positive decision?",
+    "scores": "How do scores differ, whatever the threshold?",
+    "errors": "Are people with the same true label treated alike?",
+}
 
 
-def make_options(
-    *,
-    threshold: Any,
-    epsilon: Any,
-    alpha: Any,
-    metrics: Any,
-    n_bootstrap: Any,
-    n_permutations: Any,
-    confidence_level: Any,
-    min_group_size: Any,
-    random_state: Any,
-    n_jobs: Any,
-) -> Options:
-    """Check parameters, and settle the seed.
+@dataclass(frozen=True)
+class Measure:
+    """One metric of a report.
 
-    Parameters
-    ----------
-    threshold, epsilon, alpha, metrics, n_bootstrap, n_permutations, \
-confidence_level, min_group_size, random_state, n_jobs : object
-        As in `FairnessReport.from_predictions`.
-
-    Returns
-    -------
-    Options
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter, its value and what was expected.
+    `{alpha}` and `{epsilon}` stand for the parameters in `title` and in `call`, the
+    function of `skfair.metrics` that computes the metric.
     """
-    if random_state is None or isinstance(random_state, np.random.RandomState):
-        # What is drawn here is stated in the report, and gives it again.
-        random_state = check_random_state(random_state).randint(2**31 - 1)
-    if isinstance(metrics, str):
-        raise ValueError(f"metrics must be a sequence of names, got {metrics!r}.")
-    for key in () if metrics is None else metrics:
-        check_choice("metrics", key, KEYS)
-    return Options(
-        threshold=check_real("threshold", threshold, 0, 1),
-        epsilon=check_real("epsilon", epsilon, 0, 0.5, closed="right"),
-        alpha=check_real("alpha", alpha, 0, 1, closed="left"),
-        metrics=None if metrics is None else tuple(metrics),
-        n_bootstrap=check_integer("n_bootstrap", n_bootstrap, 1),
-        # With fewer no p-value can be small enough for the verdict.
-        n_permutations=check_integer("n_permutations", n_permutations, 59),
-        confidence_level=check_real(
-            "confidence_level", confidence_level, 0, 1, closed="neither"
-        ),
-        min_group_size=check_integer("min_group_size", min_group_size, 1),
-        seed=check_integer("random_state", random_state, 0, 2**32 - 1),
-        n_jobs=n_jobs,
-    )
+
+    key: str
+    title: str
+    question: str
+    call: str
+    definition: str
+    maximum: int = 1
+
+
+MEASURES = (
+    Measure(
+        "demographic_parity_difference",
+        "Difference of selection rates",
+        "decisions",
+        "demographic_parity_difference(None, y_pred)",
+        "Difference between groups of the share that gets the positive decision.",
+    ),
+    Measure(
+        "max_gap",
+        "Largest gap to the average group",
+        "decisions",
+        "max_gap(None, y_pred)",
+        "Distance of the group furthest from the mean selection rate of all groups, "
+        "in which every group counts the same.",
+    ),
+    Measure(
+        "cvar_fairness",
+        "CVaR fairness ({alpha:g})",
+        "decisions",
+        "cvar_fairness(None, y_pred, alpha={alpha:g})",
+        "Mean distance from the average group over the share 1 - alpha of groups that "
+        "are furthest from it.",
+    ),
+    Measure(
+        "mcdp",
+        "MCDP(0)",
+        "scores",
+        "mcdp(None, y_score)",
+        "Largest difference, over all thresholds, between groups of the share above "
+        "the threshold: the Kolmogorov-Smirnov distance of their scores.",
+    ),
+    Measure(
+        "mcdp_epsilon",
+        "MCDP({epsilon:g})",
+        "scores",
+        "mcdp(None, y_score, epsilon={epsilon:g})",
+        "The largest such difference that lasts over a whole window of thresholds, 2 "
+        "epsilon long.",
+    ),
+    Measure(
+        "abcc",
+        "ABCC",
+        "scores",
+        "abcc(None, y_score)",
+        "That difference averaged over all thresholds from 0 to 1: the area between "
+        "the cumulative curves.",
+    ),
+    Measure(
+        "mean_score_difference",
+        "Difference of mean scores",
+        "scores",
+        "demographic_parity_difference(None, y_score)",
+        "Difference between groups of the mean score. Opposite gaps cancel in it.",
+    ),
+    Measure(
+        "madd",
+        "MADD",
+        "scores",
+        "madd(None, y_score)",
+        "Distance between the score histograms of groups, from 0 to 2, averaged over "
+        "the bin widths in which it is most stable. Noise alone makes it positive.",
+        maximum=2,
+    ),
+    Measure(
+        "equalized_odds_difference",
+        "Equalized odds difference",
+        "errors",
+        "equalized_odds_difference(y_true, y_pred)",
+        "Largest difference between groups in how often a prediction is made for "
+        "people of one true label.",
+    ),
+    Measure(
+        "dcp",
+        "DCP",
+        "errors",
+        "dcp(y_true, y_pred)",
+        "Least share of people whose predictions would have to be set aside for the "
+        "error rates of all groups to agree.",
+    ),
+)
+
+KEYS = tuple(measure.key for measure in MEASURES)
+OF_SCORES = tuple(m.key for m in MEASURES if m.question == "scores")
+OF_ERRORS = tuple(m.key for m in MEASURES if m.question == "errors")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Parameters of `FairnessReport.from_predictions`, checked; the seed is drawn."""
+
+    threshold: float = 0.5
+    epsilon: float = 0.05
+    alpha: float = 0.9
+    metrics: Sequence[str] | None = None
+    n_bootstrap: int = 500
+    n_permutations: int = 199
+    confidence_level: float = 0.95
+    min_group_size: int = 10
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: bool = False
+
+    def __post_init__(self) -> None:
+        seed = self.random_state
+        if seed is None or isinstance(seed, np.random.RandomState):
+            # A report states its seed, so that it can be computed again.
+            seed = check_random_state(seed).randint(2**31 - 1)
+        if isinstance(self.metrics, str):
+            raise ValueError(
+                f"metrics must be a sequence of names, got {self.metrics!r}."
+            )
+        for key in () if self.metrics is None else self.metrics:
+            check_choice("metrics", key, KEYS)
+        checked = {
+            "threshold": check_real("threshold", self.threshold, 0, 1),
+            "epsilon": check_real("epsilon", self.epsilon, 0, 0.5, closed="right"),
+            "alpha": check_real("alpha", self.alpha, 0, 1, closed="left"),
+            "n_bootstrap": check_integer("n_bootstrap", self.n_bootstrap, 1),
+            # With fewer no p-value can be small enough for the verdict.
+            "n_permutations": check_integer("n_permutations", self.n_permutations, 59),
+            "confidence_level": check_real(
+                "confidence_level", self.confidence_level, 0, 1, closed="neither"
+            ),
+            "min_group_size": check_integer("min_group_size", self.min_group_size, 1),
+            "random_state": check_integer("random_state", seed, 0, 2**32 - 1),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skfair.report._text import label_text, listed, plain_text
-from skfair.report._verdict import states
+from skfair.report._words._text import label_text, listed, visible_text
+from skfair.report._words._verdict import states
 
 PERCENT = r"([\d.]+)%"
 
@@ -229,7 +229,7 @@ def test_undefined_values_are_told_not_warned_of(make_report, rows):
     assert not np.isnan(frame.loc["dcp", "value"])
     text = " ".join(report.summary["cautions"])
     assert "Equalized odds difference cannot be computed" in text
-    assert "'z' has no row of the true label 1" in text
+    assert "“z” has no row with the true label “1”" in text
 
 
 def test_intervals_undefined_in_many_resamples(make_report):
@@ -244,12 +244,12 @@ def test_intervals_undefined_in_many_resamples(make_report):
     assert found["upper"] == 0
 
 
-def test_plain_text():
-    assert plain_text("a\x00b\x1b[1m") == "a\ufffdb\ufffd[1m"
-    assert plain_text("\u202eevil\ud800") == "\ufffdevil\ufffd"
-    assert plain_text(" a \n b\t") == "a b"
-    assert plain_text("") == "(empty)"
-    assert len(plain_text("x" * 1000)) == 60
+def test_visible_text():
+    assert visible_text("a\x00b\x1b[1m") == "a\ufffdb\ufffd[1m"
+    assert visible_text("\u202eevil\ud800") == "\ufffdevil\ufffd"
+    assert visible_text(" a \n b\t") == "a b"
+    assert visible_text("") == "(empty)"
+    assert len(visible_text("x" * 1000)) == 60
     assert label_text(("a", 1)) == "a, 1"
     assert listed(["a"]) == "a"
     assert listed(list("abc")) == "a, b and c"

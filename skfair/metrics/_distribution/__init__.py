@@ -1,1 +1,6 @@
 """Metrics of score distributions: MCDP, MADD, ABCC."""
+
+from skfair.metrics._distribution._gap import LargestGap, Pair
+from skfair.metrics._distribution._score_grid import ScoreGrid
+
+__all__ = ["LargestGap", "Pair", "ScoreGrid"]

@@ -6,10 +6,16 @@ import importlib
 import importlib.resources
 from typing import Any
 
-from skfair.report._audit import Options
-from skfair.report._measures import MEASURES, QUESTIONS, fill
-from skfair.report._pictures import cdf_picture, group_gap_picture
-from skfair.report._text import DASH, counted, number, percent, points, pvalue_text
+from skfair.report._options import MEASURES, QUESTIONS
+from skfair.report._page._pictures import cdf_picture, group_gap_picture
+from skfair.report._words._text import (
+    DASH,
+    counted,
+    number,
+    percent,
+    points,
+    pvalue_text,
+)
 
 Summary = dict[str, Any]
 
@@ -31,29 +37,13 @@ def require_report_extra() -> None:
 
 
 def render(summary: Summary) -> str:
-    """Write the page.
-
-    Parameters
-    ----------
-    summary : dict
-        As `summarize` returns it.
-
-    Returns
-    -------
-    str
-        HTML without script, that loads nothing.
-
-    Raises
-    ------
-    ImportError
-        Without jinja2 or matplotlib.
-    """
+    """Write the page: HTML without script, which loads nothing."""
     require_report_extra()
     import jinja2
     from markupsafe import Markup
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("skfair.report"),
+        loader=jinja2.PackageLoader("skfair.report._page"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -65,7 +55,7 @@ def render(summary: Summary) -> str:
         "points": points,
         "pvalue": pvalue_text,
     }
-    templates = importlib.resources.files("skfair.report") / "templates"
+    templates = importlib.resources.files("skfair.report._page") / "templates"
     page = environment.get_template("report.html").render(
         **summary,
         style=Markup((templates / "report.css").read_text()),
@@ -81,31 +71,26 @@ def render(summary: Summary) -> str:
 
 
 def _pictures(summary: Summary) -> dict[tuple[int, int], list[Summary]]:
-    """Pictures by attribute and model."""
+    """Draw the pictures of each attribute and model."""
     found = {}
     for i, attribute in enumerate(summary["attributes"]):
         for j, result in enumerate(attribute["results"]):
-            drawn = (
-                [
-                    cdf_picture(result, attribute, f"p{i}-{j}c-"),
-                    group_gap_picture(
-                        result, attribute, summary["settings"], f"p{i}-{j}g-"
-                    ),
-                ]
-                if len(attribute["groups"]) > 1
-                else []
+            pictures = (
+                cdf_picture(result, attribute, f"p{i}-{j}c-"),
+                group_gap_picture(
+                    result, attribute, summary["settings"], f"p{i}-{j}g-"
+                ),
             )
-            found[i, j] = [picture for picture in drawn if picture is not None]
+            found[i, j] = [picture for picture in pictures if picture is not None]
     return found
 
 
 def _definitions(summary: Summary) -> list[Summary]:
-    """Metrics of the report, what they say, and the call that gives them."""
+    """Metrics of the report, their definitions, and the calls that compute them."""
     settings = summary["settings"]
-    options = Options(alpha=settings["alpha"], epsilon=settings["epsilon"])
     return [
         {
-            "title": fill(measure.title, options),
+            "title": measure.title.format(**settings),
             "definition": measure.definition,
             "range": f"0 to {measure.maximum}",
             "call": settings["calls"][measure.key],

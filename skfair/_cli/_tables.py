@@ -1,4 +1,4 @@
-"""Reads tables of predictions, with one clear message on what is wrong with them."""
+"""Reads tables of predictions; one clear message says what is wrong with a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-#: How a table's name may end.
+#: Suffixes of the files that can be read.
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 
 _NO_CSV = (
@@ -21,31 +21,10 @@ _NO_CSV = (
 
 
 def read_columns(path: Path, wanted: Sequence[str], text: Sequence[str]) -> Any:
-    """Read some columns of a table.
+    """Read some columns of a CSV or Parquet file.
 
-    Parameters
-    ----------
-    path : Path
-        A CSV file in UTF-8 with a header, or a Parquet file.
-    wanted : sequence of str
-        The columns to read.
-    text : sequence of str
-        Those of them to read as they are written, so that ``01`` stays a label. Only
-        empty cells are missing.
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    ImportError
-        On Parquet without pyarrow.
-    ValueError
-        On another suffix, a file that is no such table, missing or repeated columns
-        (naming those it has), or no rows.
+    Those named by `text` are read as they are written, so that ``01`` stays a label.
+    Only empty cells are missing.
     """
     if not path.name.lower().endswith(SUFFIXES):
         raise ValueError(
@@ -70,7 +49,7 @@ def _read_csv(path: Path, wanted: Sequence[str], text: Sequence[str]) -> pd.Data
     header = pd.read_csv(path, header=None, nrows=1, dtype=str, **options)
     _check_columns(path, [str(name) for name in header.iloc[0]], wanted)
     with warnings.catch_warnings():
-        # A row longer than the header would otherwise lose its end without a word.
+        # The end of a row longer than the header would otherwise be dropped silently.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         table: pd.DataFrame = pd.read_csv(
             path,
@@ -93,7 +72,7 @@ def _read_parquet(
             f"{path} needs pyarrow to be read, which is not installed. Install it with "
             "'pip install pyarrow', or convert the table to CSV."
         ) from error
-    # ArrowInvalid is a ValueError, and so has one clean message already.
+    # ArrowInvalid is a ValueError with a clear message.
     names = [str(name) for name in parquet.read_schema(path).names]
     _check_columns(path, names, wanted)
     table: pd.DataFrame = pd.read_parquet(path, columns=sorted(set(wanted)))

@@ -5,20 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import skfair
+from skfair._cli._tables import read_columns
+from skfair._utils._validation import ParameterError
 from skfair.groups import Groups, encode_groups
-from skfair.report._audit import Options
-from skfair.report._fairness_report import FairnessReport
-from skfair.report._html import require_report_extra
-from skfair.report._inputs import make_audit
-from skfair.report._measures import check_metrics
-from skfair.report._options import make_options
-from skfair.report._read import read_columns
-from skfair.report._summarize import summarize
+from skfair.report import FairnessReport
+from skfair.report._options import Options
+from skfair.report._page._html import require_report_extra
 
 _EXAMPLE = """\
 example:
@@ -34,14 +31,20 @@ exit codes: 0, the report is written; 2, the arguments or the file are bad, and 
 line says why; 130, interrupted.
 """
 
+#: Parameters of `FairnessReport.from_predictions`, and the options that set them.
+_OPTIONS = {
+    "threshold": "--threshold",
+    "min_group_size": "--min-group-size",
+    "n_bootstrap": "--bootstrap",
+    "n_permutations": "--permutations",
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "pos_label": "--pos-label",
+}
+
 
 def make_parser() -> argparse.ArgumentParser:
-    """Describe the command line.
-
-    Returns
-    -------
-    ArgumentParser
-    """
+    """Describe the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m skfair", description="Measure the fairness of predictions."
     )
@@ -96,39 +99,37 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
         metavar="N",
         help="groups with fewer rows are left out and named (default: %(default)s)",
     )
-    for name, default, what in (
-        ("--bootstrap", 500, "resamples behind each interval"),
-        ("--permutations", 199, "shuffles behind each p-value"),
-        ("--seed", 0, "the same one gives the same page"),
-        ("--jobs", 1, "number of processes"),
+    for parameter, default, what in (
+        ("n_bootstrap", 500, "resamples behind each interval"),
+        ("n_permutations", 199, "shuffles behind each p-value"),
+        ("random_state", 0, "the same one gives the same page"),
+        ("n_jobs", 1, "number of processes"),
     ):
-        text = f"{what} (default: %(default)s)"
-        add(name, type=int, default=default, metavar="N", help=text)
+        add(
+            _OPTIONS[parameter],
+            dest=parameter,
+            type=int,
+            default=default,
+            metavar="N",
+            help=f"{what} (default: %(default)s)",
+        )
     add("--title", default="Fairness report", help="title of the page")
     add("--quiet", action="store_true", help="show no progress")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, default=None
-        Those of the process by default.
-
-    Returns
-    -------
-    int
-        Exit code: 0 for success, 2 for bad input, 130 if interrupted.
-    """
+    """Run the command line: 0 for success, 2 for bad input, 130 if interrupted."""
     given = make_parser().parse_args(arguments)
     try:
         report = _audit(given)
         report.to_html(given.out)
     except (ValueError, OSError, ImportError) as error:
         _end_progress()
-        message = " ".join(str(error).split())
-        print(f"skfair audit: error: {_as_options(message)}", file=sys.stderr)
+        message = str(error)
+        if isinstance(error, ParameterError):
+            option = _OPTIONS.get(error.parameter, error.parameter)
+            message = f"{option} {error.problem}"
+        print(f"skfair audit: error: {' '.join(message.split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         _end_progress()
@@ -141,51 +142,42 @@ def _audit(given: argparse.Namespace) -> FairnessReport:
     """Read the table and compute the report; cheap checks come first."""
     require_report_extra()
     _check_writable(given.out)
-    options = make_options(
-        threshold=given.threshold,
-        epsilon=Options.epsilon,
-        alpha=Options.alpha,
-        metrics=None,
-        n_bootstrap=given.bootstrap,
-        n_permutations=given.permutations,
-        confidence_level=Options.confidence_level,
-        min_group_size=given.min_group_size,
-        random_state=given.seed,
-        n_jobs=given.jobs,
-    )
+    settings = {name: getattr(given, name) for name in _OPTIONS if name != "pos_label"}
+    Options(**settings)
     scores, labels, sensitive = (
         _split(names) for names in (given.y_score, given.y_pred, given.sensitive)
     )
     if not scores and not labels:
         raise ValueError("--y-score or --y-pred must name a column.")
     others = [name for name in (given.y_true, given.sample_weight) if name is not None]
-    wanted = [*scores, *labels, *sensitive, *others]
-    table = read_columns(given.table, wanted, sensitive)
+    table = read_columns(
+        given.table, [*scores, *labels, *sensitive, *others], sensitive
+    )
     y_true = None if given.y_true is None else table[given.y_true]
-    audit = make_audit(
-        y_true=y_true,
-        scores={name: table[name].to_numpy() for name in scores},
-        predictions={name: table[name] for name in labels},
+    weights = None if given.sample_weight is None else table[given.sample_weight]
+    return FairnessReport.from_predictions(
+        y_true,
+        {name: table[name] for name in scores} or None,
+        y_pred={name: table[name] for name in labels} or None,
         sensitive_features={
             name: _groups(table[name], given.missing) for name in sensitive
         },
         pos_label=_label(given.pos_label, [y_true, *(table[name] for name in labels)]),
-        sample_weight=None
-        if given.sample_weight is None
-        else table[given.sample_weight].to_numpy(),
-        options=options,
+        sample_weight=weights,
+        title=given.title,
+        verbose=not given.quiet and sys.stderr.isatty(),
+        **settings,
     )
-    check_metrics(audit)
-    return FairnessReport(summarize(audit, given.title, _progress(given.quiet)))
 
 
 def _split(given: list[str]) -> list[str]:
-    """Column names of an option, separated by commas."""
+    """Split the values of an option into names of columns, each once."""
     names = [name.strip() for text in given for name in text.split(",")]
     return list(dict.fromkeys(name for name in names if name))
 
 
 def _groups(column: Any, missing: str) -> Groups:
+    """Encode the groups of a column, with missing values as ``--missing`` says."""
     n_missing = int(column.isna().sum())
     if n_missing and missing == "error":
         raise ValueError(
@@ -196,17 +188,12 @@ def _groups(column: Any, missing: str) -> Groups:
 
 
 def _label(text: str | None, columns: list[Any]) -> Any:
-    """Find the label that is written like this."""
-    found = {
-        label
-        for column in columns
-        if column is not None
-        for label in column.dropna().unique().tolist()
-    }
-    for label in found:
-        number = isinstance(label, float) and f"{label:g}" == text
-        if text is not None and (str(label) == text or number):
-            return label
+    """Find the label of some columns that is written like this."""
+    for column in columns:
+        for label in [] if column is None else column.dropna().unique().tolist():
+            number = f"{label:g}" if isinstance(label, float) else None
+            if text is not None and text in (str(label), number):
+                return label
     return text
 
 
@@ -220,39 +207,7 @@ def _check_writable(path: Path) -> None:
         raise PermissionError(f"{path} cannot be written.")
 
 
-def _progress(quiet: bool) -> Callable[[int, int], None] | None:
-    """Count draws on a terminal; None elsewhere."""
-    if quiet or not sys.stderr.isatty():
-        return None
-
-    def show(done: int, total: int) -> None:
-        # Fast draws would otherwise spend their time in the terminal.
-        if done % 10 == 0 or done == total:
-            end = "\n" if done == total else ""
-            print(
-                f"\rskfair audit: {done:,} of {total:,} draws",
-                end=end,
-                file=sys.stderr,
-                flush=True,
-            )
-
-    return show
-
-
 def _end_progress() -> None:
+    """Begin a new line after the count of draws."""
     if sys.stderr.isatty():
         print(file=sys.stderr)
-
-
-def _as_options(message: str) -> str:
-    """Name parameters as the options that set them."""
-    names = {
-        "pos_label": "--pos-label",
-        "n_bootstrap": "--bootstrap",
-        "n_permutations": "--permutations",
-        "min_group_size": "--min-group-size",
-        "threshold must": "--threshold must",
-    }
-    for name, option in names.items():
-        message = message.replace(name, option)
-    return message

@@ -12,8 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 
-from skfair.metrics._groupwise._tail import tail_shares
-from skfair.report._text import percent, points, quoted
+from skfair.report._words._text import percent, points, quoted
 
 Summary = dict[str, Any]
 
@@ -32,21 +31,7 @@ _DECIMAL = re.compile(r"-?\d+\.\d+")
 
 
 def cdf_picture(result: Summary, attribute: Summary, prefix: str) -> Summary | None:
-    """Draw the groups' score distributions and their largest gap.
-
-    Parameters
-    ----------
-    result : dict
-        Of one model and one attribute.
-    attribute : dict
-    prefix : str
-        Of all ids, which are then unique in a page.
-
-    Returns
-    -------
-    dict or None
-        With "svg", "alternative" and "caption"; None where there are no curves.
-    """
+    """Draw the groups' score distributions and their largest gap."""
     from skfair.inspection import CDFGapDisplay, GapMark
 
     shapes = result.get("cdf")
@@ -88,28 +73,13 @@ def cdf_picture(result: Summary, attribute: Summary, prefix: str) -> Summary | N
 def group_gap_picture(
     result: Summary, attribute: Summary, settings: Summary, prefix: str
 ) -> Summary | None:
-    """Draw the gaps of many groups, largest first.
-
-    Parameters
-    ----------
-    result : dict
-    attribute : dict
-    settings : dict
-    prefix : str
-
-    Returns
-    -------
-    dict or None
-        With "svg", "alternative" and "caption"; None with few groups, or without
-        decisions.
-    """
+    """Draw the gaps of many groups, largest first."""
     from skfair.inspection import GroupGapDisplay
 
-    rows = result["groups"]
+    rows, alpha = result["groups"], settings["alpha"]
     if attribute["comparison"] == "pairwise" or "selection_rate" not in rows[0]:
         return None
-    alpha = settings["alpha"]
-    report = _gap_frame(rows, attribute["name"], alpha)
+    report = _gap_table(rows, attribute["name"])
     display = GroupGapDisplay(
         report=report, alpha=alpha, confidence_level=settings["confidence_level"]
     )
@@ -131,26 +101,24 @@ def group_gap_picture(
     }
 
 
-def _gap_frame(rows: list[Summary], name: str, alpha: float) -> pd.DataFrame:
-    """Describe groups as `cvar_fairness_report` does."""
-    rates = np.array([row["selection_rate"] for row in rows])
-    differences = rates - rates.mean()
-    weights = np.full(len(rows), 1 / len(rows))
-    gaps = np.abs(differences)
-    shares = tail_shares(gaps, weights, alpha, fractional=True)
-    return pd.DataFrame(
-        {
-            "size": [row["n"] for row in rows],
-            "rate": rates,
-            "low": [row["lower"] for row in rows],
-            "high": [row["upper"] for row in rows],
-            "weight": weights,
-            "difference": differences,
-            "gap": gaps,
-            "tail_share": shares,
-            "in_tail": shares > 0,
-        },
-        index=pd.Index([row["label"] for row in rows], name=name),
+def _gap_table(groups: list[Summary], name: str) -> pd.DataFrame:
+    """Put the groups of a summary into the form of `cvar_fairness_report`."""
+    columns = {
+        "size": "n",
+        "rate": "selection_rate",
+        "low": "lower",
+        "high": "upper",
+        "difference": "difference",
+        "tail_share": "tail_share",
+    }
+    table = pd.DataFrame(
+        {column: [group[key] for group in groups] for column, key in columns.items()},
+        index=pd.Index([group["label"] for group in groups], name=name),
+    )
+    return table.assign(
+        weight=1 / len(groups),
+        gap=table["difference"].abs(),
+        in_tail=table["tail_share"] > 0,
     )
 
 

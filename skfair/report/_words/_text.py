@@ -11,24 +11,14 @@ _MAX_LENGTH = 60
 _EVERYONE = "everyone"
 #: Stands where there is no number.
 DASH = "\u2013"
-#: Joins the names of attributes whose intersection is meant.
-CROSS = " \u00d7 "
 #: Control, format (writing direction among them), surrogate and unassigned characters.
 _UNSEEN = ("Cc", "Cf", "Cs", "Cn")
 
 
-def plain_text(value: Any, max_length: int = _MAX_LENGTH) -> str:
+def visible_text(value: Any, max_length: int = _MAX_LENGTH) -> str:
     """Write a label or name on one line, without characters that cannot be seen.
 
-    Parameters
-    ----------
-    value : object
-    max_length : int, default=60
-
-    Returns
-    -------
-    str
-        Never empty. It is still data: whoever writes it into a page escapes it.
+    It is never empty, and still data: whoever writes it into a page escapes it.
     """
     text = " ".join(str(value).split())
     text = "".join(
@@ -40,10 +30,11 @@ def plain_text(value: Any, max_length: int = _MAX_LENGTH) -> str:
 
 
 def label_text(label: Hashable) -> str:
-    """Write a group label; of an intersection, its parts one after the other."""
+    """Write a group label; the labels of an intersection are separated by commas."""
     if isinstance(label, tuple):
-        return ", ".join(plain_text(part, _MAX_LENGTH // len(label)) for part in label)
-    return plain_text(label)
+        length = _MAX_LENGTH // len(label)
+        return ", ".join(visible_text(part, length) for part in label)
+    return visible_text(label)
 
 
 def quoted(labels: list[str], group: int | None) -> str:
@@ -67,7 +58,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def pvalue_text(pvalue: float | None, n_permutations: int) -> str:
-    """Write a p-value, the least that so many permutations can give as a bound."""
+    """Write a p-value; the smallest possible one is written as a bound."""
     if pvalue is None:
         return DASH
     if pvalue <= 1 / (n_permutations + 1):
@@ -76,12 +67,12 @@ def pvalue_text(pvalue: float | None, n_permutations: int) -> str:
 
 
 def or_none(value: Any) -> float | None:
-    """Make a float fit for JSON, which has no nan."""
+    """Write nan as None, since JSON has no nan."""
     return None if value is None or math.isnan(value) else float(value)
 
 
 def counted(n: int, noun: str) -> str:
-    """Count things: ``1 row``, ``2,000 rows``."""
+    """Write a number of things: ``1 row``, ``2,000 rows``."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 

@@ -1,0 +1,1 @@
+"""What a report measures: values, where they are attained, and how certain they are."""

@@ -1,0 +1,292 @@
+"""The metrics of one model and one attribute, for any choice of rows.
+
+All metrics of a resample are computed from the same rows, drawn as `bootstrap_interval`
+and `permutation_test` draw them, so that either returns the numbers of the report.
+Scores are sorted once: a resample only counts how often each of them was drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skfair.metrics import (
+    DCPResult,
+    cvar_fairness,
+    cvar_fairness_report,
+    dcp,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    max_gap,
+)
+from skfair.metrics._distribution import LargestGap, Pair, ScoreGrid
+from skfair.report._inputs import Attribute, Audit, Model
+from skfair.report._options import OF_SCORES
+from skfair.statistics import GroupedConfusion, GroupedOutcomes
+
+#: Seconds after which the search for a certificate of DCP ends.
+DCP_SECONDS = 20.0
+#: Points of a curve along each axis; more cannot be seen in a picture.
+_N_POINTS = 150
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Values = dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of one model and one attribute, and the metrics to compute.
+
+    Rows are positions, sorted by group, as many for each group as it has.
+    """
+
+    model: Model
+    attribute: Attribute
+    audit: Audit
+    keys: tuple[str, ...]
+    grid: ScoreGrid | None
+
+    @property
+    def comparable(self) -> bool:
+        """Whether there are two groups to compare."""
+        return len(self.attribute.groups.labels) > 1
+
+    def split(self, rows: Rows) -> list[Rows]:
+        """Rows of each group."""
+        return np.split(rows, np.cumsum(self.attribute.groups.sizes())[:-1])
+
+    def confusion(self, rows: Rows) -> GroupedConfusion:
+        """Count predictions; without true labels all rows are of the first class."""
+        groups, n_classes = self.attribute.groups, len(self.audit.classes)
+        sizes, weights = groups.sizes(), self.audit.sample_weight
+        cells = np.repeat(np.arange(len(sizes)) * n_classes**2, sizes)
+        cells += self.model.y_pred[rows]
+        if self.audit.y_true is not None:
+            cells += self.audit.y_true[rows] * n_classes
+        counted = None if weights is None else weights[rows]
+        matrices = np.bincount(cells, counted, len(sizes) * n_classes**2)
+        return GroupedConfusion(
+            matrices.reshape(len(sizes), n_classes, n_classes),
+            sizes,
+            self.audit.classes,
+            groups.labels,
+            groups.names,
+        )
+
+    def values(self, rows: Rows, keys: Sequence[str]) -> Values:
+        """Metrics on rows, nan where one is undefined on them."""
+        confusion, how = self.confusion(rows), self.attribute.comparison
+        values = {}
+        if self.audit.binary:
+            values = self.decision_values(selections(confusion))
+        if "equalized_odds_difference" in keys:
+            values["equalized_odds_difference"] = equalized_odds_difference(
+                None, confusion, multigroup=how
+            )
+        if "dcp" in keys:
+            values["dcp"] = dcp(None, confusion)
+        found = self.score_gaps(rows, keys)
+        values |= {key: gap.value for key, gap in found.items()}
+        return {key: values[key] for key in keys}
+
+    def decision_values(self, selected: GroupedOutcomes) -> Values:
+        """Metrics of selection rates."""
+        how, alpha = self.attribute.comparison, self.audit.options.alpha
+        return {
+            "demographic_parity_difference": demographic_parity_difference(
+                None, selected, multigroup=how
+            ),
+            "max_gap": max_gap(None, selected),
+            "cvar_fairness": cvar_fairness(None, selected, alpha=alpha),
+        }
+
+    def score_gaps(self, rows: Rows, keys: Sequence[str]) -> dict[str, LargestGap]:
+        """Metrics of score distributions, and the groups where each is attained."""
+        wanted = [key for key in OF_SCORES if key in keys]
+        if self.grid is None or not wanted:
+            return {}
+        epsilon = self.audit.options.epsilon
+        return self.grid.largest_gaps(
+            self.split(rows), self.attribute.comparison, wanted, epsilon
+        )
+
+
+def make_samples(audit: Audit) -> list[Sample]:
+    """Combine each attribute with every model."""
+    grids = [
+        None if model.y_score is None else ScoreGrid(model.y_score, audit.sample_weight)
+        for model in audit.models
+    ]
+    return [
+        Sample(model, attribute, audit, audit.keys(model, attribute), grid)
+        for attribute in audit.attributes
+        for model, grid in zip(audit.models, grids, strict=True)
+    ]
+
+
+def sort_by_group(codes: NDArray[np.integer]) -> Rows:
+    """Positions of the rows that have a group, sorted by group."""
+    n_without = int(np.count_nonzero(codes < 0))
+    return np.argsort(codes, kind="stable")[n_without:]
+
+
+def selections(confusion: GroupedConfusion) -> GroupedOutcomes:
+    """Positive decisions of each group, whose label is its position."""
+    totals = confusion.totals
+    return GroupedOutcomes(
+        confusion.matrices[:, :, -1].sum(axis=1),
+        totals,
+        totals,
+        confusion.counts,
+        tuple(range(confusion.n_groups)),
+    )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A metric on the rows as given, and where its value is attained.
+
+    `pair` holds the groups that differ, None for everyone, and `figures` what differs
+    between them: rates, mean scores, or shares of scores of at most `score`.
+    `classes` and `sizes` are true and predicted class, and rows of the true class, of
+    equalized odds; `lacking` holds a group and a class without rows, for which these
+    are undefined, and the number of such cases. DCP is certified to lie in `bounds`.
+    """
+
+    value: float
+    pair: Pair = (0, None)
+    figures: tuple[float, float] = (math.nan, math.nan)
+    score: float = math.nan
+    n_tail: int = 0
+    classes: tuple[int, int] = (0, 0)
+    sizes: tuple[int, int] = (0, 0)
+    lacking: tuple[int, int, int] | None = None
+    bounds: tuple[float, float] | None = None
+
+
+def observe(sample: Sample) -> dict[str, Finding]:
+    """Find every metric on the rows as given; nan where there are no two groups."""
+    if not sample.comparable:
+        return dict.fromkeys(sample.keys, Finding(math.nan))
+    rows = sort_by_group(sample.attribute.groups.codes)
+    confusion = sample.confusion(rows)
+    found = _decisions(sample, selections(confusion)) if sample.audit.binary else {}
+    found |= _scores(sample, rows)
+    if "equalized_odds_difference" in sample.keys:
+        found["equalized_odds_difference"] = _equalized_odds(sample, confusion)
+    if "dcp" in sample.keys:
+        result = DCPResult.from_predictions(None, confusion, time_limit=DCP_SECONDS)
+        bounds = None if result.optimal else (result.lower, result.upper)
+        found["dcp"] = Finding(result.upper, bounds=bounds)
+    return {key: found[key] for key in sample.keys}
+
+
+def _decisions(sample: Sample, selected: GroupedOutcomes) -> dict[str, Finding]:
+    values, rates = sample.decision_values(selected), selected.means
+    everyone = float(rates @ selected.totals / selected.totals.sum())
+    pair = _furthest(sample, rates, everyone)
+    average = float(rates.mean())
+    outlier = int(np.abs(rates - average).argmax())
+    groups = cvar_fairness_report(None, selected, alpha=sample.audit.options.alpha)
+    places: dict[str, dict[str, Any]] = {
+        "demographic_parity_difference": {
+            "pair": pair,
+            "figures": _of_pair(pair, rates, everyone),
+        },
+        "max_gap": {"pair": (outlier, None), "figures": (rates[outlier], average)},
+        "cvar_fairness": {"n_tail": int(groups["in_tail"].sum())},
+    }
+    return {key: Finding(value, **places[key]) for key, value in values.items()}
+
+
+def _scores(sample: Sample, rows: Rows) -> dict[str, Finding]:
+    found = {}
+    for key, gap in sample.score_gaps(rows, sample.keys).items():
+        figures = math.nan, math.nan
+        if key in ("mcdp", "mean_score_difference"):
+            grid = sample.grid
+            assert grid is not None
+            cdfs = [group_cdf(sample, rows, group) for group in gap.pair]
+            if key == "mcdp":
+                where = np.searchsorted(grid.scores, gap.score)
+                first, second = (float(cdf[where]) for cdf in cdfs)
+            else:
+                first, second = (
+                    float(np.diff(cdf, prepend=0) @ grid.scores) for cdf in cdfs
+                )
+            figures = first, second
+        found[key] = Finding(gap.value, gap.pair, figures, gap.score)
+    return found
+
+
+def _equalized_odds(sample: Sample, confusion: GroupedConfusion) -> Finding:
+    """Equalized odds difference, with the classes and groups that differ most."""
+    sizes, pooled = confusion.matrices.sum(axis=2), confusion.matrices.sum(axis=0)
+    # A class that is only ever predicted has no rates to compare.
+    lacking = np.argwhere((sizes == 0) & (sizes.sum(axis=0) > 0))
+    if len(lacking):
+        group, true = (int(i) for i in lacking[0])
+        return Finding(math.nan, lacking=(group, true, len(lacking)))
+    how, rates = sample.attribute.comparison, confusion.confusion
+    totals = pooled.sum(axis=1, keepdims=True)
+    everyone = np.divide(pooled, totals, out=np.zeros(pooled.shape), where=totals > 0)
+    gaps = np.abs(rates - everyone).max(axis=0)
+    if how == "pairwise":
+        gaps = np.ptp(rates, axis=0)
+    if sample.audit.binary:
+        gaps[:, 0] = -1  # the rates of the positive class determine the others
+    true, predicted = (int(i) for i in np.unravel_index(gaps.argmax(), gaps.shape))
+    column, of_all = rates[:, true, predicted], float(everyone[true, predicted])
+    pair = _furthest(sample, column, of_all)
+    return Finding(
+        equalized_odds_difference(None, confusion, multigroup=how),
+        pair,
+        _of_pair(pair, column, of_all),
+        classes=(true, predicted),
+        sizes=_of_pair(pair, sizes[:, true].astype(np.intp), int(totals[true, 0])),
+    )
+
+
+def _furthest(sample: Sample, values: Floats, everyone: float) -> Pair:
+    """Find the largest and smallest value, or the one furthest from everyone."""
+    if sample.attribute.comparison == "pairwise":
+        return int(values.argmax()), int(values.argmin())
+    return int(np.abs(values - everyone).argmax()), None
+
+
+def _of_pair(pair: Pair, values: NDArray[Any], everyone: Any) -> tuple[Any, Any]:
+    first, second = pair
+    return values[first].item(), everyone if second is None else values[second].item()
+
+
+def group_cdf(sample: Sample, rows: Rows, group: int | None) -> Floats:
+    """Cumulative distribution of the scores of a group, or of everyone."""
+    assert sample.grid is not None
+    return sample.grid.cdf(rows if group is None else sample.split(rows)[group])[0]
+
+
+def cdf_curves(sample: Sample) -> list[dict[str, list[float]]]:
+    """Cumulative distribution of each group's scores, with few enough points to draw.
+
+    Steps are thinned from (0, 0) to (1, 1), evenly along both axes.
+    """
+    assert sample.grid is not None
+    scores, even = sample.grid.scores, np.linspace(0, 1, _N_POINTS)
+    rows, curves = sort_by_group(sample.attribute.groups.codes), []
+    for group in range(len(sample.attribute.groups.labels)):
+        cdf = group_cdf(sample, rows, group)
+        kept = np.union1d(np.searchsorted(scores, even), np.searchsorted(cdf, even))
+        kept = kept[kept < len(scores)]
+        curves.append(
+            {
+                "scores": [0.0, *np.round(scores[kept], 4).tolist(), 1.0],
+                "shares": [0.0, *np.round(cdf[kept], 4).tolist(), 1.0],
+            }
+        )
+    return curves

@@ -1,0 +1,1 @@
+"""What the numbers of a report say, in sentences."""

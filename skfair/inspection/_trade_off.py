@@ -11,12 +11,7 @@ import pandas as pd
 from skfair._utils._validation import check_integer
 from skfair.inspection import _style
 from skfair.model_selection import BestUnder, FairestWithin, pareto_front
-from skfair.model_selection._candidates import (
-    CVResults,
-    defined,
-    mean_scores,
-    std_scores,
-)
+from skfair.model_selection._candidates import CVResults, compared_means, scores_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -333,7 +328,7 @@ class TradeOffDisplay:
             best_index=best_index,
             best_params=_params_of(results, best_index),
             limit=rule.limit if isinstance(rule, BestUnder) else None,
-            n_hidden=len(mean_scores(results, performance)) - len(candidates),
+            n_hidden=len(scores_of(results, performance, "mean")) - len(candidates),
             name=name,
         )
         if isinstance(rule, FairestWithin):
@@ -363,18 +358,19 @@ def _finite_candidates(
     results: CVResults, performance: str, fairness: str
 ) -> pd.DataFrame:
     """Tabulate the means and standard deviations of candidates with finite means."""
-    kept = np.flatnonzero(defined(results, performance, fairness))
-    if not len(kept):
+    means = compared_means(results, performance, fairness)
+    if means.empty:
         raise ValueError(
             f"No candidate has finite scores in both {performance!r} and {fairness!r}."
         )
+    kept = means.index
     columns = {
-        "performance": mean_scores(results, performance),
-        "performance_std": std_scores(results, performance),
-        "fairness": mean_scores(results, fairness),
-        "fairness_std": std_scores(results, fairness),
+        "performance": means[performance],
+        "performance_std": scores_of(results, performance, "std")[kept],
+        "fairness": means[fairness],
+        "fairness_std": scores_of(results, fairness, "std")[kept],
     }
-    return pd.DataFrame(columns).iloc[kept].rename_axis("candidate")
+    return pd.DataFrame(columns)
 
 
 def _params_of(results: CVResults, best_index: Any) -> dict[str, Any] | None:

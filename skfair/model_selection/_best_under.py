@@ -6,21 +6,24 @@ import math
 import warnings
 from dataclasses import KW_ONLY, dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from skfair._utils._validation import check_real
-from skfair.model_selection._candidates import ROUNDING, CVResults, first_best
-from skfair.model_selection._rule import Floats, Rule
+from skfair.model_selection._candidates import (
+    ROUNDING,
+    CVResults,
+    Rule,
+    first_best,
+)
 
 
 @dataclass(frozen=True)
 class BestUnder(Rule):
     """Take the best performer among the candidates with a disparity within a limit.
 
-    For the parameter `refit` of `GridSearchCV`, `RandomizedSearchCV` and every search
-    that lets a function of ``cv_results_`` choose. The search needs both metrics in
-    its `scoring`.
+    Pass it as `refit` to `GridSearchCV`, `RandomizedSearchCV` or any search that takes
+    a function of ``cv_results_`` there. The search needs both metrics in its
+    `scoring`.
 
     Parameters
     ----------
@@ -37,8 +40,8 @@ class BestUnder(Rule):
     ------
     ValueError
         When constructed, on a negative limit. When called, if `cv_results` has no
-        such metric (listing those it has), if the performance of no candidate is
-        finite, or if a fairness score is positive, and so no negated disparity.
+        such metric (listing those it has), if no candidate has a finite performance,
+        or if a fairness score is positive, so that it is not a negated disparity.
 
     Warns
     -----
@@ -49,7 +52,8 @@ class BestUnder(Rule):
 
     See Also
     --------
-    FairestWithin : The other way round; its notes hold here too.
+    FairestWithin : Takes the fairest of the candidates that perform well enough; its
+        notes apply here too.
 
     Examples
     --------
@@ -71,26 +75,20 @@ class BestUnder(Rule):
         super().__post_init__()
         check_real("limit", self.limit, 0, math.inf, closed="left")
 
-    def _choose(
-        self,
-        cv_results: CVResults,
-        candidates: NDArray[np.bool_],
-        performance: Floats,
-        fairness: Floats,
-    ) -> int:
-        if (largest := fairness[candidates].max()) > ROUNDING:
+    def _choose(self, cv_results: CVResults, means: pd.DataFrame) -> int:
+        if (largest := means[self.fairness].max()) > ROUNDING:
             raise ValueError(
                 f"fairness={self.fairness!r} must be a negated disparity, at most 0, "
                 f"got a score of {largest:.6g}."
             )
-        within = candidates & (-fairness <= self.limit + ROUNDING)
-        if not within.any():
-            chosen = first_best(candidates, fairness, performance)
-            warnings.warn(
-                f"No candidate has {self.fairness} within limit={self.limit:.6g}; the "
-                f"fairest is taken, with {fairness[chosen]:.6g}.",
-                UserWarning,
-                stacklevel=3,
-            )
-            return chosen
-        return first_best(within, performance, fairness)
+        within = means[-means[self.fairness] <= self.limit + ROUNDING]
+        if len(within):
+            return first_best(within, self.performance, self.fairness)
+        fairest = first_best(means, self.fairness, self.performance)
+        warnings.warn(
+            f"No candidate has {self.fairness} within limit={self.limit:.6g}; the "
+            f"fairest is taken, with {means.loc[fairest, self.fairness]:.6g}.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return fairest

@@ -7,30 +7,26 @@ import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from skfair._utils._validation import check_choice, check_real
 from skfair.model_selection._candidates import (
     ROUNDING,
     CVResults,
-    defined,
+    Rule,
+    compared_means,
     first_best,
-    mean_scores,
     standard_error,
 )
-from skfair.model_selection._rule import Floats, Rule
-
-_SHARE = 0.95
 
 
 @dataclass(frozen=True)
 class FairestWithin(Rule):
     """Take the fairest of the candidates that perform almost as well as the best.
 
-    For the parameter `refit` of `GridSearchCV`, `RandomizedSearchCV` and every search
-    that lets a function of ``cv_results_`` choose. The search needs both metrics in
-    its `scoring`.
+    Pass it as `refit` to `GridSearchCV`, `RandomizedSearchCV` or any search that takes
+    a function of ``cv_results_`` there. The search needs both metrics in its
+    `scoring`.
 
     Parameters
     ----------
@@ -39,44 +35,46 @@ class FairestWithin(Rule):
     fairness : str, default="neg_mcdp"
         Name of a metric in `scoring`, larger for fairer.
     tolerance : float, default=None
-        What is well enough, by `kind`. None stands for 0.95 of the best.
+        Performance that may be lost, in the unit of `kind`. None stands for 0.95 with
+        ``kind="relative"``.
     kind : {"relative", "absolute", "one_standard_error"}, default="relative"
-        A candidate performs well enough with a mean score of at least
+        How the least performance, a mean score, is computed:
 
-        - ``"relative"``: `tolerance` times the best candidate's, `tolerance` in
-          (0, 1]. For positive scores: a share of a negative one means nothing.
-        - ``"absolute"``: the best candidate's less `tolerance`, at least 0.
-        - ``"one_standard_error"``: the best candidate's less its standard error over
+        - ``"relative"``: `tolerance` times the best mean score, with `tolerance` in
+          (0, 1]. It needs positive scores.
+        - ``"absolute"``: the best mean score minus `tolerance`, which is 0 or more.
+        - ``"one_standard_error"``: the best mean score minus its standard error over
           folds; `tolerance` must be None.
     reference : float, default=None
-        Score of a model outside the search, as a plain one, that takes the place of
-        the best candidate's. Not with ``"one_standard_error"``.
+        Score of a model outside the search, such as one without mitigation, to use in
+        place of the best mean score. Not allowed with ``"one_standard_error"``.
 
     Raises
     ------
     ValueError
         When constructed, on a parameter out of range. When called, if `cv_results`
-        has no such metric (listing those it has), if the performance of no candidate
-        is finite, or if the best is not positive where `kind` is ``"relative"``.
+        has no such metric (listing those it has), if no candidate has a finite
+        performance, or if the best one is not positive with ``kind="relative"``.
 
     Warns
     -----
     UserWarning
-        If no candidate performs as well as `reference` asks for: the best performer
-        is taken.
+        If no candidate reaches the least performance, because `reference` is higher
+        than all of them: the best performer is taken.
     sklearn.exceptions.UndefinedMetricWarning
         If fairness is nan for all candidates: the best performer is taken.
 
     See Also
     --------
-    BestUnder : The other way round.
-    pareto_front : All candidates between which only a preference can choose.
-    skfair.inspection.TradeOffDisplay : A picture of the choice.
+    BestUnder : Takes the best performer among the candidates that are fair enough.
+    pareto_front : All candidates that no other candidate dominates.
+    skfair.inspection.TradeOffDisplay : A plot of the choice.
 
     Notes
     -----
-    Candidates with a score that is not finite are left out, the best one's included.
-    Of equally fair candidates the best performer is taken, then the first.
+    Candidates with a performance or fairness that is not finite are left out, also
+    from the search for the best mean score. Of equally fair candidates the best
+    performer is taken, then the first.
 
     Searches set `best_index_` and `best_params_` to the choice, but no `best_score_`,
     as with any function for `refit`. Halving searches take one metric only and ignore
@@ -124,14 +122,19 @@ class FairestWithin(Rule):
         choices = ("relative", "absolute", "one_standard_error")
         check_choice("kind", self.kind, choices)
         if self.kind == "one_standard_error":
-            self._check_one_standard_error()
+            for name in ("tolerance", "reference"):
+                if (value := getattr(self, name)) is not None:
+                    raise ValueError(
+                        f"{name} must be None with kind='one_standard_error', got "
+                        f"{value!r}."
+                    )
         elif self.kind == "absolute":
             check_real("tolerance", self.tolerance, 0, math.inf, closed="left")
         else:
             if self.tolerance is None:
-                object.__setattr__(self, "tolerance", _SHARE)
+                object.__setattr__(self, "tolerance", 0.95)
             check_real("tolerance", self.tolerance, 0, 1, closed="right")
-            # Better now than at the end of a search.
+            # The search itself would fail only at its end.
             if self.performance.startswith("neg_"):
                 raise ValueError(self._no_share("is never positive"))
         if self.reference is not None:
@@ -139,42 +142,29 @@ class FairestWithin(Rule):
             if self.kind == "relative" and self.reference <= 0:
                 raise ValueError(self._no_share(f"has reference={self.reference!r}"))
 
-    def _check_one_standard_error(self) -> None:
-        for name in ("tolerance", "reference"):
-            if (value := getattr(self, name)) is not None:
-                raise ValueError(
-                    f"{name} must be None with kind='one_standard_error', got "
-                    f"{value!r}."
-                )
-
     def _no_share(self, reason: str) -> str:
+        """Error message: a share of the performance is meaningless."""
         return (
             f"performance={self.performance!r} {reason}, so a share of it means "
             "nothing. Use kind='absolute' with tolerance=<the loss allowed>."
         )
 
-    def _choose(
-        self,
-        cv_results: CVResults,
-        candidates: NDArray[np.bool_],
-        performance: Floats,
-        fairness: Floats,
-    ) -> int:
+    def _choose(self, cv_results: CVResults, means: pd.DataFrame) -> int:
         least = self.least_performance(cv_results)
-        within = candidates & (performance >= least - ROUNDING)
-        if not within.any():
-            chosen = first_best(candidates, performance, fairness)
-            warnings.warn(
-                f"No candidate has {self.performance} of at least {least:.6g}; the "
-                f"best performer is taken, with {performance[chosen]:.6g}.",
-                UserWarning,
-                stacklevel=3,
-            )
-            return chosen
-        return first_best(within, fairness, performance)
+        within = means[means[self.performance] >= least - ROUNDING]
+        if len(within):
+            return first_best(within, self.fairness, self.performance)
+        best = first_best(means, self.performance, self.fairness)
+        warnings.warn(
+            f"No candidate has {self.performance} of at least {least:.6g}; the best "
+            f"performer is taken, with {means.loc[best, self.performance]:.6g}.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return best
 
     def least_performance(self, cv_results: CVResults) -> float:
-        """Mean score from which on a candidate performs well enough.
+        """Compute the mean score from which on a candidate performs well enough.
 
         Parameters
         ----------
@@ -184,18 +174,18 @@ class FairestWithin(Rule):
         Returns
         -------
         float
+            nan if no candidate has a finite performance and fairness, unless
+            `reference` is given.
         """
         reference = self.reference
         if reference is None:
-            candidates = defined(cv_results, self.performance, self.fairness)
-            performance = mean_scores(cv_results, self.performance)
-            if not candidates.any():
+            means = compared_means(cv_results, self.performance, self.fairness)
+            if means.empty:
                 return math.nan
-            best = first_best(candidates, performance)
-            reference = float(performance[best])
+            best = first_best(means, self.performance)
+            reference = float(means.loc[best, self.performance])
             if self.kind == "one_standard_error":
-                error = standard_error(cv_results, self.performance, best)
-                return reference - error
+                return reference - standard_error(cv_results, self.performance, best)
         if self.kind == "absolute":
             return reference - float(self.tolerance or 0)
         if reference <= 0:

@@ -1,12 +1,13 @@
-"""Folds that each hold their part of every group and class."""
+"""Folds that each contain their share of every group and class."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import (
@@ -18,23 +19,22 @@ from sklearn.utils import (
 from sklearn.utils.multiclass import type_of_target
 
 from skfair._utils._validation import check_choice, check_integer, count_rows
-from skfair.groups import Groups, Selector, resolve_groups
-from skfair.model_selection._dealing import deal_rows, splits_of
+from skfair.groups import Codes, Groups, Selector, resolve_groups
 
-_MAX_LISTED = 5
+Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 class GroupStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
     """K-fold splitter that stratifies by class and group together.
 
-    With scikit-learn's `StratifiedKFold` small groups vanish from folds, and fairness
-    scores there are nan. Here the numbers of rows of any group, and of any class in
-    it, differ by one at most between folds: a group with `n_splits` rows or more is
-    in every fold.
+    scikit-learn's `StratifiedKFold` stratifies by class only: a small group may be
+    absent from a fold, and fairness scores there are nan. Here the number of rows of
+    each group, and of each class in a group, differs by at most one between folds. A
+    group with `n_splits` rows or more is in every fold.
 
     The groups come from columns of X that `sensitive_features` names, from
     ``sensitive_features=`` by metadata routing (requested by default), or from
-    ``groups=``, scikit-learn's name for what splitters are given.
+    ``groups=``, the argument of scikit-learn's splitters.
 
     Parameters
     ----------
@@ -42,26 +42,26 @@ class GroupStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
         Number of folds, at least 2.
     shuffle : bool, default=False
         Whether to shuffle the rows first. Otherwise those of each class and group are
-        dealt out in their order, one to each fold in turn.
+        assigned in their order, one to each fold in turn.
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffling; must be None without it.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
-        Column of X that says the group, several for their intersection, or a function
-        of X.
+        Column of X with the groups, several for their intersection, or a function of X
+        that returns the groups.
 
     See Also
     --------
     sklearn.model_selection.StratifiedKFold : Stratifies by class alone.
-    sklearn.model_selection.StratifiedGroupKFold : Does the contrary with groups: each
-        is kept in one fold.
+    sklearn.model_selection.StratifiedGroupKFold : Does the opposite: it keeps all rows
+        of a group in one fold.
 
     Notes
     -----
     A class with fewer rows in a group than there are folds cannot be in every fold.
-    It is merged with the rest of its group, with a warning: its rows go to the folds
-    that have fewest of the group.
+    It is merged with the rest of its group, with a warning: its rows are assigned to
+    the folds that have the fewest rows of the group.
 
-    Rows whose group is left out (see `skfair.groups.encode_groups`) are dealt out like
+    Rows whose group is left out (see `skfair.groups.encode_groups`) are stratified as
     a group of their own.
 
     Examples
@@ -127,20 +127,20 @@ class GroupStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
         groups: Any = None,
         *,
         sensitive_features: Any = None,
-    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    ) -> Iterator[Split]:
         """Split rows into training and test rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training data. Only the columns that say the group are read.
+            Training data. Only the columns with the groups are read.
         y : array-like of shape (n_samples,)
             Class labels.
         groups : array-like of shape (n_samples,) or (n_samples, n_columns), or \
 Groups, default=None
-            Group of each row, which wins over the column that the splitter names.
+            Group of each row, used in place of the column that the splitter names.
         sensitive_features : array-like, default=None
-            The same under the name by which it is routed.
+            The same, under the name that metadata routing uses.
 
         Yields
         ------
@@ -150,14 +150,15 @@ Groups, default=None
         Raises
         ------
         ValueError
-            Without groups or with two of them, on wrong lengths, on labels that are
-            no classes, and if all classes have fewer rows than there are folds.
+            If groups are given in neither or in both ways, on wrong lengths, if y is
+            not a target of classes, and if every class has fewer rows than there are
+            folds.
 
         Warns
         -----
         UserWarning
-            If a class has fewer rows in a group than there are folds, naming both;
-            if a whole group has, its absence from folds is told.
+            If a class has fewer rows in a group than there are folds, naming both, and
+            naming the groups that are absent from some folds.
         """
         if groups is not None and sensitive_features is not None:
             raise ValueError(
@@ -172,17 +173,15 @@ Groups, default=None
         )
         _warn_of_small_cells(classes, codes, found, self.n_splits)
         random = check_random_state(self.random_state) if self.shuffle else None
-        folds = deal_rows(codes, found.codes, self.n_splits, random)
-        yield from splits_of(folds, self.n_splits)
+        yield from stratified_splits(codes, found.codes, self.n_splits, random)
 
 
-def _encode_classes(
-    X: Any, y: Any, n_splits: int
-) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def _encode_classes(X: Any, y: Any, n_splits: int) -> tuple[NDArray[Any], Codes]:
+    """Classes, sorted, and the position in them of each row's class."""
     check_consistent_length(X, y)
     kind = type_of_target(y, input_name="y")
     if kind not in ("binary", "multiclass"):
-        raise ValueError(f"y must be labels of classes, got a target of type {kind}.")
+        raise ValueError(f"y must be class labels, got a target of type {kind}.")
     y = column_or_1d(y)
     assert_all_finite(y, input_name="y")
     classes, codes = np.unique(y, return_inverse=True)
@@ -196,36 +195,80 @@ def _encode_classes(
 
 
 def _warn_of_small_cells(
-    classes: NDArray[Any], codes: NDArray[np.intp], groups: Groups, n_splits: int
+    classes: NDArray[Any], codes: Codes, groups: Groups, n_splits: int
 ) -> None:
-    """Name cells that cannot be in every fold, and the groups that cannot either."""
-    n_groups, n_classes = len(groups.labels), len(classes)
+    """Warn of classes of a group, and of groups, that cannot be in every fold."""
     known = groups.codes >= 0
-    cells = np.bincount(
-        groups.codes[known].astype(np.intp) * n_classes + codes[known],
-        minlength=n_groups * n_classes,
-    ).reshape(n_groups, n_classes)
-    sizes = cells.sum(axis=1)
+    cells = np.zeros((len(groups.labels), len(classes)), dtype=np.intp)
+    np.add.at(cells, (groups.codes[known], codes[known]), 1)
     small = (cells > 0) & (cells < n_splits)
     if not small.any():
         return
     named = [
-        f"class {classes[label].item()!r} in group {groups.labels[group]!r} (n = "
-        f"{cells[group, label]})"
-        for group, label in np.argwhere(small)[:_MAX_LISTED].tolist()
+        f"class {classes[code].item()!r} in group {groups.labels[group]!r} (n = "
+        f"{cells[group, code]})"
+        for group, code in np.argwhere(small)
     ]
     text = (
-        f"Fewer rows than n_splits={n_splits}: {', '.join(named)}"
-        f"{_more(int(small.sum()))}. They are merged with the rest of their group."
+        f"Fewer rows than n_splits={n_splits}: {_first_few(named)}. They are merged "
+        "with the rest of their group."
     )
-    lost = np.flatnonzero((sizes > 0) & (sizes < n_splits)).tolist()
+    lost = [
+        f"{label!r} (n = {size})"
+        for label, size in zip(groups.labels, cells.sum(axis=1), strict=True)
+        if 0 < size < n_splits
+    ]
     if lost:
-        labels = ", ".join(
-            f"{groups.labels[g]!r} (n = {sizes[g]})" for g in lost[:_MAX_LISTED]
-        )
-        text += f" Some folds have no row of the groups {labels}{_more(len(lost))}."
+        text += f" Some folds have no row of the groups {_first_few(lost)}."
     warnings.warn(text, UserWarning, stacklevel=3)
 
 
-def _more(n_all: int) -> str:
-    return f" and {n_all - _MAX_LISTED} more" if n_all > _MAX_LISTED else ""
+def _first_few(names: list[str]) -> str:
+    """List up to five names, and say how many more there are."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
+
+
+def stratified_splits(
+    classes: Codes, groups: Codes, n_folds: int, random_state: RandomState | None
+) -> Iterator[Split]:
+    """Training and test rows of folds that are stratified by class and group."""
+    folds = assign_folds(classes, groups, n_folds, random_state)
+    for fold in range(n_folds):
+        yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+
+
+def assign_folds(
+    classes: Codes, groups: Codes, n_folds: int, random_state: RandomState | None
+) -> NDArray[np.intp]:
+    """Fold of each row; without a random state, rows of a cell keep their order.
+
+    Between any two folds, the numbers of rows of a group, of a cell (a class in a
+    group), and of the rarest class differ by at most one. Those of other classes, and
+    the sizes of the folds, are as close as that allows.
+    """
+    n_samples = len(classes)
+    order = np.arange(n_samples)
+    if random_state is not None:
+        order = random_state.permutation(n_samples)
+    # The rarest class comes first in each group, where its folds can be chosen freely.
+    ranks = np.argsort(np.argsort(np.bincount(classes), kind="stable"))[classes]
+    order = order[np.lexsort((ranks[order], groups[order]))]
+    changes = np.diff(groups[order]) | np.diff(ranks[order])
+    cells = np.split(order, np.flatnonzero(changes) + 1)
+
+    folds = np.empty(n_samples, dtype=np.intp)
+    in_all, in_group = np.zeros((2, n_folds), dtype=np.intp)
+    in_class = np.zeros((int(classes.max(initial=0)) + 1, n_folds), dtype=np.intp)
+    group = None
+    for cell in cells:
+        if groups[cell[0]] != group:
+            group, in_group[:] = groups[cell[0]], 0
+        of_class = in_class[classes[cell[0]]]
+        # Folds with the fewest rows so far come first and get the remainder.
+        turns = np.lexsort((in_all, of_class, in_group))
+        folds[cell] = np.resize(turns, len(cell))
+        assigned = np.bincount(folds[cell], minlength=n_folds)
+        for counts in (in_all, in_group, of_class):
+            counts += assigned
+    return folds

@@ -1,10 +1,10 @@
-"""Candidates of a search that no other candidate beats in every respect."""
+"""The candidates of a search that no other candidate dominates."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -14,11 +14,11 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair.model_selection._candidates import (
     CVResults,
     check_metric,
-    defined,
-    mean_scores,
-    std_scores,
+    compared_means,
+    scores_of,
 )
-from skfair.model_selection._dominance import hypervolume, non_dominated
+
+Floats: TypeAlias = NDArray[np.float64]
 
 
 def pareto_front(
@@ -29,8 +29,9 @@ def pareto_front(
 ) -> pd.DataFrame:
     """Find the candidates of a search that no other candidate dominates.
 
-    One candidate dominates another if no mean score is smaller and one is larger.
-    Between candidates of the front only a preference can choose.
+    One candidate dominates another if none of its mean scores is smaller and at least
+    one is larger. Which candidate of the front is best depends on the weight given to
+    each metric.
 
     Parameters
     ----------
@@ -39,24 +40,26 @@ def pareto_front(
     metrics : sequence of str of length n_metrics
         Names of metrics in its `scoring`, larger for better.
     reference_point : array-like of shape (n_metrics,), default=None
-        Scores from which on the hypervolume is measured, by default the smallest
-        mean score of each metric among the candidates. To compare searches, give them
-        the same point.
+        Scores from which the hypervolume is measured, by default the smallest mean
+        score of each metric among the candidates. To compare searches, give them the
+        same point.
 
     Returns
     -------
     DataFrame of n_front rows
-        Best mean of the first metric first. Its index ``candidate`` is the position
-        in `cv_results`; its columns are ``params``, where `cv_results` has them, and
-        ``mean_test_<metric>`` and ``std_test_<metric>`` for each metric.
-        ``attrs["hypervolume"]`` is the volume of scores that the front dominates and
-        that are better than ``attrs["reference_point"]``, a list of n_metrics floats.
+        Sorted by the mean score of the first metric, largest first. The index
+        ``candidate`` is the position in `cv_results`; the columns are ``params``, where
+        `cv_results` has them, and ``mean_test_<metric>`` and ``std_test_<metric>`` for
+        each metric. ``attrs["hypervolume"]`` is the volume of the points that the front
+        dominates and that are better than ``attrs["reference_point"]``, a list of
+        n_metrics floats.
 
     Raises
     ------
     ValueError
-        If `cv_results` has no such metric (listing those it has), if `metrics` is no
-        list of distinct names, or if `reference_point` is not n_metrics numbers.
+        If `cv_results` has no such metric (listing those it has), if `metrics` is not
+        a list of distinct names, or if `reference_point` is not n_metrics finite
+        numbers.
 
     Warns
     -----
@@ -67,7 +70,7 @@ def pareto_front(
     See Also
     --------
     FairestWithin, BestUnder : Rules that choose one candidate.
-    skfair.inspection.TradeOffDisplay : A picture of the front.
+    skfair.inspection.TradeOffDisplay : A plot of the front.
 
     Notes
     -----
@@ -92,21 +95,19 @@ def pareto_front(
     0.01
     """
     _check_metrics(metrics)
-    means = np.stack([mean_scores(cv_results, name) for name in metrics], axis=1)
-    compared = np.flatnonzero(defined(cv_results, *metrics))
-    points = means[compared]
+    means = compared_means(cv_results, *metrics)
+    points = means.to_numpy()
     reference = _reference(reference_point, points, len(metrics))
-    kept = compared[non_dominated(points)]
-    order = np.lexsort([-means[kept, i] for i in reversed(range(len(metrics)))])
-    kept = kept[order]
+    best = means[non_dominated(points)]
+    kept = best.index[np.lexsort([-best[name] for name in reversed(metrics)])]
     columns: dict[str, Any] = {}
     if "params" in cv_results:
-        params = list(cv_results["params"])
-        columns["params"] = [params[i] for i in kept]
-    for name, mean in zip(metrics, means.T, strict=True):
-        columns[f"mean_test_{name}"] = mean[kept]
-        columns[f"std_test_{name}"] = std_scores(cv_results, name)[kept]
-    front = pd.DataFrame(columns, index=pd.Index(kept, name="candidate"))
+        columns["params"] = [list(cv_results["params"])[i] for i in kept]
+    for name in metrics:
+        for statistic in ("mean", "std"):
+            scores = scores_of(cv_results, name, statistic)[kept]
+            columns[f"{statistic}_test_{name}"] = scores
+    front = pd.DataFrame(columns, index=kept)
     volume = hypervolume(points, reference) if len(points) else np.nan
     front.attrs = {"hypervolume": volume, "reference_point": reference.tolist()}
     if not len(points):
@@ -120,6 +121,7 @@ def pareto_front(
 
 
 def _check_metrics(metrics: Any) -> None:
+    """Raise unless `metrics` is a list of distinct names."""
     if isinstance(metrics, str) or not len(metrics):
         raise ValueError(
             f"metrics must be a list of one or more names, got {metrics!r}."
@@ -130,9 +132,8 @@ def _check_metrics(metrics: Any) -> None:
         raise ValueError(f"metrics must be distinct, got {list(metrics)}.")
 
 
-def _reference(
-    given: ArrayLike | None, points: NDArray[np.float64], n_metrics: int
-) -> NDArray[np.float64]:
+def _reference(given: ArrayLike | None, points: Floats, n_metrics: int) -> Floats:
+    """Return the reference point of the hypervolume, by default the smallest scores."""
     if given is None:
         return points.min(axis=0) if len(points) else np.full(n_metrics, np.nan)
     reference = np.asarray(given, dtype=np.float64)
@@ -142,3 +143,48 @@ def _reference(
             f"metrics, got {given!r}."
         )
     return reference
+
+
+def non_dominated(points: Floats) -> NDArray[np.bool_]:
+    """Which points, of coordinates to be maximised, no other point dominates.
+
+    Equal points do not dominate each other. Two coordinates take O(n log n), more take
+    O(n) comparisons with each point of the front.
+    """
+    if not len(points):
+        return np.zeros(0, dtype=bool)
+    distinct, inverse = np.unique(points, axis=0, return_inverse=True)
+    # From the lexicographically largest down: no point is dominated by a later one.
+    distinct = distinct[::-1]
+    kept = np.zeros(len(distinct), dtype=bool)
+    if distinct.shape[1] == 2:
+        highest = np.maximum.accumulate(distinct[:, 1])
+        kept[0] = True
+        kept[1:] = distinct[1:, 1] > highest[:-1]
+    else:
+        for i, point in enumerate(distinct):
+            kept[i] = not (distinct[:i][kept[:i]] >= point).all(axis=1).any()
+    return np.asarray(kept[::-1][inverse.ravel()])
+
+
+def hypervolume(points: Floats, reference: Floats) -> float:
+    """Volume between a reference point and the points that are better than it.
+
+    It sums slices along the last coordinate, recursively, down to two coordinates.
+    """
+    points = points[(points > reference).all(axis=1)]
+    points = points[non_dominated(points)]
+    if not len(points):
+        return 0.0
+    if points.shape[1] == 1:
+        return float(points.max() - reference[0])
+    points = points[np.argsort(-points[:, -1])]
+    heights = points[:, -1] - np.append(points[1:, -1], reference[-1])
+    if points.shape[1] == 2:
+        return float(np.sum(heights * (points[:, 0] - reference[0])))
+    slices = [
+        height * hypervolume(points[: i + 1, :-1], reference[:-1])
+        for i, height in enumerate(heights)
+        if height > 0
+    ]
+    return float(np.sum(slices))

@@ -21,7 +21,7 @@ from skfair.datasets import make_biased_classification
 from skfair.groups import encode_groups
 from skfair.metrics import get_fairness_scorer
 from skfair.model_selection import GroupStratifiedKFold
-from skfair.model_selection._dealing import deal_rows
+from skfair.model_selection._group_stratified_k_fold import assign_folds
 
 
 def spread(folds, chosen, n_folds):
@@ -40,7 +40,7 @@ def spread(folds, chosen, n_folds):
 def test_dealing(rows, n_folds, seed):
     classes, groups = np.array(rows).T
     random = None if seed is None else np.random.RandomState(seed)
-    folds = deal_rows(classes, groups, n_folds, random)
+    folds = assign_folds(classes, groups, n_folds, random)
     for group in np.unique(groups):
         assert spread(folds, groups == group, n_folds) <= 1
         for label in np.unique(classes):
@@ -56,7 +56,7 @@ def test_classes_and_sizes_of_folds_are_close(n_groups, n_classes):
     generator = np.random.default_rng(0)
     for _ in range(5):
         classes = generator.integers(0, n_classes, 3000)
-        folds = deal_rows(classes, generator.integers(0, n_groups, 3000), 5, None)
+        folds = assign_folds(classes, generator.integers(0, n_groups, 3000), 5, None)
         assert spread(folds, slice(None), 5) <= 4
         assert max(spread(folds, classes == i, 5) for i in range(n_classes)) <= 6
 
@@ -159,7 +159,7 @@ def test_small_cells_and_groups_are_named():
         )
 
 
-def test_rows_that_are_left_out_are_dealt_like_a_group():
+def test_rows_that_are_left_out_are_stratified_like_a_group():
     X, y = table()
     sex = X["sex"].to_numpy(dtype=object)
     sex[:30] = None

@@ -64,12 +64,12 @@ def repaired(
         "random_state": seed,
     }
     model = MADDPostProcessor(make(seed), **options).fit(X, y)
-    limit = model.objective_["accuracy_loss"][0] + budget
+    limit = model.losses_["accuracy_loss"][0] + budget
     if len(model.estimators_) == 1:
         folds = RepeatedStratifiedKFold(n_splits=10, n_repeats=2, random_state=seed)
         model.set_params(cv=folds).fit(X, y)
-    within = model.objective_["accuracy_loss"] <= limit
-    affordable = model.objective_["level"][within].max()
+    within = model.losses_["accuracy_loss"] <= limit
+    affordable = model.losses_["repair_level"][within].max()
     if affordable < model.repair_level_:
         model.set_params(repair_level=affordable).fit(X, y)
     return model

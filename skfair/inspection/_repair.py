@@ -21,26 +21,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _CURVES = {
-    "total": "Objective",
+    "total_loss": "Total loss",
     "accuracy_loss": "Accuracy loss",
     "fairness_loss": "Fairness loss, predicted",
 }
 
 
 class RepairDisplay:
-    """Objective against the level of repair, and histograms before and after.
+    """Losses against the level of repair, and histograms before and after.
 
     With more than two groups, the pair with the largest MADD before is shown.
 
     Parameters
     ----------
-    objective : DataFrame of n_levels rows
-        Columns ``level``, ``total``, ``accuracy_loss`` and ``fairness_loss``.
+    losses : DataFrame of n_levels rows
+        Columns ``repair_level``, ``total_loss``, ``accuracy_loss`` and
+        ``fairness_loss``.
     repair_level : float
         The level chosen.
     standard_error : float, default=None
-        Standard error of the least total, by which the level was chosen; None if the
-        level was given.
+        Standard error of the least total loss, by which the level was chosen; None if
+        the level was given.
     edges : array-like of shape (n_bins + 1,)
         Edges of the bins, from 0 to 1.
     before, after : array-like of shape (2, n_bins)
@@ -59,12 +60,12 @@ class RepairDisplay:
     axes_ : ndarray of shape (3,) of matplotlib Axes
     figure_ : matplotlib Figure
     lines_ : list of three matplotlib Line2D
-        Objective, accuracy loss and fairness loss.
+        Total loss, accuracy loss and fairness loss.
     level_line_ : matplotlib Line2D
         At the level chosen.
     error_band_ : matplotlib Patch or None
-        From the least objective to a standard error above: `repair_level` is the least
-        level in it.
+        From the least total loss to one standard error above it: `repair_level` is the
+        least level whose total loss lies within.
     histograms_ : list of four matplotlib StepPatch
         The two groups before the repair, then both after it.
 
@@ -91,7 +92,7 @@ class RepairDisplay:
     def __init__(
         self,
         *,
-        objective: pd.DataFrame,
+        losses: pd.DataFrame,
         repair_level: float,
         standard_error: float | None = None,
         edges: ArrayLike,
@@ -102,7 +103,7 @@ class RepairDisplay:
         sensitive_names: Sequence[str] = (),
         name: str | None = None,
     ) -> None:
-        self.objective = objective
+        self.losses = losses
         self.repair_level = repair_level
         self.standard_error = standard_error
         self.edges = np.asarray(edges)
@@ -121,7 +122,7 @@ class RepairDisplay:
         Parameters
         ----------
         ax : sequence of three matplotlib Axes, default=None
-            Where to draw the objective and the histograms. None makes a new figure.
+            Where to draw the losses and the histograms. None makes a new figure.
         name : str, default=None
             Title of the first axes. None stands for the display's own.
 
@@ -157,8 +158,8 @@ class RepairDisplay:
         """Draw the losses against the level, and mark the level chosen and why."""
         self.lines_ = [
             ax.plot(
-                self.objective["level"],
-                self.objective[column],
+                self.losses["repair_level"],
+                self.losses[column],
                 color=_style.COLORS[2 + i],
                 linestyle=_style.LINE_STYLES[i],
                 linewidth=1.8,
@@ -175,14 +176,14 @@ class RepairDisplay:
         )
         self.error_band_ = None
         if self.standard_error is not None:
-            least = self.objective["total"].min()
+            least = self.losses["total_loss"].min()
             self.error_band_ = ax.axhspan(
                 least,
                 least + self.standard_error,
                 color=_style.SHADE,
                 alpha=0.4,
                 linewidth=0,
-                label="Least objective + 1 standard error",
+                label="Least total loss + 1 standard error",
             )
         ax.set(xlabel="Level of repair", ylabel="Loss on held-out rows", ylim=(0, None))
         ax.margins(x=0.02)
@@ -245,7 +246,7 @@ class RepairDisplay:
         n_bins = bins_to_show(result)
         edges, shares, counts = shares_in_bins(first, result.groups, n_bins)
         display = cls(
-            objective=pd.DataFrame(model.objective_),
+            losses=pd.DataFrame(model.losses_),
             repair_level=model.repair_level_,
             standard_error=model.standard_error_,
             edges=edges,
@@ -271,6 +272,6 @@ def _post_processor(estimator: Any, X: Any) -> tuple[MADDPostProcessor, Any]:
             "estimator must be a MADDPostProcessor, or a Pipeline that ends in one, "
             f"got {type(model).__name__}."
         )
-    if model.objective_ is None:
+    if model.losses_ is None:
         raise ValueError("estimator was fitted without sensitive_features: no repair.")
     return model, X

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from skfair._mitigation import (
+    MetaMitigator,
     groups_to_compare,
     route_fit_params,
 )
@@ -20,95 +24,111 @@ from skfair._utils._validation import (
     check_real,
 )
 from skfair.groups import Selector
-from skfair.postprocessing._held_out import fit_all, held_out_scores, make_splits
-from skfair.postprocessing._mean_vote import average_repeats
-from skfair.postprocessing._repaired_prediction import RepairedPrediction
-from skfair.postprocessing._scored_rows import ScoredRows, makes_ensemble, share_scores
+from skfair.postprocessing._held_out import (
+    MeanVote,
+    ScoredRows,
+    average_repeats,
+    fit_all,
+    join_rows,
+    make_splits,
+    makes_ensemble,
+    positive_scores,
+    score_folds,
+    share_scores,
+)
+from skfair.postprocessing._repair_losses import (
+    LossOptions,
+    choose_level,
+    repair_losses,
+)
+from skfair.postprocessing._score_repairer import ScoreRepairer
 
 
 class MADDPostProcessor(
-    RepairedPrediction,
+    MetaMitigator,
     ClassifierMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
     r"""Classifier whose scores are repaired, so that groups get like distributions.
 
-    It fits `estimator`, learns the distributions of held-out scores, and moves each
-    group's towards everyone's, see `ScoreRepairer`. The level of repair is given, or
-    it is the least that minimises, within a standard error,
+    It fits `estimator`, learns the score distributions of the groups on held-out rows,
+    and moves each of them towards the distribution of everyone, see `ScoreRepairer`.
+    The level of repair is given, or it is the least whose total loss
 
     .. math::
         (1 - \theta) \, \mathrm{AccuracyLoss}(\lambda)
         + \theta \, \mathrm{FairnessLoss}(\lambda)
 
-    Predictions need the group of each row: people with like features get different
-    scores in different groups, on purpose. Ask first whether that is allowed.
+    is within one standard error of the minimum.
+
+    Predictions need the group of each row. People with the same features get different
+    scores in different groups, by design: check first whether the law allows that.
 
     Parameters
     ----------
     estimator : classifier
         With `predict_proba`, for two classes. In a
-        :class:`~sklearn.frozen.FrozenEstimator` it stays as it is, and the rows given
-        to `fit`, which it must not have seen, are those on which the repair is learnt.
+        :class:`~sklearn.frozen.FrozenEstimator` it is not fitted again, and the repair
+        is learnt on the rows given to `fit`, on which it must not have been trained.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
-        Column of X that says the group, several for their intersection, or a function
-        of X. None leaves it to the keyword of `fit` and `predict`, which always wins.
+        Column of X with the groups, several for their intersection, or a function of X
+        that returns the groups. The keyword of `fit` and `predict` is used in its
+        place if it is given.
     repair_level : float in [0, 1] or "auto", default="auto"
-        0 repairs nothing, 1 everything.
+        0 leaves scores as they are, 1 gives all groups the same distribution.
     theta : float in [0, 1], default=0.5
         Weight of the fairness loss.
     n_levels : int, default=101
-        Number of levels, from 0 to 1, at which the objective is computed.
+        Number of levels, from 0 to 1, at which the losses are computed.
     bandwidth : float in (0, 1] or "auto", default="auto"
-        Of MADD, see `skfair.metrics.madd`.
+        Bandwidth of MADD, see `skfair.metrics.madd`.
     accuracy_loss : {"zero_one", "log_loss"} or callable, default="zero_one"
-        A callable is ``loss(y_true, y_score)``, smaller for better, with labels 0 and
+        A callable is ``loss(y_true, y_score)``, smaller for better, with classes 0 and
         1, and ``sample_weight=`` if there are weights.
     fairness : {"madd", "mcdp"} or callable, default="madd"
-        ``"madd"`` is MADD / 2, to be as large as the zero-one loss at most. A callable
-        is ``metric(y_true, y_score, sensitive_features=...)``, smaller for fairer.
+        Fairness loss. ``"madd"`` is MADD / 2, which lies in [0, 1] as the zero-one loss
+        does. A callable is ``metric(y_true, y_score, sensitive_features=...)``, smaller
+        for fairer, and ``sample_weight=`` if there are weights.
     threshold : float in [0, 1], default=0.5
         Least repaired score for which the second class is predicted.
     cv : int, cross-validation generator or iterable, default=5
-        How rows are held out. An int deals each class of each group evenly.
+        How rows are held out. An int makes that many folds, stratified by class and
+        group.
     ensemble : bool or "auto", default="auto"
-        True keeps the model of every fold, with the repair learnt on its own held-out
-        rows, and averages the repaired scores. Where a fifth of a group shares a score
-        and `cv` repeats its splits, as `RepeatedStratifiedKFold` does, it keeps one
-        model of each repeat, averages their scores, and repairs the means as means
-        of held-out scores require. False learns one repair on all held-out scores and
-        fits the model again on all rows. ``"auto"`` is False where a fifth of a group
-        shares a score and nothing is repeated, and where a fold holds out no row of a
+        Whether to average several models, as described in the notes. ``"auto"`` is
+        True, except where more than a fifth of the rows of a group share a score and
+        `cv` does not repeat its splits, and where some fold holds out no row of a
         group.
     drop_sensitive : bool, default=False
         Whether `estimator` gets X without the columns named by `sensitive_features`.
     ties : {"mid", "random"}, default="mid"
         Whether rows that share a score stay together, see `ScoreRepairer`.
     unknown_groups : {"raise", "pooled"}, default="raise"
-        What to do in prediction with groups that were absent in `fit`: raise, or leave
-        their scores as they are, as if they had the distribution of everyone.
+        How predictions treat groups that were absent in `fit`: raise, or leave their
+        scores as they are, as if they had the distribution of everyone.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
     random_state : int, RandomState instance or None, default=None
-        Shuffles rows before they are dealt to folds, which None does in their order,
-        and seeds ``ties="random"``.
+        Shuffles rows before they are assigned to folds, and seeds ``ties="random"``.
+        None keeps the order of the rows.
 
     Attributes
     ----------
     estimator_ : classifier
-        The fitted model without repair; of an ensemble, the mean of its members.
+        The fitted model without repair; for an ensemble, the mean of its models.
     repairer_ : ScoreRepairer or None
         The repair learnt on all held-out scores; None without groups.
     estimators_, repairers_ : list
-        The models whose repaired scores are averaged, one unless it is an ensemble,
+        The models whose repaired scores are averaged, a single one without ensemble,
         and the repair of each.
     repair_level_ : float
         Level of repair, given or chosen.
     standard_error_ : float or None
-        Of the least total of the objective; None if the level is given.
-    objective_ : DataFrame of n_levels rows, or None
-        Columns ``level``, ``total``, ``accuracy_loss`` and ``fairness_loss``.
+        Standard error of the least total loss; None if the level is given.
+    losses_ : DataFrame of n_levels rows, or None
+        Losses at each level, in the columns ``repair_level``, ``total_loss``,
+        ``accuracy_loss`` and ``fairness_loss``; None without groups.
     groups_ : tuple of length n_groups
         Labels of the groups.
     classes_ : ndarray of shape (2,)
@@ -121,25 +141,35 @@ class MADDPostProcessor(
     See Also
     --------
     ScoreRepairer : Repair of scores without a classifier.
-    skfair.inspection.RepairDisplay : Picture of the objective and of the repair.
+    skfair.inspection.RepairDisplay : Plot of the losses and of the repair.
 
     Notes
     -----
-    Sampling noise must not choose the level: ``"auto"`` is the least level whose total
-    is within one standard error of the least total, over the folds, or over five equal
-    parts of the rows that a single model scored. And repaired scores of group g follow
-    ``(1 - level) * F_g + level * F``, so MADD and MCDP are predicted as ``1 - level``
-    times what they are without repair, a line. Those of repaired samples jump, and end
-    on what noise alone makes of them, on new rows too (see
-    `skfair.metrics.permutation_test`). Where more rows of a group share a score than
-    noise hides, as in a tree, and `ties` is ``"mid"``, the line does not hold: there
-    they are computed on the scores repaired at each level, like any callable.
+    Choice of the level: ``"auto"`` takes the least level whose total loss is within one
+    standard error of the minimum, so that sampling noise does not add to the repair.
+    The standard error is that of a mean over the folds, or over five equal parts of
+    the rows that a single model scored.
 
-    A repair learnt on the scores of fold models does not quite fit a model refitted on
-    all rows. MCDP(0) after full repair, ensemble against refit, on Adult and on Bank:
-    boosting 0.032, 0.040 and 0.073, 0.097. Means of models that share scores, as trees,
-    forests and neighbours, need repeats and ``ties="random"``: forests 0.020 and 0.056,
-    refitted 0.024 and 0.050 but less accurate.
+    Prediction of the fairness loss: repaired scores of group g follow
+    ``(1 - level) * F_g + level * F``, so MADD and MCDP are predicted as ``1 - level``
+    times their value without repair. Their values on repaired samples are not used,
+    because they jump from level to level and do not fall below what sampling noise
+    alone yields, see `skfair.metrics.permutation_test`. The prediction does not hold
+    where ties are larger than sampling noise, as in a tree, and `ties` is ``"mid"``:
+    there, as for any callable, the loss is computed on the scores repaired at each
+    level.
+
+    Ensembles: ``ensemble=True`` keeps the model of every fold, with a repair learnt on
+    the rows that the fold held out, and averages the repaired scores. If more than a
+    fifth of the rows of a group share a score and `cv` repeats its splits, as
+    `RepeatedStratifiedKFold` does, it keeps one model of each repeat, averages their
+    scores, and learns one repair on averages of as many held-out scores.
+    ``ensemble=False`` fits one model to all rows and repairs it by the held-out scores
+    of the models of the folds, whose distribution differs a little. MCDP(0) of the
+    ensemble and of the refitted model after full repair: boosting 0.032 and 0.040 on
+    Adult, 0.073 and 0.097 on Bank. Models whose rows share scores, such as trees,
+    forests and neighbours, need repeated splits and ``ties="random"``: forests 0.020 on
+    Adult and 0.056 on Bank; refitted forests 0.024 and 0.050, but less accurate.
 
     References
     ----------
@@ -165,6 +195,14 @@ class MADDPostProcessor(
     """
 
     __metadata_request__fit: ClassVar = {"sensitive_features": True}
+    __metadata_request__predict: ClassVar = {"sensitive_features": True}
+    __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
+
+    losses_: pd.DataFrame | None
+    standard_error_: float | None
+    repairer_: ScoreRepairer | None
+    repairers_: list[ScoreRepairer]
+    groups_: tuple[Hashable, ...]
 
     def __init__(
         self,
@@ -220,10 +258,10 @@ class MADDPostProcessor(
             Training data, in any form that `estimator` takes. With a `FrozenEstimator`
             these are the rows on which the repair is learnt.
         y : array-like of shape (n_samples,)
-            Labels of two classes.
+            Class labels of two classes.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups, default=None
-            Group of each row, which wins over the column that the parameter names.
+            Group of each row, used in place of the columns that the parameter names.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the repair, and in the fit of an estimator that
             takes them.
@@ -238,18 +276,19 @@ class MADDPostProcessor(
         Raises
         ------
         ValueError
-            If y has other than two classes, on wrong lengths, on fewer than two
-            groups, a fold that a group is missing from, and parameters out of range.
+            If y does not have two classes, on wrong lengths, on fewer than two groups,
+            on a fold without a group if `ensemble` is True, and on parameters out of
+            range.
         TypeError
             If `estimator` has no `predict_proba`.
 
         Warns
         -----
         UserWarning
-            If there are no groups: the classifier is then fitted without repair.
+            If no groups are given: the classifier is then fitted without repair.
         """
         self._check_estimator()
-        _check_parameters(self)
+        self._check_parameters()
         X, y, self.classes_, weights = self._check_fit_inputs(X, y, sample_weight)
         routed = route_fit_params(self, sensitive_features, fit_params, weights)
         for_fit, for_split = routed.estimator.fit, routed.splitter.split
@@ -262,18 +301,145 @@ class MADDPostProcessor(
         self.groups_ = groups.labels
         X = self._without_sensitive(X)
         splits = make_splits(self.cv, X, y, groups, self.random_state, for_split)
-        held_out = held_out_scores(self.estimator, X, y, splits, for_fit, self.n_jobs)
-        positive = y == self.classes_[1]
-        rows = [ScoredRows.of(part, positive, groups, weights) for part in held_out]
-        averages = self.ensemble is not False and len(rows) > 1
-        shared = averages and share_scores(rows)
+        folds = score_folds(self.estimator, X, y, splits, for_fit, self.n_jobs)
+        of_fold = partial(
+            ScoredRows.of_fold,
+            y_true=y == self.classes_[1],
+            groups=groups,
+            sample_weight=weights,
+        )
+        rows = [of_fold(fold) for fold in folds]
+        shared = self.ensemble is not False and len(rows) > 1 and share_scores(rows)
         if shared:
-            held_out = average_repeats(held_out, len(y))
-            rows = [ScoredRows.of(part, positive, groups, weights) for part in held_out]
-        estimators = [part.estimator for part in held_out]
+            folds = average_repeats(folds, len(y))
+            rows = [of_fold(fold) for fold in folds]
+        estimators = [fold.estimator for fold in folds]
         if len(estimators) > 1 and not makes_ensemble(self.ensemble, rows, shared):
             estimators = [fit_all(self.estimator, X, y, for_fit)]
-        return self._keep_repaired(estimators, rows, len(y))
+        self.estimators_ = estimators
+        return self._learn_repair(rows, len(y))
+
+    def _check_parameters(self) -> None:
+        """Raise unless the parameters are valid."""
+        if self.repair_level != "auto":
+            check_real(
+                "repair_level", self.repair_level, 0, 1, alternative="'auto' or "
+            )
+        check_real("theta", self.theta, 0, 1)
+        check_real("threshold", self.threshold, 0, 1)
+        check_integer("n_levels", self.n_levels, 2)
+        if isinstance(self.cv, numbers.Integral):
+            check_integer("cv", self.cv, 2)
+        if not callable(self.accuracy_loss):
+            check_choice("accuracy_loss", self.accuracy_loss, ("zero_one", "log_loss"))
+        if not callable(self.fairness):
+            check_choice("fairness", self.fairness, ("madd", "mcdp"))
+        check_choice("ensemble", self.ensemble, (True, False, "auto"))
+        check_choice("drop_sensitive", self.drop_sensitive, (True, False))
+        check_choice("ties", self.ties, ("mid", "random"))
+        check_choice("unknown_groups", self.unknown_groups, ("raise", "pooled"))
+
+    def _keep_plain(self, estimator: Any) -> Self:
+        """Predict with one fitted classifier, without repair."""
+        self.estimator_, self.estimators_ = estimator, [estimator]
+        self.repairer_, self.repairers_ = None, []
+        self.losses_, self.standard_error_ = None, None
+        self.repair_level_, self.groups_ = 0.0, ()
+        return self
+
+    def _learn_repair(self, folds: list[ScoredRows], n_samples: int) -> Self:
+        """Learn the level and the repair of one model, or of the model of each fold."""
+        rows = join_rows(folds)
+        levels = np.arange(self.n_levels) / (self.n_levels - 1)
+        options = LossOptions(*(getattr(self, name) for name in LossOptions._fields))
+        self.losses_ = repair_losses(rows, levels, options)
+        if self.repair_level == "auto":
+            choice = choose_level(self.losses_, folds, n_samples, options)
+            self.repair_level_, self.standard_error_ = choice
+        else:
+            self.repair_level_, self.standard_error_ = float(self.repair_level), None
+        repairer = ScoreRepairer(
+            self.repair_level_,
+            ties=self.ties,
+            unknown_groups=self.unknown_groups,
+            random_state=self.random_state,
+        )
+        self.repairer_ = repairer.fit(rows.scores, **rows.keywords())
+        if len(self.estimators_) == 1:
+            self.estimator_, self.repairers_ = self.estimators_[0], [self.repairer_]
+        else:
+            self.estimator_ = MeanVote(self.estimators_)
+            self.repairers_ = [
+                clone(repairer).fit(fold.scores, **fold.keywords()) for fold in folds
+            ]
+        return self
+
+    def predict_proba(
+        self, X: Any, *, sensitive_features: Any = None
+    ) -> NDArray[np.float64]:
+        """Predict repaired probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row, used in place of the columns that the parameter names.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Probabilities of `classes_`.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        ValueError
+            If no groups are given, on wrong lengths, missing groups, and on groups
+            that were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
+        """
+        X = self._check_predict_input(X, "estimator_")
+        if self.repairer_ is None:
+            scores = positive_scores(self.estimator_, X)
+        else:
+            groups = self._find_groups(sensitive_features, X)
+            X = self._without_sensitive(X)
+            repaired = [
+                repairer.transform(
+                    positive_scores(estimator, X), sensitive_features=groups
+                )
+                for estimator, repairer in zip(
+                    self.estimators_, self.repairers_, strict=True
+                )
+            ]
+            scores = np.mean(repaired, axis=0)
+        return np.column_stack([1 - scores, scores])
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
+        """Predict classes: the second where its repaired score reaches `threshold`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row, used in place of the columns that the parameter names.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predicted classes.
+
+        Raises
+        ------
+        ValueError
+            As in `predict_proba`.
+        """
+        scores = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
+        return self.classes_[(scores >= self.threshold).astype(np.intp)]
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Tell scikit-learn which metadata goes where.
@@ -290,36 +456,3 @@ class MADDPostProcessor(
             .add(estimator=self.estimator, method_mapping=mapping)
             .add(splitter=self.cv, method_mapping=splitting)
         )
-
-
-def _check_parameters(model: Any) -> None:
-    """Raise unless the parameters of a `MADDPostProcessor` are valid.
-
-    Parameters
-    ----------
-    model : MADDPostProcessor
-
-    Raises
-    ------
-    ValueError
-        On a parameter out of range.
-    """
-    if model.repair_level != "auto":
-        check_real("repair_level", model.repair_level, 0, 1, alternative="'auto' or ")
-    check_real("theta", model.theta, 0, 1)
-    check_real("threshold", model.threshold, 0, 1)
-    check_integer("n_levels", model.n_levels, 2)
-    if isinstance(model.cv, numbers.Integral):
-        check_integer("cv", model.cv, 2)
-    choices = {
-        "accuracy_loss": ("zero_one", "log_loss"),
-        "fairness": ("madd", "mcdp"),
-        "ensemble": (True, False, "auto"),
-        "drop_sensitive": (True, False),
-        "ties": ("mid", "random"),
-        "unknown_groups": ("raise", "pooled"),
-    }
-    for name, allowed in choices.items():
-        value = getattr(model, name)
-        if not (callable(value) and name in ("accuracy_loss", "fairness")):
-            check_choice(name, value, allowed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._validation import check_choice, check_real, check_scores
 from skfair.groups import Groups, resolve_groups
-from skfair.postprocessing._repair_map import curve_of, heights_of, invert
 from skfair.statistics import GroupedScores
+
+Floats: TypeAlias = NDArray[np.float64]
 
 
 class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -27,12 +28,12 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     where :math:`F_g` is the CDF of the group, F that of all groups together and
     :math:`\lambda` the level of repair. The repaired scores of group g follow
-    :math:`(1 - \lambda) F_g + \lambda F`: every distance between groups' CDFs or
-    histograms, as MCDP and MADD, falls to :math:`1 - \lambda` of what it was, and the
-    order of scores within a group stays.
+    :math:`(1 - \lambda) F_g + \lambda F`: every distance between the CDFs or histograms
+    of groups, such as MCDP and MADD, becomes :math:`1 - \lambda` times what it was. The
+    order of scores within a group does not change.
 
-    It makes distributions alike. It does not look at labels, so it says nothing about
-    errors, and whether groups *should* have like scores is for its user to decide.
+    It makes score distributions alike. It does not use labels, so it does not control
+    error rates, and it cannot tell whether the groups *should* have like scores.
 
     Parameters
     ----------
@@ -40,19 +41,19 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The paper's lambda. 0 returns scores as they are, 1 gives all groups the same
         distribution, up to sampling.
     ties : {"mid", "random"}, default="mid"
-        What becomes of rows of a group that share a score, as those in the leaf of a
-        tree: ``"mid"`` keeps them together, at the middle of the step that they make
-        in the CDF; ``"random"`` spreads them over the step, which alone can make the
-        distributions of scores with few distinct values alike.
+        How to repair rows of a group that share a score, such as those in one leaf of a
+        tree: ``"mid"`` keeps them together, at the middle of their step in the CDF;
+        ``"random"`` draws a height within the step for each row. Only the latter can
+        make the distributions of scores with few distinct values alike.
     unknown_groups : {"raise", "pooled"}, default="raise"
-        What to do in `transform` with groups that were absent in `fit`: raise, or take
-        the distribution of everyone for theirs, which leaves their scores as they are.
+        How `transform` treats groups that were absent in `fit`: raise, or use the
+        distribution of everyone as theirs, which leaves their scores as they are.
     random_state : int, RandomState instance or None, default=None
         Seed of ``ties="random"``. An int gives the same result at every call.
 
     Attributes
     ----------
-    level_ : float
+    repair_level_ : float
         Level of repair.
     groups_ : tuple of length n_groups
         Labels of the groups.
@@ -60,22 +61,22 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         CDF of each group, as arrays ``scores``, ``low`` and ``high``: at each distinct
         score the CDF rises from ``low`` to ``high``, in between it is linear.
     pooled_cdf_ : tuple of arrays
-        The same for everyone.
+        The CDF of everyone, in the same form.
     repaired_scores_ : tuple of length n_groups
-        What each of ``cdfs_[g].scores`` becomes, with ``ties="mid"``.
+        Repaired value of each score in ``cdfs_[g].scores``, with ``ties="mid"``.
 
     See Also
     --------
     MADDPostProcessor : A classifier that repairs its own scores.
-    skfair.metrics.madd : The distance of distributions that the level scales.
+    skfair.metrics.madd : The distance of distributions that repair reduces.
 
     Notes
     -----
-    The i-th of the n rows of a group, in order, stands at the height (i - 1/2) / n of
-    its CDF, and CDFs are linear in between. They start at (0, 0) and end at (1, 1), so
-    that scores beyond those seen in `fit` stay in order, and within [0, 1]. With
-    ``ties="mid"`` a score that was not seen is repaired linearly between its
-    neighbours.
+    The i-th of the n rows of a group, in order, has the height (i - 1/2) / n in its
+    CDF, and CDFs are linear in between. They start at (0, 0) and end at (1, 1), so
+    that scores beyond those seen in `fit` keep their order and stay within [0, 1].
+    With ``ties="mid"`` a score that was not seen in `fit` is repaired by linear
+    interpolation between its neighbours.
 
     References
     ----------
@@ -121,13 +122,13 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         sensitive_features: Any,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn the distributions.
+        """Learn the score distributions.
 
         Parameters
         ----------
         scores : array-like of shape (n_samples,)
             Probabilities of the positive class, in [0, 1], on rows that the model was
-            not trained on: its scores on training rows are distributed otherwise.
+            not trained on: its scores on training rows are distributed differently.
         y : object, default=None
             Ignored.
         sensitive_features : array-like of shape (n_samples,) or \
@@ -146,19 +147,19 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             On scores outside [0, 1], wrong lengths, missing groups, or parameters out
             of range.
         """
-        level = check_real("repair_level", self.repair_level, 0, 1)
+        self.repair_level_ = check_real("repair_level", self.repair_level, 0, 1)
         check_choice("ties", self.ties, ("mid", "random"))
         check_choice("unknown_groups", self.unknown_groups, ("raise", "pooled"))
         statistic = GroupedScores.from_scores(
             scores, sensitive_features=sensitive_features, sample_weight=sample_weight
         )
         present = np.flatnonzero(statistic.counts)
-        self.level_ = level
         self.groups_ = tuple(statistic.labels[group] for group in present)
-        self.pooled_cdf_ = curve_of(statistic, None)
-        self.cdfs_ = tuple(curve_of(statistic, group) for group in present.tolist())
+        self.pooled_cdf_ = linear_cdf(statistic, None)
+        self.cdfs_ = tuple(linear_cdf(statistic, group) for group in present.tolist())
         self.repaired_scores_ = tuple(
-            invert(cdf, self.pooled_cdf_, level, cdf.middle) for cdf in self.cdfs_
+            invert_mixture(cdf, self.pooled_cdf_, self.repair_level_, cdf.middle)
+            for cdf in self.cdfs_
         )
         return self
 
@@ -193,7 +194,7 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         values = check_scores(scores, "scores")
         codes = self._codes(resolve_groups(sensitive_features, n_samples=len(values)))
         repaired = np.array(values)
-        if self.level_ == 0:
+        if self.repair_level_ == 0:
             return repaired
         random = check_random_state(self.random_state)
         # Rows of one group after the other; those of unknown groups come first.
@@ -205,12 +206,13 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             rows = rows[np.argsort(values[rows])]
             if self.ties == "random":
                 heights = heights_of(cdf, values[rows], random)
-                moved = invert(cdf, self.pooled_cdf_, self.level_, heights)
+                repaired[rows] = invert_mixture(
+                    cdf, self.pooled_cdf_, self.repair_level_, heights
+                )
             else:
-                moved = np.interp(
+                repaired[rows] = np.interp(
                     values[rows], cdf.scores, self.repaired_scores_[group]
                 )
-            repaired[rows] = moved
         return np.clip(repaired, 0, 1, out=repaired)
 
     def fit_transform(
@@ -221,7 +223,7 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         sensitive_features: Any,
         sample_weight: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """Learn the distributions and repair the same scores.
+        """Learn the score distributions and repair the same scores.
 
         Parameters
         ----------
@@ -251,7 +253,7 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.transform(scores, sensitive_features=sensitive_features)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Name of the column that `set_output` makes.
+        """Return the name of the column that `set_output` makes.
 
         Parameters
         ----------
@@ -285,6 +287,104 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"sensitive_features has groups {named} in {len(unknown)} rows, "
                 f"expected those seen in fit, {list(self.groups_)}. With "
-                "unknown_groups='pooled' other rows keep their scores."
+                "unknown_groups='pooled' their rows keep their scores."
             )
         return codes
+
+
+class LinearCDF(NamedTuple):
+    """CDF that is piecewise linear from (0, 0) to (1, 1), with a knot at each score.
+
+    The i-th of n rows, in order, has the height (i - 1/2) / n; rows that share a score
+    make a vertical step there, from `low` to `high`, which are equal for one row.
+    """
+
+    scores: Floats
+    low: Floats
+    high: Floats
+
+    @property
+    def middle(self) -> Floats:
+        """Mid-distribution: one height for all rows that share a score."""
+        return (self.low + self.high) / 2
+
+
+def linear_cdf(statistic: GroupedScores, group: int | None) -> LinearCDF:
+    """Piecewise linear CDF of a group that has rows, or of everyone."""
+    scores, weights = statistic.of_group(group)
+    totals, counts = statistic.totals, row_counts(statistic)
+    total = totals.sum() if group is None else totals[group]
+    count = counts.sum() if group is None else counts[group]
+    shares = weights / total
+    upper = np.cumsum(weights) / total
+    half_row = np.minimum(shares, 1 / count) / 2
+    high = np.clip(upper - half_row, 0, 1)
+    # Rounding must not make a step, up or down, of a single row.
+    low = np.where(shares > 2 * half_row, upper - shares + half_row, high)
+    low = np.clip(low, 0, high)
+    # The half rows at both ends are interpolated up to (0, 0) and (1, 1).
+    if scores[0] > 0:
+        scores, low, high = (np.append(0.0, part) for part in (scores, low, high))
+    if scores[-1] < 1:
+        scores, low, high = (np.append(part, 1.0) for part in (scores, low, high))
+    return LinearCDF(scores, low, high)
+
+
+def invert_mixture(
+    cdf: LinearCDF, pooled: LinearCDF, level: float, heights: Floats
+) -> Floats:
+    """Generalised inverse of ``(1 - level) * cdf + level * pooled`` at some heights.
+
+    `pooled` must have knots at all scores of `cdf`. Sorted heights are fastest.
+    """
+    high = _height_at(cdf, pooled.scores)
+    low = high.copy()
+    low[np.searchsorted(pooled.scores, cdf.scores)] = cdf.low
+    knots = np.empty(2 * len(high))
+    knots[0::2] = (1 - level) * low + level * pooled.low
+    knots[1::2] = (1 - level) * high + level * pooled.high
+    return np.interp(heights, knots, np.repeat(pooled.scores, 2))
+
+
+def heights_of(
+    cdf: LinearCDF, scores: Floats, random: np.random.RandomState | None
+) -> Floats:
+    """Heights of scores in the CDF, drawn at random within steps, or their middle."""
+    heights = _height_at(cdf, scores)
+    knots = np.searchsorted(cdf.scores, scores)
+    at_knot = cdf.scores[knots] == scores
+    knots = knots[at_knot]
+    heights[at_knot] = (
+        cdf.middle[knots]
+        if random is None
+        else random.uniform(cdf.low[knots], cdf.high[knots])
+    )
+    return heights
+
+
+def height_below(cdf: LinearCDF, score: float) -> float:
+    """Height of the CDF at a score, at a knot that of the lower end of the step."""
+    knot = int(np.searchsorted(cdf.scores, score))
+    if cdf.scores[knot] == score:
+        return float(cdf.low[knot])
+    return float(_height_at(cdf, np.array([score]))[0])
+
+
+def _height_at(cdf: LinearCDF, scores: Floats) -> Floats:
+    """Heights of the CDF at scores, at knots those of the upper ends of the steps."""
+    heights = np.stack([cdf.low, cdf.high], axis=1).ravel()
+    # Slopes between subnormal scores would overflow; scaling by 2**100 is exact.
+    return np.interp(scores * 2.0**100, np.repeat(cdf.scores, 2) * 2.0**100, heights)
+
+
+def tied_shares(statistic: GroupedScores) -> Floats:
+    """Share of its group that the rows of each entry have; 0 for a single row."""
+    shares = statistic.weights / statistic.totals[statistic.codes]
+    one_row = 1 / row_counts(statistic)[statistic.codes]
+    return np.where(shares > one_row, shares, 0)
+
+
+def row_counts(statistic: GroupedScores) -> NDArray[Any]:
+    """Rows of each group; whole weights count rows."""
+    whole = statistic.weights.dtype.kind == "i"
+    return statistic.totals if whole else statistic.counts

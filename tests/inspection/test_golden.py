@@ -72,14 +72,14 @@ def repair():
     levels = np.linspace(0, 1, 21)
     losses = pd.DataFrame(
         {
-            "level": levels,
+            "repair_level": levels,
             "accuracy_loss": 0.1 + levels**2 / 5,
             "fairness_loss": 0.4 * (1 - levels),
         }
     )
-    losses["total"] = (losses["accuracy_loss"] + losses["fairness_loss"]) / 2
+    losses["total_loss"] = (losses["accuracy_loss"] + losses["fairness_loss"]) / 2
     return RepairDisplay(
-        objective=losses,
+        losses=losses,
         repair_level=0.75,
         standard_error=0.02,
         edges=np.linspace(0, 1, 6),

@@ -31,10 +31,10 @@ def test_what_is_drawn(people, model):
     X, _ = people
     display = RepairDisplay.from_estimator(model, X)
     assert display.figure_ is display.axes_[0].figure
-    names = ("total", "accuracy_loss", "fairness_loss")
+    names = ("total_loss", "accuracy_loss", "fairness_loss")
     for line, name in zip(display.lines_, names, strict=True):
-        assert_array_equal(line.get_xdata(), model.objective_["level"])
-        assert_array_equal(line.get_ydata(), model.objective_[name])
+        assert_array_equal(line.get_xdata(), model.losses_["repair_level"])
+        assert_array_equal(line.get_ydata(), model.losses_[name])
     assert_array_equal(display.level_line_.get_xdata(), [model.repair_level_] * 2)
     heights = [patch.get_data().values for patch in display.histograms_]
     assert_array_equal(heights, [*display.before, *display.after])
@@ -48,7 +48,7 @@ def test_what_is_drawn(people, model):
 def test_band_of_one_standard_error(people, model):
     X, y = people
     band = RepairDisplay.from_estimator(model, X).error_band_
-    assert_allclose(band.get_y(), model.objective_["total"].min())
+    assert_allclose(band.get_y(), model.losses_["total_loss"].min())
     assert_allclose(band.get_height(), model.standard_error_)
     given = MADDPostProcessor(
         LogisticRegression(), sensitive_features="sex", repair_level=0.5
@@ -65,11 +65,11 @@ def test_legends_and_titles(people, model, legend_texts):
         "After repair",
     ]
     assert legend_texts(display.axes_[0]) == [
-        "Objective",
+        "Total loss",
         "Accuracy loss",
         "Fairness loss, predicted",
         f"Level = {model.repair_level_:.3g}",
-        "Least objective + 1 standard error",
+        "Least total loss + 1 standard error",
     ]
     texts = legend_texts(display.axes_[1])
     assert [text.split()[0] for text in texts] == ["F", "M"]

@@ -30,15 +30,15 @@ def test_fitted_attributes(people):
     X, y, sex = people
     model = MADDPostProcessor(LogisticRegression(), n_levels=21)
     assert model.fit(X, y, sensitive_features=sex) is model
-    assert list(model.objective_.columns) == [
-        "level",
-        "total",
+    assert list(model.losses_.columns) == [
+        "repair_level",
+        "total_loss",
         "accuracy_loss",
         "fairness_loss",
     ]
-    assert len(model.objective_) == 21
-    best = model.objective_["total"].argmin()
-    assert model.repair_level_ == model.objective_["level"][best]
+    assert len(model.losses_) == 21
+    best = model.losses_["total_loss"].argmin()
+    assert model.repair_level_ == model.losses_["repair_level"][best]
     assert isinstance(model.repairer_, ScoreRepairer)
     assert_array_equal(model.classes_, ["no", "yes"])
     assert_array_equal(model.feature_names_in_, X.columns)

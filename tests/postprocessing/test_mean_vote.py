@@ -14,8 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skfair.datasets import make_biased_classification
 from skfair.metrics import mcdp
 from skfair.postprocessing import MADDPostProcessor
-from skfair.postprocessing._held_out import HeldOut
-from skfair.postprocessing._mean_vote import MeanVote, average_repeats
+from skfair.postprocessing._held_out import Fold, MeanVote, average_repeats
 
 REPEATS = RepeatedStratifiedKFold(n_splits=4, n_repeats=3, random_state=0)
 
@@ -36,7 +35,7 @@ def test_mean_of_what_rows_were_held_out_from():
     halves = [np.arange(3), np.arange(3, 6)]
     odd_even = [np.arange(0, 6, 2), np.arange(1, 6, 2)]
     parts = [
-        HeldOut(name, rows, np.full(3, value))
+        Fold(name, rows, np.full(3, value))
         for name, rows, value in zip(
             "abcd", halves + odd_even, [0.0, 0.2, 0.4, 0.8], strict=True
         )
@@ -87,7 +86,7 @@ def test_refit_by_repeats(people):
     model = MADDPostProcessor(DecisionTreeClassifier(), cv=REPEATS, ensemble=False)
     model.fit(X, y, sensitive_features=groups)
     assert isinstance(model.estimator_, DecisionTreeClassifier)
-    assert model.objective_["accuracy_loss"][0] < 0.5
+    assert model.losses_["accuracy_loss"][0] < 0.5
 
 
 def test_repeats_repair_trees(people):

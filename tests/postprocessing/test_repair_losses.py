@@ -11,18 +11,18 @@ from skfair.datasets import make_biased_scores
 from skfair.groups import encode_groups
 from skfair.metrics import abcc, madd, mcdp
 from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
-from skfair.postprocessing._objective import repair_objective
-from skfair.postprocessing._scored_rows import ScoredRows
+from skfair.postprocessing._held_out import ScoredRows
+from skfair.postprocessing._repair_losses import LossOptions, repair_losses
 
-DEFAULTS = {
-    "theta": 0.5,
-    "accuracy_loss": "zero_one",
-    "fairness": "mcdp",
-    "bandwidth": "auto",
-    "threshold": 0.5,
-    "ties": "mid",
-    "random_state": 0,
-}
+DEFAULTS = LossOptions(
+    theta=0.5,
+    accuracy_loss="zero_one",
+    fairness="mcdp",
+    bandwidth="auto",
+    threshold=0.5,
+    ties="mid",
+    random_state=0,
+)
 
 
 class Identity(ClassifierMixin, BaseEstimator):
@@ -36,9 +36,9 @@ class Identity(ClassifierMixin, BaseEstimator):
         return np.column_stack([1 - X[:, 0], X[:, 0]])
 
 
-def objective(y, scores, groups, levels, weights=None, **options):
+def losses_of(y, scores, groups, levels, weights=None, **options):
     rows = ScoredRows(y, scores, encode_groups(groups), weights)
-    return repair_objective(rows, np.asarray(levels), **{**DEFAULTS, **options})
+    return repair_losses(rows, np.asarray(levels), DEFAULTS._replace(**options))
 
 
 def at_level(y, scores, groups, level, loss, **options):
@@ -74,7 +74,7 @@ SMALLEST = np.nextafter(0, 1)
 def test_zero_one_loss_without_remapping(rows, threshold):
     y, scores, groups = rows
     levels = [0.0, 0.3, 0.77, 1.0]
-    found = objective(y, scores, groups, levels, threshold=threshold)
+    found = losses_of(y, scores, groups, levels, threshold=threshold)
     for level, loss in zip(levels, found["accuracy_loss"], strict=True):
         repairer = ScoreRepairer(level)
         moved = repairer.fit_transform(scores, sensitive_features=groups)
@@ -93,7 +93,7 @@ def test_zero_one_loss_with_spread_ties_is_the_expected_one():
     scores = generator.binomial(4, 0.3 + 0.3 * groups) / 4
     y = (generator.random(4000) < scores).astype(int)
     levels = [0.0, 0.5, 1.0]
-    found = objective(y, scores, groups, levels, ties="random")["accuracy_loss"]
+    found = losses_of(y, scores, groups, levels, ties="random")["accuracy_loss"]
     for level, loss in zip(levels, found, strict=True):
         draws = [
             at_level(
@@ -117,7 +117,7 @@ def test_log_loss_and_callables_are_those_of_repaired_scores(weighted):
     weighing = {"sample_weight": weights} if weighted else {}
     levels = [0.0, 0.4, 1.0]
     for name, loss in (("log_loss", log_loss), (brier_score_loss, brier_score_loss)):
-        found = objective(
+        found = losses_of(
             y,
             scores,
             groups,
@@ -133,7 +133,7 @@ def test_log_loss_and_callables_are_those_of_repaired_scores(weighted):
             assert row.accuracy_loss == pytest.approx(loss(y, moved, **weighing))
             expected = abcc(None, moved, sensitive_features=groups, **weighing)
             assert row.fairness_loss == pytest.approx(expected, abs=1e-12)
-            assert row.total == pytest.approx(
+            assert row.total_loss == pytest.approx(
                 (row.accuracy_loss + row.fairness_loss) / 2
             )
 
@@ -143,17 +143,17 @@ def test_fairness_is_a_line_unless_ties_are_heavy(fairness, metric):
     y, scores, groups = make_biased_scores(4000, random_state=0)
     levels = np.linspace(0, 1, 5)
     scale = 0.5 if fairness == "madd" else 1
-    found = objective(y, scores, groups, levels, fairness=fairness)["fairness_loss"]
+    found = losses_of(y, scores, groups, levels, fairness=fairness)["fairness_loss"]
     value = scale * metric(None, scores, sensitive_features=groups)
     assert_allclose(found, (1 - levels) * value, atol=1e-12)
     tied = np.round(scores * 4) / 4
-    found = objective(y, tied, groups, levels, fairness=fairness)["fairness_loss"]
+    found = losses_of(y, tied, groups, levels, fairness=fairness)["fairness_loss"]
     for level, loss in zip(levels, found, strict=True):
         moved = ScoreRepairer(level).fit_transform(tied, sensitive_features=groups)
         assert loss == pytest.approx(
             scale * metric(None, moved, sensitive_features=groups), abs=1e-12
         )
-    spread = objective(y, tied, groups, levels, fairness=fairness, ties="random")
+    spread = losses_of(y, tied, groups, levels, fairness=fairness, ties="random")
     value = scale * metric(None, tied, sensitive_features=groups)
     assert_allclose(spread["fairness_loss"], (1 - levels) * value, atol=1e-12)
 
@@ -167,14 +167,14 @@ def test_callable_fairness_gets_labels_of_groups():
         seen.append(sensitive_features)
         return 0.0
 
-    objective(y, scores, pairs, [0.5], fairness=fairness)
+    losses_of(y, scores, pairs, [0.5], fairness=fairness)
     assert [tuple(pair) for pair in pairs] == list(seen[0])
 
 
 def test_loss_that_is_not_a_number():
     y, scores, groups = make_biased_scores(100, random_state=0)
     with pytest.raises(ValueError, match=r"accuracy_loss gives nan on 100 rows"):
-        objective(y, scores, groups, [0.5], accuracy_loss=lambda y, p: np.nan)
+        losses_of(y, scores, groups, [0.5], accuracy_loss=lambda y, p: np.nan)
 
 
 def test_simulation_of_the_paper():
@@ -182,7 +182,7 @@ def test_simulation_of_the_paper():
     model = MADDPostProcessor(FrozenEstimator(Identity().fit(None, y)), n_levels=1000)
     model.fit(scores[:, None], y, sensitive_features=groups)
     assert 0.95 <= model.repair_level_ <= 1
-    first = model.objective_.iloc[0]
+    first = model.losses_.iloc[0]
     assert first["fairness_loss"] == pytest.approx(0.60, abs=0.01)
     new_y, new, new_groups = make_biased_scores(20_000, random_state=1)
     moved = model.predict_proba(new[:, None], sensitive_features=new_groups)[:, 1]

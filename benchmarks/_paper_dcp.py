@@ -32,7 +32,7 @@ def objective(alpha: Floats, H: Floats, weights: Floats) -> float:
 
 
 def lower_bound(H: Floats, weights: Floats) -> float:
-    """Equation 7, of one true label."""
+    """Equation 7, of one true class."""
     bounds = []
     for rates in H.T:
         points = np.concatenate([[0.0, 1.0], rates])
@@ -44,11 +44,13 @@ def average(H: Floats, weights: Floats) -> Floats:
     return weights @ H / weights.sum()
 
 
-def greedy(H: Floats, weights: Floats, label: int, rng: np.random.Generator) -> Floats:
-    """Appendix C, with ten random orders of the labels."""
-    others = [z for z in range(H.shape[1]) if z != label]
+def greedy(
+    H: Floats, weights: Floats, true_class: int, rng: np.random.Generator
+) -> Floats:
+    """Appendix C, with ten random orders of the classes."""
+    others = [z for z in range(H.shape[1]) if z != true_class]
     rows = [
-        _greedy_in_order(H, weights, [label, *rng.permutation(others)])
+        _greedy_in_order(H, weights, [true_class, *rng.permutation(others)])
         for _ in range(10)
     ]
     return min(rows, key=lambda row: objective(row, H, weights))
@@ -57,8 +59,8 @@ def greedy(H: Floats, weights: Floats, label: int, rng: np.random.Generator) -> 
 def _greedy_in_order(H: Floats, weights: Floats, order: list[int]) -> Floats:
     alpha = np.zeros(H.shape[1])
     v, gamma = np.zeros(len(H)), 1.0
-    for i, label in enumerate(order[:-1]):
-        own, rest = H[:, label], H[:, order[i + 1 :]].sum(axis=1)
+    for i, z in enumerate(order[:-1]):
+        own, rest = H[:, z], H[:, order[i + 1 :]].sum(axis=1)
         candidates = [0.0, gamma, *own, *(gamma - rest)]
         # Where two of the terms of a group are equal, either branch of eta.
         candidates += list(own / (1 - v)) + list(1 - (1 - own) / (1 - v))
@@ -70,10 +72,10 @@ def _greedy_in_order(H: Floats, weights: Floats, order: list[int]) -> Floats:
             eta(points[:, None], own), eta(gamma - points[:, None], rest)
         )
         values = np.maximum(terms, v) @ weights
-        alpha[label] = points[values.argmin()]
-        v = np.maximum(v, eta(alpha[label], own))
+        alpha[z] = points[values.argmin()]
+        v = np.maximum(v, eta(alpha[z], own))
         v = np.minimum(v, 1 - 1e-12)
-        gamma -= alpha[label]
+        gamma -= alpha[z]
     alpha[order[-1]] = max(gamma, 0.0)
     return alpha
 

@@ -32,7 +32,7 @@ from skfair.metrics import dcp, dcp_bounds, min_dcp_bounds
 from skfair.statistics import GroupedConfusion
 
 KINDS = ("near-fair", "mixed", "sparse")
-#: Labels, groups, and the seconds within which the interval should close.
+#: Classes, groups, and the seconds within which the interval should close.
 SIZES = (
     (3, 5, 10),
     (3, 51, 10),
@@ -134,17 +134,21 @@ def random_instances(quick: bool) -> None:
             given = random_instance(k, n_groups, kind, 0)
             name = f"{k} x {n_groups} {kind}"
             row = compare(name, given, seconds)
-            rows.append({**row, "labels": k, "kind": kind})
+            rows.append({**row, "classes": k, "kind": kind})
     summary(pd.DataFrame(rows))
 
 
 def summary(rows: pd.DataFrame) -> None:
-    large = rows[rows["labels"] > 7]
+    large = rows[rows["classes"] > 7]
     near = rows[(rows["kind"] == "near-fair") & ~rows["closed"]]
     for text, some, target in (
-        ("at most 5 labels closed within 10 s", rows[rows["labels"] <= 5], "all"),
-        ("6 and 7 labels closed within 60 s", rows[rows["labels"].isin([6, 7])], "all"),
-        ("8 to 10 labels closed within 180 s", large, "9 in 10"),
+        ("at most 5 classes closed within 10 s", rows[rows["classes"] <= 5], "all"),
+        (
+            "6 and 7 classes closed within 60 s",
+            rows[rows["classes"].isin([6, 7])],
+            "all",
+        ),
+        ("8 to 10 classes closed within 180 s", large, "9 in 10"),
     ):
         print(f"{text}: {some['closed'].sum()} of {len(some)} (target: {target})")
     ratio = near["ratio"].max() if len(near) else 1.0
@@ -191,7 +195,7 @@ def census(quick: bool) -> None:
     )
     table = table[(table["POWSTATE"] > 0) & (table["POWSTATE"] < 90)]
     sizes = table.nunique()
-    labels = [
+    targets = [
         name
         for name in table.columns[(sizes >= 3) & (sizes <= 10)]
         if table[name].value_counts(normalize=True).iloc[0] <= 0.95
@@ -199,7 +203,7 @@ def census(quick: bool) -> None:
     print(HEADER)
     rows = []
     train = np.random.default_rng(0).random(len(table)) < 0.5
-    for name in labels:
+    for name in targets:
         features = table.drop(columns=[name, "POWSTATE"]).select_dtypes("number")
         tree = DecisionTreeClassifier(min_samples_leaf=5, random_state=0)
         tree.fit(features[train], table.loc[train, name])
@@ -216,8 +220,8 @@ def census(quick: bool) -> None:
             statistic.group_weights,
             statistic.label_frequencies,
         )
-        row = compare(f"{name}, {k} labels", given, 10 if k <= 5 else 180)
-        rows.append({**row, "labels": k, "kind": "census"})
+        row = compare(f"{name}, {k} classes", given, 10 if k <= 5 else 180)
+        rows.append({**row, "classes": k, "kind": "census"})
     summary(pd.DataFrame(rows))
 
 

@@ -1,4 +1,4 @@
-"""Audit a multiclass classifier: who is treated differently, with a proof.
+"""Audit a multiclass classifier: who is treated differently, with proven bounds.
 
 Run it as it is on simulated data, or on real data::
 
@@ -51,7 +51,7 @@ def load(name: str) -> Table:
     region = rng.choice(["north", "south", "west"], n_rows, p=[0.5, 0.3, 0.2])
     sex = rng.choice(["F", "M"], n_rows)
     skill = rng.normal(size=n_rows)
-    # The test that the model sees measures one group worse than the others.
+    # The test, the model's only feature, is noisier in one group than in the others.
     blurred = (region == "south") & (sex == "F")
     seen = skill + rng.normal(scale=np.where(blurred, 1.5, 0.5))
     grade = np.array(["low", "middle", "high", "top"])[
@@ -87,7 +87,7 @@ def main() -> None:
     print(result, "\n")
     print(result.to_frame().head(8).round(4).to_string(index=False), "\n")
 
-    # What chance alone gives: the same predictions, the groups shuffled.
+    # DCP by chance alone: the same predictions, with the groups shuffled.
     shuffled = X[sensitive].iloc[np.random.default_rng(0).permutation(test)]
     chance = dcp(y.iloc[test], y_pred, sensitive_features=shuffled, method="local")
     print(f"DCP with the groups shuffled: {chance:.4f}")

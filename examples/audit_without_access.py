@@ -1,4 +1,4 @@
-"""Audit a classifier that nobody may touch, from published frequencies alone.
+"""Audit a classifier without access to it, from published frequencies alone.
 
 Run it as it is on simulated frequencies, or on real ones::
 
@@ -30,7 +30,7 @@ NAMES = "group_weights", "label_frequencies", "prediction_frequencies"
 
 
 def directory() -> Path:
-    """Where the real tables are."""
+    """Directory of the real tables."""
     if "SKFAIR_DATA" not in os.environ:
         raise SystemExit("set SKFAIR_DATA to the directory of the tables")
     return Path(os.environ["SKFAIR_DATA"])
@@ -84,7 +84,7 @@ def education() -> dict[str, dict[str, Any]]:
 
 
 def bound(pairs: dict[str, dict[str, Any]], time_limit: float) -> pd.DataFrame:
-    """Interval of minDCP for each pair, beside what the paper printed."""
+    """Interval of minDCP for each pair, and the value printed in the paper."""
     rows = {}
     for name, pair in pairs.items():
         result = min_dcp_bounds(
@@ -121,7 +121,7 @@ def draw(table: pd.DataFrame, title: str, path: str) -> None:
         linewidth=5,
         label="certified interval",
     )
-    # Ends that meet make a line without length: mark them.
+    # Where the bounds are equal the line has no length: mark its ends.
     ends = 100 * np.concatenate([table["lower"], table["upper"]])
     ax.plot(np.tile(x, 2), ends, "_", color="#0072B2", markersize=9, clip_on=False)
     if table["printed"].notna().any():

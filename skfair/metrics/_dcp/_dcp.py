@@ -87,7 +87,7 @@ def dcp(
     >>> dcp(y_true, y_pred, sensitive_features=["a"] * 4 + ["b"] * 4)
     0.125
     """
-    result = DCPResult.from_predictions(
+    return DCPResult.from_predictions(
         y_true,
         y_pred,
         sensitive_features=sensitive_features,
@@ -95,8 +95,7 @@ def dcp(
         tol=tol,
         time_limit=time_limit,
         method=method,
-    )
-    return result.upper
+    ).upper
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,8 +204,7 @@ class DCPResult:
         >>> round(result.upper, 3), result.optimal
         (0.125, True)
         """
-        limit = check_time_limit(time_limit)
-        options = Options(tol, limit, method, n_jobs, verbose)
+        options = Options(tol, check_time_limit(time_limit), method, n_jobs, verbose)
         statistic = grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
         reason = undefined_reason(statistic)
         smallest = max(statistic.min_group_size, 1)

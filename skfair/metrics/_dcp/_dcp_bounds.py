@@ -96,22 +96,19 @@ def dcp_bounds(
     >>> round(result.lower, 5), round(result.upper, 5), result.optimal
     (0.05625, 0.05625, True)
     """
-    limit = check_time_limit(time_limit)
-    options = Options(tol, limit, method, n_jobs, verbose)
-    shape = check_numbers(
+    options = Options(tol, check_time_limit(time_limit), method, n_jobs, verbose)
+    array = check_numbers(
         "confusion", confusion, ("n_groups", "n_classes", "n_classes")
-    ).shape
-    n_groups, n_classes = shape[:2]
+    )
+    n_groups, n_classes = array.shape[:2]
+    shape = n_groups, n_classes, n_classes
     weights = check_group_weights(group_weights, range(n_groups))
     frequencies = check_distributions(
         "label_frequencies", label_frequencies, shape[:2], _SUM_TOLERANCE
     )
+    # The row of a class that a group never has is not read.
     matrices = check_distributions(
-        "confusion",
-        confusion,
-        (n_groups, n_classes, n_classes),
-        _SUM_TOLERANCE,
-        absent=frequencies == 0,
+        "confusion", array, shape, _SUM_TOLERANCE, absent=frequencies == 0
     )
     groups, classes = tuple(range(n_groups)), tuple(range(n_classes))
     weights = weights[:, None] * frequencies
@@ -121,14 +118,14 @@ def dcp_bounds(
 def check_distributions(
     name: str,
     values: Any,
-    shape: tuple[int, ...],
+    shape: tuple[int | str, ...],
     sum_tolerance: float,
     absent: NDArray[np.bool_] | None = None,
 ) -> Floats:
     """Rows of non-negative numbers, scaled to sum to one; absent rows are zero."""
     array = check_numbers(name, values, shape)
     if absent is None:
-        absent = np.zeros(shape[:-1], bool)
+        absent = np.zeros(array.shape[:-1], bool)
     array = np.where(absent[..., None], 0.0, array)
     bad = ~np.isfinite(array) | (array < 0)
     if bad.any():

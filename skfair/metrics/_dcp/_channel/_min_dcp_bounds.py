@@ -15,7 +15,7 @@ from skfair.metrics._dcp._channel._upper_bound import (
     Frequencies,
     best_channel,
 )
-from skfair.metrics._dcp._dcp_bounds import check_distributions, check_numbers
+from skfair.metrics._dcp._dcp_bounds import check_distributions
 from skfair.metrics._dcp._search._linear_program import Clock, check_time_limit
 from skfair.metrics._dcp._search._rows import Floats, etas
 from skfair.metrics._inputs import check_group_weights
@@ -147,11 +147,10 @@ def min_dcp_bounds(
     """
     tol = check_real("tol", tol, 0, 1, closed="neither")
     n_starts = check_integer("n_starts", n_starts, 1)
-    seconds = check_time_limit(time_limit)
     data = _frequencies(
         group_weights, label_frequencies, prediction_frequencies, sum_tolerance
     )
-    clock = Clock.of(seconds)
+    clock = Clock.of(check_time_limit(time_limit))
     found, n_searches = best_channel(
         data, n_starts, check_random_state(random_state), clock.part(_SHARE_OF_SEARCH)
     )
@@ -191,14 +190,11 @@ def _frequencies(
 ) -> Frequencies:
     """Check what was published."""
     sum_tolerance = check_real("sum_tolerance", sum_tolerance, 0, 0.1)
-    shape = check_numbers(
-        "label_frequencies", label_frequencies, ("n_groups", "n_classes")
-    ).shape
     true = check_distributions(
-        "label_frequencies", label_frequencies, shape, sum_tolerance
+        "label_frequencies", label_frequencies, ("n_groups", "n_classes"), sum_tolerance
     )
     predicted = check_distributions(
-        "prediction_frequencies", prediction_frequencies, shape, sum_tolerance
+        "prediction_frequencies", prediction_frequencies, true.shape, sum_tolerance
     )
     weights = check_group_weights(group_weights, range(len(true)))
     return Frequencies(weights, true, predicted)

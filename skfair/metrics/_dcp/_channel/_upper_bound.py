@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from math import comb
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 from scipy.sparse import block_diag, csc_array, hstack, kron, vstack
@@ -177,78 +176,47 @@ def carry(channel: Floats, data: Frequencies, clock: Clock) -> Carried | None:
 
 def _fitted_channel(data: Frequencies, emphasis: Floats, clock: Clock) -> Floats | None:
     """Channel whose predictions differ least from the published ones."""
-    # Further unknowns: the absolute misfit of each group and predicted class.
-    predicts = kron(csc_array(data.true), np.eye(data.true.shape[1]))
+    # Unknowns: the channel, and the absolute misfit of each group and predicted class.
+    n_classes = data.true.shape[1]
+    predicts = kron(csc_array(data.true), np.eye(n_classes))
     misfit = csc_array(np.eye(data.true.size))
-    n_unknowns = data.true.shape[1] ** 2 + data.true.size
-    fitted = _maximise_over_channels(
-        -np.repeat(emphasis, data.true.shape[1]),
+    n_unknowns = n_classes**2 + data.true.size
+    solved = maximise(
+        -np.repeat(emphasis, n_classes),
         vstack([hstack([predicts, -misfit]), hstack([-predicts, -misfit])]),
         np.append(data.predicted.ravel(), -data.predicted.ravel()),
         np.zeros(n_unknowns),
         np.full(n_unknowns, np.inf),
-        1.0,
         clock,
+        n_rows=n_classes,
     )
-    return None if fitted is None else _as_channel(fitted)
+    return None if solved is None else _as_channel(solved.x[: n_classes**2])
 
 
 def _linearised_step(
     current: Carried, data: Frequencies, radius: float, clock: Clock
 ) -> Floats | None:
     """Channel that carries the most to first order, within a radius."""
-    # Further unknowns: the mass carried from each group and true class.
+    # Unknowns: the change of the channel, and the mass of each group and true class.
     n_groups, n_classes = data.true.shape
-    channel = current.channel
+    channel = current.channel.ravel()
     changes = kron(csc_array(current.carried), np.eye(n_classes))
-    masses = block_diag([csc_array(channel.T)] * n_groups)
-    low = np.maximum(-radius, -channel.ravel())
-    high = np.minimum(radius, 1 - channel.ravel())
-    change = _maximise_over_channels(
+    masses = block_diag([csc_array(current.channel.T)] * n_groups)
+    solved = maximise(
         np.repeat(data.weights, n_classes),
         csc_array(hstack([changes, masses])),
         data.predicted.ravel(),
-        np.append(low, np.zeros(data.true.size)),
-        np.append(high, data.true.ravel()),
-        0.0,
+        np.append(np.maximum(-radius, -channel), np.zeros(data.true.size)),
+        np.append(np.minimum(radius, 1 - channel), data.true.ravel()),
         clock,
+        n_rows=n_classes,
+        row_sum=0.0,
     )
-    return None if change is None else _as_channel(channel + change)
+    return None if solved is None else _as_channel(channel + solved.x[: len(channel)])
 
 
-def _maximise_over_channels(
-    value: Floats,
-    matrix: Any,
-    right: Floats,
-    low: Floats,
-    high: Floats,
-    row_sum: float,
-    clock: Clock,
-) -> Floats | None:
-    """Solve a linear program in a channel and further unknowns, which have `value`.
-
-    The rows of the channel, or of its change, sum to `row_sum`.
-    """
-    n_classes = round((len(low) - len(value)) ** 0.5)
-    sums = kron(np.eye(n_classes), np.ones((1, n_classes)))
-    solved = maximise(
-        np.append(np.zeros(n_classes**2), value),
-        matrix,
-        right,
-        low,
-        high,
-        clock,
-        equal=(
-            hstack([sums, csc_array((n_classes, len(value)))]),
-            np.full(n_classes, row_sum),
-        ),
-    )
-    if solved is None:
-        return None
-    return np.asarray(solved.x[: n_classes**2].reshape(n_classes, n_classes))
-
-
-def _as_channel(values: Floats) -> Floats:
-    """Remove rounding: no entry below zero, rows that sum to one."""
-    values = np.clip(values, 0.0, None)
-    return np.asarray(values / values.sum(axis=1, keepdims=True))
+def _as_channel(entries: Floats) -> Floats:
+    """Square matrix with non-negative rows that sum to one, rounding removed."""
+    n_classes = round(len(entries) ** 0.5)
+    channel = np.clip(entries, 0.0, None).reshape(n_classes, n_classes)
+    return np.asarray(channel / channel.sum(axis=1, keepdims=True))

@@ -92,10 +92,8 @@ class RowSearch:
 
     def _start(self) -> None:
         """Find a good row, bound the loss by merged classes, and open the first box."""
-        n_classes = self.rates.shape[1]
         self._improve(self.baseline)
-        single = np.eye(n_classes, dtype=bool)
-        self.floor = merged_bound(self.rates, self.weights, single)
+        self.floor = merged_bound(self.rates, self.weights)
         for start in starting_rows(self.rates, self.weights, _N_STARTS):
             if self.clock.is_over() or self.loss - self.floor <= self.tol:
                 break

@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 from skfair.metrics._dcp._search._linear_program import Clock, maximise_explained
 from skfair.metrics._dcp._search._rows import (
     Floats,
+    RowResult,
     best_split,
     halves,
     least_ratios,
+    merged_bound,
     row_losses,
 )
 
 #: With more classes the sets are single classes and pairs, to keep their number small.
 _MAX_SUBSET_CLASSES = 10
+_N_LOCAL_STARTS = 5
 _MAX_LOCAL_STEPS = 200
 #: A decrease of the loss below this is rounding.
 _LEAST_LOCAL_DECREASE = 1e-13
@@ -48,6 +51,23 @@ def _search_sets(n_classes: int) -> NDArray[np.bool_]:
         return np.concatenate([single, halves(n_classes)])
     first, second = np.triu_indices(n_classes, 1)
     return np.concatenate([single, single[first] | single[second]])
+
+
+def search_locally(
+    rates: Floats,
+    weights: Floats,
+    clock: Clock,
+    subsets: NDArray[np.bool_] | None = None,
+) -> RowResult:
+    """Best of a few local searches, with the lower bound from merged classes."""
+    lower = merged_bound(rates, weights, subsets)
+    found = []
+    for start in starting_rows(rates, weights, _N_LOCAL_STARTS):
+        found.append(improve_row(start, rates, weights, clock))
+        if clock.is_over():
+            break
+    loss, row = min(found, key=lambda pair: pair[0])
+    return RowResult(min(lower, loss), loss, row, 0)
 
 
 def improve_row(
@@ -86,7 +106,7 @@ def _descend(
     max_steps: int,
     least_decrease: float,
 ) -> tuple[float, Floats]:
-    """Take steps while there is one that lowers the loss by `least_decrease`."""
+    """Take steps while there is one, and it lowers the loss by `least_decrease`."""
     loss = float(row_losses(row, rates, weights))
     for _ in range(max_steps):
         moved = step(row)
@@ -110,7 +130,20 @@ def _scaled_within(sets: NDArray[np.bool_], row: Floats) -> Floats:
     )
 
 
-def greedy_row(rates: Floats, weights: Floats, first: int, clock: Clock) -> Floats:
+def solve_as_paper(
+    method: str, true_class: int, rates: Floats, weights: Floats, clock: Clock
+) -> RowResult:
+    """Row of one of the paper's methods, with the paper's lower bound."""
+    row = average_row(rates, weights)
+    if method != "average":
+        row = _greedy_row(rates, weights, true_class, clock)
+    if method == "greedy+lm":
+        row = _locally_minimal_row(row, rates, weights, clock)
+    loss = float(row_losses(row, rates, weights))
+    return RowResult(min(loss, merged_bound(rates, weights)), loss, row, 0)
+
+
+def _greedy_row(rates: Floats, weights: Floats, first: int, clock: Clock) -> Floats:
     """Appendix C: optimise class by class, the classes to come merged into one."""
     # The true class comes first, the others in several random orders.
     others = np.delete(np.arange(rates.shape[1]), first)
@@ -152,7 +185,7 @@ def _greedy_in_order(rates: Floats, weights: Floats, order: NDArray[np.intp]) ->
     return np.asarray(row / row.sum())
 
 
-def locally_minimal_row(
+def _locally_minimal_row(
     row: Floats, rates: Floats, weights: Floats, clock: Clock
 ) -> Floats:
     """Algorithm 1 of the paper on the simpler form of the problem."""

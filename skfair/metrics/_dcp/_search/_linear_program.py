@@ -59,19 +59,25 @@ def maximise(
     low: Floats,
     high: Floats,
     clock: Clock,
-    equal: tuple[Any, Floats] | None = None,
+    n_rows: int = 0,
+    row_sum: float = 1.0,
 ) -> Any:
-    """Maximise ``value @ x`` subject to ``matrix @ x <= right`` and bounds of x.
+    """Maximise ``value @ x`` subject to ``matrix @ (r, x) <= right`` and bounds.
 
-    `equal` holds the matrix and right-hand side of equations. None is returned if
-    there is no solution, or none in time.
+    The unknowns before x are `n_rows` rows of a matrix r, each with the sum `row_sum`.
+    None is returned if there is no solution, or none in time.
     """
+    n_entries = len(low) - len(value)
+    equations: dict[str, Any] = {}
+    if n_rows:
+        sums = np.kron(np.eye(n_rows), np.ones(n_entries // n_rows))
+        sums = np.hstack([sums, np.zeros((n_rows, len(value)))])
+        equations = {"A_eq": csc_array(sums), "b_eq": np.full(n_rows, row_sum)}
     solved = _linprog(
-        -value,
+        -np.append(np.zeros(n_entries), value),
         A_ub=matrix,
         b_ub=right,
-        A_eq=None if equal is None else equal[0],
-        b_eq=None if equal is None else equal[1],
+        **equations,
         bounds=np.column_stack([low, high]),
         method="highs",
         options={"time_limit": max(clock.left(), _LEAST_SECONDS)},
@@ -90,26 +96,13 @@ def maximise_explained(
 ) -> Any:
     """Maximise ``weights @ shares`` over a baseline row and the shares it explains.
 
-    The unknowns are the row, which sums to one, and then the shares. Where `binds`,
+    The unknowns are the row and then the shares. Where `binds`,
     ``slopes[a, z] * row[z] + shares[a] <= right[a, z]``.
     """
-    n_groups, n_classes = slopes.shape
+    n_classes = slopes.shape[1]
     group, column = np.nonzero(binds)
     line = np.arange(len(group))
-    matrix = csc_array(
-        (
-            np.concatenate([slopes[binds], np.ones(len(line))]),
-            (np.concatenate([line, line]), np.concatenate([column, n_classes + group])),
-        ),
-        shape=(len(line), n_classes + n_groups),
-    )
-    simplex = csc_array(np.append(np.ones(n_classes), np.zeros(n_groups))[None])
-    return maximise(
-        np.append(np.zeros(n_classes), weights),
-        matrix,
-        right[binds],
-        low,
-        high,
-        clock,
-        equal=(simplex, np.ones(1)),
-    )
+    values = np.concatenate([slopes[binds], np.ones(len(line))])
+    places = np.append(line, line), np.append(column, n_classes + group)
+    matrix = csc_array((values, places), shape=(len(line), len(low)))
+    return maximise(weights, matrix, right[binds], low, high, clock, n_rows=1)

@@ -84,10 +84,14 @@ def best_split(first: Floats, second: Floats, weights: Floats) -> tuple[Floats, 
     return explained[problems, best], masses[problems, best]
 
 
-def merged_bound(rates: Floats, weights: Floats, subsets: NDArray[np.bool_]) -> float:
+def merged_bound(
+    rates: Floats, weights: Floats, subsets: NDArray[np.bool_] | None = None
+) -> float:
     """Lower bound of the loss: the largest after merging classes into two."""
     # Merging can only lower the loss (appendix C), and two classes are solved exactly.
-    # Where each subset is a single class this is the paper's bound, equation 7.
+    # Single classes as subsets, the default, give the paper's bound, equation 7.
+    if subsets is None:
+        subsets = np.eye(rates.shape[1], dtype=bool)
     explained, _ = best_split(subsets @ rates.T, ~subsets @ rates.T, weights)
     return max(0.0, float(weights.sum() - explained.min()))
 

@@ -8,27 +8,14 @@ from typing import Literal, get_args
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.metrics._dcp._search._branch_and_bound import RowSearch
 from skfair.metrics._dcp._search._enumeration import enumerate_row, n_vertices
-from skfair.metrics._dcp._search._heuristics import (
-    average_row,
-    greedy_row,
-    improve_row,
-    locally_minimal_row,
-    starting_rows,
-)
+from skfair.metrics._dcp._search._heuristics import search_locally, solve_as_paper
 from skfair.metrics._dcp._search._linear_program import Clock
-from skfair.metrics._dcp._search._rows import (
-    Floats,
-    RowResult,
-    halves,
-    merged_bound,
-    row_losses,
-)
+from skfair.metrics._dcp._search._rows import Floats, RowResult, halves
 
 Method = Literal[
     "auto", "enumerate", "branch_and_bound", "local", "average", "greedy", "greedy+lm"
@@ -38,7 +25,6 @@ Method = Literal[
 _MAX_AUTO_VERTICES = 400_000
 #: "enumerate" would need more memory than most machines have.
 _MAX_VERTICES = 10_000_000
-_N_LOCAL_STARTS = 5
 
 
 @dataclass
@@ -90,10 +76,7 @@ def solve_rows(confusion: Floats, weights: Floats, options: Options) -> list[Row
 
 
 def _solve_some(
-    problems: Sequence[_RowProblem],
-    options: Options,
-    tol: float,
-    time_limit: float,
+    problems: Sequence[_RowProblem], options: Options, tol: float, time_limit: float
 ) -> list[RowResult]:
     """Solve one by one, each in an equal share of the time that is left."""
     clock = Clock.of(time_limit)
@@ -148,29 +131,7 @@ def _solve_row(problem: _RowProblem, method: Method, clock: Clock) -> RowResult:
                 f"{vertices:,} vertices, expected at most {_MAX_VERTICES:,}."
             )
         found = enumerate_row(rates, weights, clock)
-        return found or _search_locally(rates, weights, halves(n_classes), clock)
-    single = np.eye(n_classes, dtype=bool)
+        return found or search_locally(rates, weights, clock, halves(n_classes))
     if method == "local":
-        return _search_locally(rates, weights, single, clock)
-    if method == "average":
-        row = average_row(rates, weights)
-    else:
-        row = greedy_row(rates, weights, problem.position, clock)
-    if method == "greedy+lm":
-        row = locally_minimal_row(row, rates, weights, clock)
-    loss = float(row_losses(row, rates, weights))
-    return RowResult(min(loss, merged_bound(rates, weights, single)), loss, row, 0)
-
-
-def _search_locally(
-    rates: Floats, weights: Floats, merged: NDArray[np.bool_], clock: Clock
-) -> RowResult:
-    """Best of a few local searches, with a lower bound from merged classes."""
-    lower = merged_bound(rates, weights, merged)
-    found = []
-    for start in starting_rows(rates, weights, _N_LOCAL_STARTS):
-        found.append(improve_row(start, rates, weights, clock))
-        if clock.is_over():
-            break
-    loss, row = min(found, key=lambda pair: pair[0])
-    return RowResult(min(lower, loss), loss, row, 0)
+        return search_locally(rates, weights, clock)
+    return solve_as_paper(method, problem.position, rates, weights, clock)

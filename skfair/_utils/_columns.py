@@ -36,16 +36,17 @@ def select_columns(X: Any, selector: Selector) -> Any:
     """Return the columns of X that carry the sensitive attribute."""
     if callable(selector):
         return selector(X)
-    table, columns = _locate(X, selector)
-    if not columns:
+    table, positions = _locate(X, selector)
+    if not positions:
         raise ValueError("sensitive_features is an empty list, expected columns of X.")
-    if not isinstance(table, nw.DataFrame):
-        picked = table[:, columns]
-        picked = picked.toarray() if hasattr(picked, "toarray") else picked
-        return picked[:, 0] if len(columns) == 1 else picked
-    if len(columns) == 1:
-        return table.get_column(columns[0]).to_native()
-    return table.select(columns).to_native()
+    if isinstance(table, nw.DataFrame):
+        names = [table.columns[position] for position in positions]
+        if len(names) == 1:
+            return table.get_column(names[0]).to_native()
+        return table.select(names).to_native()
+    picked = table[:, positions]
+    picked = picked.toarray() if hasattr(picked, "toarray") else picked
+    return picked[:, 0] if len(positions) == 1 else picked
 
 
 def drop_columns(X: Any, selector: Selector | None) -> Any:
@@ -55,22 +56,14 @@ def drop_columns(X: Any, selector: Selector | None) -> Any:
             "drop_sensitive=True needs sensitive_features to name columns of X, got "
             f"sensitive_features={selector!r}."
         )
-    table, columns = _locate(X, selector)
+    table, positions = _locate(X, selector)
     if isinstance(table, nw.DataFrame):
-        return table.drop(columns).to_native()
+        return table.drop(
+            [table.columns[position] for position in positions]
+        ).to_native()
     kept = np.ones(table.shape[1], dtype=bool)
-    kept[columns] = False
+    kept[positions] = False
     return table[:, np.flatnonzero(kept)]
-
-
-def _locate(X: Any, selector: Any) -> tuple[Any, list[Any]]:
-    """X as a dataframe with column names, or as an array with column positions."""
-    wanted = list(selector) if isinstance(selector, (list, tuple)) else [selector]
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        return frame, [_frame_name(frame, column) for column in wanted]
-    array = X if hasattr(X, "shape") else np.asarray(X)
-    return array, [_array_position(array, column) for column in wanted]
 
 
 def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
@@ -85,31 +78,32 @@ def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
     return values[rows] if hasattr(values, "shape") else [values[row] for row in rows]
 
 
-def _array_position(array: Any, column: str | int) -> int:
-    if isinstance(column, str):
+def _locate(X: Any, selector: Any) -> tuple[Any, list[int]]:
+    """X as a dataframe or an array, and the positions of the columns."""
+    wanted = list(selector) if isinstance(selector, (list, tuple)) else [selector]
+    table = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(table, nw.DataFrame):
+        table = X if hasattr(X, "shape") else np.asarray(X)
+    return table, [_position(table, column) for column in wanted]
+
+
+def _position(table: Any, column: Any) -> int:
+    """Position of a column of a dataframe or an array."""
+    if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
+        if not -table.shape[1] <= column < table.shape[1]:
+            raise ValueError(
+                f"sensitive_features={column!r} is out of range for X with "
+                f"{table.shape[1]} columns."
+            )
+        return int(column)
+    if not isinstance(table, nw.DataFrame):
         raise ValueError(
             f"sensitive_features={column!r} names a column, but X is a "
-            f"{type(array).__name__} without column names. Pass a dataframe or the "
+            f"{type(table).__name__} without column names. Pass a dataframe or the "
             "column's position."
         )
-    _check_position(column, array.shape[1])
-    return int(column)
-
-
-def _frame_name(frame: nw.DataFrame[Any], column: str | int) -> str:
-    if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
-        _check_position(column, frame.shape[1])
-        return frame.columns[column]
-    if column not in frame.columns:
+    if column not in table.columns:
         raise ValueError(
-            f"X has no column {column!r} (sensitive_features); it has {frame.columns}."
+            f"X has no column {column!r} (sensitive_features); it has {table.columns}."
         )
-    return column
-
-
-def _check_position(column: int, n_columns: int) -> None:
-    if not -n_columns <= column < n_columns:
-        raise ValueError(
-            f"sensitive_features={column!r} is out of range for X with {n_columns} "
-            "columns."
-        )
+    return table.columns.index(column)

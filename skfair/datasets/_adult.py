@@ -5,13 +5,12 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any
 
-import pandas as pd
-from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
 from skfair.datasets._tables import (
     as_dataset,
     data_directory,
+    download_table,
     optional_columns,
     read_table,
     require_columns,
@@ -153,7 +152,7 @@ def fetch_adult(
     """
     directory = data_directory()
     if directory is None:
-        table = _download(data_home)
+        table = download_table(OPENML_ID, data_home).rename(columns={"class": TARGET})
     else:
         advice = "Add it, or unset SKFAIR_DATA to download the table from OpenML."
         table = read_table(directory, FILENAME, advice)
@@ -171,12 +170,3 @@ def fetch_adult(
         as_frame=as_frame,
         extras={name: table[name] for name in split},
     )
-
-
-def _download(data_home: str | PathLike[str] | None) -> pd.DataFrame:
-    openml = fetch_openml(
-        data_id=OPENML_ID, data_home=data_home, as_frame=True, parser="auto"
-    )
-    table: pd.DataFrame = openml.frame.rename(columns={"class": TARGET})
-    # OpenML knows numbers, not integers.
-    return table.astype(dict.fromkeys(table.select_dtypes("number"), "int64"))

@@ -6,12 +6,12 @@ from os import PathLike
 from typing import Any
 
 import pandas as pd
-from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
 from skfair.datasets._tables import (
     as_dataset,
     data_directory,
+    download_table,
     read_table,
     require_columns,
     with_categories,
@@ -193,13 +193,10 @@ def fetch_bank_marketing(
 
 
 def _download(data_home: str | PathLike[str] | None) -> pd.DataFrame:
-    openml = fetch_openml(
-        data_id=OPENML_ID, data_home=data_home, as_frame=True, parser="auto"
-    )
+    """Fetch the older edition, with the names of its columns and labels."""
+    table = download_table(OPENML_ID, data_home)
     numbered = [*(f"V{i}" for i in range(1, len(OLDER_COLUMNS))), "Class"]
-    table = require_columns(openml.frame, numbered, "OpenML's bank-marketing table")
+    table = require_columns(table, numbered, "OpenML's bank-marketing table")
     table = table.set_axis(list(OLDER_COLUMNS), axis=1)
-    # OpenML knows numbers, not integers.
-    table = table.astype(dict.fromkeys(table.select_dtypes("number"), "int64"))
     labels = table[TARGET].astype(str).map({"1": "no", "2": "yes"})
     return table.assign(y=labels)

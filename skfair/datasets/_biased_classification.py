@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,6 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.utils import check_random_state, check_scalar
+
+from skfair._utils._validation import check_real
 
 __all__ = ["make_biased_classification"]
 
@@ -112,8 +114,9 @@ def make_biased_classification(
     check_scalar(class_sep, "class_sep", Real, min_val=0)
     names = [f"x{i}" for i in range(n_features)]
     _check_group_sizes(group_sizes, names)
-    rates = _per_label("base_rates", base_rates, group_sizes, 0.5, _check_rate)
-    shifts = _per_label("score_shifts", score_shifts, group_sizes, 0.0, _check_shift)
+    rates = _by_label("base_rates", base_rates, group_sizes, 0.5, (0, 1))
+    limits = -math.inf, math.inf
+    shifts = _by_label("score_shifts", score_shifts, group_sizes, 0.0, limits)
 
     random = check_random_state(random_state)
     shares = {
@@ -151,14 +154,14 @@ def _log_odds(rates: Values, shares: Values, codes: dict[str, Any]) -> Any:
     return np.mean(list(levels.values())) + np.sum(deviations, axis=0)
 
 
-def _per_label(
+def _by_label(
     argument: str,
     setting: Setting | None,
     group_sizes: Setting,
     default: float,
-    check: Callable[[str, float], None],
+    limits: tuple[float, float],
 ) -> Values:
-    """Values in the order of the labels, for the attributes that are mentioned."""
+    """Values in the order of the labels, for each attribute of the setting."""
     values: Values = {}
     for name, given in (setting or {}).items():
         if name not in group_sizes:
@@ -172,21 +175,12 @@ def _per_label(
                     f"{argument}[{name!r}] has the unknown label {label!r}, expected "
                     f"one of {list(group_sizes[name])}, the labels in group_sizes."
                 )
-            check(f"{argument}[{name!r}][{label!r}]", value)
+            where = f"{argument}[{name!r}][{label!r}]"
+            check_real(where, value, *limits, closed="neither")
         values[name] = np.array(
             [given.get(label, default) for label in group_sizes[name]], dtype=float
         )
     return values
-
-
-def _check_rate(where: str, value: float) -> None:
-    if not 0 < value < 1:
-        raise ValueError(f"{where} must lie strictly between 0 and 1, got {value!r}.")
-
-
-def _check_shift(where: str, value: float) -> None:
-    if not math.isfinite(value):
-        raise ValueError(f"{where} must be finite, got {value!r}.")
 
 
 def _check_group_sizes(group_sizes: Setting, feature_names: list[str]) -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
 __all__ = [
     "as_dataset",
     "data_directory",
+    "download_table",
     "optional_columns",
     "read_table",
     "require_columns",
@@ -28,26 +31,7 @@ def data_directory() -> Path | None:
 
 
 def read_table(directory: Path, filename: str, advice: str) -> pd.DataFrame:
-    """Read one table; a missing one is reported with what there is instead.
-
-    Parameters
-    ----------
-    directory : Path
-        Where the table should be.
-    filename : str
-        Name of a gzip-compressed CSV file.
-    advice : str
-        What to do about a missing file; the end of the error message.
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    """
+    """Read a gzip-compressed CSV file; `advice` ends the message if it is missing."""
     path = directory / filename
     if not path.is_file():
         tables = sorted(file.name for file in directory.glob("*.csv.gz"))
@@ -60,6 +44,15 @@ def read_table(directory: Path, filename: str, advice: str) -> pd.DataFrame:
     # "None" and "NA" are ordinary categories in tables like these: only an empty
     # cell is missing.
     return pd.read_csv(path, keep_default_na=False, na_values=[""])
+
+
+def download_table(data_id: int, data_home: str | PathLike[str] | None) -> pd.DataFrame:
+    """Fetch a table of whole numbers and text from OpenML."""
+    table = fetch_openml(
+        data_id=data_id, data_home=data_home, as_frame=True, parser="auto"
+    ).frame
+    # OpenML does not distinguish integers from other numbers.
+    return table.astype(dict.fromkeys(table.select_dtypes("number"), "int64"))
 
 
 def require_columns(
@@ -81,10 +74,10 @@ def optional_columns(table: pd.DataFrame, columns: Sequence[str]) -> list[str]:
 
 
 def with_categories(table: pd.DataFrame) -> pd.DataFrame:
-    """Make every text column categorical, one spelling for all sources.
+    """Make every text column categorical, with the same spelling for all sources.
 
-    Blanks around a category go, ``"?"`` becomes missing, categories are sorted.
-    Categories, unlike strings, let a fold that has lost a group be noticed.
+    Surrounding blanks are removed, ``"?"`` becomes missing, categories are sorted. A
+    categorical column keeps a group that has no rows in a fold.
     """
     table = table.copy()
     for name in table.select_dtypes(exclude="number").columns:
@@ -103,26 +96,9 @@ def as_dataset(
     as_frame: bool,
     extras: Mapping[str, Any],
 ) -> Any:
-    """Return a table as scikit-learn's loaders do.
+    """Return a table as scikit-learn's loaders do: a Bunch, or a tuple (X, y).
 
-    Parameters
-    ----------
-    table : DataFrame of shape (n_samples, n_features + 1)
-        Features and target.
-    target : str
-        Column of the target.
-    sensitive_features : sequence of str
-        Columns of the features that define groups.
-    descr : str
-        The description.
-    return_X_y, as_frame : bool
-        As in scikit-learn's loaders.
-    extras : mapping of str to DataFrame or Series
-        What else comes with the rows, aligned with them.
-
-    Returns
-    -------
-    Bunch, or tuple (X, y) if `return_X_y`
+    `extras` are further columns or tables with the same rows.
     """
     features = table.drop(columns=target)
     rows = {"data": features, "target": table[target], **extras}

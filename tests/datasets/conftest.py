@@ -86,8 +86,7 @@ def openml(monkeypatch):
         calls.append({"data_id": data_id, **options})
         return Bunch(frame=tables[data_id].copy())
 
-    monkeypatch.setattr("skfair.datasets._adult.fetch_openml", fetch_openml)
-    monkeypatch.setattr("skfair.datasets._bank_marketing.fetch_openml", fetch_openml)
+    monkeypatch.setattr("skfair.datasets._tables.fetch_openml", fetch_openml)
     return calls
 
 

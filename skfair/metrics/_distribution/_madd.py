@@ -17,7 +17,10 @@ from skfair.metrics._distribution._histograms import (
     gap_curves,
     histogram_distances,
 )
-from skfair.metrics._distribution._madd_optimal_bandwidth import most_stable
+from skfair.metrics._distribution._madd_optimal_bandwidth import (
+    most_stable,
+    stable_interval,
+)
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -119,7 +122,8 @@ def madd(
     if warn_if_undefined("MADD", statistic):
         return math.nan
     if auto:
-        return most_stable(statistic, multigroup)[1].mean
+        _, found = most_stable(statistic, multigroup, N_BANDWIDTHS, stable_interval)
+        return found.mean
     measure = partial(_fixed, n_bins=n_bins)
     return largest_gap(statistic, multigroup, measure, distance=measure).value
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -145,13 +145,8 @@ def madd_optimal_bandwidth(
         return MADDBandwidthResult(
             (nan, nan), nan, nan, nan, (None, None), bandwidths, values
         )
-    curve, found = most_stable(
-        statistic,
-        multigroup,
-        n_bandwidths,
-        min_points=min_points,
-        min_length=min_length,
-    )
+    search = partial(stable_interval, min_points=min_points, min_length=min_length)
+    curve, found = most_stable(statistic, multigroup, n_bandwidths, search)
     first, second = curve.pair
     return MADDBandwidthResult(
         (float(bandwidths[found.start]), float(bandwidths[found.stop])),
@@ -180,14 +175,11 @@ class StableInterval(NamedTuple):
 def most_stable(
     statistic: GroupedScores,
     multigroup: Multigroup,
-    n_bandwidths: int = N_BANDWIDTHS,
-    *,
-    min_points: int = 50,
-    min_length: float = 0.45,
+    n_bandwidths: int,
+    search: Callable[[NDArray[np.float64], tuple[float, float]], StableInterval],
 ) -> tuple[GapCurve, StableInterval]:
     """Stable interval of the pair of groups with the largest mean of MADD over it."""
     pairs = compared_pairs(statistic.n_groups, multigroup)
-    search = partial(stable_interval, min_points=min_points, min_length=min_length)
     curves = gap_curves(statistic, pairs, n_bandwidths)
     found = ((curve, search(curve.values, curve.totals)) for curve in curves)
     return max(found, key=lambda curve_and_interval: curve_and_interval[1].mean)

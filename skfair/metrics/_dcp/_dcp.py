@@ -323,7 +323,7 @@ def _message(is_defined: bool, optimal: bool, options: Options) -> str:
     if not is_defined:
         return "undefined: a group is absent or too small"
     if optimal:
-        return f"optimal: the bounds meet within {options.tol:g}"
+        return f"optimal: the bounds differ by at most {options.tol:g}"
     if options.method in ("auto", "enumerate", "branch_and_bound"):
         return f"time_limit of {options.time_limit:g} s reached"
     return f"method {options.method!r} does not search for a proof"

@@ -98,9 +98,9 @@ def min_dcp_bounds(
         fixed number of steps, and the result does not depend on the speed of the
         machine.
     n_starts : int, default=10
-        Number of local searches for the upper bound that start from fits with a larger
-        weight on two groups, and of those with a larger weight on three; half as many
-        start from fits with random weights.
+        Number of local searches for the upper bound from each of two kinds of start:
+        fits with larger weights on sets of two groups, and on sets of three. Half as
+        many more start from fits with random weights.
     random_state : int, RandomState instance or None, default=None
         Seed of the random weights.
     sum_tolerance : float in [0, 0.1], default=1e-6
@@ -166,9 +166,9 @@ def min_dcp_bounds(
     upper = float((weights * eta).sum())
     lower = merged_lower_bound(data, found.channel, upper, tol, clock)
     optimal = upper - lower <= tol
-    message = f"the bounds did not meet; {n_searches} starts were followed"
+    message = f"the bounds differ by more than {tol:g} after {n_searches} searches"
     if optimal:
-        message = f"optimal: the bounds meet within {tol:g}"
+        message = f"optimal: the bounds differ by at most {tol:g}"
     return MinDCPResult(
         lower=lower,
         upper=upper,

@@ -38,6 +38,7 @@ def least_ratios(baselines: Floats, rates: Floats) -> Floats:
     """Least ratio of each group's rates to those of each baseline row."""
     divisor = baselines[..., None, :]
     ratios = np.full(np.broadcast_shapes(divisor.shape, rates.shape), np.inf)
+    # Not `divisor > 0`: the ratios to an undefined baseline are nan.
     np.divide(rates, divisor, out=ratios, where=divisor != 0)
     return np.asarray(ratios.min(axis=-1))
 

@@ -9,12 +9,7 @@ from dataclasses import KW_ONLY, dataclass
 import pandas as pd
 
 from skfair._utils._validation import check_real
-from skfair.model_selection._candidates import (
-    ROUNDING,
-    CVResults,
-    Rule,
-    first_best,
-)
+from skfair.model_selection._candidates import ROUNDING, CVResults, Rule, first_best
 
 
 @dataclass(frozen=True)

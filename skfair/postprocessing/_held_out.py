@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -30,26 +28,23 @@ class Fold(NamedTuple):
     rows: NDArray[np.intp]
     scores: Floats
 
-
-def make_splits(
-    cv: Any,
-    X: Any,
-    y: NDArray[Any],
-    groups: Groups,
-    random_state: Any,
-    split_params: dict[str, Any],
-) -> Iterable[Split]:
-    """Split rows by `cv`; an int makes folds stratified by class and group."""
-    if isinstance(cv, numbers.Integral):
-        return _stratified_folds(y, groups, int(cv), random_state)
-    splitter = check_cv(cv, y, classifier=True)
-    return splitter.split(X, y, **split_params)  # type: ignore[no-any-return]
+    def scored_rows(
+        self, y_true: NDArray[Any], groups: Groups, weights: NDArray[Any] | None
+    ) -> ScoredRows:
+        """Rows of the fold that have a group and a positive weight."""
+        chosen = groups.codes[self.rows] >= 0
+        if weights is not None:
+            chosen &= weights[self.rows] > 0
+            weights = weights[self.rows]
+        y_true = y_true[self.rows].astype(np.intp)
+        rows = ScoredRows(y_true, self.scores, groups[self.rows], weights)
+        return rows.take(chosen)
 
 
-def _stratified_folds(
+def stratified_folds(
     y: NDArray[Any], groups: Groups, n_folds: int, random_state: Any
 ) -> Iterator[Split]:
-    """Stratified folds; raise if a class has fewer rows than there are folds."""
+    """Stratify folds by class and group; each class needs a row for each fold."""
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     if counts.min() < n_folds:
         raise ValueError(
@@ -171,22 +166,6 @@ class ScoredRows(NamedTuple):
     groups: Groups
     sample_weight: NDArray[Any] | None
 
-    @classmethod
-    def of_fold(
-        cls,
-        fold: Fold,
-        y_true: NDArray[Any],
-        groups: Groups,
-        sample_weight: NDArray[Any] | None,
-    ) -> ScoredRows:
-        """Keep the rows of a fold that have a group and a positive weight."""
-        weights = None if sample_weight is None else sample_weight[fold.rows]
-        kept = groups.codes[fold.rows] >= 0
-        if weights is not None:
-            kept &= weights > 0
-        y_true = y_true[fold.rows].astype(np.intp)
-        return cls(y_true, fold.scores, groups[fold.rows], weights).take(kept)
-
     def take(self, chosen: NDArray[Any]) -> ScoredRows:
         """Select rows by position or by a mask."""
         weights = self.sample_weight
@@ -214,8 +193,6 @@ class ScoredRows(NamedTuple):
 
 def join_rows(parts: list[ScoredRows]) -> ScoredRows:
     """Rows of several parts, which have the same groups, together."""
-    if len(parts) == 1:
-        return parts[0]
     y_true, scores, groups, weights = zip(*parts, strict=True)
     codes = np.concatenate([part.codes for part in groups])
     return ScoredRows(

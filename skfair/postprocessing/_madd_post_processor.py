@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Hashable
-from functools import partial
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from skfair._mitigation import (
-    MetaMitigator,
-    groups_to_compare,
-    route_fit_params,
-)
-from skfair._utils._validation import (
-    check_choice,
-    check_integer,
-    check_real,
-)
+from skfair._mitigation import MetaMitigator, groups_to_compare, route_fit_params
+from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.groups import Selector
 from skfair.postprocessing._held_out import (
     MeanVote,
@@ -30,18 +22,18 @@ from skfair.postprocessing._held_out import (
     average_repeats,
     fit_all,
     join_rows,
-    make_splits,
     makes_ensemble,
     positive_scores,
     score_folds,
     share_scores,
+    stratified_folds,
 )
 from skfair.postprocessing._repair_losses import (
     LossOptions,
     choose_level,
     repair_losses,
 )
-from skfair.postprocessing._score_repairer import ScoreRepairer
+from skfair.postprocessing._score_repairer import Floats, ScoreRepairer
 
 
 class MADDPostProcessor(
@@ -198,12 +190,6 @@ class MADDPostProcessor(
     __metadata_request__predict: ClassVar = {"sensitive_features": True}
     __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
 
-    losses_: pd.DataFrame | None
-    standard_error_: float | None
-    repairer_: ScoreRepairer | None
-    repairers_: list[ScoreRepairer]
-    groups_: tuple[Hashable, ...]
-
     def __init__(
         self,
         estimator: Any,
@@ -300,19 +286,17 @@ class MADDPostProcessor(
         groups = groups_to_compare(groups)
         self.groups_ = groups.labels
         X = self._without_sensitive(X)
-        splits = make_splits(self.cv, X, y, groups, self.random_state, for_split)
+        if isinstance(self.cv, numbers.Integral):
+            splits = stratified_folds(y, groups, int(self.cv), self.random_state)
+        else:
+            splits = check_cv(self.cv, y, classifier=True).split(X, y, **for_split)
         folds = score_folds(self.estimator, X, y, splits, for_fit, self.n_jobs)
-        of_fold = partial(
-            ScoredRows.of_fold,
-            y_true=y == self.classes_[1],
-            groups=groups,
-            sample_weight=weights,
-        )
-        rows = [of_fold(fold) for fold in folds]
+        positive = y == self.classes_[1]
+        rows = [fold.scored_rows(positive, groups, weights) for fold in folds]
         shared = self.ensemble is not False and len(rows) > 1 and share_scores(rows)
         if shared:
             folds = average_repeats(folds, len(y))
-            rows = [of_fold(fold) for fold in folds]
+            rows = [fold.scored_rows(positive, groups, weights) for fold in folds]
         estimators = [fold.estimator for fold in folds]
         if len(estimators) > 1 and not makes_ensemble(self.ensemble, rows, shared):
             estimators = [fit_all(self.estimator, X, y, for_fit)]
@@ -342,9 +326,12 @@ class MADDPostProcessor(
     def _keep_plain(self, estimator: Any) -> Self:
         """Predict with one fitted classifier, without repair."""
         self.estimator_, self.estimators_ = estimator, [estimator]
-        self.repairer_, self.repairers_ = None, []
-        self.losses_, self.standard_error_ = None, None
-        self.repair_level_, self.groups_ = 0.0, ()
+        self.repairer_: ScoreRepairer | None = None
+        self.repairers_: list[ScoreRepairer] = []
+        self.losses_: pd.DataFrame | None = None
+        self.standard_error_: float | None = None
+        self.repair_level_ = 0.0
+        self.groups_ = ()
         return self
 
     def _learn_repair(self, folds: list[ScoredRows], n_samples: int) -> Self:
@@ -374,9 +361,7 @@ class MADDPostProcessor(
             ]
         return self
 
-    def predict_proba(
-        self, X: Any, *, sensitive_features: Any = None
-    ) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Floats:
         """Predict repaired probabilities.
 
         Parameters

@@ -21,10 +21,6 @@ from skfair.postprocessing._score_repairer import (
     Floats,
     LinearCDF,
     ScoreRepairer,
-    height_below,
-    heights_of,
-    invert_mixture,
-    linear_cdf,
     row_counts,
     tied_shares,
 )
@@ -71,10 +67,11 @@ def repair_losses(
 ) -> pd.DataFrame:
     """Losses of the paper at each level of repair, equations 15 to 19."""
     statistic = rows.statistic()
-    cdfs = [linear_cdf(statistic, group) for group in range(statistic.n_groups)]
-    spread = options.ties == "random"
-    random = check_random_state(options.random_state) if spread else None
-    grid = LevelGrid(rows, statistic, cdfs, linear_cdf(statistic, None), levels, random)
+    cdfs = [LinearCDF.of(statistic, group) for group in range(statistic.n_groups)]
+    pooled = LinearCDF.of(statistic, None)
+    split = options.ties == "random"
+    random = check_random_state(options.random_state) if split else None
+    grid = LevelGrid(rows, statistic, cdfs, pooled, levels, random)
     accuracy = _accuracy_losses(grid, options)
     fairness = _fairness_losses(grid, options)
     for name, losses in {"accuracy_loss": accuracy, "fairness": fairness}.items():
@@ -146,12 +143,10 @@ def _accuracy_losses(grid: LevelGrid, options: LossOptions) -> Floats:
     """Zero-one loss of all levels at once, any other loss level by level."""
     if options.accuracy_loss == "zero_one":
         return _error_rates(grid, options.threshold)
-    log = options.accuracy_loss == "log_loss"
-    loss: Any = log_loss if log else options.accuracy_loss
-    rows = grid.rows
-    return _level_by_level(
-        grid, lambda scores: float(loss(rows.y_true, scores, **rows.weighing()))
-    )
+    loss: Any = options.accuracy_loss
+    if loss == "log_loss":
+        loss = log_loss
+    return _level_by_level(grid, loss, grid.rows.weighing())
 
 
 def _fairness_losses(grid: LevelGrid, options: LossOptions) -> Floats:
@@ -168,15 +163,10 @@ def _fairness_losses(grid: LevelGrid, options: LossOptions) -> Floats:
         groups = grid.rows.groups
         labels = pd.Series(list(groups.labels), dtype=object).to_numpy()
         keywords["sensitive_features"] = labels[groups.codes]
-    splits_ties = grid.random is not None
-    if not callable(options.fairness) and (
-        splits_ties or not _has_ties(grid.statistic)
-    ):
+    tied = grid.random is None and _has_ties(grid.statistic)
+    if not callable(options.fairness) and not tied:
         return (1 - grid.levels) * (scale * float(metric(None, grid.statistic)))
-    y_true = grid.rows.y_true
-    return _level_by_level(
-        grid, lambda scores: scale * float(metric(y_true, scores, **keywords))
-    )
+    return scale * _level_by_level(grid, metric, keywords)
 
 
 def _has_ties(statistic: GroupedScores) -> bool:
@@ -199,9 +189,9 @@ def _error_rates(grid: LevelGrid, threshold: float) -> Floats:
     errors = np.zeros(len(grid.levels))
     weights = rows.sample_weight
     weights = np.ones(len(rows.scores)) if weights is None else weights
-    pooled_height = height_below(grid.pooled, threshold)
+    pooled_height = grid.pooled.below(threshold)
     for group, cdf in enumerate(grid.cdfs):
-        height = height_below(cdf, threshold)
+        height = cdf.below(threshold)
         least = (1 - grid.levels) * height + grid.levels * pooled_height
         for positive in (0, 1):
             chosen = (rows.groups.codes == group) & (rows.y_true == positive)
@@ -221,27 +211,28 @@ def _weight_below(
         knots = np.searchsorted(cdf.middle, least)
         cuts = np.append(cdf.scores, np.inf)[knots]
         return np.asarray(running[np.searchsorted(scores, cuts)])
-    heights = np.stack([cdf.low, cdf.high], axis=1).ravel()
     sides = [np.searchsorted(scores, cdf.scores, side) for side in ("left", "right")]
     # A row at the least height reaches it, so the weight just below counts.
-    return np.interp(
-        np.nextafter(least, -1), heights, running[np.stack(sides, axis=1).ravel()]
-    )
+    at_ends = running[np.stack(sides, axis=1).ravel()]
+    return np.interp(np.nextafter(least, -1), cdf.ends, at_ends)
 
 
-def _level_by_level(grid: LevelGrid, loss: Callable[[Floats], float]) -> Floats:
+def _level_by_level(
+    grid: LevelGrid, loss: Callable[..., float], keywords: dict[str, Any]
+) -> Floats:
     """Loss of the scores repaired at each level."""
     rows = grid.rows
     order = np.lexsort((rows.scores, rows.groups.codes))
     members = np.split(order, np.cumsum(rows.groups.sizes())[:-1])
     heights = [
-        heights_of(cdf, rows.scores[chosen], grid.random)
+        cdf.heights_of(rows.scores[chosen], grid.random)
         for cdf, chosen in zip(grid.cdfs, members, strict=True)
     ]
     losses = []
     for level in grid.levels:
         repaired = np.array(rows.scores)
         for cdf, chosen, height in zip(grid.cdfs, members, heights, strict=True):
-            repaired[chosen] = invert_mixture(cdf, grid.pooled, level, height)
-        losses.append(loss(np.clip(repaired, 0, 1) if level else rows.scores))
-    return np.array(losses, dtype=np.float64)
+            repaired[chosen] = cdf.invert_mixture(grid.pooled, level, height)
+        repaired = np.clip(repaired, 0, 1) if level else rows.scores
+        losses.append(float(loss(rows.y_true, repaired, **keywords)))
+    return np.array(losses)

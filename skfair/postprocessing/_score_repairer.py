@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
@@ -155,17 +156,15 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         present = np.flatnonzero(statistic.counts)
         self.groups_ = tuple(statistic.labels[group] for group in present)
-        self.pooled_cdf_ = linear_cdf(statistic, None)
-        self.cdfs_ = tuple(linear_cdf(statistic, group) for group in present.tolist())
+        self.pooled_cdf_ = LinearCDF.of(statistic, None)
+        self.cdfs_ = tuple(LinearCDF.of(statistic, group) for group in present.tolist())
         self.repaired_scores_ = tuple(
-            invert_mixture(cdf, self.pooled_cdf_, self.repair_level_, cdf.middle)
+            cdf.invert_mixture(self.pooled_cdf_, self.repair_level_, cdf.middle)
             for cdf in self.cdfs_
         )
         return self
 
-    def transform(
-        self, scores: ArrayLike, *, sensitive_features: Any
-    ) -> NDArray[np.float64]:
+    def transform(self, scores: ArrayLike, *, sensitive_features: Any) -> Floats:
         """Repair scores.
 
         Parameters
@@ -205,9 +204,9 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             # Sorted look-ups spare cache misses, which cost more than the sort.
             rows = rows[np.argsort(values[rows])]
             if self.ties == "random":
-                heights = heights_of(cdf, values[rows], random)
-                repaired[rows] = invert_mixture(
-                    cdf, self.pooled_cdf_, self.repair_level_, heights
+                heights = cdf.heights_of(values[rows], random)
+                repaired[rows] = cdf.invert_mixture(
+                    self.pooled_cdf_, self.repair_level_, heights
                 )
             else:
                 repaired[rows] = np.interp(
@@ -222,7 +221,7 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         *,
         sensitive_features: Any,
         sample_weight: ArrayLike | None = None,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Learn the score distributions and repair the same scores.
 
         Parameters
@@ -303,78 +302,76 @@ class LinearCDF(NamedTuple):
     low: Floats
     high: Floats
 
+    @classmethod
+    def of(cls, statistic: GroupedScores, group: int | None) -> Self:
+        """CDF of a group that has rows, or of everyone."""
+        scores, weights = statistic.of_group(group)
+        part = slice(None) if group is None else group
+        total = statistic.totals[part].sum()
+        count = row_counts(statistic)[part].sum()
+        shares = weights / total
+        upper = np.cumsum(weights) / total
+        half_row = np.minimum(shares, 1 / count) / 2
+        high = np.clip(upper - half_row, 0, 1)
+        # Rounding must not make a step, up or down, of a single row.
+        low = np.where(shares > 2 * half_row, upper - shares + half_row, high)
+        low = np.clip(low, 0, high)
+        # The half rows at both ends are interpolated up to (0, 0) and (1, 1).
+        if scores[0] > 0:
+            scores, low, high = (np.append(0.0, part) for part in (scores, low, high))
+        if scores[-1] < 1:
+            scores, low, high = (np.append(part, 1.0) for part in (scores, low, high))
+        return cls(scores, low, high)
+
     @property
     def middle(self) -> Floats:
         """Mid-distribution: one height for all rows that share a score."""
         return (self.low + self.high) / 2
 
+    @property
+    def ends(self) -> Floats:
+        """Heights of the lower and the upper end of each step, one after the other."""
+        return np.stack([self.low, self.high], axis=1).ravel()
 
-def linear_cdf(statistic: GroupedScores, group: int | None) -> LinearCDF:
-    """Piecewise linear CDF of a group that has rows, or of everyone."""
-    scores, weights = statistic.of_group(group)
-    totals, counts = statistic.totals, row_counts(statistic)
-    total = totals.sum() if group is None else totals[group]
-    count = counts.sum() if group is None else counts[group]
-    shares = weights / total
-    upper = np.cumsum(weights) / total
-    half_row = np.minimum(shares, 1 / count) / 2
-    high = np.clip(upper - half_row, 0, 1)
-    # Rounding must not make a step, up or down, of a single row.
-    low = np.where(shares > 2 * half_row, upper - shares + half_row, high)
-    low = np.clip(low, 0, high)
-    # The half rows at both ends are interpolated up to (0, 0) and (1, 1).
-    if scores[0] > 0:
-        scores, low, high = (np.append(0.0, part) for part in (scores, low, high))
-    if scores[-1] < 1:
-        scores, low, high = (np.append(part, 1.0) for part in (scores, low, high))
-    return LinearCDF(scores, low, high)
+    def at(self, scores: Floats) -> Floats:
+        """Heights of the CDF at scores; at a knot, the upper end of the step."""
+        # Slopes between subnormal scores would overflow; scaling by 2**100 is exact.
+        knots = np.repeat(self.scores, 2) * 2.0**100
+        return np.interp(scores * 2.0**100, knots, self.ends)
 
+    def below(self, score: float) -> float:
+        """Height of the CDF at a score; at a knot, the lower end of the step."""
+        knot = int(np.searchsorted(self.scores, score))
+        if self.scores[knot] == score:
+            return float(self.low[knot])
+        return float(self.at(np.array([score]))[0])
 
-def invert_mixture(
-    cdf: LinearCDF, pooled: LinearCDF, level: float, heights: Floats
-) -> Floats:
-    """Generalised inverse of ``(1 - level) * cdf + level * pooled`` at some heights.
+    def heights_of(self, scores: Floats, random: RandomState | None) -> Floats:
+        """Heights of scores: within a step they are random, or else its middle."""
+        heights = self.at(scores)
+        knots = np.searchsorted(self.scores, scores)
+        at_knot = self.scores[knots] == scores
+        knots = knots[at_knot]
+        if random is None:
+            heights[at_knot] = self.middle[knots]
+        else:
+            heights[at_knot] = random.uniform(self.low[knots], self.high[knots])
+        return heights
 
-    `pooled` must have knots at all scores of `cdf`. Sorted heights are fastest.
-    """
-    high = _height_at(cdf, pooled.scores)
-    low = high.copy()
-    low[np.searchsorted(pooled.scores, cdf.scores)] = cdf.low
-    knots = np.empty(2 * len(high))
-    knots[0::2] = (1 - level) * low + level * pooled.low
-    knots[1::2] = (1 - level) * high + level * pooled.high
-    return np.interp(heights, knots, np.repeat(pooled.scores, 2))
+    def invert_mixture(
+        self, pooled: LinearCDF, level: float, heights: Floats
+    ) -> Floats:
+        """Scores at some heights of the CDF ``(1 - level) * self + level * pooled``.
 
-
-def heights_of(
-    cdf: LinearCDF, scores: Floats, random: np.random.RandomState | None
-) -> Floats:
-    """Heights of scores in the CDF, drawn at random within steps, or their middle."""
-    heights = _height_at(cdf, scores)
-    knots = np.searchsorted(cdf.scores, scores)
-    at_knot = cdf.scores[knots] == scores
-    knots = knots[at_knot]
-    heights[at_knot] = (
-        cdf.middle[knots]
-        if random is None
-        else random.uniform(cdf.low[knots], cdf.high[knots])
-    )
-    return heights
-
-
-def height_below(cdf: LinearCDF, score: float) -> float:
-    """Height of the CDF at a score, at a knot that of the lower end of the step."""
-    knot = int(np.searchsorted(cdf.scores, score))
-    if cdf.scores[knot] == score:
-        return float(cdf.low[knot])
-    return float(_height_at(cdf, np.array([score]))[0])
-
-
-def _height_at(cdf: LinearCDF, scores: Floats) -> Floats:
-    """Heights of the CDF at scores, at knots those of the upper ends of the steps."""
-    heights = np.stack([cdf.low, cdf.high], axis=1).ravel()
-    # Slopes between subnormal scores would overflow; scaling by 2**100 is exact.
-    return np.interp(scores * 2.0**100, np.repeat(cdf.scores, 2) * 2.0**100, heights)
+        `pooled` must have knots at all scores of `self`. Sorted heights are fastest.
+        """
+        high = self.at(pooled.scores)
+        low = high.copy()
+        low[np.searchsorted(pooled.scores, self.scores)] = self.low
+        knots = np.empty(2 * len(high))
+        knots[0::2] = (1 - level) * low + level * pooled.low
+        knots[1::2] = (1 - level) * high + level * pooled.high
+        return np.interp(heights, knots, np.repeat(pooled.scores, 2))
 
 
 def tied_shares(statistic: GroupedScores) -> Floats:

@@ -4,8 +4,8 @@
 
 Sections: simulation, adult, bank, ensemble, oulad, speed; all of them by default. Every
 figure is a mean over seeds with its 95 % confidence interval (Student's t); seeds draw
-the split and the model. Repair and level come from training or validation rows, test
-rows are only measured.
+the split and the model. Repair and level are learnt on training or validation rows, and
+measured on test rows.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ REPEATS = RepeatedStratifiedKFold(n_splits=5, n_repeats=5, random_state=0)
 WAYS = {
     "ensemble": {"ensemble": True},
     "refit": {"ensemble": False},
-    "refit, ties spread": {"ensemble": False, "ties": "random"},
-    "repeats, ties spread": {"cv": REPEATS, "ties": "random"},
+    "refit, random ties": {"ensemble": False, "ties": "random"},
+    "repeats, random ties": {"cv": REPEATS, "ties": "random"},
 }
 
 
@@ -56,7 +56,7 @@ class Identity(ClassifierMixin, BaseEstimator):
     """Takes the first column of X for its scores."""
 
     def fit(self, X: Any, y: Any) -> Identity:
-        """Learn nothing but the classes."""
+        """Store the classes."""
         self.classes_ = np.unique(y)
         return self
 

@@ -19,12 +19,12 @@ from skfair.postprocessing import MADDPostProcessor
 
 OULAD_SEEDS = range(20)
 N_PERMUTATIONS = 20
-#: Most accuracy that the repair may cost: one point.
+#: Largest loss of accuracy by the repair.
 BUDGET = 0.01
 
 
 def excess(scores: np.ndarray, groups: np.ndarray, seed: int) -> tuple[float, float]:
-    """MADD less its mean under shuffled groups, and the p-value of MADD."""
+    """MADD minus its mean under shuffled groups, and the p-value of MADD."""
     generator = np.random.default_rng(seed)
     value = madd(None, scores, sensitive_features=groups)
     null = [
@@ -54,9 +54,9 @@ def repaired(
 ) -> MADDPostProcessor:
     """Fit as the docs advise, to training rows.
 
-    Models that share scores are held out by repeated folds. The level is ``"auto"``,
-    or the largest within the budget: a loss on held-out rows that exceeds the plain
-    model's by no more.
+    Models whose rows share scores get repeated folds. The level is ``"auto"``, or, if
+    that is less, the largest whose loss on held-out rows exceeds the loss without
+    repair by at most the budget.
     """
     options = {
         "sensitive_features": column,

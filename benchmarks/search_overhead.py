@@ -1,16 +1,16 @@
 """What two fairness scorers add to the time of a search on Adult.
 
 A `GridSearchCV` over 3 x 5 settings with five folds, scored by accuracy and average
-precision, against the same search that scores MCDP and MADD by sex as well. Searches
-alternate, so that a drift of the machine's speed cancels; processor time is compared,
-which other programs disturb less::
+precision, against the same search that scores MCDP and MADD by sex as well. The two
+searches alternate, so that changes of the machine's speed cancel out. Processor time is
+compared, which other programs affect less::
 
     OMP_NUM_THREADS=1 python benchmarks/search_overhead.py    # about 20 minutes
 
-scikit-learn lets scorers share the response of a method. Its average precision asks for
-`decision_function` where there is one, fairness metrics for `predict_proba`: then the
-search predicts once more for each fold. Made with ``response_method="predict_proba"``,
-average precision is the same number from the response that the others use.
+scikit-learn calls each response method once for all scorers. Its average precision uses
+`decision_function` where a model has one, fairness metrics use `predict_proba`, so the
+search predicts twice for each fold. With ``response_method="predict_proba"``, average
+precision is the same number, computed from the response that the other scorers use.
 """
 
 from __future__ import annotations

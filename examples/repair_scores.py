@@ -1,8 +1,8 @@
 """Repair the scores of a classifier, and choose how much inside a search.
 
 A model gives men far higher scores than women. It is audited, repaired and audited
-again on rows that neither model nor repair has seen; then a search over the level of
-repair and a parameter of the model shows what fairness costs::
+again on test rows; then a search over the level of repair and a parameter of the model
+shows how accuracy changes with MADD::
 
     python examples/repair_scores.py                 # simulated data
     python examples/repair_scores.py --data adult    # OpenML, or SKFAIR_DATA
@@ -39,7 +39,7 @@ def load(name: str) -> tuple[pd.DataFrame, pd.Series]:
         )
         return X, pd.Series(y)
     adult = fetch_adult()
-    # The survey weight is no trait of a person.
+    # The survey weight is not a feature of a person.
     return adult.data.drop(columns="fnlwgt"), (adult.target == ">50K").astype(int)
 
 

@@ -1,9 +1,8 @@
 """Search a model and its repair together, and choose on the trade-off.
 
-One grid search varies the size of boosted trees and how far their scores are repaired.
-The rule "the fairest candidate with at least 95 % of the best average precision" picks
-one, which is then compared with the best performer on rows that the search has not
-seen::
+One grid search varies the size of boosted trees and the level of repair of their
+scores. The rule "the fairest candidate with at least 95 % of the best average
+precision" chooses one, which is then compared with the best performer on test rows::
 
     python examples/search_tradeoff.py                 # Adult if SKFAIR_DATA is set
     python examples/search_tradeoff.py --data adult    # Adult, from OpenML if need be
@@ -43,7 +42,7 @@ def load(name: str) -> tuple[pd.DataFrame, pd.Series]:
         )
         return X, pd.Series(y)
     adult = fetch_adult()
-    # The survey weight is no trait of a person.
+    # The survey weight is not a feature of a person.
     return adult.data.drop(columns="fnlwgt"), (adult.target == ">50K").astype(int)
 
 
@@ -107,7 +106,7 @@ def main() -> None:
     results = search.cv_results_
 
     front = pareto_front(results, METRICS)
-    print("\nPareto front: no candidate is better in both respects")
+    print("\nPareto front: candidates that no other candidate dominates")
     params = pd.json_normalize(front["params"]).set_index(front.index)
     print(params.join(front.drop(columns="params")).round(4).to_string())
 

@@ -57,7 +57,7 @@ class Rule(ABC):
             )
         warnings.warn(
             f"fairness={self.fairness!r} is not finite for any candidate with a finite "
-            "performance: the best performer is taken. Folds that lose a group score "
+            "performance: the best performer is taken. Folds without a group score "
             "nan, see GroupStratifiedKFold.",
             UndefinedMetricWarning,
             stacklevel=2,

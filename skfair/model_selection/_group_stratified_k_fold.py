@@ -213,18 +213,18 @@ def _warn_of_small_cells(
         f"Fewer rows than n_splits={n_splits}: {_first_few(named)}. They are merged "
         "with the rest of their group."
     )
-    lost = [
+    absent = [
         f"{label!r} (n = {size})"
         for label, size in zip(groups.labels, cells.sum(axis=1), strict=True)
         if 0 < size < n_splits
     ]
-    if lost:
-        text += f" Some folds have no row of the groups {_first_few(lost)}."
+    if absent:
+        text += f" Some folds have no row of the groups {_first_few(absent)}."
     warnings.warn(text, UserWarning, stacklevel=3)
 
 
 def _first_few(names: list[str]) -> str:
-    """List up to five names, and say how many more there are."""
+    """List up to five names and the number of the others."""
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(names[:5]) + more
 

@@ -10,14 +10,13 @@ from sklearn.utils import Bunch
 from skfair.datasets._tables import (
     as_dataset,
     data_directory,
+    describe,
     download_table,
     optional_columns,
     read_table,
     require_columns,
     with_categories,
 )
-
-__all__ = ["fetch_adult"]
 
 FILENAME = "adult.csv.gz"
 OPENML_ID = 1590  # "adult", version 2; version 1 has its numbers cut into bins
@@ -40,36 +39,6 @@ COLUMNS = (
     TARGET,
 )
 SENSITIVE_FEATURES = ("sex", "race", "native-country")
-
-DESCR = """\
-Adult (Census Income)
-=====================
-
-48,842 persons from the 1994 Current Population Survey of the US Census Bureau;
-14 features; the label `income` is "<=50K" or ">50K" US dollars a year.
-
-Source: UCI Machine Learning Repository, doi:10.24432/C5XW20; the same rows are
-OpenML's "adult", version 2 (data_id 1590).
-Citation: Becker B., Kohavi R. (1996). Adult. UCI Machine Learning Repository.
-Licence: CC BY 4.0.
-
-Sensitive features: sex, race, native-country. `age` is a plain feature.
-
-Known caveats
--------------
-- Missing values: workclass 2,799, occupation 2,809, native-country 857. No row is
-  dropped. As `native-country` has missing values, say what to do with them before
-  you use it as a group.
-- 23.9 % of the rows are ">50K": 30.4 % of the men, 10.9 % of the women. Two thirds
-  of the rows are men. Some groups are tiny (one country has a single row).
-- `fnlwgt` is the number of persons that a row stands for, not a trait of the person.
-- `education-num` says the same as `education`; `relationship` (Husband, Wife) gives
-  away the sex in 45 % of the rows, so leaving `sex` out does not hide it.
-- 52 rows repeat an earlier one.
-- The threshold of 50,000 dollars is arbitrary, and results depend on it: see Ding F.,
-  Hardt M., Miller J., Schmidt L. (2021). Retiring Adult: New Datasets for Fair
-  Machine Learning. NeurIPS 34.
-"""
 
 
 def fetch_adult(
@@ -165,7 +134,7 @@ def fetch_adult(
         table.drop(columns=split),
         target=TARGET,
         sensitive_features=SENSITIVE_FEATURES,
-        descr=DESCR,
+        descr=describe("adult"),
         return_X_y=return_X_y,
         as_frame=as_frame,
         extras={name: table[name] for name in split},

@@ -11,13 +11,12 @@ from sklearn.utils import Bunch
 from skfair.datasets._tables import (
     as_dataset,
     data_directory,
+    describe,
     download_table,
     read_table,
     require_columns,
     with_categories,
 )
-
-__all__ = ["fetch_bank_marketing"]
 
 FILENAME = "bank_additional_full.csv.gz"
 OPENML_ID = 1461  # "bank-marketing", version 1
@@ -37,46 +36,6 @@ OLDER_COLUMNS = (
 )
 # fmt: on
 SENSITIVE_FEATURES = ("age", "marital", "education")
-
-EDITIONS = {
-    "additional": """\
-This is the edition "bank-additional-full" (2014): 41,188 calls, 20 features, among
-them five economic indicators; `pdays` is 999 if there was no earlier contact. 12 rows
-repeat an earlier one.""",
-    "older": """\
-This is the older edition "bank-full" (2012), the one on OpenML (data_id 1461,
-"bank-marketing"): 45,211 calls, 16 features; no economic indicators, but `balance` and
-`day`; `education` has four levels; `pdays` is -1 if there was no earlier contact. It
-is NOT the table "bank-additional-full" (41,188 calls, 20 features): results on the two
-cannot be compared.""",
-}
-DESCR = """\
-Bank Marketing
-==============
-
-Phone calls of a Portuguese bank, May 2008 to November 2010, to sell a term deposit;
-the label `y` is "yes" if the client subscribed, else "no".
-
-{edition}
-
-Source: UCI Machine Learning Repository, doi:10.24432/C5K306.
-Citation: Moro S., Cortez P., Rita P. (2014). A Data-Driven Approach to Predict the
-Success of Bank Telemarketing. Decision Support Systems 62, 22-31.
-doi:10.1016/j.dss.2014.03.001. The authors ask to be cited.
-Licence: CC BY 4.0.
-
-Sensitive features: age, marital, education.
-
-Known caveats
--------------
-- `duration`, the length of the call, is known only after it and says much about the
-  label: leave it out of a model that is to be used before the call.
-- Nothing is missing in the sense of NaN: "unknown" is a category, also of sensitive
-  features.
-- `age` is in years: cut it into bands before you use it as a group.
-- Rows are in order of time, and the share of "yes" changes over it: shuffle, or split
-  by time on purpose.
-"""
 
 
 def fetch_bank_marketing(
@@ -185,7 +144,7 @@ def fetch_bank_marketing(
         with_categories(table),
         target=TARGET,
         sensitive_features=SENSITIVE_FEATURES,
-        descr=DESCR.format(edition=EDITIONS[edition]),
+        descr=describe(f"bank_marketing_{edition}"),
         return_X_y=return_X_y,
         as_frame=as_frame,
         extras={},

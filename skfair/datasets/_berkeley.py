@@ -7,9 +7,7 @@ from typing import Any
 import pandas as pd
 from sklearn.utils import Bunch
 
-from skfair.datasets._tables import as_dataset, with_categories
-
-__all__ = ["load_berkeley_admissions"]
+from skfair.datasets._tables import as_dataset, describe, with_categories
 
 # department, sex, admitted, rejected
 COUNTS = (
@@ -26,30 +24,6 @@ COUNTS = (
     ("F", "men", 22, 351),
     ("F", "women", 24, 317),
 )
-
-DESCR = """\
-Berkeley graduate admissions, fall 1973
-=======================================
-
-4,526 applicants to the six largest departments of the graduate school of the
-University of California, Berkeley; features `department` (A to F) and `sex` ("men",
-"women"); the label `admitted` is 1 or 0.
-
-Source and citation: Bickel P. J., Hammel E. A., O'Connell J. W. (1975). Sex Bias in
-Graduate Admissions: Data from Berkeley. Science 187(4175), 398-404.
-doi:10.1126/science.187.4175.398.
-Licence: 24 published counts; facts, to our knowledge free to use. Cite the source.
-
-Sensitive feature: sex.
-
-Known caveats
--------------
-- Simpson's paradox is the point. Overall 44.5 % of the men are admitted and 30.4 % of
-  the women; but within departments women are admitted more often in A, B, D and F, and
-  hardly less often in C and E. Women applied more to departments that reject most.
-- Rows are made from the counts and come sorted by department, sex and outcome:
-  shuffle before you split.
-"""
 
 
 def load_berkeley_admissions(
@@ -132,7 +106,7 @@ def load_berkeley_admissions(
         with_categories(table.astype({"admitted": "int64"})),
         target="admitted",
         sensitive_features=["sex"],
-        descr=DESCR,
+        descr=describe("berkeley_admissions"),
         return_X_y=return_X_y,
         as_frame=as_frame,
         extras={},

@@ -15,8 +15,6 @@ from sklearn.utils import check_random_state, check_scalar
 
 from skfair._utils._validation import check_real
 
-__all__ = ["make_biased_classification"]
-
 Setting = Mapping[str, Mapping[Hashable, float]]
 Values = dict[str, NDArray[np.float64]]
 

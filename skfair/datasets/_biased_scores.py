@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.utils import check_random_state
 
-__all__ = ["make_biased_scores"]
-
 # Of group 0 and group 1, before they are cut to [0, 1].
 DISTRIBUTIONS = (stats.gamma(4, scale=1 / 11), stats.norm(0.55, 0.1))
 

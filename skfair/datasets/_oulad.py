@@ -11,13 +11,12 @@ from sklearn.utils import Bunch
 from skfair.datasets._tables import (
     as_dataset,
     data_directory,
+    describe,
     optional_columns,
     read_table,
     require_columns,
     with_categories,
 )
-
-__all__ = ["fetch_oulad"]
 
 FILENAMES = {"BBB": "oulad_madd_bbb.csv.gz", "FFF": "oulad_madd_fff.csv.gz"}
 TARGET = "final_result"
@@ -42,46 +41,6 @@ ADVICE = (
     f"a gzip-compressed CSV file of that name with the columns {', '.join(COLUMNS)} "
     f"(optional: split, {', '.join(PROBABILITIES)})."
 )
-
-DESCR = """\
-OULAD, course {course}, as prepared for the MADD papers
-=======================================================
-
-{size} students of one course of the Open University; 8 features, all scaled to
-[0, 1]; the label `final_result` is 1 if the student passed (also with distinction).
-
-gender: 1 = male. disability: 1 = declared. poverty: 1 = the index of multiple
-deprivation of the student's area is below 50 %. age: 0 = below 35, 0.5 = 35 to 55,
-1 = 55 and older. highest_education, num_of_prev_attempts, studied_credits, sum_click
-(clicks in the virtual learning environment): ranks or numbers, min-max scaled.
-
-`split` is the authors' 70/30 split; `probabilities` are P(final_result = 1) by their
-four models (DT decision tree, KN nearest neighbours, LR logistic regression, NB naive
-Bayes) for the test rows, NaN for the training rows. A table without these columns has
-neither attribute.
-
-Source: https://analyse.kmi.open.ac.uk/open_dataset
-Citation: Kuzilek J., Hlosta M., Zdrahal Z. (2017). Open University Learning Analytics
-dataset. Scientific Data 4, 170171. doi:10.1038/sdata.2017.171. Preparation: Verger M.,
-Lalle S., Bouchet F., Luengo V. (2023). Is Your Model "MADD"? A Novel Metric to
-Evaluate Algorithmic Fairness for Predictive Student Models. EDM 2023.
-Licence: CC BY 4.0 (OULAD). The authors' code states no licence.
-
-Sensitive features: gender, poverty, disability, age.
-
-Known caveats
--------------
-- MIXED ARRAYS. The arrays that the authors published with their code hold, for a
-  sensitive feature s, P(y = 1) where s = 1 but P(y = 0) where s = 0, and the MADD
-  values printed in their papers for these courses compare those two. Here
-  `probabilities` is P(y = 1) in every row. To get the published array of s back:
-  where(s == 1, p, 1 - p). Expect other MADD values than the printed ones.
-- Students who withdrew, and those without a deprivation index, are left out: whoever
-  gave up is not in the data.
-- A student is kept only at the first enrolment over all courses.
-- Gender is very unequal: about 12 % men in BBB, 82 % in FFF; few students are 55 or
-  older (5 in BBB, 21 in FFF).
-"""
 
 
 def fetch_oulad(
@@ -200,7 +159,7 @@ def fetch_oulad(
         table.astype({TARGET: "int64"}),
         target=TARGET,
         sensitive_features=SENSITIVE_FEATURES,
-        descr=DESCR.format(course=course, size=f"{len(table):,}"),
+        descr=describe("oulad", course=course, size=f"{len(table):,}"),
         return_X_y=return_X_y,
         as_frame=as_frame,
         extras=extras,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,6 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
-
-__all__ = [
-    "as_dataset",
-    "data_directory",
-    "download_table",
-    "optional_columns",
-    "read_table",
-    "require_columns",
-    "with_categories",
-]
 
 
 def data_directory() -> Path | None:
@@ -84,6 +75,12 @@ def with_categories(table: pd.DataFrame) -> pd.DataFrame:
         text = table[name].astype(object).str.strip()
         table[name] = text.mask(text == "?", np.nan).astype("category")
     return table
+
+
+def describe(name: str, **values: str) -> str:
+    """Read ``descr/name.rst``, with `values` for the names in braces."""
+    text = (files("skfair.datasets") / "descr" / f"{name}.rst").read_text("utf-8")
+    return text.format(**values)
 
 
 def as_dataset(

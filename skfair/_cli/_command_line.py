@@ -92,14 +92,8 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
         help="what to do with rows without a group: stop, leave them out, or make them "
         "a group of their own (default: %(default)s)",
     )
-    add(
-        "--min-group-size",
-        type=int,
-        default=10,
-        metavar="N",
-        help="groups with fewer rows are left out and named (default: %(default)s)",
-    )
     for parameter, default, what in (
+        ("min_group_size", 10, "groups with fewer rows are left out and named"),
         ("n_bootstrap", 500, "resamples behind each interval"),
         ("n_permutations", 199, "shuffles behind each p-value"),
         ("random_state", 0, "the same one gives the same page"),

@@ -16,14 +16,7 @@ from skfair.report._options import Options
 from skfair.report._page._html import render
 from skfair.report._words._summary import summarize
 
-#: Columns of `FairnessReport.to_frame` that hold numbers of a summary.
-_NUMBERS = {
-    "value": "value",
-    "lower": "lower",
-    "upper": "upper",
-    "null_value": "null",
-    "pvalue": "pvalue",
-}
+_NUMBERS = ("value", "lower", "upper", "null_value", "pvalue")
 _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
 
 
@@ -80,20 +73,9 @@ class FairnessReport:
         y: ArrayLike | None = None,
         *,
         sensitive_features: Any,
-        sample_weight: ArrayLike | None = None,
         threshold: float | None = None,
         pos_label: Any = None,
-        metrics: Sequence[str] | None = None,
-        epsilon: float = 0.05,
-        alpha: float = 0.9,
-        n_bootstrap: int = 500,
-        n_permutations: int = 199,
-        confidence_level: float = 0.95,
-        min_group_size: int = 10,
-        title: str = "Fairness report",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
+        **options: Any,
     ) -> Self:
         """Report on fitted classifiers.
 
@@ -115,10 +97,10 @@ dataframe, Groups, or mapping of str to array-like
             Least score that is a positive decision; None asks the `predict` method.
         pos_label : int, float, bool or str, default=None
             The positive class, by default the second of two.
-        sample_weight, metrics, epsilon, alpha, n_bootstrap, n_permutations, \
-confidence_level, min_group_size, title, random_state, n_jobs, \
-verbose
-            As in `from_predictions`.
+        **options : dict
+            Other parameters of `from_predictions`: `sample_weight`, `metrics`,
+            `epsilon`, `alpha`, `n_bootstrap`, `n_permutations`, `confidence_level`,
+            `min_group_size`, `title`, `random_state`, `n_jobs` and `verbose`.
 
         Returns
         -------
@@ -141,20 +123,9 @@ verbose
             scores or None,
             y_pred=predictions or None,
             sensitive_features=groups,
-            sample_weight=sample_weight,
             threshold=0.5 if threshold is None else threshold,
             pos_label=pos_label,
-            metrics=metrics,
-            epsilon=epsilon,
-            alpha=alpha,
-            n_bootstrap=n_bootstrap,
-            n_permutations=n_permutations,
-            confidence_level=confidence_level,
-            min_group_size=min_group_size,
-            title=title,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
+            **options,
         )
 
     @classmethod
@@ -277,15 +248,16 @@ array-like
                 "model": result["model"],
                 "attribute": attribute["name"],
                 "comparison": attribute["comparison"],
-                "metric": measure["key"],
-                **{column: measure[key] for column, key in _NUMBERS.items()},
-                **{key: measure[key] for key in _OTHERS},
+                **measure,
             }
             for attribute in self.summary["attributes"]
             for result in attribute["results"]
             for measure in result["measures"]
         ]
-        return pd.DataFrame(rows).astype(dict.fromkeys(_NUMBERS, "float64"))
+        renamed = {"key": "metric", "null": "null_value"}
+        table = pd.DataFrame(rows).rename(columns=renamed)
+        columns = ["model", "attribute", "comparison", "metric", *_NUMBERS, *_OTHERS]
+        return table[columns].astype(dict.fromkeys(_NUMBERS, "float64"))
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """Write one self-contained page: no script, nothing loaded from elsewhere.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,8 @@ Named = dict[str, Any]
 Classes = tuple[Hashable, ...]
 #: Codes of rows, and the labels that they stand for.
 Encoded = tuple[NDArray[np.integer], Classes]
+
+Read = TypeVar("Read")
 
 #: With more groups than this each is compared with everyone instead of in pairs.
 MAX_PAIRWISE = 10
@@ -118,7 +120,8 @@ def make_audit(
     options: Options,
 ) -> Audit:
     """Check and encode the arguments, without the rows of weight zero."""
-    scores, predicted = _scores(y_score), _predictions(y_pred)
+    scores = _models("y_score", y_score, lambda name, y: check_scores(y, name))
+    predicted = _models("y_pred", y_pred, encode_classes)
     lengths = [(name, len(values)) for name, values in scores.items()]
     lengths += [(name, len(codes)) for name, (codes, _) in predicted.items()]
     if not lengths:
@@ -151,18 +154,6 @@ def make_audit(
     return audit
 
 
-def _scores(y_score: Any) -> dict[str, NDArray[np.float64]]:
-    """Check the scores of each model."""
-    named = _models("y_score", y_score)
-    return {name: check_scores(y, _of("y_score", name)) for name, y in named.items()}
-
-
-def _predictions(y_pred: Any) -> dict[str, Encoded]:
-    """Encode the predicted labels of each model."""
-    named = _models("y_pred", y_pred)
-    return {name: encode_classes(_of("y_pred", name), y) for name, y in named.items()}
-
-
 def _model(
     name: str,
     scores: NDArray[np.float64] | None,
@@ -188,31 +179,45 @@ def _recode(
     return np.asarray(positions_in(classes, labels)[codes[kept]])
 
 
-def _models(argument: str, values: Any) -> Named:
-    """Columns by name of the model."""
+def _models(
+    argument: str, values: Any, read: Callable[[str, Any], Read]
+) -> dict[str, Read]:
+    """Read the column of each model."""
     if values is None:
         return {}
+    return {
+        name: read(argument if name == _UNNAMED else f"{argument}[{name!r}]", column)
+        for name, column in _columns(argument, values, _UNNAMED).items()
+    }
+
+
+def _columns(argument: str, values: Any, unnamed: str, numbered: str = "") -> Named:
+    """Columns of a mapping, a table or an array by name, or by a name for unnamed ones.
+
+    Several columns without names are numbered if there is a word for them.
+    """
+    names: list[str | None]
     if isinstance(values, Mapping):
         names, columns = [str(name) for name in values], list(values.values())
+    elif isinstance(values, Groups):
+        names, columns = [CROSS.join(values.names)], [values]
     else:
-        found, columns = columns_of(values)
-        names = [name or _UNNAMED for name in found]
-        if len(columns) > 1 and not any(found):
+        names, columns = columns_of(values)
+    if not columns:
+        raise ValueError(f"{argument} has no columns, expected at least one.")
+    if len(columns) > 1 and not any(names):
+        if not numbered:
             raise ValueError(
                 f"{argument} must have shape (n_samples,), one value for each row, or "
                 f"name its models in a dict or dataframe; got {len(columns)} columns "
                 "without names."
             )
-    return _named(argument, names, columns)
-
-
-def _named(argument: str, names: list[str], columns: list[Any]) -> Named:
-    if not columns:
-        raise ValueError(f"{argument} has no columns, expected at least one.")
-    repeated = sorted({name for name in names if names.count(name) > 1})
+        names = [f"{numbered} {i + 1}" for i in range(len(columns))]
+    named = [name or unnamed for name in names]
+    repeated = sorted({name for name in named if named.count(name) > 1})
     if repeated:
         raise ValueError(f"{argument} must have distinct names, got {repeated} twice.")
-    return dict(zip(names, columns, strict=True))
+    return dict(zip(named, columns, strict=True))
 
 
 def _classes(found: Classes, pos_label: Any, scored: bool) -> Classes:
@@ -235,19 +240,9 @@ def _attributes(
     """Each attribute, and the intersection of all of them where there are several."""
     if sensitive_features is None:
         raise ValueError("sensitive_features is None, expected group labels.")
-    if isinstance(sensitive_features, Mapping):
-        names = [str(name) for name in sensitive_features]
-        columns = list(sensitive_features.values())
-    elif isinstance(sensitive_features, Groups):
-        names = [CROSS.join(sensitive_features.names) or "group"]
-        columns = [sensitive_features]
-    else:
-        found, columns = columns_of(sensitive_features)
-        numbered = [f"attribute {i + 1}" for i in range(len(columns))]
-        unnamed = ["group"] if len(columns) == 1 else numbered
-        names = [name or other for name, other in zip(found, unnamed, strict=True)]
+    columns = _columns("sensitive_features", sensitive_features, "group", "attribute")
     each = {}
-    for name, column in _named("sensitive_features", names, columns).items():
+    for name, column in columns.items():
         groups = encode_groups(column, min_group_size=options.min_group_size)
         _check_length(f"sensitive_features {name!r}", len(groups), n_samples)
         each[name] = groups[kept]
@@ -266,9 +261,8 @@ def _set_aside(name: str, groups: Groups) -> Attribute:
     aside = tuple((label, size) for label, size in sizes.items() if size < smallest)
     codes = recode(groups.codes, groups.labels, labels)
     n_missing = int(np.count_nonzero(groups.codes < 0))
-    return Attribute(
-        name, replace(groups, codes=codes, labels=labels), aside, n_missing
-    )
+    compared = replace(groups, codes=codes, labels=labels)
+    return Attribute(name, compared, aside, n_missing)
 
 
 def _check_metrics(audit: Audit) -> None:
@@ -285,10 +279,6 @@ def _check_metrics(audit: Audit) -> None:
             "y_true is None, expected true labels: with more than two classes every "
             "metric needs them."
         )
-
-
-def _of(argument: str, name: str) -> str:
-    return argument if name == _UNNAMED else f"{argument}[{name!r}]"
 
 
 def _check_length(what: str, length: int, expected: int) -> None:

@@ -118,6 +118,7 @@ MEASURES = (
 )
 
 KEYS = tuple(measure.key for measure in MEASURES)
+OF_DECISIONS = tuple(m.key for m in MEASURES if m.question == "decisions")
 OF_SCORES = tuple(m.key for m in MEASURES if m.question == "scores")
 OF_ERRORS = tuple(m.key for m in MEASURES if m.question == "errors")
 

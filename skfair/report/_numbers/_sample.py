@@ -26,7 +26,7 @@ from skfair.metrics import (
 )
 from skfair.metrics._distribution import LargestGap, Pair, ScoreGrid
 from skfair.report._inputs import Attribute, Audit, Model
-from skfair.report._options import OF_SCORES
+from skfair.report._options import OF_DECISIONS, OF_SCORES
 from skfair.statistics import GroupedConfusion, GroupedOutcomes
 
 #: Seconds after which the search for a certificate of DCP ends.
@@ -83,7 +83,7 @@ class Sample:
         """Metrics on rows, nan where one is undefined on them."""
         confusion, how = self.confusion(rows), self.attribute.comparison
         values = {}
-        if self.audit.binary:
+        if not set(keys).isdisjoint(OF_DECISIONS):
             values = self.decision_values(selections(confusion))
         if "equalized_odds_difference" in keys:
             values["equalized_odds_difference"] = equalized_odds_difference(
@@ -98,13 +98,12 @@ class Sample:
     def decision_values(self, selected: GroupedOutcomes) -> Values:
         """Metrics of selection rates."""
         how, alpha = self.attribute.comparison, self.audit.options.alpha
-        return {
-            "demographic_parity_difference": demographic_parity_difference(
-                None, selected, multigroup=how
-            ),
-            "max_gap": max_gap(None, selected),
-            "cvar_fairness": cvar_fairness(None, selected, alpha=alpha),
-        }
+        values = (
+            demographic_parity_difference(None, selected, multigroup=how),
+            max_gap(None, selected),
+            cvar_fairness(None, selected, alpha=alpha),
+        )
+        return dict(zip(OF_DECISIONS, values, strict=True))
 
     def score_gaps(self, rows: Rows, keys: Sequence[str]) -> dict[str, LargestGap]:
         """Metrics of score distributions, and the groups where each is attained."""
@@ -194,15 +193,13 @@ def _decisions(sample: Sample, selected: GroupedOutcomes) -> dict[str, Finding]:
     average = float(rates.mean())
     outlier = int(np.abs(rates - average).argmax())
     groups = cvar_fairness_report(None, selected, alpha=sample.audit.options.alpha)
-    places: dict[str, dict[str, Any]] = {
-        "demographic_parity_difference": {
-            "pair": pair,
-            "figures": _of_pair(pair, rates, everyone),
-        },
-        "max_gap": {"pair": (outlier, None), "figures": (rates[outlier], average)},
-        "cvar_fairness": {"n_tail": int(groups["in_tail"].sum())},
-    }
-    return {key: Finding(value, **places[key]) for key, value in values.items()}
+    difference, gap, tail = values.values()
+    found = (
+        Finding(difference, pair, _of_pair(pair, rates, everyone)),
+        Finding(gap, (outlier, None), (float(rates[outlier]), average)),
+        Finding(tail, n_tail=int(groups["in_tail"].sum())),
+    )
+    return dict(zip(OF_DECISIONS, found, strict=True))
 
 
 def _scores(sample: Sample, rows: Rows) -> dict[str, Finding]:

@@ -163,21 +163,18 @@ def with_chance(key: str, sentence: str, draws: Uncertainty) -> str:
     )
 
 
+def in_unit(key: str, value: float) -> str:
+    """Write a value in the unit of its sentence, of which points are left out."""
+    if key == "madd":
+        return percent(value / 2)
+    if key == "mean_score_difference":
+        return f"{value:.3f}"
+    return percent(value) if key == "dcp" else points(value)
+
+
 def chance_text(key: str, null: float) -> str:
-    """Mean of a metric under shuffled groups, in the unit of its sentence."""
-    if key == "madd":
-        return f"about {percent(null / 2)}"
+    """Write the mean of a metric under shuffled groups."""
+    text = in_unit(key, null)
     if key == "mean_score_difference":
-        return f"a difference of about {null:.3f}"
-    return f"about {percent(null)}" if key == "dcp" else f"about {points(null)} points"
-
-
-def interval_texts(key: str, lower: float, upper: float) -> tuple[str, str]:
-    """Write the ends of an interval in the unit of the metric's sentence."""
-    if key == "madd":
-        return percent(lower / 2), percent(upper / 2)
-    if key == "mean_score_difference":
-        return f"{lower:.3f}", f"{upper:.3f}"
-    if key == "dcp":
-        return percent(lower), percent(upper)
-    return points(lower), points(upper)
+        return f"a difference of about {text}"
+    return f"about {text}" if text.endswith("%") else f"about {text} points"

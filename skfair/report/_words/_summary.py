@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-
-import numpy as np
-import pandas as pd
-import scipy
-import sklearn
+from importlib.metadata import version
 
 import skfair
 from skfair.report._inputs import Attribute, Audit, Model
@@ -165,12 +161,10 @@ def _settings(audit: Audit) -> Summary:
 
 
 def _versions() -> dict[str, str]:
+    packages = "scikit-learn", "NumPy", "SciPy", "pandas"
     return {
         "skfair": skfair.__version__,
-        "scikit-learn": sklearn.__version__,
-        "NumPy": np.__version__,
-        "SciPy": scipy.__version__,
-        "pandas": pd.__version__,
+        **{name: version(name) for name in packages},
         "Python": platform.python_version(),
         "system": f"{sys.platform} {platform.machine()}",
     }

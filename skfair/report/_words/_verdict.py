@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skfair.report._words._sentences import LEVEL, chance_text, interval_texts
+from skfair.report._words._sentences import LEVEL, chance_text, in_unit
 from skfair.report._words._text import counted, listed
 
 Summary = dict[str, Any]
@@ -48,7 +48,15 @@ def verdict(summary: Summary) -> Summary:
         "leads": [
             {"model": name, "text": _lead(summary, i)} for i, name in enumerate(names)
         ],
-        "glance": [_glance(attribute, result) for attribute, result in results],
+        "glance": [
+            {
+                "attribute": attribute["name"],
+                "n_groups": len(attribute["groups"]),
+                "model": result["model"],
+                "cells": [{"measure": m, "state": text} for m, text in states(result)],
+            }
+            for attribute, result in results
+        ],
         "points": [point for point in points if point is not None],
         "tests": _count_tests(summary),
         "cannot": list(_CANNOT_SHOW),
@@ -118,17 +126,6 @@ def _lead(summary: Summary, model: int) -> str:
     return " ".join(texts)
 
 
-def _glance(attribute: Summary, result: Summary) -> Summary:
-    return {
-        "attribute": attribute["name"],
-        "n_groups": len(attribute["groups"]),
-        "model": result["model"],
-        "cells": [
-            {"measure": measure, "state": text} for measure, text in states(result)
-        ],
-    }
-
-
 def _point(attribute: Summary, result: Summary, level: float) -> Summary | None:
     """Describe one finding: of decisions, else of scores, else of errors."""
     found = [(m, text) for m, text in states(result) if m is not None]
@@ -139,7 +136,8 @@ def _point(attribute: Summary, result: Summary, level: float) -> Summary | None:
     text = measure["finding"]
     details = []
     if measure["lower"] is not None:
-        low, high = interval_texts(measure["key"], measure["lower"], measure["upper"])
+        ends = measure["lower"], measure["upper"]
+        low, high = (in_unit(measure["key"], end) for end in ends)
         details.append(f"{100 * level:g}% interval {low} to {high}")
     if measure["null"] is not None:
         details.append(f"chance alone {chance_text(measure['key'], measure['null'])}")

@@ -98,8 +98,8 @@ def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> An
             return 1
         raise ParameterError(
             "pos_label",
-            f"must say which of the labels {list(classes[:5])} of {name} is positive, "
-            "got None.",
+            f"must say which of the labels is positive: {name} holds the labels "
+            f"{list(classes[:5])}, got None.",
         )
     if len(classes) > 2 or (len(classes) == 2 and pos_label not in classes):
         raise ValueError(

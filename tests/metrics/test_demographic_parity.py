@@ -131,7 +131,7 @@ def test_one_label_only_is_all_positive_or_all_negative():
 
 
 def test_text_labels_without_pos_label():
-    with pytest.raises(ValueError, match=r"y_score_or_pred .*'yes'.*pos_label"):
+    with pytest.raises(ValueError, match=r"pos_label .*y_score_or_pred .*'yes'"):
         demographic_parity_difference(None, ["yes", "no"], sensitive_features=[0, 1])
 
 

@@ -78,7 +78,7 @@ def test_callables_must_return_zero_and_one(metric, result, message):
     [
         ({"quality": "recall"}, "quality must be one of .*'recall'"),
         ({"quality": "accuracy"}, "y_true must be labels .*accuracy.*None"),
-        ({"y_pred": ["x", "y"]}, "y_pred holds the labels .*pos_label"),
+        ({"y_pred": ["x", "y"]}, "pos_label must .* y_pred holds the labels"),
         ({"y_pred": ["x", "y"], "pos_label": "z"}, "y_pred .*'z' .pos_label"),
         ({"y_pred": [1, 2]}, r"y_pred holds the labels \[1, 2\]"),
         ({"y_pred": [1, np.nan]}, "y_pred has 1 missing"),

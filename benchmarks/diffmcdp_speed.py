@@ -42,7 +42,7 @@ def time_gap() -> None:
         scores, codes = generator.beta(1, 5, n_samples), np.arange(n_samples) % 2
         for objective in ("mcdp", "abcc", "dp"):
             gap = partial(
-                smooth_gap, scores, codes, 2, temperature=50, objective=objective
+                smooth_gap, scores, codes, None, temperature=50, objective=objective
             )
             taken = 1e3 * median(seconds(gap) for _ in range(21))
             print(f"gap {objective:4s} of {n_samples} rows: {taken:.2f} ms")

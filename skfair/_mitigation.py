@@ -20,7 +20,12 @@ from sklearn.utils import (
     get_tags,
     indexable,
 )
-from sklearn.utils.metadata_routing import get_routing_for_object, process_routing
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    get_routing_for_object,
+    process_routing,
+)
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
     check_is_fitted,
@@ -103,6 +108,17 @@ class MetaMitigator(Mitigator):
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the routing of metadata to `estimator`.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
 
     def _check_estimator(self) -> None:
         """Raise unless the estimator predicts probabilities."""

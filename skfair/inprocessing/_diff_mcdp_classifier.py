@@ -2,123 +2,140 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import math
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags, check_array, check_random_state
 
-from skfair.groups import Selector
-from skfair.inprocessing._network import Parameters, initial_parameters
-from skfair.inprocessing._network_prediction import NetworkPrediction, parameters_of
+from skfair._mitigation import Mitigator
+from skfair._utils._validation import check_choice, check_integer, check_real
+from skfair.groups import Groups, Selector
+from skfair.inprocessing._network import (
+    Parameters,
+    initial_parameters,
+    predict_logits,
+)
+from skfair.inprocessing._penalised_loss import PenalisedLoss, check_penalised_loss
 from skfair.inprocessing._smooth_gap import Objective
-from skfair.inprocessing._training import train
-from skfair.inprocessing._training_parameters import check_parameters, layer_sizes
-from skfair.inprocessing._training_rows import hold_out, training_rows
+from skfair.inprocessing._training import TrainingOptions, train
+from skfair.inprocessing._training_rows import (
+    Array,
+    TrainingRows,
+    hold_out,
+    training_rows,
+)
 
 
 class DiffMCDPClassifier(
-    NetworkPrediction,
+    Mitigator,
     ClassifierMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    r"""Neural network whose scores do not tell the groups apart at any threshold.
+    r"""Neural network trained so that the groups' scores have similar distributions.
 
     It minimises the mean log-loss plus `strength` times the largest gap between the
-    CDFs of the groups' scores, their steps smoothed by sigmoids (DiffMCDP):
+    CDFs of the groups' scores, smoothed by sigmoids (DiffMCDP):
 
     .. math::
         \frac{1}{N} \sum_i \ell(p_i, y_i)
         + \lambda \max_{t, g, h} \left| F_g(t) - F_h(t) \right|
 
-    Each step of Adam finds the threshold of the largest gap in a mini-batch, then
-    descends with that threshold held fixed. Predictions need no group.
+    Each step of Adam takes a mini-batch, finds the threshold of its largest gap, and
+    follows the gradient at that threshold. Predictions need no group.
 
     Parameters
     ----------
     hidden_layer_sizes : int or sequence of int, default=(256,)
-        Rectified units of each hidden layer. ``()`` is a linear model, which needs
-        more or larger steps than a network.
+        Number of rectified linear units in each hidden layer. ``()`` is a linear
+        model, which needs more or larger steps than a network.
     strength : float, default=0.2
         Weight :math:`\lambda \geq 0` of the gap. 0 trains on the log-loss alone.
     temperature : float, default=50.0
-        Of the sigmoids, above 0. The larger, the closer to the true CDFs, and the
-        fewer the scores that feel the penalty.
+        Steepness of the sigmoids, above 0. The larger it is, the closer the smoothed
+        CDFs are to the true ones, and the fewer scores have a gradient.
     objective : {"mcdp", "dp", "abcc"}, default="mcdp"
-        The gap: the largest difference of the CDFs, the difference of the mean scores
-        (DiffDP), or the area between the CDFs (DiffABCC). With more than two groups,
-        the largest over pairs.
+        Which gap is penalised: the largest difference of the CDFs, the difference of
+        the mean scores (DiffDP), or the area between the CDFs (DiffABCC). With more
+        than two groups, it is the largest over pairs of groups.
     alpha : float, default=0.0001
         Weight of the L2 term, half the sum of all squared coefficients.
     learning_rate_init : float, default=0.001
         Learning rate of the first step.
     learning_rate : {"constant", "step"}, default="constant"
-        ``"step"`` divides it by ten after each third of the steps, the schedule of the
-        paper.
+        ``"step"`` divides the learning rate by ten after each third of the steps, as
+        the paper does.
     batch_size : int, default=1024
-        Rows of a mini-batch; all rows if there are no more. It should leave many rows
-        for each group: the fewer, the more of the gap is noise.
+        Number of rows in a mini-batch, at most all rows. Each group should have many
+        rows in it, since the gap of few rows is mostly noise.
     max_iter : int, default=600
-        Number of steps, one mini-batch each (not of epochs).
+        Number of steps. Each takes one mini-batch, so this is no number of epochs.
     dropout : float in [0, 1), default=0.0
-        Share of hidden units that are left out of a step, drawn for each row.
+        Share of the hidden units that are set to 0 in a step, drawn for each row.
     early_stopping : bool, default=False
-        Hold rows out, look at their objective every 20 steps, stop after 10 looks
-        without a better one, and keep the best parameters.
+        Whether to hold rows out and evaluate the penalised loss on them every 20 steps,
+        to stop after 10 evaluations without a smaller one, and to keep the parameters
+        with the smallest one.
     validation_fraction : float in (0, 1), default=0.1
-        Share of the rows held out, only with `early_stopping`.
+        Share of the rows that are held out if `early_stopping` is True.
     warm_start : bool, default=False
-        Go on from the parameters of the last `fit`.
+        Whether to start from the parameters of the last `fit`.
     random_state : int, RandomState instance or None, default=None
-        Draws parameters, mini-batches, units that drop out and rows held out.
+        Random numbers for the first parameters, the mini-batches, dropout and the rows
+        held out.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
-        Column of X that says the group in `fit`, several for their intersection, or a
-        function of X. None leaves it to the keyword of `fit`, which always wins. The
-        column is a feature too, unless `drop_sensitive`.
+        Column of X with the groups, several columns for their intersection, or a
+        function of X that returns the groups. Groups given to `fit` take precedence. A
+        column is also a feature, unless `drop_sensitive` is True.
     drop_sensitive : bool, default=False
-        Whether the network gets X without the columns named by `sensitive_features`.
+        Whether the columns named by `sensitive_features` are dropped from the features.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        Class labels. Scores are probabilities of the second.
+        Classes. Scores are probabilities of the second class.
     coefs_ : list of ndarray of shape (n_in, n_out)
         Coefficients of each layer.
     intercepts_ : list of ndarray of shape (n_out,)
         Intercepts of each layer.
     history_ : DataFrame of n_iter_ rows
-        ``step``, and of its mini-batch before it the log-loss ``loss``, the ``gap``,
-        its ``threshold`` (both nan if not penalised) and the ``objective``; with
-        `early_stopping` also ``validation_objective``.
+        Columns ``step``; the log-loss ``loss``, the ``gap`` and its ``threshold`` on
+        the mini-batch before the step (gap and threshold are nan if no gap is
+        penalised); ``penalised_loss``, the log-loss plus the L2 term plus `strength`
+        times the gap; and if `early_stopping` is True ``validation_penalised_loss``,
+        the log-loss plus `strength` times the gap on the rows held out.
     loss_curve_ : list of length n_iter_
-        The objective of each mini-batch.
+        The penalised loss of each mini-batch.
     n_iter_ : int
         Number of steps.
     groups_ : tuple of length n_groups
-        Labels of the groups; empty without groups.
+        Labels of the groups; empty if no groups are given.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if all are strings.
+        Names of the features, if all are strings.
 
     See Also
     --------
-    MCDPReweighter : The same goal for any classifier that takes sample weights.
-    skfair.metrics.mcdp : What it makes small.
+    MCDPReweighter : Minimises the same loss with any classifier that takes weights.
+    skfair.metrics.mcdp : The metric that becomes small.
 
     Notes
     -----
-    Standardise the features. Parameters have the dtype of X: float32 takes half the
-    time.
+    Standardise the features. Parameters have the dtype of X: training in float32 takes
+    half the time.
 
-    Mini-batches hold the groups in equal numbers, as far as they have rows, and the
-    log-loss weighs rows back, so that a small group's gap is not noise. The defaults of
-    `temperature` and `max_iter` come from Adult and Bank Marketing: of the temperatures
-    that the paper tries, 5, 10, 20 and 50, the largest gave the smallest MCDP(0) at
-    equal average precision, and 100 no less.
+    Mini-batches have equally many rows of each group, as far as the group has them,
+    since the gap of a group with few rows is mostly noise; in the log-loss rows are
+    weighted to undo this. The defaults of `temperature` and `max_iter` were chosen on
+    Adult and Bank Marketing: of the temperatures in the paper, 5, 10, 20 and 50, the
+    largest gave the smallest MCDP(0) at equal average precision, and 100 was not
+    better.
 
     References
     ----------
@@ -146,6 +163,9 @@ class DiffMCDPClassifier(
 
     __metadata_request__fit: ClassVar = {"sensitive_features": True}
 
+    coefs_: list[Array]
+    intercepts_: list[Array]
+    classes_: NDArray[Any]
     groups_: tuple[Hashable, ...]
     history_: pd.DataFrame
     loss_curve_: list[float]
@@ -203,13 +223,13 @@ class DiffMCDPClassifier(
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Training data: numbers, apart from columns that are dropped.
         y : array-like of shape (n_samples,)
-            Labels of two classes.
+            Class of each row, one of two.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups, default=None
-            Group of each row, which wins over the column that the parameter names.
-            Rows that a `Groups` leaves out count in the log-loss only.
+            Group of each row. It takes precedence over the parameter of the same name.
+            Rows without a group in a `Groups` count in the log-loss only.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in the log-loss and in the CDFs.
+            Non-negative weights of the rows in the log-loss and in the CDFs.
 
         Returns
         -------
@@ -218,15 +238,15 @@ class DiffMCDPClassifier(
         Raises
         ------
         ValueError
-            If y has other than two classes, on wrong lengths, on fewer than two groups
-            with weight, parameters out of range, and scores that turn NaN.
+            If y does not have two classes, if lengths differ, if fewer than two groups
+            have weight, if a parameter is out of range, and if scores become NaN.
 
         Warns
         -----
         UserWarning
-            If there are no groups and `strength` is not 0: no gap is penalised.
+            If no groups are given and `strength` is not 0: no gap is penalised.
         """
-        penalty, schedule = check_parameters(self)
+        loss, options = _check_parameters(self)
         rng = check_random_state(self.random_state)
         warm = bool(self.warm_start) and hasattr(self, "coefs_")
         X, y, classes, weights = self._check_fit_inputs(
@@ -235,42 +255,164 @@ class DiffMCDPClassifier(
         features = self._features(X)
         consequence = "no gap is penalised" if self.strength else None
         groups = self._find_groups_if_given(sensitive_features, X, consequence)
-        rows, labels = training_rows(features, y == classes[1], groups, weights)
+        rows, labels = _weighted_rows(features, y == classes[1], groups, weights)
         parameters = self._first_parameters(features, classes, warm, rng)
         held_out = None
         if self.early_stopping:
-            rows, held_out = hold_out(rows, self.validation_fraction, rng)
+            parts = hold_out(rows.y, rows.codes, self.validation_fraction, rng)
+            rows, held_out = rows.take(parts[0]), rows.take(parts[1])
         parameters, self.history_ = train(
-            parameters, rows, held_out, penalty, schedule, rng
+            parameters, rows, held_out, loss, options, rng
         )
         self.coefs_, self.intercepts_ = parameters[::2], parameters[1::2]
         self.classes_, self.groups_ = classes, labels
         self.n_iter_ = len(self.history_)
-        self.loss_curve_ = self.history_["objective"].tolist()
+        self.loss_curve_ = self.history_["penalised_loss"].tolist()
         return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Predict the log-odds of the second class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        """
+        X = self._check_predict_input(X, "coefs_")
+        return predict_logits(self._features(X), self._parameters())
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Probabilities in the order of `classes_`.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        """
+        scores = expit(self.decision_function(X))
+        return np.column_stack([1 - scores, scores])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the more probable class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        """
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(np.intp)]
+
+    def _features(self, X: Any) -> Any:
+        """Return X as numbers, without the sensitive columns if they are dropped."""
+        return check_array(
+            self._without_sensitive(X),
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            estimator=self,
+            input_name="X",
+        )
+
+    def _parameters(self) -> Parameters:
+        """Return the fitted coefficients and intercepts, layer by layer."""
+        pairs = zip(self.coefs_, self.intercepts_, strict=True)
+        return [values for pair in pairs for values in pair]
 
     def _first_parameters(
         self, features: Any, classes: NDArray[Any], warm: bool, rng: Any
     ) -> Parameters:
-        hidden = layer_sizes(self.hidden_layer_sizes)
+        """Return drawn parameters, or those of the last fit, which must match."""
+        hidden = _layer_sizes(self.hidden_layer_sizes)
         sizes = (features.shape[1], *hidden, 1)
         if not warm:
             return initial_parameters(sizes, features.dtype, rng)
-        found = (*(len(coefs) for coefs in self.coefs_), 1)
-        if sizes != found:
+        fitted_sizes = (*(len(coefs) for coefs in self.coefs_), 1)
+        if sizes != fitted_sizes:
             raise ValueError(
-                f"hidden_layer_sizes must be {found[1:-1]}, as in the fit that "
-                f"warm_start goes on from, got {hidden}."
+                f"hidden_layer_sizes must be {fitted_sizes[1:-1]}, as in the fit that "
+                f"warm_start continues, got {hidden}."
             )
         if not np.array_equal(classes, self.classes_):
             raise ValueError(
                 f"y has the classes {classes.tolist()}, expected those of the fit that "
-                f"warm_start goes on from, {self.classes_.tolist()}."
+                f"warm_start continues, {self.classes_.tolist()}."
             )
-        return [values.astype(features.dtype) for values in parameters_of(self)]
+        return [values.astype(features.dtype) for values in self._parameters()]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         return tags
+
+
+def _check_parameters(
+    model: DiffMCDPClassifier,
+) -> tuple[PenalisedLoss, TrainingOptions]:
+    """Check the parameters, and return the loss and the options of the steps."""
+    _layer_sizes(model.hidden_layer_sizes)
+    check_choice("learning_rate", model.learning_rate, ("constant", "step"))
+    for name in ("early_stopping", "warm_start", "drop_sensitive"):
+        check_choice(name, getattr(model, name), (True, False))
+    check_real("validation_fraction", model.validation_fraction, 0, 1, closed="neither")
+    rate = model.learning_rate_init
+    options = TrainingOptions(
+        max_iter=check_integer("max_iter", model.max_iter, 1),
+        batch_size=check_integer("batch_size", model.batch_size, 1),
+        learning_rate_init=check_real(
+            "learning_rate_init", rate, 0, math.inf, closed="neither"
+        ),
+        learning_rate=model.learning_rate,
+        alpha=check_real("alpha", model.alpha, 0, math.inf, closed="left"),
+        dropout=check_real("dropout", model.dropout, 0, 1, closed="left"),
+    )
+    return check_penalised_loss(model), options
+
+
+def _layer_sizes(hidden_layer_sizes: Any) -> tuple[int, ...]:
+    """Return the number of units in each hidden layer."""
+    if not isinstance(hidden_layer_sizes, Iterable):
+        hidden_layer_sizes = (hidden_layer_sizes,)
+    return tuple(
+        check_integer("hidden_layer_sizes", units, 1) for units in hidden_layer_sizes
+    )
+
+
+def _weighted_rows(
+    X: Any,
+    positive: NDArray[np.bool_],
+    groups: Groups | None,
+    weights: NDArray[Any] | None,
+) -> tuple[TrainingRows, tuple[Hashable, ...]]:
+    """Return the rows that have weight, their weights scaled to a mean of 1."""
+    if weights is None:
+        return training_rows(X, positive, groups, None)
+    kept = np.flatnonzero(weights)
+    groups = None if groups is None else groups[kept]
+    scaled = weights[kept] / weights[kept].mean()
+    return training_rows(X[kept], positive[kept], groups, scaled)

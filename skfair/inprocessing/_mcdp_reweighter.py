@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -10,34 +11,49 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 
-from skfair._mitigation import route_fit_params, weight_keyword
-from skfair.groups import Selector
-from skfair.inprocessing._label_weights import Form
-from skfair.inprocessing._penalised_loss import PenalisedLoss
-from skfair.inprocessing._reweighted_prediction import ReweightedPrediction
-from skfair.inprocessing._reweighter_parameters import check_parameters
-from skfair.inprocessing._reweighting_rounds import (
-    Schedule,
-    ScoredPart,
-    reweight,
-    split_rows,
+from skfair._mitigation import (
+    MetaMitigator,
+    params_of_rows,
+    route_fit_params,
+    weight_keyword,
 )
+from skfair._utils._validation import check_choice, check_integer, check_real
+from skfair.groups import Selector
+from skfair.inprocessing._label_weights import FORMS, Form
+from skfair.inprocessing._penalised_loss import PenalisedLoss, check_penalised_loss
+from skfair.inprocessing._reweighting import WeightedFits, reweight
 from skfair.inprocessing._smooth_gap import Objective
-from skfair.inprocessing._training_rows import TrainingRows, codes_to_compare
-from skfair.inprocessing._weighted_fits import WeightedFits
+from skfair.inprocessing._training_rows import (
+    Positions,
+    TrainingRows,
+    hold_out,
+    training_rows,
+)
+
+
+def _estimator_has(method: str) -> Any:
+    """Check for `available_if` whether the classifier inside has a method."""
+
+    def check(model: Any) -> bool:
+        getattr(getattr(model, "estimator_", model.estimator), method)
+        return True
+
+    return check
 
 
 class MCDPReweighter(
-    ReweightedPrediction,
+    MetaMitigator,
     ClassifierMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    r"""Any classifier, trained so that its scores do not tell the groups apart.
+    r"""Classifier trained so that the groups' scores have similar distributions.
 
-    It fits `estimator`, then reweights the rows and fits it again, in rounds. The
-    weights make the gradient of its log-loss that of
+    It fits `estimator`, then reweights the rows and fits it again, in rounds. With the
+    weights, its log-loss has the gradient of
 
     .. math::
         \frac{1}{N} \sum_i \ell(p_i, y_i)
@@ -48,40 +64,48 @@ class MCDPReweighter(
     Parameters
     ----------
     estimator : classifier
-        With `predict_proba`, for two classes, whose `fit` takes `sample_weight`; or a
+        A binary classifier with `predict_proba` whose `fit` takes `sample_weight`, or a
         pipeline that ends with one.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
-        Column of X that says the group in `fit`, several for their intersection, or a
-        function of X. None leaves it to the keyword of `fit`, which always wins. The
-        column is a feature too, unless `drop_sensitive`.
+        Column of X with the groups, several columns for their intersection, or a
+        function of X that returns the groups. Groups given to `fit` take precedence. A
+        column is also a feature, unless `drop_sensitive` is True.
     strength : float, default=0.3
         Weight :math:`\lambda \geq 0` of the gap; 0 is the plain classifier. On Adult
-        and Bank 0.3 left 96 to 98 % of average precision, 30 to 41 % of MCDP(0).
+        and Bank, 0.3 kept 96 to 98 % of the average precision, and reduced MCDP(0) to
+        30 to 41 % of its value.
     temperature : float, default=50.0
-        Of the sigmoids that smooth the CDFs, above 0: the larger, the closer to the
-        true CDFs. Of 5, 10, 20, 50 and 100, 50 and 100 gave the best trade-offs.
+        Steepness of the sigmoids that smooth the CDFs, above 0. The larger it is, the
+        closer the smoothed CDFs are to the true ones. Of 5, 10, 20, 50 and 100, the
+        values 50 and 100 gave the best trade-offs.
     objective : {"mcdp", "dp", "abcc"}, default="mcdp"
-        The gap: the largest difference of the CDFs, the difference of the mean scores,
-        or the area between the CDFs. With more than two groups, the largest over pairs.
+        Which gap is penalised: the largest difference of the CDFs, the difference of
+        the mean scores, or the area between the CDFs. With more than two groups, it is
+        the largest over pairs of groups.
     form : {"two_label", "sample_weight"}, default="two_label"
-        ``"two_label"`` fits to every row twice, once with each label. With
-        ``"sample_weight"`` every row keeps its label and gets one weight, from 0 to 10,
-        which costs less but stops at a much larger gap.
+        With ``"two_label"``, the training data contain every row twice, once with each
+        label. With ``"sample_weight"``, every row keeps its label and has one weight
+        from 0 to 10, which costs less but leaves a much larger gap.
     max_iter : int, default=10
-        Most rounds, each a fit; the first is the plain one.
+        Largest number of rounds, at least 2. Each round is a fit, the first one without
+        reweighting.
     averaging : bool, default=True
-        Fit to the mean of all rounds' weights: with the latest alone rounds can swing.
+        Whether a round uses the mean of the weights of all rounds so far. With only the
+        latest weights, the gap can oscillate.
     validation_fraction : float in (0, 1) or None, default=None
-        Share of the rows, stratified by group and label, that is held out to keep the
-        round whose objective is least there. None holds out none and keeps the last.
+        Share of the rows, stratified by group and class, that is held out. The round
+        with the smallest penalised loss on these rows is kept. With None no rows are
+        held out, and the last round is kept.
     tol : float, default=0.0001
-        Stop after a round that changes scores by less than this on average.
+        Training stops after a round that changes the scores by at most this much on
+        average.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows held out. `estimator` has its own.
+        Random numbers for the rows held out. `estimator` has a `random_state` of its
+        own.
     drop_sensitive : bool, default=False
-        Whether `estimator` gets X without the columns named by `sensitive_features`.
+        Whether the columns named by `sensitive_features` are dropped from the features.
     verbose : bool, default=False
-        Print a line after each round.
+        Whether to print a line after each round.
 
     Attributes
     ----------
@@ -89,54 +113,57 @@ class MCDPReweighter(
         The fitted classifier of the round that is kept.
     sample_weight_ : ndarray of shape (n_samples, 2)
         The weights it was fitted with: of each row with the first and with the second
-        of `classes_`, given weights included. 0 for rows held out.
+        of `classes_`, times the weights given to `fit`. 0 for rows held out.
     history_ : DataFrame of n_iter_ rows
-        ``round``, 0 for the plain fit; of the scores of the rows fitted to, the mean
-        log-loss ``loss``, the ``gap``, the score ``threshold`` where it is largest, and
-        the ``objective``, also with ``validation_`` before it, of rows held out; and
-        whether the round is ``kept``.
+        Columns ``round``, 0 for the plain fit; on the training rows the mean log-loss
+        ``loss``, the ``gap``, the score ``threshold`` where it is largest and the
+        ``penalised_loss``, which is the loss plus `strength` times the gap; with rows
+        held out the same four on these rows, named ``validation_loss`` and so on; and
+        ``kept``, True for the round that is kept.
     n_iter_ : int
         Number of rounds.
     groups_ : tuple of length n_groups
-        Labels of the groups; empty without groups.
+        Labels of the groups; empty if no groups are given.
     classes_ : ndarray of shape (2,)
-        Class labels. Scores are probabilities of the second.
+        Classes. Scores are probabilities of the second class.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if all are strings.
+        Names of the features, if all are strings.
 
     See Also
     --------
-    DiffMCDPClassifier : A network trained directly on such an objective.
-    skfair.postprocessing.MADDPostProcessor : Repair of scores, which needs groups.
-    skfair.metrics.mcdp : What it makes small.
+    DiffMCDPClassifier : Minimises such a loss with a neural network.
+    skfair.postprocessing.MADDPostProcessor : Repairs scores; prediction needs groups.
+    skfair.metrics.mcdp : The metric that becomes small.
 
     Notes
     -----
     With the residual :math:`r = y - p - s`, where s is the derivative of the penalty in
-    the row's log-odds, a row weighs :math:`h p + \max(r, 0) / (1 - p)` with label 1 and
-    :math:`h (1 - p) + \max(-r, 0) / p` with label 0. At the scores p the weighted
-    log-loss then has the gradient of the objective, for every h, which holds new scores
-    near p: the larger :math:`|s|` is, as in small groups, the firmer. A fixed point
-    of logistic regression without penalty is a stationary point of the objective.
+    the row's log-odds, a row has the weight :math:`h p + \max(r, 0) / (1 - p)` with
+    label 1 and :math:`h (1 - p) + \max(-r, 0) / p` with label 0. At the scores p the
+    weighted log-loss then has the gradient of the penalised loss. This is true for
+    every :math:`h \geq 0`, the weight of a proximal term that keeps new scores near p.
+    It grows with :math:`|s|`, which is large in small groups. A fixed point of logistic
+    regression without a penalty of its own is a stationary point of the penalised loss.
 
     MCDP does not change under increasing maps. Scores crowd near 0 where positives are
-    rare, so its smooth gap is taken of
-    :math:`\mathrm{expit}((\mathrm{logit}(p) - m) / b)`, with m and b from the quartiles
-    of the plain model's scores, and its maximum over thresholds is a soft one, which
-    lies below MCDP(0). ``"dp"`` and ``"abcc"`` are taken of the scores themselves.
+    rare, so the smooth gap is that of :math:`\mathrm{expit}((\mathrm{logit}(p) - m) /
+    b)`, with m and b from the quartiles of the plain classifier's scores. Its maximum
+    over thresholds is a soft maximum, which is below MCDP(0). ``"dp"`` and ``"abcc"``
+    use the scores themselves.
 
     Without metadata routing, the last step of a pipeline gets the weights, as
-    ``clf__sample_weight``, nested pipelines included. With it, call
-    ``set_fit_request(sample_weight=True)`` on the last step. All steps
-    see every row twice, and so do limits that count rows, as `min_samples_leaf`. Models
-    that repeat their training labels, as trees without limits, cannot be reweighted.
+    ``clf__sample_weight``; so does that of a nested pipeline. With routing, call
+    ``set_fit_request(sample_weight=True)`` on the last step. With ``"two_label"`` all
+    steps see every row twice, which matters for parameters that count rows, such as
+    `min_samples_leaf`. Classifiers that reproduce their training labels, such as trees
+    of unlimited depth, cannot be reweighted.
 
     References
     ----------
     .. [1] Jin, Li, Feng. "On the Maximal Local Disparity of Fairness-Aware
-       Classifiers". ICML 2024. Equation 5, whose gradient these weights carry.
+       Classifiers". ICML 2024. Equation 5 is the penalised loss.
 
     Examples
     --------
@@ -215,17 +242,17 @@ class MCDPReweighter(
         X : array-like of shape (n_samples, n_features)
             Training data, in any form that `estimator` takes.
         y : array-like of shape (n_samples,)
-            Labels of two classes.
+            Class of each row, one of two.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups, default=None
-            Group of each row, which wins over the column that the parameter names.
-            Rows that a `Groups` leaves out count in the log-loss only.
+            Group of each row. It takes precedence over the parameter of the same name.
+            Rows without a group in a `Groups` count in the log-loss only.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in the log-loss and in the CDFs. They multiply the
-            weights that are found.
+            Non-negative weights of the rows in the log-loss and in the CDFs. The
+            classifier is fitted with their products with the weights of a round.
         **fit_params : dict
-            Passed to the `fit` method of `estimator`, or routed to it where metadata
-            routing is enabled. What has n_samples entries goes with the rows.
+            Passed to the `fit` method of `estimator`, or routed to it if metadata
+            routing is enabled. Values with n_samples entries are indexed like the rows.
 
         Returns
         -------
@@ -234,53 +261,147 @@ class MCDPReweighter(
         Raises
         ------
         ValueError
-            If y has other than two classes, on wrong lengths, on fewer than two groups
-            with weight, parameters out of range, and if scores turn NaN.
+            If y does not have two classes, if lengths differ, if fewer than two groups
+            have weight, if a parameter is out of range, and if scores become NaN.
         TypeError
             If `estimator` has no `predict_proba`, or takes no sample weights.
 
         Warns
         -----
         UserWarning
-            If there are no groups and `strength` is not 0: the classifier is then
-            fitted plainly.
+            If no groups are given and `strength` is not 0: the classifier is fitted
+            without reweighting.
         """
         self._check_estimator()
-        loss, schedule = check_parameters(self)
+        loss = _check_parameters(self)
         keyword = weight_keyword(self.estimator)
         X, y, self.classes_, weights = self._check_fit_inputs(X, y, sample_weight)
         params = route_fit_params(self, sensitive_features, fit_params).estimator.fit
+        if weights is not None:
+            params = {**params, keyword: weights}
         consequence = "no gap is penalised" if self.strength else None
         groups = self._find_groups_if_given(sensitive_features, X, consequence)
-        codes, self.groups_ = codes_to_compare(groups, len(y), weights)
-        X = self._without_sensitive(X)
-        fits = WeightedFits(
-            self.estimator, keyword, X, y, self.classes_, weights, params
-        )
-        weighing = np.ones(len(y)) if weights is None else weights + 0.0
-        positive = (y == self.classes_[1]) + 0.0
-        rows = TrainingRows(np.arange(len(y)), positive, codes, weighing)
-        return self._fit_rounds(fits, rows, loss, schedule)
-
-    def _fit_rounds(
-        self,
-        fits: WeightedFits,
-        rows: TrainingRows,
-        loss: PenalisedLoss,
-        schedule: Schedule,
-    ) -> Self:
+        X, positive = self._without_sensitive(X), y == self.classes_[1]
+        rows, self.groups_ = training_rows(X, positive, groups, weights)
+        max_iter, train, held_out = self.max_iter, np.arange(len(y)), None
         if not (self.strength and self.groups_):
-            # The plain classifier, fitted to all rows.
-            loss, schedule = replace(loss, strength=0.0), replace(schedule, max_iter=1)
-        train, held_out = ScoredPart(fits, rows), None
-        if schedule.max_iter > 1 and self.validation_fraction is not None:
-            train, held_out = split_rows(
-                train, self.validation_fraction, self.random_state
-            )
-        found = reweight(train, held_out, loss, schedule)
-        self.estimator_, self.history_ = found.estimator, found.history
-        self.n_iter_ = len(found.history)
-        self.sample_weight_ = np.zeros((len(rows.y), 2))
-        used = train.rows
-        self.sample_weight_[used.X] = found.weights * used.weights[:, None]
+            loss, max_iter = replace(loss, strength=0.0), 1
+        elif self.validation_fraction is not None:
+            train, validation = self._hold_out(rows, self.validation_fraction)
+            held_out, rows = rows.take(validation), rows.take(train)
+            params = params_of_rows(params, train, len(y))
+        fits = WeightedFits(
+            self.estimator, keyword, params, self.form, rows, self.classes_
+        )
+        kept, self.history_ = reweight(
+            fits,
+            held_out,
+            loss,
+            averaging=self.averaging,
+            max_iter=max_iter,
+            tol=self.tol,
+            verbose=bool(self.verbose),
+        )
+        self.estimator_, self.n_iter_ = kept.estimator, len(self.history_)
+        self.sample_weight_ = np.zeros((len(y), 2))
+        self.sample_weight_[train] = kept.weights * rows.weights[:, None]
         return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict classes with the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        """
+        return self._respond("predict", X)
+
+    @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Probabilities in the order of `classes_`.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        """
+        return self._respond("predict_proba", X)
+
+    @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Decision function of the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        """
+        return self._respond("decision_function", X)
+
+    def _respond(self, method: str, X: Any) -> NDArray[Any]:
+        """Call a method of the fitted classifier."""
+        X = self._check_predict_input(X, "estimator_")
+        return np.asarray(getattr(self.estimator_, method)(self._without_sensitive(X)))
+
+    def _hold_out(
+        self, rows: TrainingRows, fraction: float
+    ) -> tuple[Positions, Positions]:
+        """Draw rows with weight to train on and to hold out, each with two groups."""
+        weighted = np.flatnonzero(rows.weights)
+        rng = check_random_state(self.random_state)
+        parts = hold_out(rows.y[weighted], rows.codes[weighted], fraction, rng)
+        train, held_out = weighted[parts[0]], weighted[parts[1]]
+        for codes in (rows.codes[train], rows.codes[held_out]):
+            n_groups = len(np.unique(codes[codes >= 0]))
+            if n_groups < 2:
+                raise ValueError(
+                    f"validation_fraction={fraction!r} of {len(weighted)} rows leaves "
+                    f"{n_groups} group to train on or to hold out, expected two."
+                )
+        return train, held_out
+
+
+def _check_parameters(model: MCDPReweighter) -> PenalisedLoss:
+    """Check the parameters, and return the loss."""
+    loss = check_penalised_loss(model)
+    check_choice("form", model.form, FORMS)
+    for name in ("averaging", "drop_sensitive"):
+        check_choice(name, getattr(model, name), (True, False))
+    if model.validation_fraction is not None:
+        check_real(
+            "validation_fraction",
+            model.validation_fraction,
+            0,
+            1,
+            closed="neither",
+            alternative="None or ",
+        )
+    check_integer("max_iter", model.max_iter, 2)
+    check_real("tol", model.tol, 0, math.inf, closed="left")
+    return loss

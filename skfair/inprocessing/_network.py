@@ -1,4 +1,4 @@
-"""A feed-forward network of one output: scores, exact gradients, and Adam."""
+"""A feed-forward network with one output: forward and backward passes, and Adam."""
 
 from __future__ import annotations
 
@@ -8,35 +8,22 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
-Array: TypeAlias = NDArray[np.floating]
+from skfair.inprocessing._training_rows import Array
 
-#: Coefficients and intercepts of all layers, in turn.
+#: Coefficients (n_in, n_out) and intercepts (n_out,) of each layer in turn.
 Parameters: TypeAlias = list[Array]
 
-#: Decay of Adam's moments, and what it adds to its denominator (Kingma and Ba 2015).
+#: Adam's decay rates of both moments, and the term that keeps its denominator above 0
+#: (Kingma and Ba 2015).
 _DECAYS = (0.9, 0.999)
-_TINY = 1e-8
+_EPSILON = 1e-8
 
 
 def initial_parameters(
     sizes: Sequence[int], dtype: Any, rng: np.random.RandomState
 ) -> Parameters:
-    """Draw parameters as `sklearn.neural_network.MLPClassifier` does.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Number of units of each layer, the input first.
-    dtype : dtype
-    rng : RandomState
-
-    Returns
-    -------
-    list of ndarray
-        Coefficients (n_in, n_out) and intercepts (n_out,) of each layer in turn.
-    """
+    """Draw coefficients and intercepts as `MLPClassifier` of scikit-learn does."""
     parameters: Parameters = []
     for n_in, n_out in pairwise(sizes):
         bound = np.sqrt(6 / (n_in + n_out))
@@ -51,21 +38,7 @@ def forward(
     dropout: float = 0.0,
     rng: np.random.RandomState | None = None,
 ) -> list[Any]:
-    """Activations of all layers, the input first, the logits last.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    parameters : list of ndarray
-    dropout : float in [0, 1), default=0.0
-        Share of hidden units that are silent, drawn for each row.
-    rng : RandomState, default=None
-        Needed for dropout.
-
-    Returns
-    -------
-    list of n_layers arrays of shape (n_samples, n_units)
-    """
+    """Return the activations of all layers, the input first and the logits last."""
     activations = [X]
     for layer in range(0, len(parameters), 2):
         units = activations[-1] @ parameters[layer]
@@ -82,22 +55,7 @@ def forward(
 def backward(
     activations: list[Any], parameters: Parameters, slopes: Array, dropout: float = 0.0
 ) -> Parameters:
-    """Gradient in all parameters of a function of the logits.
-
-    Parameters
-    ----------
-    activations : list of arrays
-        What `forward` returned.
-    parameters : list of ndarray
-    slopes : ndarray of shape (n_samples,)
-        Derivative of the function in each logit.
-    dropout : float in [0, 1), default=0.0
-        As in `forward`.
-
-    Returns
-    -------
-    list of ndarray, shaped as `parameters`
-    """
+    """Return the gradient in all parameters, from the derivatives in the logits."""
     gradients: Parameters = [np.empty(0)] * len(parameters)
     delta = slopes.astype(parameters[0].dtype)[:, None]
     for layer in range(len(parameters) - 2, -1, -2):
@@ -113,41 +71,17 @@ def backward(
 
 
 def log_losses(logits: Array, y: Array) -> Array:
-    """Log-loss of each row, for labels 0 and 1.
-
-    Parameters
-    ----------
-    logits, y : ndarray of shape (n_samples,)
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-    """
+    """Log-loss of each row, for labels 0 and 1."""
     return np.logaddexp(0, logits) - y * logits
 
 
-def probabilities(X: Any, parameters: Parameters) -> Array:
-    """Scores of rows.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    parameters : list of ndarray
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-    """
-    return np.asarray(expit(forward(X, parameters)[-1][:, 0]))
+def predict_logits(X: Any, parameters: Parameters) -> NDArray[np.float64]:
+    """Return the logit of each row, without dropout."""
+    return np.asarray(forward(X, parameters)[-1][:, 0], dtype=np.float64)
 
 
 class Adam:
-    """Adaptive moment estimation, which changes parameters in place.
-
-    Parameters
-    ----------
-    parameters : list of ndarray
-    """
+    """Adaptive moment estimation, which changes parameters in place."""
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
@@ -156,13 +90,7 @@ class Adam:
         self.squares = [np.zeros_like(values) for values in parameters]
 
     def step(self, gradients: Parameters, learning_rate: float) -> None:
-        """Descend by one step.
-
-        Parameters
-        ----------
-        gradients : list of ndarray
-        learning_rate : float
-        """
+        """Change the parameters by one step."""
         self.n_steps += 1
         first, second = _DECAYS
         correction = np.sqrt(1 - second**self.n_steps) / (1 - first**self.n_steps)
@@ -172,4 +100,4 @@ class Adam:
         ):
             mean += (1 - first) * (gradient - mean)
             square += (1 - second) * (gradient**2 - square)
-            values -= (rate * mean / (np.sqrt(square) + _TINY)).astype(values.dtype)
+            values -= (rate * mean / (np.sqrt(square) + _EPSILON)).astype(values.dtype)

@@ -1,76 +1,52 @@
-"""Log-loss plus a gap between groups, and how the gap pushes each row."""
+"""Log-loss plus a penalty on the gap between groups, and the penalty's gradient."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from skfair.inprocessing._gridded_gap import gap_by_row
-from skfair.inprocessing._smooth_gap import Array, Objective
-from skfair.inprocessing._training_rows import TrainingRows
+from skfair._utils._validation import check_choice, check_real
+from skfair.inprocessing._smooth_gap import OBJECTIVES, Objective, SmoothGap, smooth_gap
+from skfair.inprocessing._training_rows import Array, TrainingRows
 
-#: Scores are kept this far from 0 and 1, where log-odds and weights are infinite.
+#: Distance of clipped scores from 0 and 1, where log-odds and weights are infinite.
 _MARGIN = 1e-4
-#: Of the soft maximum over thresholds, see `smooth_gap`.
+#: Sharpness of the soft maximum over thresholds, see `smooth_gap`.
 _SHARPNESS = 100.0
+#: Intervals of the grid of scores: at least, and for each unit of temperature. The grid
+#: is much finer than the sigmoids are wide; the gap is exact to about a thousandth.
+_MIN_INTERVALS, _INTERVALS_PER_TEMPERATURE = 1000, 40
 
 
-class Judgement(NamedTuple):
-    """A penalised loss, and its derivatives.
+class Evaluation(NamedTuple):
+    """A penalised loss with its parts, and the gradient of the penalty.
 
-    Attributes
-    ----------
-    loss : float
-        Weighted mean of the log-loss.
-    gap : float
-    threshold : float
-        Score at which the groups are furthest apart.
-    objective : float
-        Loss plus strength times gap.
-    push : ndarray of shape (n_samples,)
-        Derivative of the penalty in the log-odds of each row, divided by the row's
-        share of all weight.
+    `penalty_gradient` is the derivative of the penalty in the log-odds of each row,
+    divided by the row's share of the total weight.
     """
 
     loss: float
     gap: float
     threshold: float
-    objective: float
-    push: Array
+    penalised_loss: float
+    penalty_gradient: Array
 
 
-def inside(scores: Array) -> Array:
-    """Scores kept inside (0, 1).
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples,)
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-    """
+def clip_scores(scores: Array) -> Array:
+    """Clip scores to the inside of (0, 1)."""
     return np.clip(scores, _MARGIN, 1 - _MARGIN)
 
 
 @dataclass(frozen=True)
 class PenalisedLoss:
-    """Mean log-loss plus strength times the gap of spread-out scores.
+    """Mean log-loss plus strength times the smooth gap between the groups' scores.
 
-    Scores crowd near 0 where the positive class is rare, and a smooth gap of them sees
-    little. MCDP does not change under increasing maps, so its smooth gap is taken of
-    ``expit((log-odds - center) / width)``, which fills [0, 1].
-
-    Attributes
-    ----------
-    strength, temperature : float
-    objective : {"mcdp", "dp", "abcc"}
-    center, width : float
-        0 and 1 leave scores as they are.
+    `evaluate` takes the gap of ``expit((log-odds - center) / width)``.
     """
 
     strength: float
@@ -79,21 +55,29 @@ class PenalisedLoss:
     center: float = 0.0
     width: float = 1.0
 
-    def spread_over(self, scores: Array, weights: Array) -> Self:
-        """Return the loss whose map makes these scores nearly uniform.
+    def gap(
+        self,
+        scores: Array,
+        codes: NDArray[np.integer],
+        weights: Array,
+        sharpness: float = math.inf,
+    ) -> SmoothGap:
+        """Smooth gap of the scores as they are, see `smooth_gap`."""
+        return smooth_gap(
+            scores, codes, weights, self.temperature, self.objective, sharpness
+        )
 
-        Parameters
-        ----------
-        scores, weights : ndarray of shape (n_samples,)
+    def rescaled(self, scores: Array, weights: Array) -> Self:
+        """Return the loss with a center and a width that make these scores uniform.
 
-        Returns
-        -------
-        PenalisedLoss
+        Scores crowd near 0 where the positive class is rare, and a smooth gap of them
+        is too small. MCDP does not change under increasing maps, the other objectives
+        do: they are left as they are.
         """
-        if self.objective != "mcdp":  # the others are defined on the scores
+        if self.objective != "mcdp":
             return self
         low, center, high = np.quantile(
-            logit(inside(scores)),
+            logit(clip_scores(scores)),
             [0.25, 0.5, 0.75],
             weights=weights,
             method="inverted_cdf",
@@ -102,38 +86,67 @@ class PenalisedLoss:
         width = (high - low) / (2 * math.log(3)) or 1.0
         return replace(self, center=float(center), width=float(width))
 
-    def judge(self, scores: Array, rows: TrainingRows) -> Judgement:
-        """Loss and gap of the scores of some rows.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Probabilities of label 1.
-        rows : TrainingRows
-
-        Returns
-        -------
-        Judgement
-        """
-        _, y, codes, weights = rows
-        total = weights.sum()
-        p = inside(scores)
-        loss = -float(weights @ np.log(np.where(y == 1, p, 1 - p)) / total)
-        spread = expit((logit(p) - self.center) / self.width)
-        gap, slopes = gap_by_row(
-            spread,
-            codes,
-            weights,
-            temperature=self.temperature,
-            objective=self.objective,
-            sharpness=_SHARPNESS,
-        )
+    def evaluate(self, scores: Array, rows: TrainingRows) -> Evaluation:
+        """Evaluate the loss of the scores of some rows, probabilities of class 1."""
+        total = rows.weights.sum()
+        p = clip_scores(scores)
+        loss = -float(rows.weights @ np.log(np.where(rows.y == 1, p, 1 - p)) / total)
+        rescaled = expit((logit(p) - self.center) / self.width)
+        gap, slopes = self.gap_on_grid(rescaled, rows.codes, rows.weights)
         value = gap.value if gap.pair[0] >= 0 else math.nan
         threshold = float(expit(self.center + self.width * logit(gap.threshold)))
-        return Judgement(
+        return Evaluation(
             loss,
             value,
             threshold,
             loss + self.strength * value if self.strength else loss,
-            self.strength * total * slopes * spread * (1 - spread) / self.width,
+            self.strength * total * slopes * rescaled * (1 - rescaled) / self.width,
         )
+
+    def gap_on_grid(
+        self, scores: Array, codes: NDArray[np.integer], weights: Array
+    ) -> tuple[SmoothGap, Array]:
+        """Soft maximum of the gap, and its derivative in each score per unit of weight.
+
+        Where rows outnumber the points of a grid, each row is split between the two
+        points next to its score, and `SmoothGap.gradient` has an entry for each point.
+        """
+        n_groups = max(1, int(codes.max()) + 1)
+        n_steps = int(_INTERVALS_PER_TEMPERATURE * self.temperature)
+        n_steps = max(_MIN_INTERVALS, n_steps)
+        n_points = n_groups * (n_steps + 1)
+        if 2 * n_points > len(scores):
+            gap = self.gap(scores, codes, weights, _SHARPNESS)
+            return gap, _divide(gap.gradient, weights)
+        place = scores * n_steps
+        below = np.minimum(place.astype(np.intp), n_steps - 1)
+        share_above = place - below
+        weights = weights * (codes >= 0)
+        left = np.maximum(codes, 0).astype(np.intp) * (n_steps + 1) + below
+        totals = np.zeros(n_points)
+        totals += np.bincount(left, weights * (1 - share_above), n_points)
+        totals += np.bincount(left + 1, weights * share_above, n_points)
+        points = np.tile(np.linspace(0, 1, n_steps + 1), n_groups)
+        groups = np.repeat(np.arange(n_groups), n_steps + 1)
+        gap = self.gap(points, groups, totals, _SHARPNESS)
+        slopes = _divide(gap.gradient, totals)
+        by_row = (1 - share_above) * slopes[left] + share_above * slopes[left + 1]
+        return gap, np.where(weights > 0, by_row, 0.0)
+
+
+def check_penalised_loss(model: Any) -> PenalisedLoss:
+    """Check the parameters of a classifier that say what it penalises."""
+    check_choice("objective", model.objective, OBJECTIVES)
+    return PenalisedLoss(
+        strength=check_real("strength", model.strength, 0, math.inf, closed="left"),
+        temperature=check_real(
+            "temperature", model.temperature, 0, math.inf, closed="neither"
+        ),
+        objective=model.objective,
+    )
+
+
+def _divide(values: Array, weights: Array) -> Array:
+    """Divide values by weights, with the quotient 0 where the weight is 0."""
+    quotients = np.zeros_like(values)
+    return np.divide(values, weights, out=quotients, where=weights > 0)

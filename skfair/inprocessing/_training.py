@@ -1,174 +1,210 @@
-"""Training of a network by the log-loss and the gap between groups: Algorithm 3."""
+"""Training of a network on the log-loss and the gap between groups: Algorithm 3."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import expit
 
-from skfair.inprocessing._mini_batches import mini_batches
 from skfair.inprocessing._network import (
     Adam,
-    Array,
     Parameters,
     backward,
     forward,
     log_losses,
+    predict_logits,
 )
-from skfair.inprocessing._training_parameters import Penalty, Schedule
-from skfair.inprocessing._training_rows import TrainingRows
+from skfair.inprocessing._penalised_loss import PenalisedLoss
+from skfair.inprocessing._smooth_gap import SmoothGap
+from skfair.inprocessing._training_rows import Array, Positions, TrainingRows
 
-#: Steps between two looks at the held-out rows, and looks without a better one until
-#: training stops.
-_STEPS_PER_LOOK = 20
+#: Steps between two evaluations on the held-out rows, and the number of evaluations
+#: without a smaller loss after which training stops.
+_VALIDATION_INTERVAL = 20
 _PATIENCE = 10
 
 
-@dataclass
-class History:
-    """What each step has seen, and the best look at the held-out rows."""
+@dataclass(frozen=True)
+class TrainingOptions:
+    """Parameters of `DiffMCDPClassifier` that concern its steps."""
 
-    steps: list[dict[str, float]] = field(default_factory=list)
-    looks: dict[int, float] = field(default_factory=dict)
-    best: Parameters | None = None
+    max_iter: int
+    batch_size: int
+    learning_rate_init: float
+    learning_rate: str
+    alpha: float
+    dropout: float
 
-    def look(self, objective: float, parameters: Parameters) -> bool:
-        """Note the objective on held-out rows; whether to train on."""
-        if objective < min(self.looks.values(), default=np.inf):
-            self.best = [values.copy() for values in parameters]
-        self.looks[len(self.steps)] = objective
-        best = min(self.looks, key=self.looks.__getitem__)
-        return len(self.steps) - best < _PATIENCE * _STEPS_PER_LOOK
-
-    def frame(self) -> pd.DataFrame:
-        """One row per step; the looks in a column of their own, if there are any."""
-        frame = pd.DataFrame(self.steps)
-        frame.insert(0, "step", np.arange(1, len(frame) + 1))
-        if self.looks:
-            frame["validation_objective"] = frame["step"].map(self.looks)
-        return frame
+    def rate(self, step: int) -> float:
+        """Learning rate of a step, the first of which is 0."""
+        if self.learning_rate == "constant":
+            return self.learning_rate_init
+        return float(self.learning_rate_init * 0.1 ** (3 * step // self.max_iter))
 
 
-@np.errstate(over="ignore", invalid="ignore")  # what is not finite is an error
+@np.errstate(over="ignore", invalid="ignore")  # _check_finite raises instead
 def train(
     parameters: Parameters,
     rows: TrainingRows,
     held_out: TrainingRows | None,
-    penalty: Penalty,
-    schedule: Schedule,
+    loss: PenalisedLoss,
+    options: TrainingOptions,
     rng: np.random.RandomState,
 ) -> tuple[Parameters, pd.DataFrame]:
-    """Train a network, whose parameters are changed in place.
+    """Return the trained parameters and a history with one row per step.
 
-    Parameters
-    ----------
-    parameters : list of ndarray
-    rows : TrainingRows
-    held_out : TrainingRows or None
-        Rows whose objective chooses the step to keep; None keeps the last.
-    penalty : Penalty
-    schedule : Schedule
-    rng : RandomState
-
-    Returns
-    -------
-    parameters : list of ndarray
-    history : DataFrame with one row per step
-
-    Raises
-    ------
-    ValueError
-        If scores turn NaN.
+    The parameters are those of the step with the least loss on held-out rows; without
+    held-out rows those of the last step, the given arrays changed in place.
     """
-    optimizer, history = Adam(parameters), History()
-    strata = rows.codes if penalty.strength else np.zeros(len(rows.y), dtype=np.intp)
-    batches = mini_batches(strata, schedule.batch_size, rng)
-    for step in range(schedule.max_iter):
+    optimizer = Adam(parameters)
+    steps: list[dict[str, float]] = []
+    validation: dict[int, float] = {}
+    strata = rows.codes if loss.strength else np.zeros(len(rows.y), dtype=np.intp)
+    batches = mini_batches(strata, options.batch_size, rng)
+    best = parameters
+    for step in range(options.max_iter):
         chosen, factors = next(batches)
-        seen, gradients = batch_gradients(
-            parameters, rows.take(chosen), factors, penalty, schedule, rng
+        record, gradients = batch_gradients(
+            parameters, rows.take(chosen), factors, loss, options, rng
         )
-        optimizer.step(gradients, schedule.rate(step))
-        _check_finite(seen["objective"], parameters, step, schedule)
-        history.steps.append(seen)
-        if held_out is None or (step + 1) % _STEPS_PER_LOOK:
+        optimizer.step(gradients, options.rate(step))
+        _check_finite(record["penalised_loss"], parameters, step, options)
+        steps.append({"step": step + 1, **record})
+        if held_out is None or (step + 1) % _VALIDATION_INTERVAL:
             continue
-        if not history.look(_objective(parameters, held_out, penalty), parameters):
+        validation[step + 1] = _validation_loss(parameters, held_out, loss)
+        best_step = min(validation, key=validation.__getitem__)
+        if best_step == step + 1:
+            best = [values.copy() for values in parameters]
+        if step + 1 - best_step >= _PATIENCE * _VALIDATION_INTERVAL:
             break
-    return history.best or parameters, history.frame()
+    history = pd.DataFrame(steps)
+    if validation:
+        history["validation_penalised_loss"] = history["step"].map(validation)
+    return best, history
 
 
 def batch_gradients(
     parameters: Parameters,
     rows: TrainingRows,
     factors: Array,
-    penalty: Penalty,
-    schedule: Schedule,
+    loss: PenalisedLoss,
+    options: TrainingOptions,
     rng: np.random.RandomState | None = None,
 ) -> tuple[dict[str, float], Parameters]:
-    """Objective of a mini-batch and its gradient in all parameters.
+    """Return the losses of a mini-batch, and the gradient of their sum.
 
-    Parameters
-    ----------
-    parameters : list of ndarray
-    rows : TrainingRows
-        The batch.
-    factors : ndarray of shape (n_batch,)
-        What makes its averages those over all rows.
-    penalty : Penalty
-    schedule : Schedule
-    rng : RandomState, default=None
-        Draws the units that drop out.
-
-    Returns
-    -------
-    seen : dict
-        The mean log-loss, the gap and where it is, and the objective with all
-        penalties.
-    gradients : list of ndarray
+    The gradient has the shapes of the parameters; the factors make means over the batch
+    estimate means over all rows.
     """
-    activations = forward(rows.X, parameters, schedule.dropout, rng)
+    activations = forward(rows.X, parameters, options.dropout, rng)
     logits = activations[-1][:, 0].astype(np.float64)
     scores = expit(logits)
     shares = factors * rows.weights / len(factors)
-    loss = float(shares @ log_losses(logits, rows.y))
+    log_loss = float(shares @ log_losses(logits, rows.y))
     slopes = shares * (scores - rows.y)
-    gap = penalty.gap(scores, rows.codes, rows.weights)
+    gap = _penalised_gap(scores, rows, loss)
     if gap is not None:
-        slopes += penalty.strength * gap.gradient * scores * (1 - scores)
-    gradients = backward(activations, parameters, slopes, schedule.dropout)
+        slopes += loss.strength * gap.gradient * scores * (1 - scores)
+    gradients = backward(activations, parameters, slopes, options.dropout)
+    penalty = 0.0 if gap is None else loss.strength * gap.value
     decay = 0.0
     for coefs, gradient in zip(parameters[::2], gradients[::2], strict=True):
-        gradient += schedule.alpha * coefs
-        decay += schedule.alpha / 2 * float(np.vdot(coefs, coefs))
-    value = np.nan if gap is None else gap.value
-    seen = {
-        "loss": loss,
-        "gap": value,
+        gradient += options.alpha * coefs
+        decay += options.alpha / 2 * float(np.vdot(coefs, coefs))
+    record = {
+        "loss": log_loss,
+        "gap": np.nan if gap is None else gap.value,
         "threshold": np.nan if gap is None else gap.threshold,
-        "objective": loss + decay + (penalty.strength * value if gap else 0.0),
+        "penalised_loss": log_loss + decay + penalty,
     }
-    return seen, gradients
+    return record, gradients
 
 
-def _objective(parameters: Parameters, rows: TrainingRows, penalty: Penalty) -> float:
-    """Log-loss and gap of held-out rows."""
-    logits = forward(rows.X, parameters)[-1][:, 0].astype(np.float64)
-    loss = rows.weights @ log_losses(logits, rows.y) / rows.weights.sum()
-    gap = penalty.gap(expit(logits), rows.codes, rows.weights)
-    return float(loss + (penalty.strength * gap.value if gap else 0.0))
+def _penalised_gap(
+    scores: Array, rows: TrainingRows, loss: PenalisedLoss
+) -> SmoothGap | None:
+    """Gap of the scores of some rows, None where nothing is penalised."""
+    if not loss.strength or rows.codes.max() < 0:
+        return None
+    return loss.gap(scores, rows.codes, rows.weights)
+
+
+def _validation_loss(
+    parameters: Parameters, rows: TrainingRows, loss: PenalisedLoss
+) -> float:
+    """Log-loss plus strength times gap of held-out rows."""
+    logits = predict_logits(rows.X, parameters)
+    log_loss = rows.weights @ log_losses(logits, rows.y) / rows.weights.sum()
+    gap = _penalised_gap(expit(logits), rows, loss)
+    return float(log_loss + (loss.strength * gap.value if gap else 0.0))
 
 
 def _check_finite(
-    objective: float, parameters: Parameters, step: int, schedule: Schedule
+    penalised_loss: float, parameters: Parameters, step: int, options: TrainingOptions
 ) -> None:
-    if np.isfinite(objective) and all(np.isfinite(v).all() for v in parameters):
+    """Raise if a step has made the loss or a parameter NaN or infinite."""
+    if np.isfinite(penalised_loss) and all(np.isfinite(v).all() for v in parameters):
         return
     raise ValueError(
-        f"Training stopped in step {step + 1}, objective {objective}: scores turn NaN. "
-        "The likely cause is features of very large values (standardise X), or a "
-        "learning rate that is too large, got "
-        f"learning_rate_init={schedule.learning_rate_init!r}."
+        f"Training stopped in step {step + 1}, penalised loss {penalised_loss}: scores "
+        "or parameters are NaN or infinite. If features have very large values, "
+        "standardise X; otherwise choose a smaller learning rate, got "
+        f"learning_rate_init={options.learning_rate_init!r}."
     )
+
+
+def even_sizes(available: NDArray[np.intp], total: int) -> NDArray[np.intp]:
+    """Allocate a total number of rows to groups, as evenly as their sizes allow.
+
+    Small groups get all their rows, the others equally many, up to one.
+    """
+    sizes = np.zeros_like(available)
+    remaining = total
+    for n_done, group in enumerate(np.argsort(available, kind="stable")):
+        share = remaining // (len(available) - n_done)
+        sizes[group] = min(available[group], share)
+        remaining -= sizes[group]
+    return sizes
+
+
+def mini_batches(
+    strata: NDArray[np.integer], batch_size: int, rng: np.random.RandomState
+) -> Iterator[tuple[Positions, Array]]:
+    """Yield mini-batches without end: positions of rows, and factors with mean 1.
+
+    Every stratum has the same number of rows in a batch, unless it has fewer in all.
+    """
+    # A gap estimated from few rows of a group is too large on average: a batch of 1,024
+    # rows holds 26 of a group with 2.5 % of the rows, and two samples of these sizes
+    # from one distribution have a gap of 0.17 on average. The factors undo the unequal
+    # sampling: with them, means over a batch estimate means over all rows.
+    n_samples = len(strata)
+    if batch_size >= n_samples:
+        everyone = np.arange(n_samples), np.ones(n_samples)
+        while True:
+            yield everyone
+    found = np.unique(strata)
+    if len(found) > batch_size:  # some groups would never be in a batch
+        strata, found = np.zeros(n_samples, dtype=np.intp), found[:1] * 0
+    members = [np.flatnonzero(strata == group) for group in found]
+    available = np.array([len(rows) for rows in members])
+    sizes = even_sizes(available, batch_size)
+    draws = [_draws(rows, size, rng) for rows, size in zip(members, sizes, strict=True)]
+    factors = np.repeat(available / n_samples * (batch_size / sizes), sizes)
+    while True:
+        yield np.concatenate([next(draw) for draw in draws]), factors
+
+
+def _draws(
+    rows: Positions, size: int, rng: np.random.RandomState
+) -> Iterator[Positions]:
+    """Yield `size` rows at a time, in a random order drawn anew when it is used up."""
+    while True:
+        shuffled = rng.permutation(rows)
+        for start in range(0, len(rows) - size + 1, size):
+            yield shuffled[start : start + size]

@@ -74,12 +74,12 @@ def test_fitted_attributes(people, quick):
     assert model.n_features_in_ == 2
     assert model.groups_ == ("F", "M")
     assert model.n_iter_ == len(model.history_) == len(model.loss_curve_) == 30
-    columns = ["step", "loss", "gap", "threshold", "objective"]
+    columns = ["step", "loss", "gap", "threshold", "penalised_loss"]
     assert model.history_.columns.tolist() == columns
     assert model.history_["step"].tolist() == list(range(1, 31))
     assert model.history_["threshold"].between(0, 1).all()
     total = model.history_["loss"] + 0.2 * model.history_["gap"]
-    assert ((model.history_["objective"] - total).between(0, 0.01)).all()
+    assert ((model.history_["penalised_loss"] - total).between(0, 0.01)).all()
     assert [coefs.shape for coefs in model.coefs_] == [(2, 16), (16, 1)]
     assert [values.shape for values in model.intercepts_] == [(16,), (1,)]
     positive = model.predict_proba(X)[:, 1]
@@ -132,7 +132,7 @@ def test_early_stopping_keeps_the_best_look(people, quick):
     model = quick(
         hidden_layer_sizes=(64,), max_iter=3000, early_stopping=True, batch_size=100
     ).fit(X, y, sensitive_features=sex)
-    looks = model.history_.set_index("step")["validation_objective"].dropna()
+    looks = model.history_.set_index("step")["validation_penalised_loss"].dropna()
     assert model.n_iter_ < 3000
     assert model.n_iter_ == looks.index[-1] == looks.idxmin() + 200
     until_best = model.set_params(max_iter=int(looks.idxmin()))
@@ -153,15 +153,15 @@ def test_warm_start(people, quick):
     X, y, sex = people
     groups = {"sensitive_features": sex}
     model = quick(warm_start=True, max_iter=20).fit(X, y, **groups)
-    first = model.history_["objective"]
+    first = model.history_["penalised_loss"]
     coefs = [values.copy() for values in model.coefs_]
-    again = model.fit(X, y, **groups).history_["objective"]
+    again = model.fit(X, y, **groups).history_["penalised_loss"]
     assert again.iloc[0] < first.iloc[-1]
     assert not np.allclose(model.coefs_[0], coefs[0])
     with pytest.raises(ValueError, match=r"hidden_layer_sizes must be \(16,\)"):
         model.set_params(hidden_layer_sizes=(4,)).fit(X, y, **groups)
     model.set_params(hidden_layer_sizes=(16,))
-    with pytest.raises(ValueError, match="warm_start goes on from"):
+    with pytest.raises(ValueError, match="warm_start continues"):
         model.fit(X, y == "yes", **groups)
 
 

@@ -46,7 +46,7 @@ def test_every_objective_and_form_falls(people, objective, logistic):
         history = model.fit(X, y, sensitive_features=sex).history_
         first, last = history.iloc[0], history.iloc[-1]
         assert last["gap"] < 0.9 * first["gap"]
-        assert last["objective"] < first["objective"]
+        assert last["penalised_loss"] < first["penalised_loss"]
     if objective == "dp":
         scores = model.predict_proba(X)[:, 1]
         means = [scores[sex.to_numpy() == group].mean() for group in "FM"]
@@ -79,13 +79,13 @@ def test_fitted_attributes(people, logistic):
         "loss",
         "gap",
         "threshold",
-        "objective",
+        "penalised_loss",
         "kept",
     ]
     assert len(model.history_) == model.n_iter_
     assert model.history_["kept"].tolist() == [False] * (model.n_iter_ - 1) + [True]
     assert_allclose(
-        model.history_["objective"],
+        model.history_["penalised_loss"],
         model.history_["loss"] + 0.5 * model.history_["gap"],
     )
     assert model.history_["threshold"].between(0, 1).all()
@@ -127,7 +127,9 @@ def test_weight_two_is_a_row_twice(people, logistic):
     )
     assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-3)
     assert_allclose(
-        weighted.history_["objective"], repeated.history_["objective"], atol=1e-4
+        weighted.history_["penalised_loss"],
+        repeated.history_["penalised_loss"],
+        atol=1e-4,
     )
     assert (weighted.sample_weight_[weights == 0] == 0).all()
 
@@ -138,7 +140,7 @@ def test_validation_keeps_the_best_round(people, logistic):
         strength=1.0, validation_fraction=0.3, random_state=0, averaging=False
     ).fit(X, y, sensitive_features=sex)
     history = model.history_
-    best = history["validation_objective"].idxmin()
+    best = history["validation_penalised_loss"].idxmin()
     assert history["kept"][best]
     assert history["kept"].sum() == 1
     held_out = (model.sample_weight_ == 0).all(axis=1)

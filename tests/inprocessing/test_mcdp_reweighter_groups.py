@@ -19,7 +19,7 @@ def test_history_without_groups(people, logistic):
     with pytest.warns(UserWarning, match=r"no sensitive_features: no gap is penalised"):
         model.fit(X, y)
     assert np.isnan(model.history_["gap"][0])
-    assert model.history_["objective"][0] == model.history_["loss"][0]
+    assert model.history_["penalised_loss"][0] == model.history_["loss"][0]
     logistic(strength=0).fit(X, y)  # nothing to warn of
 
 

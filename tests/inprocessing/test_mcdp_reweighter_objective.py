@@ -1,4 +1,4 @@
-"""The weights carry the gradient of the penalised objective."""
+"""The weights carry the gradient of the penalised loss."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,6 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 from skfair.inprocessing import MCDPReweighter
-from skfair.inprocessing._gridded_gap import gap_by_row
 from skfair.inprocessing._label_weights import single_label_weights, two_label_weights
 from skfair.inprocessing._penalised_loss import PenalisedLoss
 from skfair.inprocessing._smooth_gap import smooth_gap
@@ -29,18 +28,18 @@ rows = st.lists(
 
 @given(rows)
 def test_two_label_weights_have_the_penalised_gradient(found):
-    y, p, push = np.array(found).T
-    weights = two_label_weights(y, p, push)
+    y, p, penalty = np.array(found).T
+    weights = two_label_weights(y, p, penalty)
     assert np.isfinite(weights).all()
     assert (weights >= 0).all()
     gradient = weights[:, 0] * p - weights[:, 1] * (1 - p)
-    assert_allclose(gradient, p - y + push, rtol=1e-6, atol=1e-6)
+    assert_allclose(gradient, p - y + penalty, rtol=1e-6, atol=1e-6)
 
 
 @given(rows)
-def test_a_push_moves_log_odds_by_a_bounded_step(found):
-    _, p, push = np.array(found).T
-    weights = two_label_weights(p, p, push)  # no residual but the push
+def test_the_penalty_moves_log_odds_by_a_bounded_step(found):
+    _, p, penalty = np.array(found).T
+    weights = two_label_weights(p, p, penalty)  # no residual but the penalty
     target = np.maximum(weights[:, 1], 1e-300) / weights.sum(axis=1)
     steps = np.abs(logit(target) - logit(p))
     assert steps.max() <= np.log1p(1 / 0.5) + 1e-6
@@ -48,13 +47,13 @@ def test_a_push_moves_log_odds_by_a_bounded_step(found):
 
 @given(rows)
 def test_single_label_weights_have_it_until_they_are_clipped(found):
-    y, p, push = np.array(found).T
-    weights = single_label_weights(y, p, push)
+    y, p, penalty = np.array(found).T
+    weights = single_label_weights(y, p, penalty)
     assert (weights >= 0).all()
     assert (weights[y == 1, 0] == 0).all()
     assert (weights[y == 0, 1] == 0).all()
     gradient = weights[:, 0] * p - weights[:, 1] * (1 - p)
-    exact = p - y + push
+    exact = p - y + penalty
     inside = (weights.max(axis=1) > 0) & (weights.max(axis=1) < 10)
     assert_allclose(gradient[inside], exact[inside], rtol=1e-6, atol=1e-6)
     assert weights.max() <= 10
@@ -63,7 +62,7 @@ def test_single_label_weights_have_it_until_they_are_clipped(found):
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
 @settings(max_examples=10)
 @given(st.integers(0, 1000))
-def test_pushes_are_derivatives(objective, seed):
+def test_penalty_gradients_are_derivatives(objective, seed):
     generator = np.random.default_rng(seed)
     found = TrainingRows(
         None,
@@ -74,31 +73,35 @@ def test_pushes_are_derivatives(objective, seed):
     codes = np.maximum(found.codes, -1)
     found = found._replace(codes=codes)
     odds = generator.normal(-2, 2, 30)
-    loss = PenalisedLoss(0.7, 15.0, objective).spread_over(expit(odds), found.weights)
-    judged = loss.judge(expit(odds), found)
-    assert judged.objective == pytest.approx(judged.loss + 0.7 * judged.gap)
+    loss = PenalisedLoss(0.7, 15.0, objective).rescaled(expit(odds), found.weights)
+    evaluation = loss.evaluate(expit(odds), found)
+    assert evaluation.penalised_loss == pytest.approx(
+        evaluation.loss + 0.7 * evaluation.gap
+    )
     share = found.weights / found.weights.sum()
     for row in range(5):
         sides = []
         for step in (1e-5, -1e-5):
             moved = odds.copy()
             moved[row] += step
-            sides.append(loss.judge(expit(moved), found).gap)
+            sides.append(loss.evaluate(expit(moved), found).gap)
         slope = 0.7 * (sides[0] - sides[1]) / 2e-5
-        assert judged.push[row] * share[row] == pytest.approx(slope, abs=1e-6)
+        assert evaluation.penalty_gradient[row] * share[row] == pytest.approx(
+            slope, abs=1e-6
+        )
 
 
-def test_spread_scores_fill_the_unit_interval():
+def test_rescaled_scores_fill_the_unit_interval():
     odds = np.random.default_rng(0).logistic(-5, 2, 10_000)
     ones = np.ones(len(odds))
-    loss = PenalisedLoss(1.0, 50.0, "mcdp").spread_over(expit(odds), ones)
+    loss = PenalisedLoss(1.0, 50.0, "mcdp").rescaled(expit(odds), ones)
     assert loss.center == pytest.approx(-5, abs=0.1)
     assert loss.width == pytest.approx(2, abs=0.1)
-    same = PenalisedLoss(1.0, 50.0, "mcdp").spread_over(np.full(9, 0.3), np.ones(9))
+    same = PenalisedLoss(1.0, 50.0, "mcdp").rescaled(np.full(9, 0.3), np.ones(9))
     assert same.width == 1
     for objective in ("dp", "abcc"):
         plain = PenalisedLoss(1.0, 50.0, objective)
-        assert plain.spread_over(expit(odds), ones) == plain
+        assert plain.rescaled(expit(odds), ones) == plain
 
 
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
@@ -107,9 +110,9 @@ def test_many_rows_on_a_grid(objective):
     codes = generator.integers(-1, 3, 20_000)
     scores = np.append(generator.beta(1 + 0.2 * codes[2:], 2), [0.0, 1.0])
     weights = generator.integers(0, 3, 20_000) + 0.0
-    options = {"temperature": 50.0, "objective": objective, "sharpness": 100.0}
-    gap, slopes = gap_by_row(scores, codes, weights, **options)
-    exact = smooth_gap(scores, codes, 3, weights, **options)
+    loss = PenalisedLoss(1.0, 50.0, objective)
+    gap, slopes = loss.gap_on_grid(scores, codes, weights)
+    exact = smooth_gap(scores, codes, weights, 50.0, objective, 100.0)
     assert gap.value == pytest.approx(exact.value, rel=1e-3)
     assert gap.pair == exact.pair
     assert gap.gradient.shape != exact.gradient.shape
@@ -132,14 +135,16 @@ def penalised(X, y, sex, strength):
     design = np.column_stack([X, np.ones(len(y))])
     found = TrainingRows(None, y, sex, np.ones(len(y)))
     plain = LogisticRegression(C=1e6, tol=1e-8).fit(X, y)
-    loss = PenalisedLoss(strength, 20.0, "mcdp").spread_over(
+    loss = PenalisedLoss(strength, 20.0, "mcdp").rescaled(
         plain.predict_proba(X)[:, 1], found.weights
     )
 
     def objective(parameters):
         scores = expit(design @ parameters)
-        judged = loss.judge(scores, found)
-        return judged.objective, design.T @ (scores - y + judged.push) / len(y)
+        evaluation = loss.evaluate(scores, found)
+        return evaluation.penalised_loss, design.T @ (
+            scores - y + evaluation.penalty_gradient
+        ) / len(y)
 
     return objective, np.append(plain.coef_, plain.intercept_)
 
@@ -161,6 +166,6 @@ def test_the_fixed_point_is_stationary(strength):
     before, steep = objective(plain)
     assert np.linalg.norm(gradient) < 0.02 * np.linalg.norm(steep)
     assert value < before
-    assert value == pytest.approx(model.history_["objective"].iloc[-1], abs=1e-4)
+    assert value == pytest.approx(model.history_["penalised_loss"].iloc[-1], abs=1e-4)
     descent = minimize(objective, plain, jac=True, method="BFGS")
     assert value == pytest.approx(descent.fun, abs=1e-4)

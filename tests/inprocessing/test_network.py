@@ -6,8 +6,8 @@ from scipy.sparse import csr_array
 from sklearn.neural_network import MLPClassifier
 
 from skfair.inprocessing._network import Adam, forward, initial_parameters, log_losses
-from skfair.inprocessing._training import batch_gradients
-from skfair.inprocessing._training_parameters import Penalty, Schedule
+from skfair.inprocessing._penalised_loss import PenalisedLoss
+from skfair.inprocessing._training import TrainingOptions, batch_gradients
 from skfair.inprocessing._training_rows import TrainingRows
 
 
@@ -19,7 +19,7 @@ def make_rows(n_samples=30):
     return TrainingRows(X, y, codes, generator.random(n_samples) + 0.5)
 
 
-def schedule(**changed):
+def make_options(**changed):
     options = {
         "max_iter": 10,
         "batch_size": 30,
@@ -28,7 +28,7 @@ def schedule(**changed):
         "alpha": 0.01,
         "dropout": 0.0,
     }
-    return Schedule(**options | changed)
+    return TrainingOptions(**options | changed)
 
 
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
@@ -49,19 +49,19 @@ def test_gradient_by_finite_differences(objective, hidden, dropout, container):
             [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)],
             rows,
             factors,
-            Penalty(0.7, 8.0, objective),
-            schedule(dropout=dropout),
+            PenalisedLoss(0.7, 8.0, objective),
+            make_options(dropout=dropout),
             np.random.RandomState(2),
         )
 
     flat = np.concatenate([values.ravel() for values in parameters])
     seen, gradients = measure(flat)
-    expected = approx_fprime(flat, lambda x: measure(x)[0]["objective"], 1e-7)
+    expected = approx_fprime(flat, lambda x: measure(x)[0]["penalised_loss"], 1e-7)
     found = np.concatenate([values.ravel() for values in gradients])
     assert np.abs(expected).max() > 0.01
     assert_allclose(found, expected, atol=2e-6)
     assert seen["gap"] > 0
-    assert seen["objective"] > seen["loss"] + 0.7 * seen["gap"]
+    assert seen["penalised_loss"] > seen["loss"] + 0.7 * seen["gap"]
 
 
 def test_forward_as_scikit_learn():
@@ -106,10 +106,10 @@ def test_log_losses_of_large_logits():
     assert_allclose(losses, [0, 1000, 0])
 
 
-def test_schedule():
-    paper = schedule(learning_rate="step", max_iter=150)
+def test_learning_rates():
+    paper = make_options(learning_rate="step", max_iter=150)
     assert_allclose(
         [paper.rate(step) for step in (0, 49, 50, 99, 100, 149)],
         [1e-3, 1e-3, 1e-4, 1e-4, 1e-5, 1e-5],
     )
-    assert schedule().rate(149) == 1e-3
+    assert make_options().rate(149) == 1e-3

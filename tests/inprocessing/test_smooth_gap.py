@@ -47,9 +47,7 @@ def by_definition(scores, codes, weights, temperature, objective):
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
 def test_value_by_definition(objective, n_groups):
     scores, codes, weights = make_rows(60, n_groups)
-    gap = smooth_gap(
-        scores, codes, n_groups, weights, temperature=20, objective=objective
-    )
+    gap = smooth_gap(scores, codes, weights, temperature=20, objective=objective)
     expected = by_definition(scores, codes, weights, 20, objective)
     assert_allclose(gap.value, expected, atol=1e-6)
     first, second = (codes == group for group in gap.pair)
@@ -73,10 +71,10 @@ def test_gradient_by_finite_differences(objective, sharpness, n_groups):
     scores, codes, weights = make_rows(40, n_groups)
 
     def value(moved):
-        return smooth_gap(moved, codes, n_groups, weights, **kind).value
+        return smooth_gap(moved, codes, weights, **kind).value
 
     kind = {"temperature": 15, "objective": objective, "sharpness": sharpness}
-    gradient = smooth_gap(scores, codes, n_groups, weights, **kind).gradient
+    gradient = smooth_gap(scores, codes, weights, **kind).gradient
     assert np.abs(gradient).max() > 1e-3
     assert_allclose(gradient, approx_fprime(scores, value, 1e-7), atol=1e-5)
 
@@ -86,24 +84,24 @@ def test_tends_to_the_exact_metrics_as_temperature_grows():
     groups = {"sensitive_features": codes}
     errors = [
         abs(
-            smooth_gap(scores, codes, 2, temperature=temperature).value
+            smooth_gap(scores, codes, None, temperature=temperature).value
             - mcdp(None, scores, **groups)
         )
         for temperature in (10, 100, 10_000)
     ]
     assert errors[0] > errors[1] > errors[2]
     assert errors[2] < 0.005
-    area = smooth_gap(scores, codes, 2, temperature=10_000, objective="abcc").value
+    area = smooth_gap(scores, codes, None, temperature=10_000, objective="abcc").value
     assert_allclose(area, abcc(None, scores, **groups), atol=0.005)
-    means = smooth_gap(scores, codes, 2, temperature=1, objective="dp").value
+    means = smooth_gap(scores, codes, None, temperature=1, objective="dp").value
     assert_allclose(means, demographic_parity_difference(None, scores, **groups))
 
 
 def test_soft_maximum_tends_to_the_maximum():
     scores, codes, _ = make_rows(80, 3)
-    hard = smooth_gap(scores, codes, 3, temperature=20)
+    hard = smooth_gap(scores, codes, None, temperature=20)
     soft = [
-        smooth_gap(scores, codes, 3, temperature=20, sharpness=sharpness)
+        smooth_gap(scores, codes, None, temperature=20, sharpness=sharpness)
         for sharpness in (10.0, 100.0, 10_000.0)
     ]
     values = [gap.value for gap in soft]
@@ -122,7 +120,6 @@ def test_weights_stand_for_repetition(objective, sharpness):
     weighted = smooth_gap(
         scores,
         codes,
-        3,
         weights,
         temperature=20,
         objective=objective,
@@ -132,7 +129,7 @@ def test_weights_stand_for_repetition(objective, sharpness):
     repeated = smooth_gap(
         scores[rows],
         codes[rows],
-        3,
+        None,
         temperature=20,
         objective=objective,
         sharpness=sharpness,
@@ -146,12 +143,11 @@ def test_weights_stand_for_repetition(objective, sharpness):
 def test_many_rows_are_taken_in_blocks(objective, sharpness):
     scores, codes, weights = make_rows(300, 2)
     kind = {"temperature": 20, "objective": objective, "sharpness": sharpness}
-    few = smooth_gap(scores, codes, 2, weights, **kind)
+    few = smooth_gap(scores, codes, weights, **kind)
     times = 40
     many = smooth_gap(
         np.tile(scores, times),
         np.tile(codes, times),
-        2,
         np.tile(weights, times),
         **kind,
     )
@@ -174,7 +170,6 @@ def test_fewer_than_two_groups_have_no_gap(objective, sharpness, codes, weights)
     gap = smooth_gap(
         np.array([0.1, 0.5, 0.9]),
         np.array(codes),
-        2,
         None if weights is None else np.array(weights),
         temperature=20,
         objective=objective,
@@ -190,11 +185,10 @@ def test_fewer_than_two_groups_have_no_gap(objective, sharpness, codes, weights)
 def test_absent_groups_and_rows_left_out_change_nothing(objective, sharpness):
     scores, codes, weights = make_rows(40, 2)
     kind = {"temperature": 20, "objective": objective, "sharpness": sharpness}
-    plain = smooth_gap(scores, codes, 2, weights, **kind)
+    plain = smooth_gap(scores, codes, weights, **kind)
     more = smooth_gap(
         np.append(scores, 0.99),
         np.append(np.where(codes, 6, 3), -1),
-        9,
         np.append(weights, 5.0),
         **kind,
     )
@@ -222,7 +216,7 @@ def test_any_scores(rows, kind, temperature):
     gap = smooth_gap(
         scores,
         codes,
-        3,
+        None,
         temperature=temperature,
         objective=objective,
         sharpness=sharpness,
@@ -239,7 +233,7 @@ def test_any_scores(rows, kind, temperature):
 def test_a_thousand_groups():
     scores, codes, _ = make_rows(3000, 1000)
     values = [
-        smooth_gap(scores, codes, 1000, temperature=20, objective=objective).value
+        smooth_gap(scores, codes, None, temperature=20, objective=objective).value
         for objective in ("mcdp", "abcc", "dp")
     ]
     assert np.all(np.isfinite(values))

@@ -1,0 +1,180 @@
+"""Rounds in which a classifier is fitted with weights, and evaluated for new ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from skfair._mitigation import params_of_rows
+from skfair._utils._columns import take_rows
+from skfair._utils._response import respond
+from skfair.inprocessing._label_weights import (
+    Form,
+    single_label_weights,
+    two_label_weights,
+)
+from skfair.inprocessing._penalised_loss import Evaluation, PenalisedLoss, clip_scores
+from skfair.inprocessing._training_rows import Array, TrainingRows
+
+#: Least share of the latest gradient in the running mean, which must not lag behind.
+_MIN_SHARE = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedFits:
+    """Fits of clones of one classifier to the same rows, with different weights.
+
+    `params` are the parameters of `fit`, with the user's weights if there are any.
+    """
+
+    estimator: Any
+    weight_keyword: str
+    params: dict[str, Any]
+    form: Form
+    rows: TrainingRows
+    classes: NDArray[Any]
+
+    def plain(self) -> Any:
+        """Fit a clone with the user's weights only."""
+        return clone(self.estimator).fit(self.rows.X, self._y, **self.params)
+
+    def reweighted(self, weights: Array) -> Any:
+        """Fit a clone with weights by row and label, times the user's weights."""
+        weights = weights * self.rows.weights[:, None]
+        if self.form == "two_label":
+            X, y, params = self._doubled
+            by_row = weights.T.ravel()
+        else:
+            X, y, params = self.rows.X, self._y, self.params
+            by_row = weights.sum(axis=1)
+        return clone(self.estimator).fit(
+            X, y, **{**params, self.weight_keyword: by_row}
+        )
+
+    @cached_property
+    def _y(self) -> NDArray[Any]:
+        """Class of each row."""
+        return self.classes[self.rows.y.astype(np.intp)]
+
+    @cached_property
+    def _doubled(self) -> tuple[Any, NDArray[Any], dict[str, Any]]:
+        """All rows with the first label, then all with the second."""
+        n_samples = len(self.rows.y)
+        twice = np.tile(np.arange(n_samples), 2)
+        return (
+            take_rows(self.rows.X, twice),
+            np.repeat(self.classes, n_samples),
+            params_of_rows(self.params, twice, n_samples),
+        )
+
+
+class Round(NamedTuple):
+    """A classifier, its weights by row and label, and the loss of its scores."""
+
+    number: int
+    estimator: Any
+    weights: Array
+    loss: PenalisedLoss
+    evaluation: Evaluation
+
+
+def reweight(
+    fits: WeightedFits,
+    held_out: TrainingRows | None,
+    loss: PenalisedLoss,
+    *,
+    averaging: bool,
+    max_iter: int,
+    tol: float,
+    verbose: bool,
+) -> tuple[Round, pd.DataFrame]:
+    """Return the round with the least loss on held-out rows, and the history.
+
+    Without held-out rows it is the last round.
+    """
+    records: list[dict[str, Any]] = []
+    least = math.inf
+    for found in _rounds(fits, loss, averaging, max_iter, tol):
+        record = {"round": found.number, **_columns(found.evaluation)}
+        validation_loss = -math.inf
+        if held_out is not None:
+            scores = _finite_scores(found.estimator, held_out.X, found.number)
+            evaluation = found.loss.evaluate(scores, held_out)
+            record |= _columns(evaluation, "validation_")
+            validation_loss = evaluation.penalised_loss
+        records.append(record)
+        if verbose:
+            _print_record(record)
+        if held_out is None or validation_loss < least:
+            kept, least = found, validation_loss
+    history = pd.DataFrame(records)
+    history["kept"] = history["round"] == kept.number
+    return kept, history
+
+
+def _rounds(
+    fits: WeightedFits, loss: PenalisedLoss, averaging: bool, max_iter: int, tol: float
+) -> Iterator[Round]:
+    """Yield the plain fit, then reweighted fits until the scores hardly change."""
+    rows = fits.rows
+    weights = np.column_stack([1 - rows.y, rows.y])
+    estimator = fits.plain()
+    scores = _finite_scores(estimator, rows.X, 0)
+    loss = loss.rescaled(scores, rows.weights)
+    evaluation = loss.evaluate(scores, rows)
+    yield Round(0, estimator, weights, loss, evaluation)
+    weigh = two_label_weights if fits.form == "two_label" else single_label_weights
+    gradient = np.zeros(len(rows.y))
+    for number in range(1, max_iter):
+        # Weights are the mean of all rounds, in which the k-th counts k. Gradients that
+        # change sign from round to round, as they do once the gap is closed, must
+        # cancel before they become weights, which are positive for either sign.
+        share = 2 / (number + 1) if averaging else 1.0
+        gradient += max(share, _MIN_SHARE) * (evaluation.penalty_gradient - gradient)
+        latest = weigh(rows.y, clip_scores(scores), gradient)
+        weights = weights + share * (latest - weights)
+        estimator = fits.reweighted(weights)
+        last, scores = scores, _finite_scores(estimator, rows.X, number)
+        evaluation = loss.evaluate(scores, rows)
+        yield Round(number, estimator, weights, loss, evaluation)
+        if np.average(np.abs(scores - last), weights=rows.weights) <= tol:
+            return
+
+
+def _finite_scores(estimator: Any, X: Any, number: int) -> Array:
+    """Predict scores with the classifier of some round; raise if any is not finite."""
+    scores = respond(estimator, "predict_proba", X).astype(np.float64)
+    n_invalid = int(np.count_nonzero(~np.isfinite(scores)))
+    if n_invalid:
+        cause = (
+            "already without reweighting"
+            if number == 0
+            else "probably because the weights have become too large or too uneven "
+            "for it: choose a smaller strength or temperature, or regularise it"
+        )
+        raise ValueError(
+            f"{type(estimator).__name__} gave {n_invalid} NaN or infinite scores "
+            f"in round {number}, {cause}."
+        )
+    return scores
+
+
+def _columns(evaluation: Evaluation, prefix: str = "") -> dict[str, float]:
+    """Columns of the history."""
+    names = ("loss", "gap", "threshold", "penalised_loss")
+    return {prefix + name: getattr(evaluation, name) for name in names}
+
+
+def _print_record(record: dict[str, Any]) -> None:
+    """Print a line of the history."""
+    number = record["round"]
+    shown = [f"{name} {value:.4f}" for name, value in record.items() if name != "round"]
+    print(f"[MCDPReweighter] round {number}: {', '.join(shown)}", flush=True)

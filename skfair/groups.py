@@ -272,6 +272,8 @@ def _factorize(column: Any) -> tuple[Codes, Labels]:
         return categorical.codes, tuple(categorical.categories.tolist())
     if isinstance(column, pd.Series) and isinstance(column.dtype, np.dtype):
         column = column.to_numpy()
+    if isinstance(column, np.ndarray):  # pandas hashes the native byte order only
+        column = column.astype(column.dtype.newbyteorder("="), copy=False)
     if isinstance(column, np.ndarray) and column.dtype.kind in "biu" and column.size:
         counted = _factorize_integers(column)
         if counted is not None:

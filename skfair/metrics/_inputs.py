@@ -62,8 +62,8 @@ def check_y_true(y_true: ArrayLike | None, y_score: Any) -> None:
     values = np.asarray(y_true)
     if values.ndim != 1 or len(values) != len(y_score):
         raise ValueError(
-            f"y_true must have shape ({len(y_score)},), one label for each row of "
-            f"y_score, got {values.shape}."
+            f"y_true must have shape ({len(y_score)},), one label for each row, "
+            f"got {values.shape}."
         )
     if len(values) == 0:
         return

@@ -9,9 +9,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from skfair.groups import encode_groups
 from skfair.metrics import DCPResult, dcp, dcp_bounds, get_fairness_scorer
-from skfair.statistics import GroupedConfusion
 
 
 def predictions(n_rows=400, seed=0):
@@ -49,42 +47,11 @@ def test_metric_is_the_bound_of_the_counted_matrices():
     assert result.classes == ("x", "y", "z")
 
 
-def test_statistic_stands_in_for_rows():
-    y_true, y_pred, groups = predictions()
-    expected = dcp(y_true, y_pred, sensitive_features=groups)
-    parts = [
-        GroupedConfusion.from_predictions(
-            y_true[rows], y_pred[rows], sensitive_features=groups[rows]
-        )
-        for rows in (slice(150), slice(150, None))
-    ]
-    assert dcp(None, parts[0] + parts[1]) == expected
-    with pytest.raises(ValueError, match="sensitive_features must be None"):
-        dcp(None, parts[0], sensitive_features=groups)
-
-
-def test_weights_count_rows():
-    y_true, y_pred, groups = predictions()
-    weights = np.random.default_rng(1).integers(0, 4, len(groups))
-    value = dcp(y_true, y_pred, sensitive_features=groups, sample_weight=weights)
-    repeated = (np.repeat(column, weights) for column in (y_true, y_pred, groups))
-    true, pred, group = repeated
-    assert value == dcp(true, pred, sensitive_features=group)
-
-
 def test_one_group_is_zero_with_a_warning():
     y_true, y_pred, _ = predictions()
     with pytest.warns(UndefinedMetricWarning, match="DCP is 0 .* only \\['all'\\]"):
         value = dcp(y_true, y_pred, sensitive_features=["all"] * len(y_true))
     assert value == 0
-
-
-def test_absent_group_is_undefined():
-    y_true, y_pred, groups = predictions()
-    declared = encode_groups(groups, labels=["a", "b", "c", "d"])
-    with pytest.warns(UndefinedMetricWarning, match="'d' has 0 rows"):
-        value = dcp(y_true, y_pred, sensitive_features=declared)
-    assert np.isnan(value)
 
 
 def test_labels_that_some_groups_never_have():

@@ -52,16 +52,3 @@ def test_group_without_a_label_is_undefined():
             ["x", "y", "x", "x"], ["x", "y", "x", "x"], sensitive_features=list("aabb")
         )
     assert np.isnan(value)
-
-
-def test_one_group_is_undefined():
-    with pytest.warns(UndefinedMetricWarning, match="at least two groups"):
-        value = equalized_odds_difference([0, 1], [0, 1], sensitive_features=[0, 0])
-    assert np.isnan(value)
-
-
-def test_invalid_multigroup():
-    with pytest.raises(ValueError, match="multigroup must be"):
-        equalized_odds_difference(
-            [0, 1], [0, 1], sensitive_features=[0, 1], multigroup="all"
-        )

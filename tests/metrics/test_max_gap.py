@@ -123,21 +123,6 @@ def test_accuracy_takes_text_and_many_classes_without_pos_label():
     assert value == 0.5
 
 
-@both
-def test_nothing_given_is_modified_and_index_does_not_matter(metric):
-    y_true, y_pred, groups = rows()
-    frame = pd.DataFrame(
-        {"t": y_true, "p": y_pred, "g": groups}, index=range(300, 0, -1)
-    )
-    before = frame.copy()
-    value = metric(
-        frame["t"], frame["p"], sensitive_features=frame["g"], quality="error_rate"
-    )
-    pd.testing.assert_frame_equal(frame, before)
-    expected = metric(y_true, y_pred, sensitive_features=groups, quality="error_rate")
-    assert value == expected
-
-
 # --- groups that cannot be compared
 
 

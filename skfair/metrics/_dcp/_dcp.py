@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -248,6 +249,8 @@ class DCPResult:
         uppers = (weights * eta).sum(axis=0)
         lowers = np.minimum([row.lower for row in rows], uppers)
         upper, lower = float(uppers.sum()), float(lowers.sum())
+        if not is_defined:  # sums over no class at all would be 0
+            upper = lower = math.nan
         optimal = upper - lower <= options.tol
         return cls(
             lower=min(lower, upper),

@@ -1,0 +1,820 @@
+"""What every metric promises; a line in METRICS has a new one tested."""
+
+import copy
+import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from inspect import signature
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.groups import encode_groups
+from skfair.metrics import (
+    MADDBandwidthResult,
+    abcc,
+    cvar_fairness,
+    dcp,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    madd,
+    madd_curve,
+    madd_optimal_bandwidth,
+    max_gap,
+    mcdp,
+    mcdp_curve,
+)
+from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric, what it reads, and the promises below that it does not make.
+
+    `exempt` and `broken` map names of tests to reasons: of promises that do not apply,
+    and of those that ought to hold and do not yet.
+    """
+
+    function: Callable[..., Any]
+    n_classes: int | None = None  # of class labels that it reads; None for scores
+    statistic: type | None = GroupedScores  # that it takes in place of rows
+    is_number: bool = True
+    reads_y_true: bool = False
+    tolerance: float = 0.0  # between results that differ by the order of sums only
+    exempt: Mapping[str, str] = field(default_factory=dict)
+    broken: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def argument(self):
+        """Name of what it reads: y_score, y_score_or_pred or y_pred."""
+        return list(signature(self.function).parameters)[1]
+
+    @property
+    def takes_multigroup(self):
+        return "multigroup" in signature(self.function).parameters
+
+
+LEAVES_OUT = "leaves groups out that cannot be compared, and warns"
+of_groups = partial(
+    Metric,
+    n_classes=2,
+    statistic=GroupedOutcomes,
+    tolerance=1e-14,
+    exempt={
+        "test_absent_category": LEAVES_OUT,
+        "test_group_lost_by_a_subset": LEAVES_OUT,
+    },
+)
+of_classes = partial(Metric, n_classes=3, statistic=GroupedConfusion, reads_y_true=True)
+# The bandwidth search takes total weights as numbers of rows.
+COUNTS_ROWS = {"test_scale_of_weights_does_not_matter": "weights are numbers of rows"}
+
+METRICS = {
+    "mcdp": Metric(mcdp),
+    "mcdp epsilon": Metric(partial(mcdp, epsilon=0.03)),
+    "mcdp approximate": Metric(
+        partial(mcdp, epsilon=0.03, method="approximate", n_subdivisions=4)
+    ),
+    "mcdp_curve": Metric(mcdp_curve, is_number=False),
+    "madd": Metric(partial(madd, bandwidth=0.1)),
+    "madd auto": Metric(madd, exempt=COUNTS_ROWS),
+    "madd_curve": Metric(partial(madd_curve, n_bandwidths=30), is_number=False),
+    "madd_optimal_bandwidth": Metric(
+        partial(madd_optimal_bandwidth, n_bandwidths=100, min_points=20),
+        is_number=False,
+        exempt=COUNTS_ROWS,
+    ),
+    "abcc": Metric(abcc),
+    "demographic_parity_difference": Metric(
+        demographic_parity_difference, statistic=GroupedOutcomes, tolerance=1e-14
+    ),
+    "demographic_parity_difference threshold": Metric(
+        partial(demographic_parity_difference, threshold=0.5), statistic=None
+    ),
+    "max_gap": of_groups(max_gap),
+    "max_gap error_rate": of_groups(
+        partial(max_gap, quality="error_rate"), statistic=None, reads_y_true=True
+    ),
+    "cvar_fairness": of_groups(cvar_fairness),
+    "cvar_fairness whole groups": of_groups(
+        partial(cvar_fairness, alpha=0.3, fractional=False)
+    ),
+    "dcp": of_classes(
+        dcp,
+        tolerance=1e-4,  # the width at which its search stops
+        exempt={"test_one_group": "0 by definition, with a warning"},
+    ),
+    "equalized_odds_difference": of_classes(equalized_odds_difference),
+    "equalized_odds_difference binary": of_classes(
+        equalized_odds_difference, n_classes=2
+    ),
+}
+
+
+def for_metrics(keep=lambda metric: True):
+    """Run a test with those metrics that promise what it tests."""
+
+    def decorate(test):
+        name = test.__name__
+        parameters = [
+            pytest.param(
+                metric,
+                id=key,
+                marks=[pytest.mark.xfail(reason=metric.broken[name], strict=True)]
+                if name in metric.broken
+                else [],
+            )
+            for key, metric in METRICS.items()
+            if keep(metric) and name not in metric.exempt
+        ]
+        return pytest.mark.parametrize("metric", parameters)(test)
+
+    return decorate
+
+
+every_metric = for_metrics()
+every_metric_of_scores = for_metrics(lambda metric: metric.n_classes is None)
+every_number = for_metrics(lambda metric: metric.is_number)
+every_metric_of_several_groups = for_metrics(
+    lambda metric: metric.is_number and metric.takes_multigroup
+)
+every_metric_of_statistics = for_metrics(lambda metric: metric.statistic)
+
+
+def each_multigroup(metric):
+    """Options that choose every way to compare more than two groups."""
+    if not metric.takes_multigroup:
+        return [{}]
+    return [{"multigroup": "pairwise"}, {"multigroup": "pooled"}]
+
+
+def draw_rows(metric, n_groups=2, n_rows=240, seed=0):
+    """True classes, what the metric reads, and groups.
+
+    Scores have many ties, 0 and 1 among them, and some groups have a single row. Each
+    group has many rows of each class, where rates by class are measured.
+    """
+    rng = np.random.default_rng(seed)
+    if metric.n_classes:
+        order = rng.permutation(n_rows)
+        groups, y_true = order % n_groups, order // n_groups % metric.n_classes
+        wrong = rng.random(n_rows) < 0.1 + 0.4 * groups / n_groups
+        y_pred = np.where(wrong, rng.integers(0, metric.n_classes, n_rows), y_true)
+        return y_true, y_pred, groups
+    groups = np.concatenate(
+        [np.arange(n_groups), rng.integers(0, n_groups, n_rows) ** 2 // n_groups]
+    )[:n_rows]
+    y_score = rng.beta(1.2 + groups / n_groups, 1.5).round(2)
+    return (y_score > 0.4).astype(int), y_score, groups
+
+
+def few_rows(metric, n_rows):
+    """A few rows, for bad input."""
+    if metric.n_classes:
+        return np.arange(n_rows) % 2, np.arange(n_rows) % 4 // 2
+    return np.arange(n_rows) % 2, np.linspace(0, 1, n_rows)
+
+
+def flatten(result):
+    """All numbers of a result, one after the other."""
+    if isinstance(result, MADDBandwidthResult):
+        numbers = [*result.interval, result.madd, result.std, result.h_sup]
+        return np.concatenate([numbers, result.bandwidths, result.values])
+    return np.concatenate([np.ravel(part) for part in np.atleast_1d(result)])
+
+
+def measure(metric, y_true, values, groups, **options):
+    """All numbers of a metric of rows."""
+    return flatten(
+        metric.function(y_true, values, sensitive_features=groups, **options)
+    )
+
+
+def statistic_of(metric, y_true, values, groups, **options):
+    """The statistic that the metric takes in place of these rows."""
+    options["sensitive_features"] = groups
+    if metric.statistic is GroupedConfusion:
+        return GroupedConfusion.from_predictions(y_true, values, **options)
+    if metric.statistic is GroupedOutcomes:
+        return GroupedOutcomes.from_outcomes(values, **options)
+    return GroupedScores.from_scores(values, **options)
+
+
+def assert_same(metric, value, expected):
+    np.testing.assert_allclose(value, expected, rtol=0, atol=metric.tolerance)
+
+
+# --- what does not change the value: order, names, weights, y_true
+
+
+@every_metric
+@pytest.mark.parametrize("n_groups", [2, 5])
+def test_names_of_groups_do_not_matter(metric, n_groups):
+    y_true, values, groups = draw_rows(metric, n_groups)
+    if metric.function is demographic_parity_difference:
+        values = np.round(values * 64) / 64  # whose sums are exact
+    renamed = np.array(["delta", "alpha", "echo", "bravo", "carol"])[groups]
+    for options in each_multigroup(metric):
+        value = measure(metric, y_true, values, renamed, **options)
+        expected = measure(metric, y_true, values, groups, **options)
+        if metric.n_classes:
+            assert_same(metric, value, expected)
+        else:
+            np.testing.assert_array_equal(value, expected)
+
+
+@every_metric
+@pytest.mark.parametrize("n_groups", [2, 5])
+def test_order_of_rows_does_not_matter(metric, n_groups):
+    y_true, values, groups = draw_rows(metric, n_groups)
+    order = np.random.default_rng(1).permutation(len(groups))
+    for options in each_multigroup(metric):
+        value = measure(metric, y_true[order], values[order], groups[order], **options)
+        assert_same(metric, value, measure(metric, y_true, values, groups, **options))
+
+
+@every_metric
+@pytest.mark.parametrize("n_groups", [2, 5])
+def test_whole_weights_count_rows(metric, n_groups):
+    y_true, values, groups = draw_rows(metric, n_groups)
+    weights = np.random.default_rng(1).integers(1, 4, len(groups))
+    repeated = [np.repeat(column, weights) for column in (y_true, values, groups)]
+    for options in each_multigroup(metric):
+        expected = measure(metric, *repeated, **options)
+        for sample_weight in (weights, weights.astype(float), weights.tolist()):
+            options["sample_weight"] = sample_weight
+            value = measure(metric, y_true, values, groups, **options)
+            assert_same(metric, value, expected)
+
+
+@every_metric
+def test_doubled_rows_are_doubled_weights(metric):
+    rows = draw_rows(metric)
+    twice = measure(metric, *(np.tile(column, 2) for column in rows))
+    value = measure(metric, *rows, sample_weight=np.full(len(rows[0]), 2))
+    assert_same(metric, value, twice)
+
+
+@every_metric
+def test_unit_weights_are_no_weights(metric):
+    rows = draw_rows(metric)
+    value = measure(metric, *rows, sample_weight=np.ones(len(rows[0])))
+    np.testing.assert_array_equal(value, measure(metric, *rows))
+
+
+@every_metric
+@pytest.mark.parametrize("factor", [1e-6, 0.3, 7e5])
+def test_scale_of_weights_does_not_matter(metric, factor):
+    rows = draw_rows(metric, 3)
+    weights = np.random.default_rng(1).uniform(0.1, 5, len(rows[0]))
+    value = measure(metric, *rows, sample_weight=factor * weights)
+    expected = measure(metric, *rows, sample_weight=weights)
+    if metric.function is mcdp_curve:  # breaks of no height come and go with rounding
+        at = np.linspace(0, 0.5, 777)
+        value, expected = (
+            heights[np.searchsorted(breaks, at, side="right") - 1]
+            for breaks, heights in (np.split(v, 2) for v in (value, expected))
+        )
+    atol = max(metric.tolerance, 1e-12)
+    np.testing.assert_allclose(value, expected, rtol=0, atol=atol)
+
+
+@every_metric
+@pytest.mark.parametrize("scale", [1, 0.7])
+def test_rows_of_weight_zero_do_not_count(metric, scale):
+    rows = draw_rows(metric, 3)
+    weights = scale * np.random.default_rng(1).integers(0, 3, len(rows[0]))
+    kept = weights > 0
+    value = measure(metric, *rows, sample_weight=weights)
+    expected = measure(
+        metric, *(column[kept] for column in rows), sample_weight=weights[kept]
+    )
+    np.testing.assert_array_equal(value, expected)
+
+
+@for_metrics(lambda metric: not metric.reads_y_true)
+def test_y_true_is_ignored(metric):
+    _, values, groups = draw_rows(metric)
+    expected = measure(metric, None, values, groups)
+    classes = groups % 2
+    for y_true in (
+        classes,
+        classes.tolist(),
+        classes.astype(float),
+        classes.astype(bool),
+        np.zeros_like(classes),
+        np.array(["no", "yes"])[classes],
+        np.array(["no", "yes"], dtype=object)[classes],
+        pd.Series(classes, index=classes),
+        pd.Series(["no", "yes"])[classes],
+        pl.Series(classes),
+    ):
+        value = measure(metric, y_true, values, groups)
+        np.testing.assert_array_equal(value, expected)
+
+
+# --- what it takes, leaves as it was, and gives back
+
+CONTAINERS = {
+    "list": list,
+    "tuple": tuple,
+    "Series": lambda y: pd.Series(y, index=np.arange(len(y))[::-1]),
+    "Float64": lambda y: pd.Series(y, dtype="Float64"),
+    "polars": pl.Series,
+    "strided": lambda y: np.repeat(y, 2)[::2],
+    "big-endian": lambda y: y.astype(">f8"),
+}
+GROUP_CONTAINERS = {
+    "list": list,
+    "array": np.array,
+    "big-endian": lambda g: (np.array(g) == "M").astype(">i8"),
+    "object": lambda g: np.array(g, dtype=object),
+    "Series": lambda g: pd.Series(g, index=np.arange(len(g))[::-1]),
+    "category": lambda g: pd.Series(g, dtype="category"),
+    "Categorical": pd.Categorical,
+    "DataFrame": lambda g: pd.DataFrame({"sex": g}, index=np.arange(len(g))[::-1]),
+    "polars Series": pl.Series,
+    "polars DataFrame": lambda g: pl.DataFrame({"sex": g}),
+    "Groups": encode_groups,
+}
+PAIR_CONTAINERS = {
+    "array": np.array,
+    "DataFrame": pd.DataFrame,
+    "shuffled": lambda p: pd.DataFrame(p, index=np.arange(len(p))[::-1]),
+    "polars": lambda p: pl.DataFrame(p, orient="row", schema=["sex", "race"]),
+    "list": list,
+}
+
+
+@every_metric
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_containers_of_scores_and_classes(metric, container):
+    y_true, values, groups = draw_rows(metric)
+    weights = np.arange(len(groups)) % 4 + 1
+    convert = CONTAINERS[container]
+    expected = measure(metric, y_true, values, groups, sample_weight=weights)
+    for converted in ((y_true, convert(values)), (convert(y_true), convert(values))):
+        value = measure(metric, *converted, groups, sample_weight=weights)
+        np.testing.assert_array_equal(value, expected)
+
+
+@every_metric
+@pytest.mark.parametrize("container", GROUP_CONTAINERS)
+def test_containers_of_groups(metric, container):
+    y_true, values, groups = draw_rows(metric)
+    labels = ["FM"[group] for group in groups]
+    value = measure(metric, y_true, values, GROUP_CONTAINERS[container](labels))
+    np.testing.assert_array_equal(value, measure(metric, y_true, values, groups))
+
+
+@every_metric
+@pytest.mark.parametrize("container", PAIR_CONTAINERS)
+def test_intersections_are_joined_labels(metric, container):
+    y_true, values, groups = draw_rows(metric, 4)
+    pairs = [("FM"[group % 2], "ab"[group // 2]) for group in groups]
+    value = measure(metric, y_true, values, PAIR_CONTAINERS[container](pairs))
+    expected = measure(metric, y_true, values, ["".join(pair) for pair in pairs])
+    np.testing.assert_array_equal(value, expected)
+
+
+@every_metric_of_scores
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_narrow_scores_are_their_exact_values(metric, dtype):
+    y_true, y_score, groups = draw_rows(metric)
+    narrow = y_score.astype(dtype)
+    value = measure(metric, y_true, narrow, groups)
+    expected = measure(metric, y_true, narrow.astype(np.float64), groups)
+    np.testing.assert_array_equal(value, expected)
+
+
+@every_metric
+def test_zero_and_one_of_any_type(metric):
+    y_true, values, groups = draw_rows(metric)
+    y_true, values = y_true % 2, (values > 0.5).astype(float)
+    expected = measure(metric, y_true, values, groups)
+    for dtype in (int, bool, np.uint8, np.float32):
+        value = measure(metric, y_true.astype(dtype), values.astype(dtype), groups)
+        np.testing.assert_array_equal(value, expected)
+
+
+@every_metric
+def test_inputs_are_not_modified(metric):
+    y_true, values, groups = draw_rows(metric, 3)
+    if metric.n_classes is None:
+        values[:3] = -0.0
+    arrays = [y_true, values, (np.arange(len(groups)) % 3).astype(float)]
+    frame = pd.DataFrame({"a": groups, "b": groups % 2})
+    before = copy.deepcopy(arrays), frame.copy()
+    for array in arrays:
+        array.setflags(write=False)
+    measure(metric, y_true, values, frame, sample_weight=arrays[2])
+    pd.testing.assert_frame_equal(frame, before[1])
+    for array, kept in zip(arrays, before[0], strict=True):
+        np.testing.assert_array_equal(array, kept)
+        np.testing.assert_array_equal(np.signbit(array), np.signbit(kept))
+
+
+@every_metric
+def test_results_pickle(metric):
+    y_true, values, groups = draw_rows(metric)
+    result = metric.function(y_true, values, sensitive_features=groups)
+    again = pickle.loads(pickle.dumps(result))
+    np.testing.assert_array_equal(flatten(again), flatten(result))
+
+
+@every_number
+def test_numbers_are_python_floats(metric):
+    y_true, values, groups = draw_rows(metric)
+    assert type(metric.function(y_true, values, sensitive_features=groups)) is float
+
+
+# --- bad input, which it refuses with an error that names it
+
+
+@every_metric_of_scores
+@pytest.mark.parametrize(
+    ("score", "shown"),
+    [
+        (-0.1, "-0.1"),
+        (1.1, "1.1"),
+        (np.nextafter(1, 2), "1.0000000000000002"),
+        (-5e-324, "-5e-324"),
+        (np.nan, "nan"),
+        (np.inf, "inf"),
+        (-np.inf, "-inf"),
+    ],
+)
+def test_scores_outside_zero_and_one(metric, score, shown):
+    match = rf"{metric.argument} must lie in \[0, 1\], got {shown} in row 2"
+    with pytest.raises(ValueError, match=match):
+        measure(metric, None, [0.5, 0.2, score, 0.1], [0, 0, 1, 1])
+
+
+@every_metric_of_scores
+def test_text_scores(metric):
+    with pytest.raises(ValueError, match="'high'") as raised:
+        measure(metric, None, ["high", "low", "low"], [0, 0, 1])
+    assert metric.argument in str(raised.value)
+
+
+@every_metric
+@pytest.mark.parametrize("n_columns", [2, 3])
+def test_two_dimensional_input(metric, n_columns):
+    y_true, values = few_rows(metric, 4)
+    columns = np.repeat(values[:, np.newaxis], n_columns, axis=1)
+    match = rf"{metric.argument} must have shape \(n_samples,\).*{n_columns}"
+    with pytest.raises(ValueError, match=match):
+        measure(metric, y_true, columns, [0, 0, 1, 1])
+
+
+@every_metric_of_scores
+def test_one_column_of_scores(metric):
+    match = rf"{metric.argument} must have shape \(n_samples,\).*\(4, 1\)"
+    with pytest.raises(ValueError, match=match):
+        measure(metric, None, np.full((4, 1), 0.5), [0, 0, 1, 1])
+
+
+@every_metric
+def test_no_rows(metric):
+    named = "y_true" if metric.statistic is GroupedConfusion else metric.argument
+    with pytest.raises(ValueError, match=f"{named} has 0 rows"):
+        measure(metric, [], [], [])
+
+
+@every_metric
+@pytest.mark.parametrize("n_rows", [3, 5])
+@pytest.mark.parametrize("argument", ["sensitive_features", "sample_weight", "y_true"])
+def test_wrong_lengths(metric, argument, n_rows):
+    y_true, values = few_rows(metric, 4)
+    arguments = {"y_true": y_true, "sensitive_features": [0, 0, 1, 1]}
+    arguments[argument] = ([0, 1] * 3)[:n_rows]
+    y_true = arguments.pop("y_true")
+    with pytest.raises(ValueError, match=f"{argument} .*({n_rows}.* 4|4,.*{n_rows})"):
+        metric.function(y_true, values, **arguments)
+
+
+@every_metric
+def test_sensitive_features_are_needed(metric):
+    with pytest.raises(ValueError, match="sensitive_features is None"):
+        metric.function(*few_rows(metric, 4))
+
+
+@every_metric
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["F", None, "M", None],
+        ["F", np.nan, "M", np.nan],
+        [0.0, np.nan, 1.0, np.nan],
+        np.array(["F", pd.NA, "M", pd.NA], dtype=object),
+        pd.Series(["F", None, "M", None], dtype="string"),
+        pl.Series(["F", None, "M", None]),
+    ],
+    ids=["None", "nan", "float", "NA", "string", "polars"],
+)
+def test_missing_groups(metric, column):
+    with pytest.raises(ValueError, match="sensitive_features has 2 missing values"):
+        measure(metric, *few_rows(metric, 4), column)
+
+
+@every_metric
+def test_missing_groups_left_out_or_a_group(metric):
+    y_true, values, groups = draw_rows(metric, 3)
+    labels = np.array(["F", "M", None], dtype=object)[groups]
+    known = groups < 2
+    dropped = measure(metric, y_true, values, encode_groups(labels, missing="drop"))
+    expected = measure(metric, y_true[known], values[known], labels[known])
+    np.testing.assert_array_equal(dropped, expected)
+    grouped = measure(metric, y_true, values, encode_groups(labels, missing="group"))
+    np.testing.assert_array_equal(grouped, measure(metric, y_true, values, groups))
+
+
+@every_metric
+@pytest.mark.parametrize("weight", [-1, -0.5, np.nan, np.inf])
+def test_negative_and_infinite_weights(metric, weight):
+    match = f"sample_weight must be finite and non-negative, got {float(weight)}"
+    with pytest.raises(ValueError, match=match):
+        measure(metric, *few_rows(metric, 3), [0, 1, 1], sample_weight=[1, 1, weight])
+
+
+@every_metric
+def test_text_weights(metric):
+    with pytest.raises(ValueError, match=r"sample_weight .*'heavy'"):
+        measure(metric, *few_rows(metric, 2), [0, 1], sample_weight=["heavy", "light"])
+
+
+@every_metric
+def test_group_without_weight(metric):
+    rows = [*few_rows(metric, 3), ["F", "M", "M"]]
+    with pytest.raises(ValueError, match=r"sample_weight is zero .*\['M'\]"):
+        measure(metric, *rows, sample_weight=[1, 0, 0])
+
+
+@for_metrics(lambda metric: metric.n_classes in (None, 2) and not metric.reads_y_true)
+@pytest.mark.parametrize(
+    "y_true", [[0, 1, 2, 1], ["a", "b", "c", "a"], [0.0, 0.5, 1.0, 1.0]], ids=str
+)
+def test_three_classes(metric, y_true):
+    with pytest.raises(ValueError, match="y_true must be binary, got 3 classes"):
+        measure(metric, y_true, few_rows(metric, 4)[1], [0, 0, 1, 1])
+
+
+@every_metric
+def test_missing_y_true(metric):
+    with pytest.raises(ValueError, match="y_true"):
+        measure(metric, [1, np.nan, 1], few_rows(metric, 3)[1], [0, 0, 1])
+
+
+@for_metrics(lambda metric: metric.reads_y_true)
+def test_y_true_is_needed(metric):
+    with pytest.raises(ValueError, match=r"y_true .*None"):
+        measure(metric, None, few_rows(metric, 3)[1], [0, 0, 1])
+
+
+# --- groups for which it is not defined: nan, and a warning that says why
+
+
+def assert_undefined(metric, groups, match):
+    rows = few_rows(metric, len(groups))
+    with pytest.warns(UndefinedMetricWarning, match=match) as caught:
+        result = metric.function(*rows, sensitive_features=groups)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    if isinstance(result, tuple):
+        result = result[1]
+    elif isinstance(result, MADDBandwidthResult):
+        result = [*result.interval, result.madd, result.std, *result.values]
+    assert np.isnan(result).all()
+
+
+@every_metric
+@pytest.mark.parametrize("label", ["F", 3])
+def test_one_group(metric, label):
+    match = rf"at least two groups, got (only )?\[{label!r}\]"
+    assert_undefined(metric, [label] * 4, match)
+
+
+@every_metric
+def test_absent_category(metric):
+    column = pd.Categorical(["F", "M", "F"], categories=["F", "M", "other"])
+    for groups in (column, pd.Series(column), pd.DataFrame({"sex": column})):
+        assert_undefined(metric, groups, "'other' has 0 rows")
+
+
+@every_metric
+def test_absent_label(metric):
+    groups = encode_groups(["F", "F"], labels=["F", "M"])
+    assert_undefined(metric, groups, r"'M' has 0 rows|have no rows .*'M'")
+
+
+@every_metric
+def test_group_lost_by_a_subset(metric):
+    groups = encode_groups(["F", "M", "F", "X"])
+    assert_undefined(metric, groups[:3], "'X' has 0 rows")
+
+
+@every_metric
+def test_group_below_the_minimal_size(metric):
+    groups = encode_groups(["F", "M", "M", "F", "M"], min_group_size=3)
+    match = r"at least 3 rows, and 'F' has 2 rows|fewer than 3 rows .*'F'"
+    assert_undefined(metric, groups, match)
+
+
+@every_metric
+def test_group_of_the_minimal_size_is_enough(metric):
+    y_true, values, groups = draw_rows(metric)
+    least = encode_groups(groups, min_group_size=int(np.bincount(groups).min()))
+    value = measure(metric, y_true, values, least)
+    np.testing.assert_array_equal(value, measure(metric, y_true, values, groups))
+
+
+@every_metric
+def test_rows_of_weight_zero_do_not_fill_a_group(metric):
+    rows = [*few_rows(metric, 4), encode_groups(list("FFMM"), min_group_size=2)]
+    match = r"'M' has 1 rows|fewer than 2 rows .*'M'"
+    with pytest.warns(UndefinedMetricWarning, match=match):
+        measure(metric, *rows, sample_weight=[1, 1, 1, 0])
+
+
+@every_metric
+def test_no_known_group(metric):
+    groups = encode_groups([None, None], missing="drop")
+    assert_undefined(metric, groups, "at least two groups")
+
+
+@every_metric
+def test_unknown_label_is_an_error_at_once(metric):
+    rows = few_rows(metric, 2)
+    with pytest.raises(ValueError, match=r"unknown groups \['X'\]"):
+        measure(metric, *rows, encode_groups(["F", "X"], labels=["F", "M"]))
+
+
+@for_metrics(lambda metric: metric.takes_multigroup)
+def test_parameters_are_checked_even_where_the_value_is_undefined(metric):
+    with pytest.raises(ValueError, match="multigroup must be"):
+        measure(metric, *few_rows(metric, 2), ["F", "F"], multigroup="x")
+
+
+# --- statistics in place of rows
+
+
+@every_metric_of_statistics
+@pytest.mark.parametrize("weighted", [False, True])
+def test_batches_add_up(metric, weighted):
+    rows = draw_rows(metric, 5, 300)
+    # By group, so that batches hold other groups.
+    rows = [column[np.argsort(rows[2], kind="stable")] for column in rows]
+    weights = np.arange(300) % 3 + 1 if weighted else None
+    a, b, c = (
+        statistic_of(
+            metric,
+            *(column[part] for column in rows),
+            sample_weight=weights[part] if weighted else None,
+        )
+        for part in (slice(0, 20), slice(20, 150), slice(150, 300))
+    )
+    for options in each_multigroup(metric):
+        expected = measure(metric, *rows, sample_weight=weights, **options)
+        for statistic in ((a + b) + c, a + (b + c), (c + a) + b):
+            value = flatten(metric.function(None, statistic, **options))
+            assert_same(metric, value, expected)
+
+
+@every_metric_of_statistics
+def test_pickled_statistics_measure_the_same(metric):
+    y_true, values, groups = draw_rows(metric, 3)
+    if metric.statistic is GroupedOutcomes:
+        values = (values >= 0.5).astype(int)
+    statistic = statistic_of(metric, y_true, values, groups)
+    first = flatten(metric.function(None, statistic))
+    again = flatten(metric.function(None, pickle.loads(pickle.dumps(statistic))))
+    np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(first, measure(metric, y_true, values, groups))
+
+
+@every_metric_of_statistics
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [("y_true", [0, 1]), ("sensitive_features", ["F", "M"]), ("sample_weight", [1, 2])],
+)
+def test_rows_beside_a_statistic_are_refused(metric, argument, value):
+    statistic = statistic_of(metric, *few_rows(metric, 2), ["F", "M"])
+    arguments = {"y_true": None, argument: value}
+    y_true = arguments.pop("y_true")
+    with pytest.raises(ValueError, match=f"{argument} must be None where a statistic"):
+        metric.function(y_true, statistic, **arguments)
+
+
+# --- more than two groups
+
+
+@every_metric_of_several_groups
+@pytest.mark.parametrize(("n_groups", "n_rows"), [(3, 200), (8, 600), (20, 300)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pairwise_is_the_largest_value_over_pairs(metric, n_groups, n_rows, weighted):
+    rows = draw_rows(metric, n_groups, n_rows, seed=n_groups)
+    weights = np.random.default_rng(0).uniform(0.5, 2, n_rows) if weighted else None
+    values = []
+    for pair in combinations(np.unique(rows[2]), 2):
+        own = np.isin(rows[2], pair)
+        sample_weight = weights[own] if weighted else None
+        part = [column[own] for column in rows]
+        values.append(measure(metric, *part, sample_weight=sample_weight)[0])
+    value = measure(metric, *rows, sample_weight=weights)[0]
+    assert value == pytest.approx(max(values), abs=1e-13)
+
+
+@every_metric_of_several_groups
+@pytest.mark.parametrize(
+    ("n_groups", "n_rows"), [(2, 90), (3, 200), (20, 300), (200, 900)]
+)
+def test_pooled_compares_each_group_with_everyone(metric, n_groups, n_rows):
+    if metric.function is madd:
+        n_groups = min(n_groups, 50)
+    if metric.n_classes:
+        n_rows = max(n_rows, 10 * n_groups)
+    y_true, values, groups = draw_rows(metric, n_groups, n_rows, seed=n_groups)
+    found = []
+    for group in np.unique(groups):
+        own = groups == group
+        against = np.repeat(["group", "everyone"], [own.sum(), n_rows])
+        pair = (np.concatenate([column[own], column]) for column in (y_true, values))
+        found.append(measure(metric, *pair, against)[0])
+    value = measure(metric, y_true, values, groups, multigroup="pooled")[0]
+    assert value == pytest.approx(max(found), abs=1e-13)
+
+
+@for_metrics(lambda metric: metric.n_classes is None and metric.is_number)
+def test_pairwise_and_pooled_agree_for_one_large_group_far_off(metric):
+    # One row against everyone else: it is the group furthest from the others.
+    y_score = np.concatenate([[1.0], np.zeros(999)])
+    rows = None, y_score, np.concatenate([[0], np.arange(999) % 3 + 1])
+    largest = 2 if "madd" in str(metric.function) else 1
+    assert measure(metric, *rows)[0] == pytest.approx(largest)
+    pooled = measure(metric, *rows, multigroup="pooled")[0]
+    assert pooled == pytest.approx(0.999 * largest)
+
+
+def test_two_hundred_groups_pairwise():
+    _, y_score, groups = draw_rows(METRICS["mcdp"], 200, 2_000)
+    labels = np.unique(groups)
+    thresholds = np.linspace(0, 1, 101)
+    counts = np.array(
+        [
+            (y_score[groups == label, None] <= thresholds + 1e-9).mean(axis=0)
+            for label in labels
+        ]
+    )
+    options = {"sensitive_features": groups}
+    largest = (counts.max(axis=0) - counts.min(axis=0)).max()
+    assert mcdp(None, y_score, **options) == pytest.approx(largest, abs=1e-12)
+    areas = cdist(counts, counts, "cityblock") / 100
+    assert abcc(None, y_score, **options) == pytest.approx(areas.max(), abs=1e-12)
+    bins = np.array(
+        [
+            np.histogram(y_score[groups == label], np.arange(11) / 10)[0]
+            / (groups == label).sum()
+            for label in labels
+        ]
+    )
+    distances = cdist(bins, bins, "cityblock")
+    assert madd(None, y_score, bandwidth=0.1, **options) == pytest.approx(
+        distances.max(), abs=1e-12
+    )
+    means = np.array([y_score[groups == label].mean() for label in labels])
+    assert demographic_parity_difference(None, y_score, **options) == pytest.approx(
+        means.max() - means.min(), abs=1e-12
+    )
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 16), st.integers(0, 6), st.integers(1, 3)),
+        min_size=5,
+        max_size=40,
+    ),
+    st.data(),
+)
+def test_pairs_of_many_small_groups(entries, data):
+    numbers = [n for n, m in METRICS.items() if m.is_number and m.n_classes is None]
+    metric = METRICS[data.draw(st.sampled_from(sorted(numbers)))]
+    ticks, groups, weights = np.array(entries).T
+    y_score, labels = ticks / 16, np.unique(groups)
+    if len(labels) < 2:
+        return
+    value = measure(metric, None, y_score, groups, sample_weight=weights)[0]
+    expected = max(
+        measure(metric, None, y_score[own], groups[own], sample_weight=weights[own])[0]
+        for own in (np.isin(groups, pair) for pair in combinations(labels, 2))
+    )
+    assert value == pytest.approx(expected, abs=1e-13)

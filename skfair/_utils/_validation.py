@@ -68,6 +68,24 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
         )
 
 
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    """Return one value for each row as an array; raise where entries are masked."""
+    if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
+        raise ValueError(
+            f"{name} has {np.count_nonzero(values.mask)} masked values, expected none."
+        )
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must have the shape of an array: {error}") from error
+    if array.ndim == 0:
+        raise ValueError(
+            f"{name} must have shape (n_samples,), one value for each row, got a "
+            f"single {type(values).__name__}."
+        )
+    return array
+
+
 #: Bit pattern of 1.0: larger patterns are above 1, negative, infinite or NaN.
 _ONE_BITS = np.float64(1.0).view(np.uint64)
 #: Whole weights are summed as integers while their sum stays below this.
@@ -76,7 +94,7 @@ _MAX_EXACT_SUM = 2**53
 
 def check_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[np.float64]:
     """Return scores as floats in [0, 1] without negative zeros."""
-    scores = np.asarray(y_score)
+    scores = as_array(y_score, name)
     check_shape(scores, name)
     scores = np.ascontiguousarray(_to_numbers(scores, name))
     if scores.view(np.uint64).max() > _ONE_BITS:
@@ -111,7 +129,7 @@ def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> Any:
     """Return sample weights as int64 if all are whole numbers, else as float64."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight)
+    weights = as_array(sample_weight, "sample_weight")
     if weights.shape != (n_samples,):
         raise ValueError(
             f"sample_weight must have shape ({n_samples},), got {weights.shape}."

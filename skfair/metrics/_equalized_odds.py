@@ -17,9 +17,11 @@ from skfair.metrics._inputs import (
     largest_difference,
     warn_if_undefined,
 )
+from skfair.metrics._uncertainty._permutation import compares_errors
 from skfair.statistics import GroupedConfusion
 
 
+@compares_errors(lambda **options: True)
 def equalized_odds_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedConfusion,

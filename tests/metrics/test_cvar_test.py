@@ -85,7 +85,7 @@ def test_shuffles_keep_sizes_and_hits(rows_per_group):
     generator = np.random.default_rng(0)
     sizes = generator.integers(0, 2 * rows_per_group, 300)
     n_hits = int(sizes.sum() // 3)
-    hits = np.concatenate(list(shuffled_hits(sizes, n_hits, 9000, generator)))
+    hits = shuffled_hits(sizes, n_hits, 9000, generator)
     assert hits.shape == (9000, 300)
     assert np.all(hits.sum(axis=1) == n_hits)
     assert np.all((hits >= 0) & (hits <= sizes))

@@ -17,9 +17,11 @@ from skfair.metrics._dcp._search._linear_program import check_time_limit
 from skfair.metrics._dcp._search._rows import Floats, RowResult, etas
 from skfair.metrics._dcp._search._solve import Method, Options, solve_rows
 from skfair.metrics._inputs import grouped_confusion, undefined_reason
+from skfair.metrics._uncertainty._permutation import compares_errors
 from skfair.statistics import GroupedConfusion
 
 
+@compares_errors(lambda **options: True)
 def dcp(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedConfusion,

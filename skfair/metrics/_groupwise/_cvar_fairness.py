@@ -12,13 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._validation import check_real
 from skfair.metrics._groupwise._group_gaps import GroupWeights, group_gaps
-from skfair.metrics._groupwise._quality import Quality, grouped_quality
+from skfair.metrics._groupwise._quality import (
+    Quality,
+    compares_rates_of_errors,
+    grouped_quality,
+)
 from skfair.metrics._groupwise._rate_variance import Sampling, make_estimator
 from skfair.metrics._groupwise._tail import tail_mean, tail_shares
-from skfair.metrics._uncertainty._permutation import permute_hits
+from skfair.metrics._uncertainty._permutation import compares_errors, permute_hits
 from skfair.statistics import GroupedOutcomes
 
 
+@compares_errors(compares_rates_of_errors)
 def cvar_fairness(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -211,6 +216,8 @@ def cvar_fairness_test(
     n_permutations: int = 999,
     pos_label: Any = None,
     random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> CVaRTestResult:
     """Test whether all groups have the same rate.
 
@@ -249,6 +256,11 @@ def cvar_fairness_test(
         The positive class, see `cvar_fairness`.
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations.
+    n_jobs : int, default=None
+        Number of processes; None is 1 unless in a `joblib.parallel_config` context,
+        -1 uses all processors. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of `joblib.Parallel`; 0 is silent.
 
     Returns
     -------
@@ -309,6 +321,8 @@ def cvar_fairness_test(
         estimator.hits,
         n_permutations=n_permutations,
         random_state=random_state,
+        n_jobs=n_jobs,
+        verbose=verbose,
     )
     threshold = (1 - alpha) * epsilon**2 / 2
     return CVaRTestResult(

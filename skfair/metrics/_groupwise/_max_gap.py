@@ -9,14 +9,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair.metrics._groupwise._group_gaps import GroupWeights, group_gaps
-from skfair.metrics._groupwise._quality import Quality, count_hits, grouped_quality
+from skfair.metrics._groupwise._quality import (
+    Quality,
+    compares_rates_of_errors,
+    count_hits,
+    grouped_quality,
+)
 from skfair.metrics._uncertainty._permutation import (
     PermutationTestResult,
+    compares_errors,
     permute_hits,
 )
 from skfair.statistics import GroupedOutcomes
 
 
+@compares_errors(compares_rates_of_errors)
 def max_gap(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -111,6 +118,8 @@ def max_gap_test(
     n_permutations: int = 999,
     pos_label: Any = None,
     random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> PermutationTestResult:
     """Test whether the largest gap exceeds sampling noise.
 
@@ -137,6 +146,11 @@ def max_gap_test(
         The positive class, see `max_gap`.
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations.
+    n_jobs : int, default=None
+        Number of processes; None is 1 unless in a `joblib.parallel_config` context,
+        -1 uses all processors. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of `joblib.Parallel`; 0 is silent.
 
     Returns
     -------
@@ -184,4 +198,6 @@ def max_gap_test(
         hits,
         n_permutations=n_permutations,
         random_state=random_state,
+        n_jobs=n_jobs,
+        verbose=verbose,
     )

@@ -50,6 +50,13 @@ def grouped_quality(
     return GroupedOutcomes.from_outcomes(outcomes, mask=mask, **rows)
 
 
+def compares_rates_of_errors(
+    quality: Quality = "selection_rate", **options: Any
+) -> bool:
+    """Whether the quality is a rate among the rows of one true label."""
+    return quality in ("true_positive_rate", "false_positive_rate")
+
+
 def count_hits(
     statistic: GroupedOutcomes,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

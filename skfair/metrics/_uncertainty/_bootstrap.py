@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._validation import check_integer, check_real
 from skfair.groups import Groups
-from skfair.metrics._uncertainty._resampling import Rows, check_seed
+from skfair.metrics._uncertainty._resampling import Rows, check_seed, evaluate_each
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,8 @@ def bootstrap_interval(
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> BootstrapResult:
     """Confidence interval of a disparity, by resampling rows within each group.
 
@@ -72,6 +74,11 @@ def bootstrap_interval(
         Sample weights; a row is drawn together with its weight.
     random_state : int, RandomState instance or None, default=None
         Seed of the resampling.
+    n_jobs : int, default=None
+        Number of processes; None is 1 unless in a `joblib.parallel_config` context,
+        -1 uses all processors. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of `joblib.Parallel`; 0 is silent.
 
     Returns
     -------
@@ -124,9 +131,8 @@ def bootstrap_interval(
         low = high = math.nan
     else:
         draw = stratified_draws(rows.groups, generator)
-        values = np.array(
-            [rows.take(draw()).evaluate(metric) for _ in range(n_resamples)]
-        )
+        resamples = (rows.take(draw()) for _ in range(n_resamples))
+        values = evaluate_each(metric, resamples, n_jobs, verbose)
         low, high = basic_interval(observed, values, level)
     return BootstrapResult(observed, low, high, level, n_resamples, values)
 

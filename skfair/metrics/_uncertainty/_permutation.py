@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._utils._validation import check_integer
-from skfair.metrics._uncertainty._resampling import Rows, check_seed
+from skfair._utils._validation import as_array, check_integer
+from skfair.groups import encode_column
+from skfair.metrics._inputs import check_no_missing
+from skfair.metrics._uncertainty._resampling import Rows, check_seed, evaluate_each
+
+Metric = TypeVar("Metric", bound=Callable[..., Any])
 
 #: Values this close to the observed one count as equal: weighted sums round.
 _ROUNDING = 1e-12
@@ -52,16 +59,24 @@ def permutation_test(
     y_score: ArrayLike,
     *,
     sensitive_features: Any,
+    within: ArrayLike | Literal["auto"] | None = "auto",
     n_permutations: int = 999,
     sample_weight: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> PermutationTestResult:
-    """Test whether a disparity is larger than with group labels assigned at random.
+    """Test whether a disparity is larger than group labels at random would give.
 
-    Under the null hypothesis that a row's group is independent of its label, score
-    and weight, group labels can be permuted over rows. The p-value is exact at
+    Under the null hypothesis that a row's group has nothing to do with its label,
+    score and weight, group labels can be permuted over rows. The p-value is exact at
     any sample size, for any metric. A small one says that the disparity is not
     noise, not that it is large or unjust.
+
+    Metrics of errors have another null hypothesis: that among rows of the same true
+    label the group has nothing to do with the prediction. Groups may differ in how
+    often they have each label, so group labels are permuted among the rows of each
+    true label.
 
     Parameters
     ----------
@@ -70,17 +85,28 @@ def permutation_test(
         large for a large disparity; with a keyword `sample_weight` if that is given.
         Use `functools.partial` to set its options.
     y_true : array-like of shape (n_samples,) or None
-        True labels, passed to the metric.
+        True labels, handed to the metric.
     y_score : array-like of shape (n_samples,)
-        Scores or predicted labels, passed to the metric.
+        Scores or predicted labels, handed to the metric.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
+    within : "auto", None or array-like of shape (n_samples,), default="auto"
+        Strata: group labels are permuted among rows with the same value. None permutes
+        them over all rows. "auto" takes `y_true` for `equalized_odds_difference`,
+        `dcp`, and the true and false positive rates of `max_gap` and `cvar_fairness`,
+        with their options set by `functools.partial` or not, and None for all other
+        metrics. A function of your own that compares errors needs ``within=y_true``.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     sample_weight : array-like of shape (n_samples,), default=None
         Sample weights. They stay with the row's score.
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations.
+    n_jobs : int, default=None
+        Number of processes; None is 1 unless in a `joblib.parallel_config` context,
+        -1 uses all processors. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of `joblib.Parallel`; 0 is silent.
 
     Returns
     -------
@@ -90,12 +116,19 @@ def permutation_test(
     Raises
     ------
     ValueError
-        If `n_permutations` is not a positive integer, and as the metric does.
+        If `n_permutations` is not a positive integer, if `within` has missing values
+        or another number of rows, and as the metric does.
+
+    Warns
+    -----
+    UserWarning
+        If the metric has the same value, not 0, for all permutations and the data as
+        given: then the p-value is 1 whatever the groups are.
 
     See Also
     --------
-    bootstrap_interval : Confidence interval of the metric.
-    scipy.stats.ks_2samp : The same test for MCDP(0) and two groups, without resampling.
+    bootstrap_interval : How precise the metric is.
+    scipy.stats.ks_2samp : The same question for MCDP(0) and two groups, by theory.
 
     References
     ----------
@@ -118,13 +151,74 @@ def permutation_test(
     generator = check_seed(random_state)
     rows = Rows.from_arrays(y_true, y_score, sensitive_features, sample_weight)
     observed = rows.evaluate(metric)
+    strata = _strata(within, metric, rows)
     null = np.full(n_permutations, np.nan)
     if not math.isnan(observed):
-        groups = rows.groups
-        for i in range(n_permutations):
-            shuffled = replace(groups, codes=generator.permutation(groups.codes))
-            null[i] = replace(rows, groups=shuffled).evaluate(metric)
+        shuffled = (_shuffle(rows, strata, generator) for _ in range(n_permutations))
+        null = evaluate_each(metric, shuffled, n_jobs, verbose)
+        _warn_if_constant(observed, null)
     return _result(observed, null)
+
+
+def compares_errors(when: Callable[..., bool]) -> Callable[[Metric], Metric]:
+    """Mark a metric whose groups are permuted within true labels for some options."""
+
+    def mark(metric: Metric) -> Metric:
+        vars(metric)["_compares_errors"] = when
+        return metric
+
+    return mark
+
+
+def _strata(within: Any, metric: Any, rows: Rows) -> list[NDArray[np.intp]] | None:
+    """Positions of the rows of each stratum, None for one stratum of all rows."""
+    if within is None:
+        return None
+    if isinstance(within, str) and within == "auto":
+        options: dict[str, Any] = {}
+        while isinstance(metric, partial):
+            metric, options = metric.func, {**metric.keywords, **options}
+        when = getattr(metric, "_compares_errors", None)
+        if rows.y_true is None or when is None or not when(**options):
+            return None
+        within = rows.y_true
+    expected = f"within must be 'auto', None, or have shape ({len(rows.y_score)},)"
+    if isinstance(within, str):
+        raise ValueError(f"{expected}, got {within!r}.")
+    values = as_array(within, "within")
+    if values.shape != (len(rows.y_score),):
+        raise ValueError(f"{expected}, got shape {values.shape}.")
+    check_no_missing(values, "within")
+    codes, _ = encode_column(values, "raise", None)
+    return [np.flatnonzero(codes == code) for code in np.unique(codes)]
+
+
+def _shuffle(
+    rows: Rows, strata: list[NDArray[np.intp]] | None, generator: np.random.Generator
+) -> Rows:
+    """Permute the groups over all rows, or among those of each stratum."""
+    codes = rows.groups.codes
+    if strata is None:
+        shuffled = generator.permutation(codes)
+    else:
+        shuffled = codes.copy()
+        for stratum in strata:
+            shuffled[stratum] = generator.permutation(codes[stratum])
+    return replace(rows, groups=replace(rows.groups, codes=shuffled))
+
+
+def _warn_if_constant(observed: float, null: NDArray[np.float64]) -> None:
+    """Warn where no choice of groups changes the value, other than no disparity."""
+    if abs(observed) > _ROUNDING and np.abs(null - observed).max() <= _ROUNDING:
+        warnings.warn(
+            f"The metric is {observed:.6g} for all {len(null)} permutations, as it is "
+            "for the given groups, so the p-value is 1 whatever the groups are. This "
+            "happens where groups have too few rows for the metric to tell them apart. "
+            "Merge small groups, or test a metric that depends on them, such as "
+            "max_gap or cvar_fairness with quality='error_rate'.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def permute_hits(
@@ -134,6 +228,8 @@ def permute_hits(
     *,
     n_permutations: int,
     random_state: int | np.random.RandomState | None,
+    n_jobs: int | None,
+    verbose: int,
 ) -> PermutationTestResult:
     """Permutation test of a statistic of the number of 1s (hits) in each group.
 
@@ -144,8 +240,19 @@ def permute_hits(
     observed = float(statistic(hits[np.newaxis])[0])
     null = np.full(n_permutations, np.nan)
     if not math.isnan(observed):
-        blocks = shuffled_hits(sizes, int(hits.sum()), n_permutations, generator)
-        null = np.concatenate([statistic(block) for block in blocks])
+        n_in_block = max(1, _BLOCK // len(sizes))
+        n_hits, starts = int(hits.sum()), range(0, n_permutations, n_in_block)
+
+        def block(start: int, generator: np.random.Generator) -> NDArray[np.float64]:
+            size = min(n_in_block, n_permutations - start)
+            return statistic(shuffled_hits(sizes, n_hits, size, generator))
+
+        generators = generator.spawn(len(starts))
+        null = np.concatenate(
+            Parallel(n_jobs=n_jobs, verbose=verbose)(
+                delayed(block)(*task) for task in zip(starts, generators, strict=True)
+            )
+        )
     return _result(observed, null)
 
 
@@ -154,20 +261,15 @@ def shuffled_hits(
     n_hits: int,
     n_permutations: int,
     generator: np.random.Generator,
-) -> Iterator[NDArray[np.int64]]:
-    """Yield the hits of each group when outcomes are permuted over all rows, in blocks.
+) -> NDArray[np.int64]:
+    """Hits of each group when outcomes are permuted over all rows.
 
     They are drawn from their multivariate hypergeometric distribution, not row by row.
     """
     few = sizes.sum() <= _FEW_ROWS * len(sizes)
-    n_in_block = max(1, _BLOCK // len(sizes))
-    for start in range(0, n_permutations, n_in_block):
-        yield generator.multivariate_hypergeometric(
-            sizes,
-            n_hits,
-            size=min(n_in_block, n_permutations - start),
-            method="count" if few else "marginals",
-        )
+    return generator.multivariate_hypergeometric(
+        sizes, n_hits, size=n_permutations, method="count" if few else "marginals"
+    )
 
 
 def exact_pvalue(observed: float, null: NDArray[np.float64]) -> float:

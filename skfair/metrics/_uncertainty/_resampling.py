@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._utils._validation import as_array
 from skfair.groups import Groups, resolve_groups
 
 
@@ -31,11 +33,11 @@ class Rows:
         sample_weight: ArrayLike | None,
     ) -> Rows:
         """Convert the arguments once for all resamples."""
-        scores = np.asarray(y_score)
+        scores = as_array(y_score, "y_score")
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
-        labels, weights = (
-            None if values is None else np.asarray(values)
-            for values in (y_true, sample_weight)
+        labels = None if y_true is None else as_array(y_true, "y_true")
+        weights = (
+            None if sample_weight is None else as_array(sample_weight, "sample_weight")
         )
         for name, values in (("y_true", labels), ("sample_weight", weights)):
             if values is not None and len(values) != len(scores):
@@ -62,6 +64,20 @@ class Rows:
         return float(
             metric(self.y_true, self.y_score, sensitive_features=self.groups, **weights)
         )
+
+
+def evaluate_each(
+    metric: Callable[..., float],
+    resamples: Iterable[Rows],
+    n_jobs: int | None,
+    verbose: int,
+) -> NDArray[np.float64]:
+    """Values of the metric on each resample, which are drawn one after the other."""
+    return np.array(
+        Parallel(n_jobs=n_jobs, verbose=verbose)(
+            delayed(Rows.evaluate)(rows, metric) for rows in resamples
+        )
+    )
 
 
 def check_seed(random_state: Any) -> np.random.Generator:

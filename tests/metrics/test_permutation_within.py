@@ -1,0 +1,210 @@
+"""Permutation within strata, constant statistics, and several processes."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from skfair.metrics import (
+    bootstrap_interval,
+    cvar_fairness,
+    cvar_fairness_test,
+    dcp,
+    equalized_odds_difference,
+    max_gap,
+    max_gap_test,
+    mcdp,
+    permutation_test,
+)
+
+
+def draw(seed, times=1):
+    """Draw groups with the same error rate, one with far fewer positives."""
+    generator = np.random.default_rng(seed)
+    groups = np.repeat(["a", "b"], [300 * times, 100 * times])
+    y_true = generator.random(len(groups)) < np.where(groups == "a", 0.5, 0.05)
+    y_pred = y_true ^ (generator.random(len(groups)) < 0.2)
+    return y_true.astype(int), y_pred.astype(int), groups
+
+
+def share_rejected(metric, n_samples, times, n_permutations=99, **options):
+    rejected = 0
+    for seed in range(n_samples):
+        y_true, y_pred, groups = draw(seed, times)
+        if len(set(y_true[groups == "b"])) < 2:
+            continue  # undefined
+        result = permutation_test(
+            metric,
+            y_true,
+            y_pred,
+            sensitive_features=groups,
+            n_permutations=n_permutations,
+            random_state=seed,
+            **options,
+        )
+        rejected += result.pvalue <= 0.05
+    return rejected / n_samples
+
+
+@pytest.mark.slow
+def test_equal_errors_and_other_base_rates_hold_the_level():
+    share = share_rejected(equalized_odds_difference, 400, 1, 99)
+    assert 0.01 <= share <= 0.065  # rates of five rows are discrete: .024 on average
+    assert share_rejected(equalized_odds_difference, 40, 1, within=None) > 0.3
+
+
+@pytest.mark.slow
+def test_equal_errors_in_larger_groups_hold_the_level():
+    # Rates of fifty rows: little of the level is lost to ties.
+    share = share_rejected(equalized_odds_difference, 400, 10, 39)
+    assert 0.035 <= share <= 0.065
+
+
+def test_strata_are_permuted_each_by_itself():
+    y_true, y_pred, groups = draw(0)
+    strata = np.where(y_true == 1, "yes", "no")
+    seen = []
+
+    def record(y_true, y_pred, *, sensitive_features):
+        assert sensitive_features.labels == ("a", "b")
+        seen.append(sensitive_features.codes)
+        return 0.0
+
+    permutation_test(
+        record,
+        y_true,
+        y_pred,
+        sensitive_features=groups,
+        within=strata,
+        n_permutations=20,
+        random_state=0,
+    )
+    positive = y_true == 1
+    assert {codes[positive].sum() for codes in seen} == {seen[0][positive].sum()}
+    assert len({codes.tobytes() for codes in seen}) == 21
+    assert len({codes[positive].tobytes() for codes in seen}) > 15
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        equalized_odds_difference,
+        partial(partial(equalized_odds_difference), multigroup="pooled"),
+        dcp,
+        partial(max_gap, quality="true_positive_rate"),
+        partial(cvar_fairness, quality="false_positive_rate", alpha=0.2),
+    ],
+)
+def test_metrics_of_errors_are_permuted_within_true_labels(metric):
+    y_true, y_pred, groups = draw(0)
+    rows = {"sensitive_features": groups, "n_permutations": 9, "random_state": 0}
+    found = permutation_test(metric, y_true, y_pred, **rows)
+    asked = permutation_test(metric, y_true, y_pred, within=y_true, **rows)
+    free = permutation_test(metric, y_true, y_pred, within=None, **rows)
+    np.testing.assert_array_equal(found.null_distribution, asked.null_distribution)
+    assert (found.null_distribution != free.null_distribution).any()
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        mcdp,
+        max_gap,
+        partial(max_gap, quality="accuracy"),
+        partial(partial(max_gap, quality="true_positive_rate"), quality="error_rate"),
+    ],
+)
+def test_other_metrics_are_permuted_over_all_rows(metric):
+    y_true, y_pred, groups = draw(0)
+    rows = {"sensitive_features": groups, "n_permutations": 9, "random_state": 0}
+    found = permutation_test(metric, y_true, y_pred, **rows)
+    free = permutation_test(metric, y_true, y_pred, within=None, **rows)
+    np.testing.assert_array_equal(found.null_distribution, free.null_distribution)
+
+
+@pytest.mark.parametrize(
+    ("within", "message"),
+    [
+        ("y_true", "within must be 'auto', None, or have shape .* got 'y_true'"),
+        (3, "within must have shape .* got a single int"),
+        ([0, 1, 1], r"within must be 'auto', None, or have shape \(2,\).*\(3,\)"),
+        ([[0], [1]], r"within must be 'auto', None, or have shape \(2,\).*\(2, 1\)"),
+        ([0, None], "within has 1 missing"),
+    ],
+)
+def test_bad_strata(within, message):
+    with pytest.raises(ValueError, match=message):
+        permutation_test(
+            mcdp, None, [0.1, 0.2], sensitive_features=[0, 1], within=within
+        )
+
+
+def test_constant_statistic_is_explained():
+    generator = np.random.default_rng(0)
+    groups, y_true = np.repeat(np.arange(30), 20), generator.integers(0, 3, 600)
+    noise = generator.random(600) < 0.3
+    y_pred = np.where(noise, generator.integers(0, 3, 600), y_true)
+    rows = {"sensitive_features": groups, "n_permutations": 9, "random_state": 0}
+    match = "for all 9 permutations.*Merge small groups.*quality='error_rate'"
+    with pytest.warns(UserWarning, match=match):
+        assert permutation_test(dcp, y_true, y_pred, **rows).pvalue == 1
+    # What the warning advises can tell.
+    for metric in (max_gap, cvar_fairness):
+        found = partial(metric, quality="error_rate")
+        null = permutation_test(found, y_true, y_pred, **rows).null_distribution
+        assert len(set(null)) > 5
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1])
+def test_number_of_processes_does_not_matter(n_jobs):
+    y_true, y_pred, groups = draw(0)
+    rows = {"sensitive_features": groups, "random_state": 0}
+    for function, name in (
+        (partial(permutation_test, n_permutations=20), "null_distribution"),
+        (partial(bootstrap_interval, n_resamples=20), "distribution"),
+    ):
+        calls = [
+            function(equalized_odds_difference, y_true, y_pred, n_jobs=n, **rows)
+            for n in (None, n_jobs)
+        ]
+        np.testing.assert_array_equal(*[getattr(call, name) for call in calls])
+
+
+@pytest.mark.parametrize(
+    "function", [max_gap_test, partial(cvar_fairness_test, alpha=0.9, epsilon=0.1)]
+)
+def test_blocks_of_permutations_for_any_number_of_processes(function, monkeypatch):
+    monkeypatch.setattr("skfair.metrics._uncertainty._permutation._BLOCK", 50)
+    _, y_pred, groups = draw(0)
+    one, two = (
+        function(
+            None,
+            y_pred,
+            sensitive_features=groups,
+            n_permutations=99,
+            random_state=0,
+            n_jobs=n_jobs,
+        ).null_distribution
+        for n_jobs in (1, 2)
+    )
+    assert len(one) == 99
+    assert len(set(one)) > 5
+    assert (one[:25] != one[25:50]).any()  # each block draws its own
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        partial(permutation_test, mcdp, n_permutations=3),
+        partial(bootstrap_interval, mcdp, n_resamples=3),
+        partial(max_gap_test, n_permutations=3),
+        partial(cvar_fairness_test, n_permutations=3, alpha=0.9, epsilon=0.1),
+    ],
+)
+def test_progress_on_request(function, capsys):
+    _, y_pred, groups = draw(0)
+    function(None, y_pred, sensitive_features=groups)
+    assert capsys.readouterr() == ("", "")
+    function(None, y_pred, sensitive_features=groups, verbose=1)
+    assert "finished" in "".join(capsys.readouterr())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
@@ -33,7 +34,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skfair._utils._columns import drop_columns, take_rows
+from skfair._utils._columns import drop_columns
 from skfair._utils._validation import check_weights, count_rows
 from skfair.groups import Groups, encode_groups, resolve_groups
 
@@ -193,6 +194,18 @@ def params_of_rows(
         name: take_rows(value, rows) if _is_by_row(value, n_samples) else value
         for name, value in params.items()
     }
+
+
+def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
+    """Take rows by position from a list, array, sparse matrix, series or dataframe."""
+    if hasattr(values, "iloc"):  # narwhals rejects columns of the same name
+        return values.iloc[rows]
+    native = nw.from_native(
+        values, eager_only=True, allow_series=True, pass_through=True
+    )
+    if isinstance(native, nw.DataFrame | nw.Series):
+        return native[rows].to_native()
+    return values[rows] if hasattr(values, "shape") else [values[row] for row in rows]
 
 
 def _is_by_row(value: Any, n_samples: int) -> bool:

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 #: What names the sensitive columns of X on a scorer or an estimator.
 Selector: TypeAlias = str | int | list[str] | list[int] | Callable[[Any], Any]
@@ -64,18 +63,6 @@ def drop_columns(X: Any, selector: Selector | None) -> Any:
     kept = np.ones(table.shape[1], dtype=bool)
     kept[positions] = False
     return table[:, np.flatnonzero(kept)]
-
-
-def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
-    """Take rows by position from a list, array, sparse matrix, series or dataframe."""
-    if hasattr(values, "iloc"):  # narwhals rejects columns of the same name
-        return values.iloc[rows]
-    native = nw.from_native(
-        values, eager_only=True, allow_series=True, pass_through=True
-    )
-    if isinstance(native, nw.DataFrame | nw.Series):
-        return native[rows].to_native()
-    return values[rows] if hasattr(values, "shape") else [values[row] for row in rows]
 
 
 def _locate(X: Any, selector: Any) -> tuple[Any, list[int]]:

@@ -13,8 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skfair._mitigation import params_of_rows
-from skfair._utils._columns import take_rows
+from skfair._mitigation import params_of_rows, take_rows
 from skfair._utils._response import respond
 from skfair.inprocessing._label_weights import (
     Form,

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from skfair._mitigation import groups_to_compare
-from skfair._utils._columns import take_rows
+from skfair._mitigation import groups_to_compare, take_rows
 from skfair.groups import Groups
 
 Array: TypeAlias = NDArray[np.floating]

@@ -13,8 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._mitigation import params_of_rows
-from skfair._utils._columns import take_rows
+from skfair._mitigation import params_of_rows, take_rows
 from skfair.groups import Groups
 from skfair.model_selection._group_stratified_k_fold import Split, stratified_splits
 from skfair.postprocessing._score_repairer import Floats, tied_shares

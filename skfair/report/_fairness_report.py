@@ -23,14 +23,14 @@ _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
 class FairnessReport:
     """Every applicable metric, with its uncertainty and in words, as one page.
 
-    Built by `from_estimator` or `from_predictions`, for one or several models. Several
-    sensitive attributes are reported one by one, and together as their intersection.
+    It is made by `from_estimator` or `from_predictions`, for one or several models.
+    Several sensitive attributes are reported one by one, and as their intersection.
 
     Parameters
     ----------
     summary : dict
-        All that the report says, kept as the attribute of this name. It can be written
-        as JSON, and rendered again.
+        All numbers and texts of the report, kept as the attribute of this name. It
+        can be written as JSON, and `FairnessReport(summary)` restores the report.
 
     See Also
     --------
@@ -40,11 +40,11 @@ class FairnessReport:
     Notes
     -----
     Numbers are those of `skfair.metrics` for the same rows and `random_state`; the page
-    lists the calls. Up to ten groups are compared in pairs, more of them each with
-    everyone (``multigroup="pooled"``), without MADD unless it is asked for. p-values of
-    equalized odds and DCP deal groups among rows of the same true label. Undefined
-    metrics are None in the summary and nan in the frame; warnings about them are part
-    of the report.
+    lists the calls. Up to ten groups are compared in pairs. Each of more than ten
+    groups is compared with everyone (``multigroup="pooled"``), and MADD is left out
+    unless `metrics` names it. For the p-values of equalized odds and DCP, groups are
+    permuted among the rows of each true label. Undefined metrics are None in the
+    summary and nan in the frame; the report says why, without a warning.
 
     Examples
     --------
@@ -89,12 +89,12 @@ class FairnessReport:
             True labels. Without them errors are not reported.
         sensitive_features : str, int, list of str, list of int, callable, array-like, \
 dataframe, Groups, or mapping of str to array-like
-            Which columns of X say the group, or the groups themselves, see
-            `from_predictions`. An estimator whose predict methods take
-            `sensitive_features` is handed what is given here, unless it names columns
-            or is a mapping.
+            Columns of X that hold the groups, or the groups themselves as in
+            `from_predictions`. Groups that are no mapping are passed on to predict
+            methods that take `sensitive_features`.
         threshold : float, default=None
-            Least score that is a positive decision; None asks the `predict` method.
+            Smallest score that counts as a positive decision. By default decisions
+            are those of the `predict` method.
         pos_label : int, float, bool or str, default=None
             The positive class, by default the second of two.
         **options : dict
@@ -163,36 +163,38 @@ array-like, default=None
         y_pred : array-like of shape (n_samples,), dataframe, or mapping of str to \
 array-like, default=None
             Predicted labels, of any number of classes if there are no scores. For a
-            model that has scores too, its decisions in place of the threshold's.
+            model with scores they replace the decisions by the threshold.
         sensitive_features : array-like, dataframe, Groups, or mapping of str to \
 array-like
-            One attribute, or several as columns or by name. A `Groups` says what to do
-            with missing values, see `skfair.groups.encode_groups`.
+            One attribute, or several as columns or by name. Missing values raise an
+            error unless a `Groups` defines how they are treated, see
+            `skfair.groups.encode_groups`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights. Rows of weight 0 are left out.
         threshold : float, default=0.5
-            Least score that is a positive decision.
+            Smallest score that counts as a positive decision.
         pos_label : int, float, bool or str, default=None
-            The label that counts as positive. None stands for 1 where labels are
-            numbers; text labels need it.
+            The label that counts as positive. None stands for 1 if labels are
+            numbers; text labels require it.
         metrics : sequence of str, default=None
-            The metrics wanted, as `to_frame` names them; None is all that apply.
+            Metrics to report, named as in `to_frame`; by default all that apply.
         epsilon : float in (0, 0.5], default=0.05
-            Half window of MCDP.
+            Half the length of the window of MCDP.
         alpha : float in [0, 1), default=0.9
             Level of CVaR fairness.
         n_bootstrap : int, default=500
-            Number of resamples behind each interval.
+            Number of resamples for each interval.
         n_permutations : int, default=199
-            Number of shuffles behind each p-value, at least 59.
+            Number of permutations for each p-value, at least 59.
         confidence_level : float in (0, 1), default=0.95
             Level of the intervals.
         min_group_size : int, default=10
-            Groups with fewer rows are left out and named.
+            Smallest number of rows of a group that is compared. The report names the
+            groups that are left out.
         title : str, default="Fairness report"
             Title of the page.
         random_state : int, RandomState instance or None, default=None
-            Seed of resamples and shuffles. The report states it.
+            Seed of resamples and permutations. The report states it.
         n_jobs : int, default=None
             Number of processes.
         verbose : bool, default=False

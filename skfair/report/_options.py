@@ -21,10 +21,9 @@ QUESTIONS = {
 
 @dataclass(frozen=True)
 class Measure:
-    """One metric of a report.
+    """One metric of a report; `call` is the function that computes it.
 
-    `{alpha}` and `{epsilon}` stand for the parameters in `title` and in `call`, the
-    function of `skfair.metrics` that computes the metric.
+    In `title` and `call`, ``{alpha}`` and ``{epsilon}`` stand for the parameters.
     """
 
     key: str
@@ -41,15 +40,15 @@ MEASURES = (
         "Difference of selection rates",
         "decisions",
         "demographic_parity_difference(None, y_pred)",
-        "Difference between groups of the share that gets the positive decision.",
+        "Difference between groups in the share of positive decisions.",
     ),
     Measure(
         "max_gap",
         "Largest gap to the average group",
         "decisions",
         "max_gap(None, y_pred)",
-        "Distance of the group furthest from the mean selection rate of all groups, "
-        "in which every group counts the same.",
+        "Largest distance of a group's selection rate from the mean over groups, in "
+        "which every group has the same weight.",
     ),
     Measure(
         "cvar_fairness",
@@ -72,7 +71,7 @@ MEASURES = (
         "MCDP({epsilon:g})",
         "scores",
         "mcdp(None, y_score, epsilon={epsilon:g})",
-        "The largest such difference that lasts over a whole window of thresholds, 2 "
+        "The largest difference that is reached at every threshold of a window 2 "
         "epsilon long.",
     ),
     Measure(
@@ -88,7 +87,8 @@ MEASURES = (
         "Difference of mean scores",
         "scores",
         "demographic_parity_difference(None, y_score)",
-        "Difference between groups of the mean score. Opposite gaps cancel in it.",
+        "Difference between groups of the mean score. Differences of opposite sign at "
+        "different thresholds cancel.",
     ),
     Measure(
         "madd",
@@ -104,8 +104,8 @@ MEASURES = (
         "Equalized odds difference",
         "errors",
         "equalized_odds_difference(y_true, y_pred)",
-        "Largest difference between groups in how often a prediction is made for "
-        "people of one true label.",
+        "Largest difference between groups in how often people of one true label "
+        "receive one prediction.",
     ),
     Measure(
         "dcp",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._validation import check_real
-from skfair.inspection import _inputs, _style
+from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._gap_mark import GapMark, gap_mark, shares_at, step_cdf
 from skfair.statistics import GroupedOutcomes, GroupedScores
 
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import PolyCollection
     from matplotlib.lines import Line2D
-
-#: About the height of a line of a legend, as a share of the height of the axes.
-_LINE_HEIGHT = 0.042
-#: Factor by which a figure is widened for a legend beside the axes.
-_WIDER = 1.4
 
 
 class CDFGapDisplay:
@@ -162,7 +157,12 @@ class CDFGapDisplay:
             ylim=(0, 1.01),
         )
         _style.title(self.ax_, self.name if name is None else name)
-        self._draw_legend(may_widen=ax is None)
+        _layout.legend_in_corner(
+            self.ax_,
+            _style.names_text(self.sensitive_names),
+            ["lower right", "upper left"],
+            may_grow=ax is None,
+        )
         return self
 
     def _coloured_groups(self) -> list[int]:
@@ -187,7 +187,8 @@ class CDFGapDisplay:
         others = [i for i in range(len(self.labels)) if i not in coloured]
         if others:
             sizes_text = _style.range_text(self.counts[others])
-            lines[others[0]].set_label(f"{len(others)} other groups ({sizes_text})")
+            text = _style.counted_groups(len(others)).replace(" ", " other ")
+            lines[others[0]].set_label(f"{text} ({sizes_text})")
         return lines
 
     def _draw_bands(
@@ -255,25 +256,8 @@ class CDFGapDisplay:
         elif mark.value > 0:
             text += f", score {mark.score:.3g}"
         if len(self.labels) > 2:
-            pair = (_style.label_text(self.labels[i]) for i in mark.pair)
-            text += "\n" + " and ".join(pair)
+            text += "\n" + _style.joined_text([self.labels[i] for i in mark.pair])
         return text
-
-    def _draw_legend(self, *, may_widen: bool) -> None:
-        """Draw the legend in a corner without CDFs, else beside the axes."""
-        texts = self.ax_.get_legend_handles_labels()[1]
-        height = _LINE_HEIGHT * (2 + sum(1 + text.count("\n") for text in texts))
-        cdfs = list(zip(self.scores, self.shares, strict=True))
-        place: dict[str, Any] = _style.BESIDE
-        # A legend is somewhat wider than half the axes.
-        if min(shares_at(*cdf, 0.45) for cdf in cdfs) >= height:
-            place = {"loc": "lower right"}
-        elif 1 - max(shares_at(*cdf, 0.55) for cdf in cdfs) >= height:
-            place = {"loc": "upper left"}
-        elif may_widen:
-            figure: Any = self.figure_
-            figure.set_figwidth(_WIDER * figure.get_figwidth())
-        _style.legend(self.ax_, _style.names_text(self.sensitive_names), **place)
 
     @classmethod
     def from_estimator(

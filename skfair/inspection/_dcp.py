@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._validation import check_integer
-from skfair.inspection import _inputs, _style
+from skfair.inspection import _fonts, _inputs, _layout, _style
 from skfair.metrics import DCPResult
 from skfair.statistics import GroupedConfusion
 
@@ -98,12 +98,15 @@ class DCPDisplay:
                 "small."
             )
         n_shown = min(len(self.result.groups), max_groups)
-        width = max(6.0, 2.5 + 0.8 * len(self.result.classes))
-        self.ax_ = _style.one_axes(self, ax, (width, 2.2 + 0.3 * n_shown))
+        size = max(4.5, 0.8 * len(self.result.classes)), 0.3 * n_shown
+        self.ax_ = _style.one_axes(self, ax, (size[0] + 1.5, 2.2 + size[1]))
         self.figure_ = self.ax_.figure
         self.cells_ = self._draw_cells(n_shown)
         self.interval_ax_, self.interval_line_ = self._draw_interval()
         _style.title(self.interval_ax_, self.name if name is None else name)
+        _fonts.complete_fonts(self.ax_)
+        if ax is None:
+            _layout.keep_size(self.ax_, size)
         return self
 
     def _draw_cells(self, n_shown: int) -> QuadMesh:
@@ -144,8 +147,13 @@ class DCPDisplay:
     def _draw_interval(self) -> tuple[Axes, Line2D]:
         """Draw the interval of DCP on axes of its own above the cells."""
         low, high = self.result.lower, self.result.upper
-        height = self.ax_.get_window_extent().height / self.figure_.dpi
-        strip = self.ax_.inset_axes((0.0, 1 + _PAD / height, 1.0, _HEIGHT / height))
+        from matplotlib import transforms
+
+        across: Any = self.ax_.transAxes
+        top = transforms.ScaledTranslation(0, 1, across)  # of the axes, in inches
+        up = self.figure_.dpi_scale_trans + top
+        place = transforms.blended_transform_factory(across, up)
+        strip = self.ax_.inset_axes((0, _PAD, 1, _HEIGHT), transform=place)
         (line,) = strip.plot(
             [low, high], [0, 0], color=_style.INK, marker="|", linewidth=3
         )

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from skfair.inspection import _inputs, _style
+from skfair.inspection import _inputs, _layout, _style
 from skfair.metrics._groupwise._cvar_fairness_report import cvar_fairness_report
 from skfair.metrics._groupwise._group_gaps import GroupWeights
 from skfair.metrics._groupwise._quality import Quality
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 _MAX_NAMED = 40
 #: Inches: height of a named group, of the rest of the axes, of axes without names.
 _ROW, _FRAME, _HEIGHT = 0.27, 1.3, 6.5
+#: Least width and height in inches of axes in a figure of their own.
+_LEAST_SIZE = 4.5, 1.2
+#: Letters of a label that stand on an inch.
+_LETTERS = 11
 
 
 class GroupGapDisplay:
@@ -118,7 +122,7 @@ class GroupGapDisplay:
         """
         n_groups, named = len(self.report), len(self.report) <= _MAX_NAMED
         height = _FRAME + _ROW * n_groups if named else _HEIGHT
-        self.ax_ = _style.one_axes(self, ax, (9, height))
+        self.ax_ = _style.one_axes(self, ax, (7, height))
         self.figure_ = self.ax_.figure
         ranks = np.arange(1, n_groups + 1)
         in_tail = self.report["in_tail"].to_numpy(dtype=bool)
@@ -146,9 +150,12 @@ class GroupGapDisplay:
         )
         self.points_ = self._draw_points(ranks, in_tail)
         self._label_axes(ranks)
-        # Beside the axes, since groups leave no corner free.
-        _style.legend(self.ax_, None, **_style.BESIDE)
         _style.title(self.ax_, self.name if name is None else name)
+        if ax is None:
+            _layout.keep_size(self.ax_, _LEAST_SIZE)
+        self._name_columns()
+        # Outside the axes, since groups leave no corner free.
+        _layout.legend_outside(self.ax_, None, may_grow=ax is None)
         return self
 
     def _draw_points(
@@ -164,7 +171,7 @@ class GroupGapDisplay:
         points: list[Line2D] = []
         for text, chosen in ((tail, in_tail), ("Other groups", ~in_tail)):
             filled = chosen is in_tail
-            counted = f"\n{chosen.sum():,} groups"
+            counted = "\n" + _style.counted_groups(int(chosen.sum()))
             if chosen.any():
                 counted += f" ({_style.range_text(sizes[chosen])})"
             points += self.ax_.plot(
@@ -189,15 +196,20 @@ class GroupGapDisplay:
             xlim=(-reach, reach),
             ylim=(len(report) + 0.5, 0.5),
         )
-        names = _style.names_text([str(name) for name in report.index.names if name])
         if len(report) <= _MAX_NAMED:
             groups = zip(report.index, report["size"], strict=True)
             texts = [_style.group_text(label, int(size)) for label, size in groups]
             self.ax_.set_yticks(ranks, texts)
-            self.ax_.set_ylabel(names or "")
-        else:
-            by = "" if names is None else f" by {names}"
-            self.ax_.set_ylabel(f"{len(report):,} groups{by}, largest gap first")
+
+    def _name_columns(self) -> None:
+        """Write the sensitive columns beside the groups, on lines as long as they."""
+        names = _style.names_text([str(n) for n in self.report.index.names if n]) or ""
+        n_groups = len(self.report)
+        if n_groups > _MAX_NAMED:
+            by = names and f" by {names}"
+            names = f"{n_groups:,} groups{by}, largest gap first"
+        letters = int(_LETTERS * max(_layout.inches(self.ax_)[1], 1))
+        self.ax_.set_ylabel(_style.folded(names, letters))
 
     @classmethod
     def from_estimator(

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair.inspection import _style
+from skfair.inspection import _layout, _style
 from skfair.metrics import MADDBandwidthResult
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Height of the axes as a multiple of the highest bin: the legend goes above it.
+#: Least height of the axes as a multiple of the highest bin: the legend goes above it.
 _HEADROOM = 1.35
 
 
@@ -49,7 +49,7 @@ def draw_histograms(
     labels: Sequence[Hashable],
     counts: NDArray[np.intp],
 ) -> list[Any]:
-    """Draw the histograms of two groups, with room for a legend above them."""
+    """Draw the histograms of two groups."""
     histograms = [
         ax.stairs(
             shares[i],
@@ -64,6 +64,10 @@ def draw_histograms(
         xlabel="Predicted probability of the positive class",
         ylabel=f"Share of the group in each of {len(edges) - 1} bins",
         xlim=(0, 1),
-        ylim=(0, _HEADROOM * float(shares.max())),
     )
     return histograms
+
+
+def draw_legend(ax: Axes, heading: str | None, highest: float) -> None:
+    """Draw a legend above histograms whose highest bin is given."""
+    _layout.legend_above_data(ax, heading, highest, _HEADROOM)

@@ -9,8 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._validation import check_integer
-from skfair.inspection import _inputs, _style
-from skfair.inspection._histograms import bins_to_show, draw_histograms, shares_in_bins
+from skfair.inspection import _inputs, _layout, _style
+from skfair.inspection._histograms import (
+    bins_to_show,
+    draw_histograms,
+    draw_legend,
+    shares_in_bins,
+)
 from skfair.metrics import (
     MADDBandwidthResult,
     madd,
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _TICKS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-#: Height of the axes as a multiple of the highest value of MADD.
+#: Least height of the axes as a multiple of the highest value of MADD.
 _HEADROOM = 1.8
 
 
@@ -141,13 +146,13 @@ class MADDDisplay:
         self.difference_ = self._draw_difference(first)
         names = _style.names_text(self.sensitive_names)
         heading = [text for text in (names, _style.pairs_text(self.n_groups)) if text]
-        _style.legend(first, ", ".join(heading) or None, loc="best")
         _style.title(first, self.name if name is None else name)
         self._draw_search(second)
         self.null_lines_ = self._draw_null(second)
         self._scale_search(second)
-        groups = _style.groups_text(self.result.groups, self.counts)
-        _style.legend(second, groups, loc="upper right")
+        highest = float(self.shares.max())
+        draw_legend(first, _style.folded(", ".join(heading)) or None, highest)
+        self._draw_search_legend(second)
         return self
 
     def _draw_difference(self, ax: Axes) -> Any:
@@ -218,19 +223,23 @@ class MADDDisplay:
         ]
 
     def _scale_search(self, ax: Axes) -> None:
-        """Scale the axes of the search, with room for a legend above the curve."""
+        """Scale the axis of bandwidths."""
         bandwidths = self.result.bandwidths
-        highest = [
-            self.result.values.max(),
-            *(line.get_ydata()[0] for line in self.null_lines_),
-        ]
-        top = _HEADROOM * max(float(np.max(highest)), 0.01)
         ax.set(xlabel="Bandwidth h (score units)", ylabel="MADD (0 to 2)", xscale="log")
         ticks = [tick for tick in _TICKS if tick >= bandwidths[0]]
         ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.set_xticks([], minor=True)
         ax.set_xlim(bandwidths[0], max(1, self.result.h_sup))
-        ax.set_ylim(0, top)
+
+    def _draw_search_legend(self, ax: Axes) -> None:
+        """Draw the legend above the curve, where the full-height marks end too."""
+        drawn = [line.get_ydata()[0] for line in self.null_lines_]
+        highest = max(float(np.max([self.result.values.max(), *drawn])), 0.01)
+        groups = _style.groups_text(self.result.groups, self.counts)
+        share = _layout.legend_above_data(ax, groups, highest, _HEADROOM)
+        self.interval_.set_height(share)
+        self.h_sup_line_.set_ydata([0, share])
+        top = ax.get_ylim()[1]
         ax.set_yticks([tick for tick in ax.get_yticks() if tick <= min(2, top)])
 
     @classmethod

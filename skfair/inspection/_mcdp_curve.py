@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair.inspection import _inputs, _style
+from skfair.inspection import _inputs, _layout, _style
 from skfair.metrics import mcdp_curve
 from skfair.statistics import GroupedScores
 
@@ -101,7 +101,7 @@ class MCDPCurveDisplay:
         self.ax_ = _style.one_axes(self, ax)
         self.figure_ = self.ax_.figure
         name = self.name if name is None else name
-        before = "" if name is None else f"{_style.plain_text(name)}: "
+        before = "" if name is None else f"{_style.label_text(name)}: "
         # A curve that is already there has two lines.
         style = _style.group_style(len(self.ax_.get_lines()) // 2)
         (self.line_,) = self.ax_.plot(
@@ -125,7 +125,9 @@ class MCDPCurveDisplay:
         )
         # The top stays free to grow with the curve of another model.
         self.ax_.set_ylim(bottom=0, auto=True)
-        _style.legend(self.ax_, self._heading(), loc="upper right")
+        _layout.legend_in_corner(
+            self.ax_, self._heading(), ["upper right"], may_grow=ax is None
+        )
         return self
 
     def _heading(self) -> str:

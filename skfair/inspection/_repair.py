@@ -12,8 +12,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._columns import drop_columns
-from skfair.inspection import _inputs, _style
-from skfair.inspection._histograms import bins_to_show, draw_histograms, shares_in_bins
+from skfair.inspection import _inputs, _layout, _style
+from skfair.inspection._histograms import (
+    bins_to_show,
+    draw_histograms,
+    draw_legend,
+    shares_in_bins,
+)
 from skfair.metrics import madd_optimal_bandwidth
 from skfair.postprocessing import MADDPostProcessor
 
@@ -25,6 +30,8 @@ _CURVES = {
     "accuracy_loss": "Accuracy loss",
     "fairness_loss": "Fairness loss, predicted",
 }
+#: Least height of the axes as a multiple of the largest loss.
+_HEADROOM = 1.25
 
 
 class RepairDisplay:
@@ -147,11 +154,10 @@ class RepairDisplay:
             self.histograms_ += draw_histograms(
                 axes, self.edges, shares, self.labels, self.counts
             )
-            _style.legend(axes, _style.names_text(self.sensitive_names), loc="best")
             axes.set_title(heading)
-        top = max(axes.get_ylim()[1] for axes in self.axes_[1:])
+        highest = float(max(self.before.max(), self.after.max()))
         for axes in self.axes_[1:]:
-            axes.set_ylim(0, top)
+            draw_legend(axes, _style.names_text(self.sensitive_names), highest)
         return self
 
     def _draw_losses(self, ax: Axes) -> None:
@@ -183,11 +189,15 @@ class RepairDisplay:
                 color=_style.SHADE,
                 alpha=0.4,
                 linewidth=0,
-                label="Least total loss + 1 standard error",
+                # With its number, since a narrow band looks like a line.
+                label="Least total loss + 1 standard error "
+                f"({self.standard_error:.2g})",
             )
-        ax.set(xlabel="Level of repair", ylabel="Loss on held-out rows", ylim=(0, None))
+        ax.set(xlabel="Level of repair", ylabel="Loss on held-out rows")
         ax.margins(x=0.02)
-        _style.legend(ax, None, loc="best")
+        highest = float(self.losses[list(_CURVES)].max().max())
+        share = _layout.legend_above_data(ax, None, highest, _HEADROOM, ncols=3)
+        self.level_line_.set_ydata([0, share])
 
     @classmethod
     def from_estimator(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from skfair._utils._text import one_line
+from skfair.inspection import _fonts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,9 +42,9 @@ MAX_GROUPS = len(COLORS)
 #: Marks that stand out from the groups' colours.
 INK = "#222222"
 SHADE = "#999999"
-#: A legend beside the axes, where the data leave no corner free.
-BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
 _MAX_LABEL = 40
+#: Texts longer than this go on over several lines.
+_MAX_LINE = 48
 
 
 def require_matplotlib(caller: str) -> None:
@@ -94,13 +98,21 @@ def group_style(position: int) -> dict[str, Any]:
     }
 
 
-def plain_text(value: Any) -> str:
+def plain_text(value: Any, max_length: int | None = None) -> str:
     """Text on one line that matplotlib shows as it is, never as mathematics."""
-    text = " ".join(str(value).split())
+    text = _fonts.drawable(one_line(value))
+    if max_length is not None and len(text) > max_length:
+        text = text[: max_length - 3] + "..."
     if not text or text.startswith("_"):
         # Legends leave out entries that begin with an underscore.
         text = f"'{text}'"
     return text.replace("$", r"\$")
+
+
+def folded(text: str, width: int = _MAX_LINE) -> str:
+    """Text on as many lines as it needs if none is longer than a width."""
+    lines = "\n".join(textwrap.wrap(text, width))
+    return lines.replace("\\\n$", "\n\\$")  # an escaped dollar sign is not parted
 
 
 def metric_text(name: str) -> str:
@@ -111,10 +123,7 @@ def metric_text(name: str) -> str:
 def label_text(label: Hashable) -> str:
     """Plain text of a group label, shortened if long; a tuple is an intersection."""
     parts = label if isinstance(label, tuple) else (label,)
-    text = ", ".join(str(part) for part in parts)
-    if len(text) > _MAX_LABEL:
-        text = text[: _MAX_LABEL - 3] + "..."
-    return plain_text(text)
+    return plain_text(", ".join(str(part) for part in parts), _MAX_LABEL)
 
 
 def group_text(label: Hashable, count: int, effective: float | None = None) -> str:
@@ -133,6 +142,18 @@ def groups_text(labels: Sequence[Hashable], counts: NDArray[np.intp]) -> str:
     return "\n".join(group_text(label, count) for label, count in sizes)
 
 
+def joined_text(labels: Sequence[Hashable]) -> str:
+    """Text of a pair of groups, on two lines if it is long."""
+    first, second = map(label_text, labels)
+    between = " " if len(first) + len(second) < _MAX_LINE else "\n"
+    return f"{first} and{between}{second}"
+
+
+def counted_groups(n_groups: int) -> str:
+    """Count groups: ``1 group``, ``2 groups``."""
+    return f"{n_groups:,} group" + ("" if n_groups == 1 else "s")
+
+
 def range_text(counts: NDArray[np.intp]) -> str:
     """Range of group sizes."""
     low, high = int(counts.min()), int(counts.max())
@@ -147,22 +168,10 @@ def pairs_text(n_groups: int) -> str | None:
 
 def names_text(names: Sequence[str]) -> str | None:
     """Names of the sensitive columns as the title of a legend, None without any."""
-    return ", ".join(plain_text(name) for name in names) or None
+    return folded(", ".join(plain_text(name, _MAX_LABEL) for name in names)) or None
 
 
 def title(ax: Axes, name: str | None) -> None:
     """Write the model's name above the axes, if it has one."""
     if name is not None:
-        ax.set_title(plain_text(name))
-
-
-def legend(ax: Axes, heading: str | None, **place: Any) -> None:
-    """Draw a legend in small type, at a place that matplotlib's keywords describe."""
-    ax.legend(
-        title=heading,
-        alignment="left",
-        fontsize="small",
-        title_fontsize="small",
-        framealpha=0.9,
-        **place,
-    )
+        ax.set_title(folded(plain_text(name)))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skfair._utils._validation import check_integer
-from skfair.inspection import _style
+from skfair.inspection import _layout, _style
 from skfair.model_selection import BestUnder, FairestWithin, pareto_front
 from skfair.model_selection._candidates import CVResults, compared_means, scores_of
 
@@ -133,7 +133,7 @@ class TradeOffDisplay:
         ImportError
             Without matplotlib.
         """
-        self.ax_ = _style.one_axes(self, ax, figsize=(9, 4.8))
+        self.ax_ = _style.one_axes(self, ax, figsize=(6, 4.8))
         self.figure_ = self.ax_.figure
         points = self.candidates[["fairness", "performance"]].set_axis(
             ["x", "y"], axis=1
@@ -143,8 +143,8 @@ class TradeOffDisplay:
         self._draw_candidates(points)
         self.tolerance_line_, self.limit_line_ = self._draw_thresholds()
         self.chosen_point_ = self._draw_chosen(points)
-        self._label_axes()
         _style.title(self.ax_, self.name if name is None else name)
+        self._label_axes(may_grow=ax is None)
         return self
 
     @property
@@ -233,8 +233,8 @@ class TradeOffDisplay:
         )
         return mark
 
-    def _label_axes(self) -> None:
-        """Label the axes, and draw the legend beside them."""
+    def _label_axes(self, *, may_grow: bool) -> None:
+        """Label the axes, and draw the legend outside them."""
         fairness = _style.metric_text(self.fairness.removeprefix("neg_"))
         direction = "smaller" if self._negated else "larger"
         self.ax_.set(
@@ -246,8 +246,8 @@ class TradeOffDisplay:
         heading = f"{len(self.candidates):,} candidates"
         if self.n_hidden:
             heading += f", {self.n_hidden:,} not drawn"
-        # Beside the axes, since candidates leave no corner free.
-        _style.legend(self.ax_, heading, **_style.BESIDE)
+        # Outside the axes, since candidates leave no corner free.
+        _layout.legend_outside(self.ax_, heading, may_grow=may_grow)
 
     @classmethod
     def from_cv_results(

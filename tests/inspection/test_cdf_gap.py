@@ -207,14 +207,17 @@ def test_legend_leaves_the_curves_alone():
     y_score = np.tile(np.linspace(0, 1, 101), 2)
     pair = draw(None, y_score, sensitive_features=np.repeat(["F", "M"], 101))
     assert pair.ax_.get_legend()._loc_real == 4  # lower right
-    late = draw(None, y_score**0.2, sensitive_features=np.repeat(["F", "M"], 101))
+    late = draw(None, y_score**0.1, sensitive_features=np.repeat(["F", "M"], 101))
     assert late.ax_.get_legend()._loc_real == 2  # upper left
-    groups = np.repeat(list("abcdefgh"), 101)
+    groups = np.repeat([f"people of the group {i}" for i in range(8)], 101)
     crowd = draw(None, np.tile(y_score, 4), sensitive_features=groups)
     crowd.figure_.canvas.draw()
     legend = crowd.ax_.get_legend().get_window_extent()
-    assert legend.x0 >= crowd.ax_.get_window_extent().x1
+    axes = crowd.ax_.get_window_extent()
+    assert legend.x0 >= axes.x1 or legend.y1 <= axes.y0
     assert legend.x1 <= crowd.figure_.bbox.x1
+    assert legend.y0 >= 0
+    assert axes.width > 0.5 * crowd.figure_.bbox.width
     _, ax = plt.subplots()
     width = ax.figure.get_figwidth()
     draw(None, np.tile(y_score, 4), sensitive_features=groups, ax=ax)

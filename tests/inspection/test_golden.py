@@ -29,6 +29,18 @@ GOLDEN = Path(__file__).parent / "golden"
 #: any one line, marker or area it is 1.4 at least.
 TOLERANCE = 0.5
 
+#: In inches, since figures grow by texts.
+SIZES = {
+    "cdf_gap": (6.4, 4.8),
+    "cdf_gap_bands": (6.4, 4.8),
+    "mcdp_curve": (6.4, 4.8),
+    "madd": (10.5, 4.6),
+    "repair": (10.5, 9.2),
+    "trade_off": (9, 4.8),
+    "group_gap": (9, 2.92),
+    "dcp": (6, 3.1),
+}
+
 
 def scores():
     """Scores of two groups, the same everywhere: quantiles, no random numbers."""
@@ -134,7 +146,7 @@ DISPLAYS = [
 ]
 
 
-def save(make, path):
+def save(make, path, size):
     """Draw a display without texts, small."""
     import matplotlib as mpl
     import matplotlib.style
@@ -146,6 +158,9 @@ def save(make, path):
     with mpl.style.context(["default", places]):
         figure = make().figure_
         figure.set_layout_engine("none")
+        figure.set_size_inches(size)
+        for ax in figure.axes:
+            ax.set_position(ax.get_subplotspec().get_position(figure))
         for artist in figure.findobj(lambda found: isinstance(found, (Text, Legend))):
             artist.set_visible(False)
         for ax in figure.findobj(mpl.axes.Axes):
@@ -153,12 +168,12 @@ def save(make, path):
         figure.savefig(path, dpi=40, metadata={"Software": None})
 
 
-def difference(make, golden, directory):
+def difference(make, golden, directory, size):
     """Draw and compare: None, or what matplotlib has to say."""
     from matplotlib.testing.compare import compare_images
 
     drawn, expected = directory / "drawn.png", directory / "golden.png"
-    save(make, drawn)
+    save(make, drawn, size)
     # Pictures of differences are written beside the first, which is not the golden one.
     expected.write_bytes(golden.read_bytes())
     return compare_images(str(expected), str(drawn), TOLERANCE)
@@ -167,12 +182,12 @@ def difference(make, golden, directory):
 @pytest.mark.slow
 @pytest.mark.parametrize("make", DISPLAYS, ids=lambda make: make.__name__)
 def test_golden(make, tmp_path):
-    golden = GOLDEN / f"{make.__name__}.png"
+    golden, size = GOLDEN / f"{make.__name__}.png", SIZES[make.__name__]
     if os.environ.get("SKFAIR_REDRAW_GOLDEN"):
         GOLDEN.mkdir(exist_ok=True)
-        save(make, golden)
+        save(make, golden, size)
     assert golden.stat().st_size < 30_000
-    assert difference(make, golden, tmp_path) is None
+    assert difference(make, golden, tmp_path, size) is None
 
     def without_a_line():
         display = make()
@@ -180,4 +195,4 @@ def test_golden(make, tmp_path):
         [line for ax in axes for line in ax.lines][-1].set_visible(False)
         return display
 
-    assert "did not match" in difference(without_a_line, golden, tmp_path)
+    assert "did not match" in difference(without_a_line, golden, tmp_path, size)

@@ -69,7 +69,7 @@ def test_legends_and_titles(people, model, legend_texts):
         "Accuracy loss",
         "Fairness loss, predicted",
         f"Level = {model.repair_level_:.3g}",
-        "Least total loss + 1 standard error",
+        f"Least total loss + 1 standard error ({model.standard_error_:.2g})",
     ]
     texts = legend_texts(display.axes_[1])
     assert [text.split()[0] for text in texts] == ["F", "M"]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
+from skfair.datasets import fetch_adult
 from skfair.metrics import mcdp
 
 # Same examples in every run, however slow the machine.
@@ -32,6 +33,16 @@ def shared_data():
 
 
 @pytest.fixture(scope="session")
+def adult(shared_data):
+    """Features without sampling weight and sex, whether income is high, and sex."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SKFAIR_DATA", str(shared_data))
+        table = fetch_adult()
+    X = table.data.drop(columns=["fnlwgt", "sex"])
+    return X, (table.target == ">50K").to_numpy(), table.data["sex"].to_numpy()
+
+
+@pytest.fixture(scope="session")
 def gap():
     """Measure the gap between groups of a model's scores."""
 
@@ -46,7 +57,7 @@ def gap():
 def make_people():
     """Make X with a proxy of sex, y, and sex as a series of another index."""
 
-    def make(n_samples=600, seed=0):
+    def make(n_samples, seed=0):
         generator = np.random.default_rng(seed)
         sex = np.where(generator.random(n_samples) < 0.4, "F", "M")
         skill = generator.normal(size=n_samples)

@@ -5,6 +5,13 @@ from skfair.inprocessing import DiffMCDPClassifier, MCDPReweighter
 
 
 @pytest.fixture(scope="session")
+def proxy_people(make_people):
+    """600 people of whom X tells the sex by a proxy only."""
+    X, y, sex = make_people(600)
+    return X[["skill", "proxy"]], y, sex
+
+
+@pytest.fixture(scope="session")
 def logistic():
     """Make a reweighted logistic regression."""
 

@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -14,15 +15,9 @@ from skfair.inprocessing import DiffMCDPClassifier
 from skfair.metrics import get_fairness_scorer
 
 
-@pytest.fixture(scope="module")
-def people(make_people):
-    X, y, sex = make_people()
-    return X[["skill", "proxy"]], y, sex
-
-
 @pytest.mark.parametrize("hidden", [(), 16, (16,), [16, 8]])
-def test_strength_makes_the_gap_smaller(people, hidden, make_people, quick, gap):
-    X, y, sex = people
+def test_strength_makes_the_gap_smaller(proxy_people, hidden, make_people, quick, gap):
+    X, y, sex = proxy_people
     new, new_y, new_sex = make_people(2000, seed=1)
     gaps, accuracies = [], []
     for strength in (0, 0.1, 0.5):
@@ -36,8 +31,8 @@ def test_strength_makes_the_gap_smaller(people, hidden, make_people, quick, gap)
     assert min(accuracies[:2]) > 0.69
 
 
-def test_strength_0_is_the_plain_network(people):
-    X, y, sex = people
+def test_strength_0_is_the_plain_network(proxy_people):
+    X, y, sex = proxy_people
     model = DiffMCDPClassifier(
         hidden_layer_sizes=(7, 3), strength=0, alpha=0, max_iter=20, random_state=0
     ).fit(X, y, sensitive_features=sex)
@@ -57,16 +52,16 @@ def test_strength_0_is_the_plain_network(people):
 
 
 @pytest.mark.parametrize("objective", ["dp", "abcc"])
-def test_other_objectives(people, objective, quick, gap):
-    X, y, sex = people
+def test_other_objectives(proxy_people, objective, quick, gap):
+    X, y, sex = proxy_people
     model = quick(objective=objective, strength=2.0)
     model.fit(X, y, sensitive_features=sex)
     assert gap(model, X, sex) < 0.25
     assert model.history_["gap"].iloc[-1] < 0.05
 
 
-def test_fitted_attributes(people, quick):
-    X, y, sex = people
+def test_fitted_attributes(proxy_people, quick):
+    X, y, sex = proxy_people
     model = quick(max_iter=30)
     assert model.fit(X, y, sensitive_features=sex) is model
     assert_array_equal(model.classes_, ["no", "yes"])
@@ -87,8 +82,8 @@ def test_fitted_attributes(people, quick):
     assert_array_equal(model.predict(X) == "yes", positive > 0.5)
 
 
-def test_the_sensitive_column_can_be_dropped(people, quick):
-    X, y, sex = people
+def test_the_sensitive_column_can_be_dropped(proxy_people, quick):
+    X, y, sex = proxy_people
     expected = quick().fit(X, y, sensitive_features=sex).predict_proba(X)
     wide = X.assign(sex=sex.to_numpy())
     model = quick(sensitive_features="sex", drop_sensitive=True).fit(wide, y)
@@ -100,8 +95,8 @@ def test_the_sensitive_column_can_be_dropped(people, quick):
         quick(drop_sensitive=True).fit(wide, y, sensitive_features=sex)
 
 
-def test_another_seed_another_network(people, quick):
-    X, y, sex = people
+def test_another_seed_another_network(proxy_people, quick):
+    X, y, sex = proxy_people
     options = {"batch_size": 64, "dropout": 0.2, "early_stopping": True}
     scores = [
         quick(**options, random_state=seed)
@@ -112,8 +107,8 @@ def test_another_seed_another_network(people, quick):
     assert not np.allclose(*scores)
 
 
-def test_weights_stand_for_repetition(people, quick):
-    X, y, sex = people
+def test_weights_stand_for_repetition(proxy_people, quick):
+    X, y, sex = proxy_people
     weights = np.arange(len(X)) % 4
     rows = np.repeat(np.arange(len(X)), weights)
     weighted = quick(batch_size=2000).fit(
@@ -127,8 +122,8 @@ def test_weights_stand_for_repetition(people, quick):
     )
 
 
-def test_early_stopping_keeps_the_best_look(people, quick):
-    X, y, sex = people
+def test_early_stopping_keeps_the_best_look(proxy_people, quick):
+    X, y, sex = proxy_people
     model = quick(
         hidden_layer_sizes=(64,), max_iter=3000, early_stopping=True, batch_size=100
     ).fit(X, y, sensitive_features=sex)
@@ -149,8 +144,8 @@ def test_too_few_rows_to_hold_out(quick):
         quick(early_stopping=True).fit(X, y, sensitive_features=[0, 1] * 3)
 
 
-def test_warm_start(people, quick):
-    X, y, sex = people
+def test_warm_start(proxy_people, quick):
+    X, y, sex = proxy_people
     groups = {"sensitive_features": sex}
     model = quick(warm_start=True, max_iter=20).fit(X, y, **groups)
     first = model.history_["penalised_loss"]
@@ -165,8 +160,8 @@ def test_warm_start(people, quick):
         model.fit(X, y == "yes", **groups)
 
 
-def test_sparse_and_single_precision(people, quick):
-    X, y, sex = people
+def test_sparse_and_single_precision(proxy_people, quick):
+    X, y, sex = proxy_people
     dense = X.to_numpy()
     groups = {"sensitive_features": sex}
     model = quick(batch_size=128).fit(dense, y, **groups)
@@ -181,8 +176,8 @@ def test_sparse_and_single_precision(people, quick):
     assert single.predict_proba(dense.astype(np.float32)).dtype == np.float64
 
 
-def test_rows_without_a_group_count_in_the_log_loss_only(people, quick, gap):
-    X, y, sex = people
+def test_rows_without_a_group_count_in_the_log_loss_only(proxy_people, quick, gap):
+    X, y, sex = proxy_people
     labels = sex.where(np.arange(len(sex)) % 3 > 0, None)
     groups = encode_groups(labels, missing="drop", labels=["M", "empty", "F"])
     for batch_size in (100, 1000):
@@ -193,8 +188,8 @@ def test_rows_without_a_group_count_in_the_log_loss_only(people, quick, gap):
 
 
 @pytest.mark.parametrize("batch_size", [50, 10])
-def test_many_groups_and_a_group_of_one_row(people, batch_size, quick):
-    X, y, _ = people
+def test_many_groups_and_a_group_of_one_row(proxy_people, batch_size, quick):
+    X, y, _ = proxy_people
     groups = np.arange(len(X)) % 20
     groups[0] = 99
     model = quick(batch_size=batch_size).fit(X, y, sensitive_features=groups)
@@ -202,8 +197,8 @@ def test_many_groups_and_a_group_of_one_row(people, batch_size, quick):
     assert np.isfinite(model.decision_function(X)).all()
 
 
-def test_search_over_strength(people, quick):
-    X, y, sex = people
+def test_search_over_strength(proxy_people, quick):
+    X, y, sex = proxy_people
     with config_context(enable_metadata_routing=True):
         search = GridSearchCV(
             make_pipeline(StandardScaler(), quick(max_iter=60)),
@@ -220,3 +215,58 @@ def test_search_over_strength(people, quick):
     assert results["mean_test_neg_mcdp"][1] > results["mean_test_neg_mcdp"][0] + 0.1
     assert results["mean_test_ap"][1] < results["mean_test_ap"][0]
     assert search.best_params_ == {"diffmcdpclassifier__strength": 2.0}
+
+
+# --- bad parameters, and training that fails
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"strength": -0.1}, r"strength must be a number in \[0, inf\), got -0.1"),
+        ({"strength": np.nan}, "strength must be"),
+        ({"temperature": 0}, r"temperature must be a number in \(0, inf\), got 0"),
+        ({"objective": "ks"}, "objective must be 'mcdp', 'dp' or 'abcc', got 'ks'"),
+        ({"hidden_layer_sizes": (8, 0)}, "hidden_layer_sizes must be an integer of"),
+        ({"hidden_layer_sizes": 2.5}, "hidden_layer_sizes must be an integer of"),
+        ({"hidden_layer_sizes": "8"}, "hidden_layer_sizes must be an integer of"),
+        ({"hidden_layer_sizes": None}, "hidden_layer_sizes must be an integer of"),
+        ({"alpha": -1}, "alpha must be"),
+        ({"learning_rate_init": 0}, "learning_rate_init must be"),
+        ({"learning_rate": "adaptive"}, "learning_rate must be 'constant' or 'step'"),
+        ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0"),
+        ({"max_iter": 0}, "max_iter must be"),
+        ({"dropout": 1}, r"dropout must be a number in \[0, 1\), got 1"),
+        ({"validation_fraction": 1.0}, "validation_fraction must be"),
+        ({"early_stopping": "yes"}, "early_stopping must be True or False"),
+    ],
+)
+def test_bad_parameters(proxy_people, parameters, match, quick):
+    X, y, sex = proxy_people
+    with pytest.raises(ValueError, match=match):
+        quick(**parameters).fit(X, y, sensitive_features=sex)
+
+
+def test_a_group_without_weight(proxy_people, quick):
+    X, y, sex = proxy_people
+    with pytest.raises(ValueError, match=r"has the groups \['F'\], expected"):
+        quick().fit(X, y, sensitive_features=sex, sample_weight=(sex == "F") + 0.0)
+
+
+def test_scores_that_turn_nan_stop_the_training(proxy_people, quick):
+    X, y, sex = proxy_people
+    with pytest.raises(ValueError, match=r"stopped in step 2, .*standardise X"):
+        quick().fit(X * 1e300, y, sensitive_features=sex)
+    with pytest.raises(ValueError, match="learning_rate_init=1e\\+300"):
+        quick(learning_rate_init=1e300).fit(X, y, sensitive_features=sex)
+
+
+def test_not_fitted(proxy_people, quick):
+    X, y, sex = proxy_people
+    model = quick()
+    with pytest.raises(NotFittedError):
+        model.predict_proba(X)
+    with pytest.raises(ValueError, match="Training stopped"):
+        model.fit(X * 1e300, y, sensitive_features=sex)
+    with pytest.raises(NotFittedError):
+        model.predict(X)

@@ -2,13 +2,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from skfair.groups import encode_groups
 from skfair.inprocessing import MCDPReweighter
 
 TREES = HistGradientBoostingClassifier(
@@ -175,3 +180,121 @@ def test_scores_of_0_and_1(people):
     constant = MCDPReweighter(DummyClassifier())
     constant.fit(X, y, sensitive_features=sex)
     assert np.ptp(constant.predict_proba(X)[:, 1]) == 0
+
+
+# --- where the groups come from
+
+
+def test_history_without_groups(people, logistic):
+    X, y, _ = people
+    model = logistic()
+    with pytest.warns(UserWarning, match=r"no sensitive_features: no gap is penalised"):
+        model.fit(X, y)
+    assert np.isnan(model.history_["gap"][0])
+    assert model.history_["penalised_loss"][0] == model.history_["loss"][0]
+    logistic(strength=0).fit(X, y)  # nothing to warn of
+
+
+def test_more_than_two_groups(people, logistic, gap):
+    X, y, _ = people
+    third = np.digitize(X["proxy"], [0.2, 1.5])
+    plain = gap(LogisticRegression().fit(X, y), X, third)
+    model = logistic(strength=3).fit(X, y, sensitive_features=third)
+    assert model.groups_ == (0, 1, 2)
+    assert gap(model, X, third) < 0.7 * plain
+    many = logistic(max_iter=2).fit(X, y, sensitive_features=np.arange(len(y)) % 500)
+    assert len(many.groups_) == 500
+    assert np.isfinite(many.sample_weight_).all()
+
+
+def test_group_of_one_row(people, logistic):
+    X, y, sex = people
+    rare = sex.to_numpy(dtype=object).copy()
+    rare[0] = "X"
+    for inner in (LogisticRegression(), TREES):
+        model = MCDPReweighter(inner).fit(X, y, sensitive_features=rare)
+        assert np.isfinite(model.sample_weight_).all()
+        assert np.isfinite(model.predict_proba(X)).all()
+    alone = np.where(np.arange(len(y)) == 0, "X", "M")
+    with pytest.raises(ValueError, match="leaves 1 group to train on or to hold out"):
+        logistic(validation_fraction=0.2).fit(X, y, sensitive_features=alone)
+
+
+def test_one_group_with_weight(people, logistic):
+    X, y, sex = people
+    with pytest.raises(ValueError, match=r"groups \['F'\], expected at least two"):
+        logistic().fit(X, y, sensitive_features=sex, sample_weight=sex == "F")
+
+
+def test_rows_without_a_group_count_in_the_loss_only(people, logistic, gap):
+    X, y, sex = people
+    known = sex.mask(np.arange(len(sex)) % 10 == 0, None)
+    groups = encode_groups(known, missing="drop")
+    model = logistic(strength=1).fit(X, y, sensitive_features=groups)
+    assert gap(model, X, groups) < 0.25
+    assert (model.sample_weight_[::10].sum(axis=1) > 0).all()
+
+
+# --- bad parameters, rows and inner classifiers
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"strength": -1}, r"strength must be a number in \[0, inf\), got -1"),
+        ({"strength": np.inf}, "strength"),
+        ({"strength": np.nan}, "strength"),
+        ({"temperature": 0}, r"temperature must be a number in \(0, inf\), got 0"),
+        ({"objective": "madd"}, "objective must be 'mcdp', 'dp' or 'abcc', got 'madd'"),
+        ({"form": "both"}, "form must be 'two_label' or 'sample_weight', got 'both'"),
+        ({"max_iter": 1}, "max_iter must be an integer of at least 2"),
+        ({"averaging": "yes"}, "averaging"),
+        ({"validation_fraction": 1}, "validation_fraction must be None or a number"),
+        ({"validation_fraction": 1e-9}, "validation_fraction=1e-09 of 1500 rows"),
+        ({"tol": -1}, "tol"),
+        ({"drop_sensitive": 1}, "drop_sensitive"),
+        ({"drop_sensitive": True}, "drop_sensitive=True needs sensitive_features"),
+    ],
+)
+def test_bad_parameters(people, options, match, logistic):
+    X, y, sex = people
+    with pytest.raises(ValueError, match=match):
+        logistic(**options).fit(X, y, sensitive_features=sex)
+
+
+@pytest.mark.parametrize(
+    ("inner", "match"),
+    [
+        (KNeighborsClassifier(), "which KNeighborsClassifier does not"),
+        (make_pipeline(StandardScaler(), KNeighborsClassifier()), "KNeighbors"),
+        (FrozenEstimator(LogisticRegression()), "which FrozenEstimator does not"),
+        (RidgeClassifier(), "estimator must have predict_proba, got RidgeClassifier"),
+    ],
+)
+def test_estimators_that_cannot_be_reweighted(people, inner, match):
+    X, y, sex = people
+    with pytest.raises(TypeError, match=match):
+        MCDPReweighter(inner).fit(X, y, sensitive_features=sex)
+
+
+class Breaks(ClassifierMixin, BaseEstimator):
+    """Gives NaN once it has seen weights."""
+
+    def __init__(self, always=False):
+        self.always = always
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        self.broken_ = self.always or sample_weight is not None
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), 2), np.nan if self.broken_ else 0.5)
+
+
+def test_nan_scores_stop_with_the_round_and_the_cause(people):
+    X, y, sex = people
+    with pytest.raises(ValueError, match=r"Breaks gave 1500 NaN .* in round 1, prob"):
+        MCDPReweighter(Breaks()).fit(X, y, sensitive_features=sex)
+    with pytest.raises(ValueError, match="in round 0, already without reweighting"):
+        MCDPReweighter(Breaks(always=True)).fit(X, y, sensitive_features=sex)

@@ -7,13 +7,24 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.inspection import permutation_importance
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    RandomizedSearchCV,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+)
 
 from skfair.groups import encode_groups
 from skfair.metrics import (
     demographic_parity_difference,
     get_fairness_scorer,
     get_fairness_scorer_names,
+    madd,
     make_fairness_scorer,
     mcdp,
 )
@@ -118,3 +129,113 @@ def test_names():
         get_fairness_scorer(name)
     with pytest.raises(ValueError, match=r"scoring must be one of .*got 'mcdp'"):
         get_fairness_scorer("mcdp")
+
+
+# --- without usable groups or labels
+
+
+def test_fold_without_a_group_scores_nan_with_its_name(table, make_model):
+    X, y = table
+    model = make_model().fit(X, y)
+    scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
+    women = X["sex"] == 0
+    with pytest.warns(UndefinedMetricWarning, match=r"only \[0\]"):
+        assert np.isnan(scorer(model, X[women], y[women]))
+    lost = encode_groups(X["race"])[np.asarray(X["race"] < 2)]
+    with pytest.warns(UndefinedMetricWarning, match="2 has 0 rows"):
+        value = scorer(
+            model,
+            X[X["race"] < 2],
+            y[X["race"] < 2],
+            sensitive_features=lost,
+        )
+    assert np.isnan(value)
+
+
+def test_no_groups_at_all(table, make_model):
+    X, y = table
+    with pytest.raises(ValueError, match="scorer of mcdp was given no groups"):
+        get_fairness_scorer("neg_mcdp")(make_model().fit(X, y), X, y)
+
+
+def test_column_that_is_not_there(table, make_model):
+    X, y = table
+    scorer = get_fairness_scorer("neg_mcdp", sensitive_features="gender")
+    with pytest.raises(ValueError, match=r"no column 'gender'.*'sex', 'race'"):
+        scorer(make_model().fit(X, y), X, y)
+
+
+def test_wrong_length_of_groups(table, make_model):
+    X, y = table
+    scorer = get_fairness_scorer("neg_mcdp")
+    with pytest.raises(ValueError, match="has 599 rows, expected 600"):
+        scorer(make_model().fit(X, y), X, y, sensitive_features=X["sex"][1:])
+
+
+def test_multiclass_is_refused(table, make_model):
+    X, _ = table
+    y = np.arange(len(X)) % 3
+    model = make_model().fit(X, y)
+    for name in ("neg_mcdp", "neg_demographic_parity_difference"):
+        scorer = get_fairness_scorer(name, sensitive_features="sex")
+        with pytest.raises(ValueError, match=r"y_true must be binary, got 3 classes"):
+            scorer(model, X, y)
+
+
+# --- in every scikit-learn function that takes one
+
+
+GRID = {"logisticregression__C": [0.01, 1.0]}
+
+
+@pytest.mark.parametrize("metric", [mcdp, madd])
+def test_cross_val_score_by_column_equals_by_hand(table, metric, make_model, by_hand):
+    X, y = table
+    scorer = make_fairness_scorer(metric, sensitive_features="sex")
+    scores = cross_val_score(make_model(), X, y, scoring=scorer, error_score="raise")
+    assert scores.tolist() == by_hand(X, y, X["sex"], metric)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize(
+    "Search", [GridSearchCV, HalvingGridSearchCV, RandomizedSearchCV]
+)
+def test_searches(table, Search, n_jobs, make_model):
+    X, y = table
+    options = {"n_iter": 2, "random_state": 0} if Search is RandomizedSearchCV else {}
+    search = Search(
+        make_model(),
+        GRID,
+        scoring=get_fairness_scorer("neg_mcdp", sensitive_features="sex"),
+        error_score="raise",
+        n_jobs=n_jobs,
+        **options,
+    ).fit(X, y)
+    scores = search.cv_results_["mean_test_score"]
+    assert search.best_score_ == max(scores[-2:])
+    assert -1 <= search.score(X, y) < 0
+
+
+def test_cross_validate_with_several_columns_at_once(table, make_model, by_hand):
+    X, y = table
+    scoring = {
+        name: get_fairness_scorer("neg_mcdp", sensitive_features=name)
+        for name in ("sex", "race")
+    }
+    scores = cross_validate(make_model(), X, y, scoring=scoring, error_score="raise")
+    assert scores["test_sex"].tolist() == by_hand(X, y, X["sex"])
+    assert scores["test_race"].tolist() == by_hand(X, y, X["race"])
+
+
+def test_permutation_importance_and_learning_curve(table, make_model, by_hand):
+    X, y = table
+    scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
+    importances = permutation_importance(
+        make_model().fit(X, y), X, y, scoring=scorer, n_repeats=2, random_state=0
+    ).importances_mean
+    # Nobody can be treated differently by a sex that was drawn at random.
+    assert importances[X.columns.get_loc("sex")] > 0.05
+    *_, test_scores = learning_curve(
+        make_model(), X, y, scoring=scorer, train_sizes=[1.0], error_score="raise"
+    )
+    assert test_scores[0].tolist() == by_hand(X, y, X["sex"])

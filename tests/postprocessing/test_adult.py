@@ -10,27 +10,21 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skfair.datasets import fetch_adult
 from skfair.metrics import mcdp
 from skfair.postprocessing import MADDPostProcessor
 
 
 @pytest.fixture(scope="module")
-def splits(shared_data):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SKFAIR_DATA", str(shared_data))
-        adult = fetch_adult()
-    X = pd.get_dummies(adult.data.drop(columns=["fnlwgt", "sex"]), dtype=float)
-    y, sex = (adult.target == ">50K").to_numpy(), adult.data["sex"]
+def splits(adult):
+    X, y, sex = adult
+    X = pd.get_dummies(X, dtype=float)
     rest, test = train_test_split(
         np.arange(len(y)), test_size=0.3, stratify=y, random_state=0
     )
     train, validation = train_test_split(
         rest, test_size=3 / 7, stratify=y[rest], random_state=0
     )
-    return [
-        (X.iloc[rows], y[rows], sex.iloc[rows]) for rows in (train, validation, test)
-    ]
+    return [(X.iloc[rows], y[rows], sex[rows]) for rows in (train, validation, test)]
 
 
 @pytest.mark.slow

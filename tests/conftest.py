@@ -20,23 +20,23 @@ def pytest_sessionstart():
     threadpool_limits(limits=1)
 
 
+# Read at once: tests of downloads unset it.
+REAL_TABLES = os.environ.get("SKFAIR_DATA")
+
+
 @pytest.fixture(scope="session")
-def shared_data():
+def real_tables():
     """Directory of the real tables."""
-    checkout = Path(__file__).resolve().parents[1]
-    directory = Path(
-        os.environ.get("SKFAIR_DATA") or checkout.parent / "shared" / "data"
-    )
-    if not directory.is_dir():
-        pytest.skip(f"no real tables in {directory}: set SKFAIR_DATA to their folder")
-    return directory
+    if not REAL_TABLES:
+        pytest.skip("no real tables: set SKFAIR_DATA to their directory")
+    return Path(REAL_TABLES)
 
 
 @pytest.fixture(scope="session")
-def adult(shared_data):
+def adult(real_tables):
     """Features without sampling weight and sex, whether income is high, and sex."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SKFAIR_DATA", str(shared_data))
+        patch.setenv("SKFAIR_DATA", str(real_tables))
         table = fetch_adult()
     X = table.data.drop(columns=["fnlwgt", "sex"])
     return X, (table.target == ">50K").to_numpy(), table.data["sex"].to_numpy()

@@ -1,25 +1,16 @@
 """The real tables, against their published counts."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 from skfair.datasets import fetch_adult, fetch_bank_marketing, fetch_oulad
 
-REAL_DATA = Path(
-    os.environ.get("SKFAIR_DATA")
-    or Path(__file__).resolve().parents[3] / "shared" / "data"
-)
-needs_real_data = pytest.mark.skipif(
-    not (REAL_DATA / "adult.csv.gz").is_file(),
-    reason=f"no real data in {REAL_DATA}; set SKFAIR_DATA to their directory",
-)
+
+@pytest.fixture(autouse=True)
+def read_real_tables(no_local_data, real_tables, monkeypatch):
+    monkeypatch.setenv("SKFAIR_DATA", str(real_tables))
 
 
-@needs_real_data
-def test_real_adult(monkeypatch):
-    monkeypatch.setenv("SKFAIR_DATA", str(REAL_DATA))
+def test_real_adult():
     dataset = fetch_adult()
     assert dataset.data.shape == (48842, 14)
     assert dataset.data.isna().sum()[lambda n: n > 0].to_dict() == {
@@ -36,9 +27,7 @@ def test_real_adult(monkeypatch):
     assert dataset.frame.duplicated().sum() == 52
 
 
-@needs_real_data
-def test_real_bank_marketing(monkeypatch):
-    monkeypatch.setenv("SKFAIR_DATA", str(REAL_DATA))
+def test_real_bank_marketing():
     dataset = fetch_bank_marketing()
     assert dataset.data.shape == (41188, 20)
     assert dataset.target.value_counts().to_dict() == {"no": 36548, "yes": 4640}
@@ -48,13 +37,11 @@ def test_real_bank_marketing(monkeypatch):
     assert dataset.data["pdays"].max() == 999
 
 
-@needs_real_data
 @pytest.mark.parametrize(
     ("course", "n_samples", "n_test", "men"),
     [("BBB", 5299, 1590, 0.12), ("FFF", 4740, 1422, 0.82)],
 )
-def test_real_oulad(course, n_samples, n_test, men, monkeypatch):
-    monkeypatch.setenv("SKFAIR_DATA", str(REAL_DATA))
+def test_real_oulad(course, n_samples, n_test, men):
     dataset = fetch_oulad(course=course)
     assert dataset.data.shape == (n_samples, 8)
     assert dataset.data.min().min() == 0

@@ -50,9 +50,9 @@ def cells(tables):
 
 
 @pytest.fixture(scope="module")
-def courses(shared_data):
+def courses(real_tables):
     return {
-        course: pd.read_csv(shared_data / f"oulad_madd_{course}.csv.gz")
+        course: pd.read_csv(real_tables / f"oulad_madd_{course}.csv.gz")
         for course in ("bbb", "fff")
     }
 

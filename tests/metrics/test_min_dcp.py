@@ -215,8 +215,8 @@ def test_invalid_input(change, message):
 @pytest.mark.parametrize(
     ("pair", "at_most"), [("uk20_1992_1997", 0.0549), ("uk15_1974_1975", 0.0236)]
 )
-def test_uk_elections(shared_data, pair, at_most):
-    table = json.loads((shared_data / "uk_min_dcp_inputs.json").read_text())[pair]
+def test_uk_elections(real_tables, pair, at_most):
+    table = json.loads((real_tables / "uk_min_dcp_inputs.json").read_text())[pair]
     names = "group_weights", "label_frequencies", "prediction_frequencies"
     given_ = [np.array(table[name]) for name in names]
     result = min_dcp_bounds(*given_, random_state=0)

@@ -1,3 +1,5 @@
+"""Scores of rows that a model was not fitted to, and means over repeated folds."""
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,14 +14,20 @@ from sklearn.model_selection import (
 from sklearn.tree import DecisionTreeClassifier
 
 from skfair.datasets import make_biased_classification
+from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.postprocessing import MADDPostProcessor
-from skfair.postprocessing._held_out import Fold, MeanVote, average_repeats
+from skfair.postprocessing._held_out import (
+    Fold,
+    MeanVote,
+    average_repeats,
+    stratified_folds,
+)
 
 REPEATS = RepeatedStratifiedKFold(n_splits=4, n_repeats=3, random_state=0)
 
 
-def make_people(n_samples, seed):
+def make_biased(n_samples, seed):
     X, y = make_biased_classification(
         n_samples, score_shifts={"group": {"b": 1.5}}, random_state=seed
     )
@@ -27,8 +35,26 @@ def make_people(n_samples, seed):
 
 
 @pytest.fixture(scope="module")
-def people():
-    return make_people(1500, seed=0)
+def biased():
+    return make_biased(1500, seed=0)
+
+
+def test_stratified_folds():
+    generator = np.random.default_rng(0)
+    y, sex = generator.integers(0, 2, 103), generator.integers(0, 3, 103)
+    groups = encode_groups(sex)
+    folds = list(stratified_folds(y, groups, 4, None))
+    assert_array_equal(np.sort(np.concatenate([test for _, test in folds])), range(103))
+    for label in (0, 1):
+        for group in range(3):
+            both = (y == label) & (sex == group)
+            sizes = [both[test].sum() for _, test in folds]
+            assert max(sizes) - min(sizes) <= 1
+    again, other = (
+        [test for _, test in stratified_folds(y, groups, 4, seed)] for seed in (1, 1)
+    )
+    assert all(np.array_equal(a, b) for a, b in zip(again, other, strict=True))
+    assert not np.array_equal(again[0], folds[0][1])
 
 
 def test_mean_of_what_rows_were_held_out_from():
@@ -47,8 +73,8 @@ def test_mean_of_what_rows_were_held_out_from():
     assert_allclose(only.scores, [0.2, 0.4, 0.2, 0.5, 0.3, 0.5])
 
 
-def test_splits_that_are_no_repeats_stay(people):
-    X, y, groups = people
+def test_splits_that_are_no_repeats_stay(biased):
+    X, y, groups = biased
     for cv in (StratifiedKFold(4), ShuffleSplit(9, test_size=0.3, random_state=0)):
         model = MADDPostProcessor(LogisticRegression(), cv=cv, ensemble=True)
         model.fit(X, y, sensitive_features=groups)
@@ -56,16 +82,16 @@ def test_splits_that_are_no_repeats_stay(people):
 
 
 @pytest.mark.parametrize("ensemble", [True, "auto"])
-def test_all_models_where_scores_are_not_shared(people, ensemble):
-    X, y, groups = people
+def test_all_models_where_scores_are_not_shared(biased, ensemble):
+    X, y, groups = biased
     model = MADDPostProcessor(LogisticRegression(), cv=REPEATS, ensemble=ensemble)
     model.fit(X, y, sensitive_features=groups)
     assert len(model.estimators_) == len(model.repairers_) == 12
 
 
 @pytest.mark.parametrize("ensemble", [True, "auto"])
-def test_one_model_of_each_repeat(people, ensemble):
-    X, y, groups = people
+def test_one_model_of_each_repeat(biased, ensemble):
+    X, y, groups = biased
     tree = DecisionTreeClassifier(random_state=0)
     model = MADDPostProcessor(tree, cv=REPEATS, ensemble=ensemble)
     model.fit(X, y, sensitive_features=groups)
@@ -81,16 +107,16 @@ def test_one_model_of_each_repeat(people, ensemble):
     assert 0 < model.standard_error_ < 0.05
 
 
-def test_refit_by_repeats(people):
-    X, y, groups = people
+def test_refit_by_repeats(biased):
+    X, y, groups = biased
     model = MADDPostProcessor(DecisionTreeClassifier(), cv=REPEATS, ensemble=False)
     model.fit(X, y, sensitive_features=groups)
     assert isinstance(model.estimator_, DecisionTreeClassifier)
     assert model.losses_["accuracy_loss"][0] < 0.5
 
 
-def test_repeats_repair_trees(people):
-    new, new_y, new_groups = make_people(1500, seed=1)
+def test_repeats_repair_trees(biased):
+    new, new_y, new_groups = make_biased(1500, seed=1)
     gaps, accuracies = {}, {}
     for name, options in {
         "folds": {"cv": 5, "ensemble": True},
@@ -103,7 +129,7 @@ def test_repeats_repair_trees(people):
             ties="random",
             random_state=0,
             **options,
-        ).fit(*people[:2], sensitive_features=people[2])
+        ).fit(*biased[:2], sensitive_features=biased[2])
         scores = model.predict_proba(new, sensitive_features=new_groups)[:, 1]
         gaps[name] = mcdp(None, scores, sensitive_features=new_groups)
         accuracies[name] = accuracy_score(new_y, scores >= 0.5)

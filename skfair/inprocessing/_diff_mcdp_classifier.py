@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -15,7 +14,7 @@ from sklearn.utils import Tags, check_array, check_random_state
 
 from skfair._mitigation import Mitigator
 from skfair._utils._validation import check_choice, check_integer, check_real
-from skfair.groups import Groups, Selector
+from skfair.groups import Selector
 from skfair.inprocessing._network import (
     Parameters,
     initial_parameters,
@@ -25,8 +24,6 @@ from skfair.inprocessing._penalised_loss import PenalisedLoss, check_penalised_l
 from skfair.inprocessing._smooth_gap import Objective
 from skfair.inprocessing._training import TrainingOptions, train
 from skfair.inprocessing._training_rows import (
-    Array,
-    TrainingRows,
     hold_out,
     training_rows,
 )
@@ -163,14 +160,6 @@ class DiffMCDPClassifier(
 
     __metadata_request__fit: ClassVar = {"sensitive_features": True}
 
-    coefs_: list[Array]
-    intercepts_: list[Array]
-    classes_: NDArray[Any]
-    groups_: tuple[Hashable, ...]
-    history_: pd.DataFrame
-    loss_curve_: list[float]
-    n_iter_: int
-
     def __init__(
         self,
         *,
@@ -255,11 +244,17 @@ class DiffMCDPClassifier(
         features = self._features(X)
         consequence = "no gap is penalised" if self.strength else None
         groups = self._find_groups_if_given(sensitive_features, X, consequence)
-        rows, labels = _weighted_rows(features, y == classes[1], groups, weights)
+        positive = y == classes[1]
+        if weights is not None:  # the rows that have weight, with a mean weight of 1
+            kept = np.flatnonzero(weights)
+            features, positive = features[kept], positive[kept]
+            groups = None if groups is None else groups[kept]
+            weights = weights[kept] / weights[kept].mean()
+        rows, labels = training_rows(features, positive, groups, weights)
         parameters = self._first_parameters(features, classes, warm, rng)
         held_out = None
         if self.early_stopping:
-            parts = hold_out(rows.y, rows.codes, self.validation_fraction, rng)
+            parts = hold_out(rows, self.validation_fraction, rng)
             rows, held_out = rows.take(parts[0]), rows.take(parts[1])
         parameters, self.history_ = train(
             parameters, rows, held_out, loss, options, rng
@@ -401,18 +396,3 @@ def _layer_sizes(hidden_layer_sizes: Any) -> tuple[int, ...]:
     return tuple(
         check_integer("hidden_layer_sizes", units, 1) for units in hidden_layer_sizes
     )
-
-
-def _weighted_rows(
-    X: Any,
-    positive: NDArray[np.bool_],
-    groups: Groups | None,
-    weights: NDArray[Any] | None,
-) -> tuple[TrainingRows, tuple[Hashable, ...]]:
-    """Return the rows that have weight, their weights scaled to a mean of 1."""
-    if weights is None:
-        return training_rows(X, positive, groups, None)
-    kept = np.flatnonzero(weights)
-    groups = None if groups is None else groups[kept]
-    scaled = weights[kept] / weights[kept].mean()
-    return training_rows(X[kept], positive[kept], groups, scaled)

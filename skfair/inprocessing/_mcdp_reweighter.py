@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_random_state
@@ -22,16 +20,16 @@ from skfair._mitigation import (
 )
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.groups import Selector
-from skfair.inprocessing._label_weights import FORMS, Form
 from skfair.inprocessing._penalised_loss import PenalisedLoss, check_penalised_loss
-from skfair.inprocessing._reweighting import WeightedFits, reweight
-from skfair.inprocessing._smooth_gap import Objective
-from skfair.inprocessing._training_rows import (
-    Positions,
-    TrainingRows,
-    hold_out,
-    training_rows,
+from skfair.inprocessing._reweighting import (
+    FORMS,
+    Form,
+    WeightedFits,
+    choose_round,
+    reweighting_rounds,
 )
+from skfair.inprocessing._smooth_gap import Objective
+from skfair.inprocessing._training_rows import hold_out, training_rows
 
 
 def _estimator_has(method: str) -> Any:
@@ -186,14 +184,6 @@ class MCDPReweighter(
 
     __metadata_request__fit: ClassVar = {"sensitive_features": True}
 
-    estimator_: Any
-    sample_weight_: NDArray[np.float64]
-    history_: pd.DataFrame
-    groups_: tuple[Hashable, ...]
-    classes_: NDArray[Any]
-    n_iter_: int
-    n_features_in_: int
-
     def __init__(
         self,
         estimator: Any,
@@ -286,21 +276,17 @@ class MCDPReweighter(
         if not (self.strength and self.groups_):
             loss, max_iter = replace(loss, strength=0.0), 1
         elif self.validation_fraction is not None:
-            train, validation = self._hold_out(rows, self.validation_fraction)
+            rng = check_random_state(self.random_state)
+            train, validation = hold_out(rows, self.validation_fraction, rng)
+            for part in (train, validation):
+                _check_two_groups(rows.codes[part], self.validation_fraction)
             held_out, rows = rows.take(validation), rows.take(train)
             params = params_of_rows(params, train, len(y))
         fits = WeightedFits(
-            self.estimator, keyword, params, self.form, rows, self.classes_
+            self.estimator, keyword, params, self.form, rows, y[train], self.classes_
         )
-        kept, self.history_ = reweight(
-            fits,
-            held_out,
-            loss,
-            averaging=self.averaging,
-            max_iter=max_iter,
-            tol=self.tol,
-            verbose=bool(self.verbose),
-        )
+        rounds = reweighting_rounds(fits, loss, self.averaging, max_iter, self.tol)
+        kept, self.history_ = choose_round(rounds, held_out, bool(self.verbose))
         self.estimator_, self.n_iter_ = kept.estimator, len(self.history_)
         self.sample_weight_ = np.zeros((len(y), 2))
         self.sample_weight_[train] = kept.weights * rows.weights[:, None]
@@ -368,22 +354,15 @@ class MCDPReweighter(
         X = self._check_predict_input(X, "estimator_")
         return np.asarray(getattr(self.estimator_, method)(self._without_sensitive(X)))
 
-    def _hold_out(
-        self, rows: TrainingRows, fraction: float
-    ) -> tuple[Positions, Positions]:
-        """Draw rows with weight to train on and to hold out, each with two groups."""
-        weighted = np.flatnonzero(rows.weights)
-        rng = check_random_state(self.random_state)
-        parts = hold_out(rows.y[weighted], rows.codes[weighted], fraction, rng)
-        train, held_out = weighted[parts[0]], weighted[parts[1]]
-        for codes in (rows.codes[train], rows.codes[held_out]):
-            n_groups = len(np.unique(codes[codes >= 0]))
-            if n_groups < 2:
-                raise ValueError(
-                    f"validation_fraction={fraction!r} of {len(weighted)} rows leaves "
-                    f"{n_groups} group to train on or to hold out, expected two."
-                )
-        return train, held_out
+
+def _check_two_groups(codes: NDArray[np.integer], fraction: float) -> None:
+    """Raise unless the rows to train on, or those held out, have two groups."""
+    n_groups = len(np.unique(codes[codes >= 0]))
+    if n_groups < 2:
+        raise ValueError(
+            f"validation_fraction={fraction!r} leaves {n_groups} group to train on or "
+            "to hold out, expected at least two."
+        )
 
 
 def _check_parameters(model: MCDPReweighter) -> PenalisedLoss:
@@ -392,15 +371,9 @@ def _check_parameters(model: MCDPReweighter) -> PenalisedLoss:
     check_choice("form", model.form, FORMS)
     for name in ("averaging", "drop_sensitive"):
         check_choice(name, getattr(model, name), (True, False))
-    if model.validation_fraction is not None:
-        check_real(
-            "validation_fraction",
-            model.validation_fraction,
-            0,
-            1,
-            closed="neither",
-            alternative="None or ",
-        )
+    name, fraction = "validation_fraction", model.validation_fraction
+    if fraction is not None:
+        check_real(name, fraction, 0, 1, closed="neither", alternative="None or ")
     check_integer("max_iter", model.max_iter, 2)
     check_real("tol", model.tol, 0, math.inf, closed="left")
     return loss

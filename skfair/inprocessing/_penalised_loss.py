@@ -55,18 +55,6 @@ class PenalisedLoss:
     center: float = 0.0
     width: float = 1.0
 
-    def gap(
-        self,
-        scores: Array,
-        codes: NDArray[np.integer],
-        weights: Array,
-        sharpness: float = math.inf,
-    ) -> SmoothGap:
-        """Smooth gap of the scores as they are, see `smooth_gap`."""
-        return smooth_gap(
-            scores, codes, weights, self.temperature, self.objective, sharpness
-        )
-
     def rescaled(self, scores: Array, weights: Array) -> Self:
         """Return the loss with a center and a width that make these scores uniform.
 
@@ -115,23 +103,28 @@ class PenalisedLoss:
         n_steps = int(_INTERVALS_PER_TEMPERATURE * self.temperature)
         n_steps = max(_MIN_INTERVALS, n_steps)
         n_points = n_groups * (n_steps + 1)
-        if 2 * n_points > len(scores):
-            gap = self.gap(scores, codes, weights, _SHARPNESS)
-            return gap, _divide(gap.gradient, weights)
-        place = scores * n_steps
-        below = np.minimum(place.astype(np.intp), n_steps - 1)
-        share_above = place - below
-        weights = weights * (codes >= 0)
-        left = np.maximum(codes, 0).astype(np.intp) * (n_steps + 1) + below
-        totals = np.zeros(n_points)
-        totals += np.bincount(left, weights * (1 - share_above), n_points)
-        totals += np.bincount(left + 1, weights * share_above, n_points)
-        points = np.tile(np.linspace(0, 1, n_steps + 1), n_groups)
-        groups = np.repeat(np.arange(n_groups), n_steps + 1)
-        gap = self.gap(points, groups, totals, _SHARPNESS)
-        slopes = _divide(gap.gradient, totals)
-        by_row = (1 - share_above) * slopes[left] + share_above * slopes[left + 1]
-        return gap, np.where(weights > 0, by_row, 0.0)
+        points, point_codes, totals = scores, codes, weights
+        gridded = 2 * n_points <= len(scores)
+        if gridded:
+            place = scores * n_steps
+            below = np.minimum(place.astype(np.intp), n_steps - 1)
+            share_above = place - below
+            weights = weights * (codes >= 0)
+            left = np.maximum(codes, 0).astype(np.intp) * (n_steps + 1) + below
+            totals = np.zeros(n_points)
+            totals += np.bincount(left, weights * (1 - share_above), n_points)
+            totals += np.bincount(left + 1, weights * share_above, n_points)
+            points = np.tile(np.linspace(0, 1, n_steps + 1), n_groups)
+            point_codes = np.repeat(np.arange(n_groups), n_steps + 1)
+        gap = smooth_gap(
+            points, point_codes, totals, self.temperature, self.objective, _SHARPNESS
+        )
+        slopes = np.zeros_like(gap.gradient)
+        np.divide(gap.gradient, totals, out=slopes, where=totals > 0)
+        if gridded:
+            slopes = (1 - share_above) * slopes[left] + share_above * slopes[left + 1]
+            slopes = np.where(weights > 0, slopes, 0.0)
+        return gap, slopes
 
 
 def check_penalised_loss(model: Any) -> PenalisedLoss:
@@ -144,9 +137,3 @@ def check_penalised_loss(model: Any) -> PenalisedLoss:
         ),
         objective=model.objective,
     )
-
-
-def _divide(values: Array, weights: Array) -> Array:
-    """Divide values by weights, with the quotient 0 where the weight is 0."""
-    quotients = np.zeros_like(values)
-    return np.divide(values, weights, out=quotients, where=weights > 0)

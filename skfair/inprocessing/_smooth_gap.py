@@ -116,8 +116,9 @@ class _Rows(NamedTuple):
             distances = thresholds - self.scores[block, None]
             yield block, expit(self.temperature * distances)
 
-    def cdfs(self, thresholds: Array) -> Array:
-        """Smooth CDF of each group at each threshold, (n_groups, n_thresholds)."""
+    def cdfs(self) -> tuple[Array, Array]:
+        """Thresholds of the grid, and smooth CDFs, (n_groups, n_thresholds)."""
+        thresholds = threshold_grid(self.temperature)
         n_groups = int(self.codes.max()) + 1
         total = np.zeros((n_groups, len(thresholds)))
         for block, below in self.sigmoids(thresholds):
@@ -127,7 +128,7 @@ class _Rows(NamedTuple):
                 (self.shares[block], rows, columns), shape=(n_groups, len(below))
             )
             total += members @ below
-        return total
+        return thresholds, total
 
     def gradient(self, thresholds: Array, slopes: Array) -> Array:
         """Gradient in the scores, from the slopes in the CDFs by the chain rule."""
@@ -162,8 +163,7 @@ def _mean_gap(rows: _Rows) -> SmoothGap:
 
 def _maximum(rows: _Rows) -> SmoothGap:
     """Largest gap over all thresholds, not only those of the grid."""
-    thresholds = threshold_grid(rows.temperature)
-    cdfs = rows.cdfs(thresholds)
+    thresholds, cdfs = rows.cdfs()
     best = int((cdfs.max(axis=0) - cdfs.min(axis=0)).argmax())
     pair = _extremes(cdfs[:, best])
     signed = rows.signed_shares(pair)
@@ -197,8 +197,7 @@ def _refine_threshold(rows: _Rows, signed: Array, threshold: float) -> float:
 
 def _soft_maximum(rows: _Rows, sharpness: float) -> SmoothGap:
     """Soft maximum of the gap over the thresholds of the grid."""
-    thresholds = threshold_grid(rows.temperature)
-    cdfs = rows.cdfs(thresholds)
+    thresholds, cdfs = rows.cdfs()
     gaps = cdfs.max(axis=0) - cdfs.min(axis=0)
     exponents = sharpness * gaps
     log_total = logsumexp(exponents)
@@ -215,8 +214,7 @@ def _soft_maximum(rows: _Rows, sharpness: float) -> SmoothGap:
 
 def _area(rows: _Rows) -> SmoothGap:
     """Largest area between two CDFs, by the trapezoidal rule."""
-    thresholds = threshold_grid(rows.temperature)
-    cdfs = rows.cdfs(thresholds)
+    thresholds, cdfs = rows.cdfs()
     widths = np.full(len(thresholds), thresholds[1])
     widths[[0, -1]] /= 2
     firsts, seconds = np.triu_indices(len(cdfs), 1)

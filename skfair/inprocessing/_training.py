@@ -19,7 +19,7 @@ from skfair.inprocessing._network import (
     predict_logits,
 )
 from skfair.inprocessing._penalised_loss import PenalisedLoss
-from skfair.inprocessing._smooth_gap import SmoothGap
+from skfair.inprocessing._smooth_gap import SmoothGap, smooth_gap
 from skfair.inprocessing._training_rows import Array, Positions, TrainingRows
 
 #: Steps between two evaluations on the held-out rows, and the number of evaluations
@@ -131,7 +131,9 @@ def _penalised_gap(
     """Gap of the scores of some rows, None where nothing is penalised."""
     if not loss.strength or rows.codes.max() < 0:
         return None
-    return loss.gap(scores, rows.codes, rows.weights)
+    return smooth_gap(
+        scores, rows.codes, rows.weights, loss.temperature, loss.objective
+    )
 
 
 def _validation_loss(

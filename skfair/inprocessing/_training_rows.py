@@ -52,27 +52,23 @@ def training_rows(
 
 
 def hold_out(
-    y: Array,
-    codes: NDArray[np.integer],
-    validation_fraction: float,
-    rng: np.random.RandomState,
+    rows: TrainingRows, validation_fraction: float, rng: np.random.RandomState
 ) -> tuple[Positions, Positions]:
-    """Draw positions to train on and to hold out.
+    """Draw positions of rows with weight, those to train on and those to hold out.
 
     The draw is stratified by class, and also by group where each stratum has two rows
     and each part has room for one row of every stratum.
     """
-    n_samples = len(y)
+    weighted = np.flatnonzero(rows.weights)
+    y, codes = rows.y[weighted], rows.codes[weighted]
+    n_samples = len(weighted)
     n_held_out = int(np.ceil(validation_fraction * n_samples))
     smaller_part = min(n_held_out, n_samples - n_held_out)
     for strata in (2 * codes.astype(np.int64) + y, y):
         _, sizes = np.unique(strata, return_counts=True)
         if sizes.min() >= 2 and len(sizes) <= smaller_part:
             train, held_out = train_test_split(
-                np.arange(n_samples),
-                test_size=n_held_out,
-                stratify=strata,
-                random_state=rng,
+                weighted, test_size=n_held_out, stratify=strata, random_state=rng
             )
             return train, held_out
     raise ValueError(

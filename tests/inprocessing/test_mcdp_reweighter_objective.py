@@ -10,8 +10,8 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 from skfair.inprocessing import MCDPReweighter
-from skfair.inprocessing._label_weights import single_label_weights, two_label_weights
 from skfair.inprocessing._penalised_loss import PenalisedLoss
+from skfair.inprocessing._reweighting import single_label_weights, two_label_weights
 from skfair.inprocessing._smooth_gap import smooth_gap
 from skfair.inprocessing._training_rows import TrainingRows
 

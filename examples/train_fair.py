@@ -1,10 +1,10 @@
-"""Train a model whose scores do not tell the groups apart, without asking for them.
+"""Train models whose scores have similar distributions for women and men.
 
 Boosted trees are reweighted in rounds (`MCDPReweighter`), and a network is trained on
-the penalised loss itself (`DiffMCDPClassifier`). Neither gets the sex of a person, in
-training as a feature or in prediction at all. A grid search over the strength of the
-penalty takes, of each, the fairest model with at least 95 % of the plain model's
-average precision; rows that the search has not seen show what it cost::
+the penalised loss itself (`DiffMCDPClassifier`). Sex is not a feature of either, and
+prediction does not need it. For each of the two, a grid search over the strength of the
+penalty selects the fairest model with at least 95 % of the plain model's average
+precision. The quality and the disparity of both models are then measured on test rows::
 
     python examples/train_fair.py                 # Adult if SKFAIR_DATA is set
     python examples/train_fair.py --data adult    # Adult, from OpenML if need be
@@ -42,11 +42,11 @@ def load(name: str, n_samples: int) -> tuple[pd.DataFrame, pd.Series]:
             base_rates={"sex": {"female": 0.15, "male": 0.4}},
             random_state=0,
         )
-        # Something that gives away the sex, and says nothing else.
+        # A proxy of sex that has no effect on the label.
         hours = np.random.default_rng(0).normal(35, 8, n_samples)
         return X.assign(hours=hours + 8 * (X["sex"] == "male")), pd.Series(y)
     adult = fetch_adult()
-    # The survey weight is no trait of a person.
+    # The survey weight does not describe a person.
     X, y = adult.data.drop(columns="fnlwgt"), (adult.target == ">50K").astype(int)
     rows = X.sample(min(n_samples, len(X)), random_state=0).index
     return X.loc[rows].reset_index(drop=True), y[rows].reset_index(drop=True)
@@ -174,7 +174,7 @@ def main() -> None:
     sex, sex_test = X.pop("sex"), X_test.pop("sex")
     found = searches()
     for name, search in found.items():
-        # Groups reach the fits and the scorer by routing; they are no column of X.
+        # Groups are routed to the fits and to the scorer; they are no column of X.
         with config_context(enable_metadata_routing=True):
             search.fit(X, y, sensitive_features=sex)
         print(f"\n{name}: means over 3 folds")

@@ -1,4 +1,4 @@
-"""Loss for networks of your own, in PyTorch.
+"""The gap between groups as a loss in PyTorch.
 
 It needs the extra ``torch``; nothing else in skfair imports PyTorch.
 """
@@ -29,32 +29,33 @@ __all__ = ["DiffMCDPLoss"]
 
 
 class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
-    r"""Differentiable gap between the groups' scores, to be added to a loss.
+    r"""Differentiable gap between the groups' scores, to be added to a loss function.
 
     .. math::
         \max_{t, g, h} \left| F_g(t) - F_h(t) \right| , \quad
         F_g(t) = \sum_{i \in g} w_i \, \sigma(\tau (t - s_i)) / W_g
 
-    The threshold of the largest gap is found first, and held fixed in the gradient
-    (Algorithm 3 of the paper).
+    The threshold of the largest gap is found first. The gradient is that at this
+    threshold (Algorithm 3 of the paper).
 
     Parameters
     ----------
     temperature : float, default=50.0
-        :math:`\tau > 0`. The larger, the closer to the true CDFs, and the fewer the
-        scores that feel the gradient.
+        Steepness :math:`\tau > 0` of the sigmoids. The larger it is, the closer the
+        smoothed CDFs are to the true ones, and the fewer scores have a gradient.
     objective : {"mcdp", "dp", "abcc"}, default="mcdp"
-        The largest difference of the CDFs, the difference of the mean scores, or the
-        area between the CDFs. With more than two groups, the largest over pairs.
+        Which gap: the largest difference of the CDFs, the difference of the mean
+        scores, or the area between the CDFs. With more than two groups, it is the
+        largest over pairs of groups.
 
     See Also
     --------
-    skfair.inprocessing.DiffMCDPClassifier : A network that is trained with it.
+    skfair.inprocessing.DiffMCDPClassifier : A network that is trained with this loss.
 
     Notes
     -----
-    The gap of a mini-batch with a handful of rows of some group is noise. Draw batches
-    in which every group has many rows, as `DiffMCDPClassifier` does.
+    If a mini-batch has few rows of a group, its gap is mostly noise. Draw mini-batches
+    with many rows of every group, as `DiffMCDPClassifier` does.
 
     References
     ----------
@@ -108,7 +109,7 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
         Returns
         -------
         Tensor of shape ()
-            0, without a gradient to speak of, if fewer than two groups are there.
+            The gap; 0 with a zero gradient if fewer than two groups have weight.
 
         Raises
         ------
@@ -136,7 +137,7 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
             best = (cdfs.amax(dim=0) - cdfs.amin(dim=0)).argmax()
             pair = cdfs[:, best].argmax(), cdfs[:, best].argmin()
             signed = shares[pair[0]] - shares[pair[1]]
-            threshold = self._climb(flat, signed, grid[best])
+            threshold = self._refine_threshold(flat, signed, grid[best])
         return signed @ torch.sigmoid(self.temperature * (threshold - flat))
 
     def _cdfs(
@@ -145,17 +146,17 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
         """Smooth CDF of each group at each threshold, (n_groups, n_thresholds)."""
         return shares @ torch.sigmoid(self.temperature * (grid - scores[:, None]))
 
-    def _climb(
+    def _refine_threshold(
         self, scores: torch.Tensor, signed: torch.Tensor, threshold: torch.Tensor
     ) -> torch.Tensor:
-        """Threshold of the largest gap, by Newton steps from the best of the grid."""
-        highest = torch.full_like(threshold, -math.inf)
+        """Threshold of the largest gap near a point of the grid, by Newton steps."""
+        largest = torch.full_like(threshold, -math.inf)
         best = threshold
         for _ in range(NEWTON_STEPS):
             below = torch.sigmoid(self.temperature * (threshold - scores))
-            higher = signed @ below > highest
-            best = torch.where(higher, threshold, best)
-            highest = torch.where(higher, signed @ below, highest)
+            larger = signed @ below > largest
+            best = torch.where(larger, threshold, best)
+            largest = torch.where(larger, signed @ below, largest)
             density = signed * below * (1 - below)
             curvature = self.temperature * (density @ (1 - 2 * below))
             step = torch.where(curvature < 0, density.sum() / curvature, 0)
@@ -185,7 +186,7 @@ def _shares(scores: torch.Tensor, groups: Any, sample_weight: Any) -> torch.Tens
         )
     found = torch.unique(codes)
     if not isinstance(groups, torch.Tensor):
-        found = found[found >= 0]  # -1 marks the rows that a Groups leaves out
+        found = found[found >= 0]  # -1 marks rows without a group
     members = (codes == found[:, None]).to(scores.dtype) * weights
     totals = members.sum(dim=1)
     shares: torch.Tensor = members[totals > 0] / totals[totals > 0, None]

@@ -1,6 +1,6 @@
-"""Training of classifiers whose scores do not tell the groups apart.
+"""Training of classifiers whose scores have similar distributions in all groups.
 
-Predictions of these classifiers need no group.
+Predictions of these classifiers need no groups.
 """
 
 from skfair.inprocessing._diff_mcdp_classifier import DiffMCDPClassifier

@@ -1,4 +1,4 @@
-"""Rounds of fitting a classifier, and of weights that make its log-loss penalised."""
+"""Fits of a classifier with weights that make its log-loss a penalised one."""
 
 from __future__ import annotations
 

@@ -12,7 +12,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._columns import Selector, select_columns
-from skfair._utils._validation import check_choice, check_integer, check_weights
+from skfair._utils._validation import (
+    as_array,
+    check_choice,
+    check_integer,
+    check_weights,
+)
 
 __all__ = ["Groups", "Selector", "encode_groups", "resolve_groups"]
 
@@ -215,8 +220,13 @@ _MAX_COMPARED = 8
 _MAX_SPAN = 2**16
 
 
-def columns_of(data: Any) -> tuple[list[str | None], list[Any]]:
+def columns_of(
+    data: Any, argument: str = "sensitive_features"
+) -> tuple[list[str | None], list[Any]]:
     """Split one- or two-dimensional data into names and columns."""
+    if isinstance(data, pd.DataFrame):  # narwhals refuses columns of the same name
+        series = [data.iloc[:, i] for i in range(data.shape[1])]
+        return [str(name) for name in data.columns], series
     frame = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         series = list(frame.iter_columns())
@@ -226,14 +236,17 @@ def columns_of(data: Any) -> tuple[list[str | None], list[Any]]:
         return [None if frame.name in (None, "") else str(frame.name)], [data]
     if hasattr(data, "categories"):  # pandas.Categorical
         return [None], [data]
-    array = np.asarray(data)
+    if isinstance(data, np.ma.MaskedArray) and np.any(data.mask):
+        mask, data = data.mask, np.array(data, dtype=object)
+        data[mask] = None  # masked entries are missing
+    array = as_array(data, argument)
     if array.dtype.kind in "US" and not isinstance(data, np.ndarray):
         # NumPy turns [None, "F"] into strings on request only, but [nan, "F"] always.
         array = np.asarray(data, dtype=object)
-    if array.ndim not in (1, 2):
+    if array.ndim > 2:
         raise ValueError(
-            "sensitive_features must have shape (n_samples,) or (n_samples, "
-            f"n_columns), got an array of shape {array.shape}."
+            f"{argument} must have shape (n_samples,) or (n_samples, n_columns), got "
+            f"an array of shape {array.shape}."
         )
     columns = [array] if array.ndim == 1 else list(array.T)
     return [None] * len(columns), columns

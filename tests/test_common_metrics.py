@@ -272,7 +272,7 @@ def test_unit_weights_are_no_weights(metric):
 
 
 @every_metric
-@pytest.mark.parametrize("factor", [1e-6, 0.3, 7e5])
+@pytest.mark.parametrize("factor", [1e-140, 1e-6, 0.3, 7e5, 1e140])
 def test_scale_of_weights_does_not_matter(metric, factor):
     rows = draw_rows(metric, 3)
     weights = np.random.default_rng(1).uniform(0.1, 5, len(rows[0]))
@@ -446,8 +446,8 @@ def test_numbers_are_python_floats(metric):
     [
         (-0.1, "-0.1"),
         (1.1, "1.1"),
-        (np.nextafter(1, 2), "1.0000000000000002"),
-        (-5e-324, "-5e-324"),
+        (1 + 2e-12, "1.000000000002"),
+        (-2e-12, "-2e-12"),
         (np.nan, "nan"),
         (np.inf, "inf"),
         (-np.inf, "-inf"),
@@ -457,6 +457,16 @@ def test_scores_outside_zero_and_one(metric, score, shown):
     match = rf"{metric.argument} must lie in \[0, 1\], got {shown} in row 2"
     with pytest.raises(ValueError, match=match):
         measure(metric, None, [0.5, 0.2, score, 0.1], [0, 0, 1, 1])
+
+
+@every_metric_of_scores
+def test_scores_outside_zero_and_one_by_rounding_only(metric):
+    groups = [0, 1, 0, 1, 0, 1]
+    values = np.array([1 + 2e-16, -1e-17, 0.4, 1 - 1e-16, 1 + 9e-13, -5e-324])
+    given = values.copy()
+    expected = measure(metric, None, [1, 0, 0.4, 1 - 1e-16, 1, 0], groups)
+    np.testing.assert_array_equal(measure(metric, None, values, groups), expected)
+    np.testing.assert_array_equal(values, given)
 
 
 @every_metric_of_scores
@@ -544,6 +554,49 @@ def test_negative_and_infinite_weights(metric, weight):
     match = f"sample_weight must be finite and non-negative, got {float(weight)}"
     with pytest.raises(ValueError, match=match):
         measure(metric, *few_rows(metric, 3), [0, 1, 1], sample_weight=[1, 1, weight])
+
+
+@every_metric
+@pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e-160, 1e160, 1e308])
+def test_weights_too_small_or_too_large_to_add_up(metric, weight):
+    match = "sample_weight must be 0 or lie between 1e-150 and 1e[+]150, got .*row 1"
+    with pytest.raises(ValueError, match=match):
+        measure(metric, *few_rows(metric, 3), [0, 1, 1], sample_weight=[1, weight, 1])
+
+
+@every_metric
+@pytest.mark.parametrize(
+    "argument", ["y_true", "values", "sensitive_features", "sample_weight"]
+)
+def test_masked_entries_are_missing(metric, argument):
+    y_true, values, groups = draw_rows(metric)
+    rows = {
+        "y_true": y_true,
+        "values": values,
+        "sensitive_features": groups,
+        "sample_weight": np.ones(len(groups)),
+    }
+    entries = np.ma.array(rows[argument], mask=False)
+    expected = measure(metric, y_true, values, groups)
+    rows[argument] = entries
+    found = measure(
+        metric,
+        rows["y_true"],
+        rows["values"],
+        rows["sensitive_features"],
+        sample_weight=rows["sample_weight"],
+    )
+    np.testing.assert_array_equal(found, expected)
+    entries[[2, 5]] = np.ma.masked
+    name = metric.argument if argument == "values" else argument
+    with pytest.raises(ValueError, match=f"{name} has 2 (masked|missing)"):
+        measure(
+            metric,
+            rows["y_true"],
+            rows["values"],
+            rows["sensitive_features"],
+            sample_weight=rows["sample_weight"],
+        )
 
 
 @every_metric

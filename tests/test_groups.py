@@ -340,3 +340,20 @@ def test_repeated_labels_are_refused():
 def test_min_group_size_is_a_positive_integer(size):
     with pytest.raises(ValueError, match=f"min_group_size must .* got {size!r}"):
         encode_groups(SEX, min_group_size=size)
+
+
+@pytest.mark.parametrize("labels", [[3, 1, 2, 1], ["c", "a", "b", "a"]], ids=str)
+def test_masked_labels_are_missing(labels):
+    column = np.ma.array(labels, mask=[False, False, True, False])
+    with pytest.raises(ValueError, match="sensitive_features has 1 missing values"):
+        encode_groups(column)
+    dropped = encode_groups(column, missing="drop")
+    assert decoded(dropped) == [labels[0], labels[1], None, labels[1]]
+    assert encode_groups(column, missing="group").sizes().sum() == 4
+    assert column.tolist() == [labels[0], labels[1], None, labels[3]]
+
+
+def test_columns_of_the_same_name():
+    people = pd.DataFrame([["F", "x"], ["M", "y"]], columns=["same", "same"])
+    groups = encode_groups(people)
+    assert (groups.labels, groups.names) == ((("F", "x"), ("M", "y")), ("same", "same"))

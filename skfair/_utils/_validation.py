@@ -88,24 +88,28 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
 
 #: Bit pattern of 1.0: larger patterns are above 1, negative, infinite or NaN.
 _ONE_BITS = np.float64(1.0).view(np.uint64)
+#: Weighted averages of probabilities leave [0, 1] by rounding, at most by this.
+_ROUNDING = 1e-12
+#: Weights between these can be squared, summed and divided without over- or underflow.
+_SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-150, 1e150
 #: Whole weights are summed as integers while their sum stays below this.
 _MAX_EXACT_SUM = 2**53
 
 
 def check_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[np.float64]:
-    """Return scores as floats in [0, 1] without negative zeros."""
+    """Return scores as floats in [0, 1], clipped where they leave it by rounding."""
     scores = as_array(y_score, name)
     check_shape(scores, name)
     scores = np.ascontiguousarray(_to_numbers(scores, name))
     if scores.view(np.uint64).max() > _ONE_BITS:
-        scores = scores + 0.0  # turns -0.0 into 0.0
-        bad = ~((scores >= 0) & (scores <= 1))
+        bad = ~((scores >= -_ROUNDING) & (scores <= 1 + _ROUNDING))
         if bad.any():
             row = int(bad.argmax())
             raise ValueError(
                 f"{name} must lie in [0, 1], got {scores[row]} in row {row} "
                 f"({int(bad.sum())} such rows)."
             )
+        scores = np.clip(scores, 0, 1) + 0.0  # turns -0.0 into 0.0
     return scores
 
 
@@ -141,6 +145,14 @@ def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> Any:
         raise ValueError(
             f"sample_weight must be finite and non-negative, got {weights[row]} in "
             f"row {row}."
+        )
+    bad = (weights > 0) & ~((weights > _SMALLEST_WEIGHT) & (weights < _LARGEST_WEIGHT))
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"sample_weight must be 0 or lie between {_SMALLEST_WEIGHT:g} and "
+            f"{_LARGEST_WEIGHT:g}, got {weights[row]} in row {row}. Multiply all "
+            "weights by the same number."
         )
     whole = np.array_equal(weights, np.rint(weights))
     exact = whole and weights.sum() < _MAX_EXACT_SUM

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._validation import check_real, check_scores, check_shape
+from skfair._utils._validation import as_array, check_real, check_scores, check_shape
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -56,8 +56,8 @@ def demographic_parity_difference(
         The predicted label that counts as positive. None stands for 1 where labels
         are numbers; text labels need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        With more than two groups: the largest difference between two groups, or
-        between a group and everyone.
+        The largest difference between two groups, or between a group and everyone,
+        the group included. The second is smaller, with two groups, too.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 
@@ -132,7 +132,7 @@ def _outcomes(
             "threshold", threshold, -math.inf, math.inf, alternative="None or "
         )
         return (check_scores(values, name) >= threshold).astype(np.float64)
-    given = np.asarray(values)
+    given = as_array(values, name)
     check_shape(given, name)
     if pos_label is not None or has_text(given):
         return positive_rows(given, name, pos_label).astype(np.float64)

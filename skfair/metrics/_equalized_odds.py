@@ -45,8 +45,8 @@ def equalized_odds_difference(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        With more than two groups: the largest difference between two groups, or
-        between a group and everyone.
+        The largest difference between two groups, or between a group and everyone,
+        the group included. The second is smaller, with two groups, too.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 

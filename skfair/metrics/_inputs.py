@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._utils._validation import ParameterError, check_choice
+from skfair._utils._validation import ParameterError, as_array, check_choice
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 
 Multigroup = Literal["pairwise", "pooled"]
@@ -59,7 +59,7 @@ def check_y_true(y_true: ArrayLike | None, y_score: Any) -> None:
     """Raise unless `y_true` is None, or binary and of the length of `y_score`."""
     if y_true is None:
         return
-    values = np.asarray(y_true)
+    values = as_array(y_true, "y_true")
     if values.ndim != 1 or len(values) != len(y_score):
         raise ValueError(
             f"y_true must have shape ({len(y_score)},), one label for each row, "

@@ -264,7 +264,7 @@ def encode_classes(
     """
     if values is None:
         raise ValueError(f"{name} must be labels of shape (n_samples,), got None.")
-    column = columns_of(values)[1]
+    column = columns_of(values, name)[1]
     if len(column) != 1:
         raise ValueError(
             f"{name} must have shape (n_samples,), one label for each row, got "

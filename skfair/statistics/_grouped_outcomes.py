@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._validation import check_scores
+from skfair._utils._validation import as_array, check_scores
 from skfair.groups import drop_weightless, join_groups, positions_in, resolve_groups
 
 
@@ -191,7 +191,7 @@ class GroupedOutcomes:
 
 
 def _check_mask(mask: ArrayLike, n_samples: int) -> NDArray[np.bool_]:
-    kept = np.asarray(mask)
+    kept = as_array(mask, "mask")
     if kept.shape != (n_samples,) or kept.dtype != bool:
         raise ValueError(
             f"mask must be an array of bool of shape ({n_samples},), got one of "

@@ -114,3 +114,25 @@ def test_curve_that_never_falls_to_zero():
     epsilons, values = mcdp_curve(None, [0, 1], sensitive_features=[0, 1])
     assert epsilons.tolist() == [0]
     assert values.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "scores", [[0.3, 0.1 + 0.2], [5e-324, 1e-323], [0, 5e-324], [1 - 2**-53, 1]]
+)
+def test_curve_starts_at_mcdp_of_scores_next_to_each_other(scores):
+    epsilons, values = mcdp_curve(None, scores, sensitive_features=["F", "M"])
+    assert mcdp(None, scores, sensitive_features=["F", "M"]) == 1
+    assert (epsilons[0], values[0]) == (0, 1)
+    assert values[np.searchsorted(epsilons, 1e-15, side="right") - 1] == 0
+
+
+@given(st.data())
+def test_curve_starts_at_mcdp_of_saturated_scores(data):
+    n_rows = data.draw(st.integers(2, 30))
+    ends = [0, 5e-324, 1e-300, 0.3, 0.1 + 0.2, 1 - 2**-52, 1 - 2**-53, 1]
+    scores = data.draw(
+        st.lists(st.sampled_from(ends), min_size=n_rows, max_size=n_rows)
+    )
+    groups = np.arange(n_rows) % data.draw(st.integers(2, 3)) if n_rows > 2 else [0, 1]
+    curve = mcdp_curve(None, scores, sensitive_features=groups)
+    assert curve[1][0] == mcdp(None, scores, sensitive_features=groups)

@@ -47,8 +47,9 @@ def abcc(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        With more than two groups: the largest value over pairs of groups, or over
-        groups compared with everyone.
+        The largest value over pairs of groups, or over groups compared with everyone,
+        the group included. The second is smaller, with two groups, too, where the
+        paper's value is "pairwise".
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 

@@ -68,8 +68,9 @@ def madd(
         interval of bandwidths in which MADD is most stable, see
         `madd_optimal_bandwidth`; it takes some milliseconds for each comparison.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        With more than two groups: the largest value over pairs of groups, or over
-        groups compared with everyone.
+        The largest value over pairs of groups, or over groups compared with everyone,
+        the group included. The second is another value with two groups, too, where the
+        paper's value is "pairwise".
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights, which count rows.
 
@@ -153,8 +154,9 @@ def madd_curve(
     n_bandwidths : int, default=500
         Number of bandwidths.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        With more than two groups: the largest value over pairs of groups, or over
-        groups compared with everyone, for each bandwidth.
+        The largest value over pairs of groups, or over groups compared with everyone,
+        the group included, for each bandwidth. The second is smaller, with two groups,
+        too, where the paper's value is "pairwise".
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 

@@ -94,8 +94,9 @@ def madd_optimal_bandwidth(
     min_length : float, default=0.45
         Least length of the interval, as a multiple of h_sup.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        With more than two groups: the result for the pair of groups, or for the
-        group compared with everyone, with the largest MADD.
+        The result for the pair of groups, or for the group compared with everyone,
+        the group included, with the largest MADD. The second is another value with
+        two groups, too, where the paper's value is "pairwise".
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. Their totals stand for n_0 and n_1.
 

@@ -65,8 +65,9 @@ def mcdp(
     n_subdivisions : int, default=32
         The paper's K, for the approximate method.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        With more than two groups: the largest value over pairs of groups, or over
-        groups compared with everyone, which stays linear in their number.
+        The largest value over pairs of groups, or over groups compared with everyone,
+        the group included, which takes time linear in their number. The second is
+        smaller, with two groups, too, where the paper's value is "pairwise".
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. Whole numbers count rows, without rounding.
 
@@ -144,8 +145,9 @@ def mcdp_curve(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        With more than two groups: the largest value over pairs of groups, or over
-        groups compared with everyone, for each epsilon.
+        The largest value over pairs of groups, or over groups compared with everyone,
+        the group included, for each epsilon. The second is smaller, with two groups,
+        too, where the paper's value is "pairwise".
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 
@@ -404,8 +406,10 @@ def gap_profile(gap: Gap) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         reach[at_zero] = ends[at_zero]
     # (0.8 - 0.6) / 2 exceeds 0.1 by rounding only: no window of 0.1 fits into it.
     decimal = np.round(reach, _DECIMALS)
-    rounded = (decimal < reach) & (reach <= decimal + ROUNDING / 2)
+    rounded = (decimal < reach) & (reach <= decimal + ROUNDING / 2) & (decimal > 0)
     np.copyto(reach, decimal, where=rounded)
+    # MCDP(0) sees every piece, however short: none may end at epsilon 0.
+    np.maximum(reach, np.nextafter(0, 1), out=reach)
     order = np.argsort(reach)
     values = np.maximum.accumulate(heights[positive][order][::-1])[::-1] / gap.scale
     return merge_steps(np.concatenate([[0.0], reach[order]]), np.append(values, 0.0))

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._validation import check_shape
+from skfair._utils._validation import as_array, check_shape
 from skfair.metrics._inputs import (
     check_no_missing,
     check_y_true,
@@ -78,7 +78,7 @@ def _outcomes(
     y_true: ArrayLike | None, y_pred: ArrayLike, quality: Quality, pos_label: Any
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
     """Return the outcome of each row, and which rows count, None for all."""
-    predicted = np.asarray(y_pred)
+    predicted = as_array(y_pred, "y_pred")
     check_shape(predicted, "y_pred")
     if callable(quality):
         return _call_quality(quality, y_true, predicted)
@@ -133,7 +133,7 @@ def _check_classes(
     """Return the true classes of the rows; raise without them."""
     if y_true is None:
         raise ValueError(f"y_true must be labels for quality {quality!r}, got None.")
-    true = np.asarray(y_true)
+    true = as_array(y_true, "y_true")
     if true.shape != (n_samples,):
         raise ValueError(
             f"y_true must have shape ({n_samples},), one label for each row of y_pred, "

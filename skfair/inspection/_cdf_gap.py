@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CDFGapDisplay:
     """Cumulative distributions of the groups' scores, with their largest gap, MCDP.
 
@@ -34,11 +36,11 @@ class CDFGapDisplay:
         Value of the CDF from each of those scores on, from 0 to 1.
     labels : sequence of length n_groups
         Group labels.
-    counts : array-like of shape (n_groups,)
+    counts : ndarray of shape (n_groups,)
         Number of rows of each group.
     marks : sequence of GapMark
         The gaps to mark: MCDP(0), and MCDP(epsilon) if wanted.
-    effective_sizes : array-like of shape (n_groups,), default=None
+    effective_sizes : ndarray of shape (n_groups,), default=None
         Effective number of rows of each group, which sets the width of its confidence
         band; nan if unknown. None stands for `counts`.
     sensitive_names : sequence of str, default=()
@@ -77,27 +79,14 @@ class CDFGapDisplay:
     [0.57, 0.53]
     """
 
-    def __init__(
-        self,
-        *,
-        scores: Sequence[NDArray[np.float64]],
-        shares: Sequence[NDArray[np.float64]],
-        labels: Sequence[Hashable],
-        counts: ArrayLike,
-        marks: Sequence[GapMark],
-        effective_sizes: ArrayLike | None = None,
-        sensitive_names: Sequence[str] = (),
-        name: str | None = None,
-    ) -> None:
-        self.scores = scores
-        self.shares = shares
-        self.labels = labels
-        self.counts = np.asarray(counts)
-        self.marks = marks
-        sizes = counts if effective_sizes is None else effective_sizes
-        self.effective_sizes = np.asarray(sizes, dtype=np.float64)
-        self.sensitive_names = sensitive_names
-        self.name = name
+    scores: Sequence[NDArray[np.float64]]
+    shares: Sequence[NDArray[np.float64]]
+    labels: Sequence[Hashable]
+    counts: NDArray[Any]
+    marks: Sequence[GapMark]
+    effective_sizes: NDArray[Any] | None = None
+    sensitive_names: Sequence[str] = ()
+    name: str | None = None
 
     def plot(
         self,
@@ -135,13 +124,13 @@ class CDFGapDisplay:
         at any size. Under sample weights n is Kish's effective size, and the level is
         approximate.
         """
-        widths = None
+        sizes, widths = self.counts, None
         if confidence_level is not None:
-            widths = _band_widths(self.effective_sizes, confidence_level)
+            sizes = sizes if self.effective_sizes is None else self.effective_sizes
+            widths = _band_widths(sizes, confidence_level)
         self.ax_ = _style.one_axes(self, ax)
         self.figure_ = self.ax_.figure
         coloured = self._coloured_groups()
-        sizes = self.counts if widths is None else self.effective_sizes
         self.lines_ = self._draw_cdfs(coloured, sizes)
         self.bands_ = self.gap_area_ = None
         if widths is not None:

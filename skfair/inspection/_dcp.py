@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ _HEIGHT, _PAD = 0.22, 0.35
 _DARK = 0.55
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DCPDisplay:
     """Share of each group and true class that the common baseline does not explain.
 
@@ -63,12 +65,9 @@ class DCPDisplay:
     (2, 2)
     """
 
-    def __init__(
-        self, *, result: DCPResult, max_groups: int = 20, name: str | None = None
-    ) -> None:
-        self.result = result
-        self.max_groups = max_groups
-        self.name = name
+    result: DCPResult
+    max_groups: int = 20
+    name: str | None = None
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
         """Draw the display.

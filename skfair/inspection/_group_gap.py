@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -28,6 +29,7 @@ _LEAST_SIZE = 4.5, 1.2
 _LETTERS = 11
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GroupGapDisplay:
     """Difference of each group's rate from the average, with intervals and the tail.
 
@@ -80,20 +82,11 @@ class GroupGapDisplay:
     (0, 0.21)
     """
 
-    def __init__(
-        self,
-        *,
-        report: pd.DataFrame,
-        alpha: float,
-        confidence_level: float = 0.95,
-        quality: str = "selection_rate",
-        name: str | None = None,
-    ) -> None:
-        self.report = report
-        self.alpha = alpha
-        self.confidence_level = confidence_level
-        self.quality = quality
-        self.name = name
+    report: pd.DataFrame
+    alpha: float
+    confidence_level: float = 0.95
+    quality: str = "selection_rate"
+    name: str | None = None
 
     @property
     def cvar(self) -> float:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._validation import check_integer
 from skfair.inspection import _inputs, _layout, _style
@@ -32,6 +33,7 @@ _TICKS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _HEADROOM = 1.8
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MADDDisplay:
     """Histograms of two groups' scores, and their MADD for each bandwidth.
 
@@ -42,15 +44,15 @@ class MADDDisplay:
     result : MADDBandwidthResult
         Search for a bandwidth: bandwidths, MADD for each of them, the interval of
         bandwidths in which MADD is most stable, and the mean over it.
-    edges : array-like of shape (n_bins + 1,)
+    edges : ndarray of shape (n_bins + 1,)
         Edges of the bins, from 0 to 1.
-    shares : array-like of shape (2, n_bins)
+    shares : ndarray of shape (2, n_bins)
         Share of each of the two groups in each bin.
-    counts : array-like of shape (2,)
+    counts : ndarray of shape (2,)
         Number of rows of the two groups.
     n_groups : int, default=2
         Number of all groups, from which the two shown were chosen.
-    null_distribution : array-like of shape (n_permutations,), default=None
+    null_distribution : ndarray of shape (n_permutations,), default=None
         MADD for each random permutation of the groups.
     sensitive_names : sequence of str, default=()
         Names of the sensitive columns, for the title of the legend.
@@ -91,28 +93,14 @@ class MADDDisplay:
     True
     """
 
-    def __init__(
-        self,
-        *,
-        result: MADDBandwidthResult,
-        edges: ArrayLike,
-        shares: ArrayLike,
-        counts: ArrayLike,
-        n_groups: int = 2,
-        null_distribution: ArrayLike | None = None,
-        sensitive_names: Sequence[str] = (),
-        name: str | None = None,
-    ) -> None:
-        self.result = result
-        self.edges = np.asarray(edges)
-        self.shares = np.asarray(shares)
-        self.counts = np.asarray(counts)
-        self.n_groups = n_groups
-        self.null_distribution = (
-            None if null_distribution is None else np.asarray(null_distribution)
-        )
-        self.sensitive_names = sensitive_names
-        self.name = name
+    result: MADDBandwidthResult
+    edges: NDArray[Any]
+    shares: NDArray[Any]
+    counts: NDArray[Any]
+    n_groups: int = 2
+    null_distribution: NDArray[Any] | None = None
+    sensitive_names: Sequence[str] = ()
+    name: str | None = None
 
     def plot(
         self, ax: Sequence[Axes] | None = None, *, name: str | None = None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from skfair.inspection import _inputs, _layout, _style
 from skfair.metrics import mcdp_curve
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MCDPCurveDisplay:
     """MCDP(epsilon) as a function of epsilon, half the length of the window of scores.
 
@@ -23,13 +25,13 @@ class MCDPCurveDisplay:
 
     Parameters
     ----------
-    epsilons : array-like of shape (n_steps,)
+    epsilons : ndarray of shape (n_steps,)
         Where the steps of the curve begin, increasing from 0.
-    values : array-like of shape (n_steps,)
+    values : ndarray of shape (n_steps,)
         MCDP from each epsilon on, until the next.
     labels : sequence of length n_groups
         Group labels.
-    counts : array-like of shape (n_groups,)
+    counts : ndarray of shape (n_groups,)
         Number of rows of each group.
     sensitive_names : sequence of str, default=()
         Names of the sensitive columns, for the title of the legend.
@@ -62,22 +64,12 @@ class MCDPCurveDisplay:
     'MCDP(0) = 0.572'
     """
 
-    def __init__(
-        self,
-        *,
-        epsilons: ArrayLike,
-        values: ArrayLike,
-        labels: Sequence[Hashable],
-        counts: ArrayLike,
-        sensitive_names: Sequence[str] = (),
-        name: str | None = None,
-    ) -> None:
-        self.epsilons = np.asarray(epsilons)
-        self.values = np.asarray(values)
-        self.labels = labels
-        self.counts = np.asarray(counts)
-        self.sensitive_names = sensitive_names
-        self.name = name
+    epsilons: NDArray[Any]
+    values: NDArray[Any]
+    labels: Sequence[Hashable]
+    counts: NDArray[Any]
+    sensitive_names: Sequence[str] = ()
+    name: str | None = None
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
         """Draw the display.

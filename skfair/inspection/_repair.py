@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -34,6 +34,7 @@ _CURVES = {
 _HEADROOM = 1.25
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RepairDisplay:
     """Losses against the level of repair, and histograms before and after.
 
@@ -49,13 +50,13 @@ class RepairDisplay:
     standard_error : float, default=None
         Standard error of the least total loss, by which the level was chosen; None if
         the level was given.
-    edges : array-like of shape (n_bins + 1,)
+    edges : ndarray of shape (n_bins + 1,)
         Edges of the bins, from 0 to 1.
-    before, after : array-like of shape (2, n_bins)
+    before, after : ndarray of shape (2, n_bins)
         Share of each of the two groups in each bin.
     labels : sequence of length 2
         The two groups.
-    counts : array-like of shape (2,)
+    counts : ndarray of shape (2,)
         Number of rows of the two groups.
     sensitive_names : sequence of str, default=()
         Names of the sensitive columns, for the title of the legends.
@@ -96,30 +97,16 @@ class RepairDisplay:
     True
     """
 
-    def __init__(
-        self,
-        *,
-        losses: pd.DataFrame,
-        repair_level: float,
-        standard_error: float | None = None,
-        edges: ArrayLike,
-        before: ArrayLike,
-        after: ArrayLike,
-        labels: Sequence[Hashable],
-        counts: ArrayLike,
-        sensitive_names: Sequence[str] = (),
-        name: str | None = None,
-    ) -> None:
-        self.losses = losses
-        self.repair_level = repair_level
-        self.standard_error = standard_error
-        self.edges = np.asarray(edges)
-        self.before = np.asarray(before)
-        self.after = np.asarray(after)
-        self.labels = labels
-        self.counts = np.asarray(counts)
-        self.sensitive_names = sensitive_names
-        self.name = name
+    losses: pd.DataFrame
+    repair_level: float
+    standard_error: float | None = None
+    edges: NDArray[Any]
+    before: NDArray[Any]
+    after: NDArray[Any]
+    labels: Sequence[Hashable]
+    counts: NDArray[Any]
+    sensitive_names: Sequence[str] = ()
+    name: str | None = None
 
     def plot(
         self, ax: Sequence[Axes] | None = None, *, name: str | None = None

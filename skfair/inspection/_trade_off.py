@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ _MANY = 100
 _MAX_PARAMS = 6
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TradeOffDisplay:
     """Performance of the candidates of a search against their disparity.
 
@@ -89,30 +91,16 @@ class TradeOffDisplay:
     (0, [1, 0])
     """
 
-    def __init__(
-        self,
-        *,
-        candidates: pd.DataFrame,
-        front: Sequence[int],
-        performance: str,
-        fairness: str,
-        best_index: int | None = None,
-        best_params: Mapping[str, Any] | None = None,
-        least_performance: float | None = None,
-        limit: float | None = None,
-        n_hidden: int = 0,
-        name: str | None = None,
-    ) -> None:
-        self.candidates = candidates
-        self.front = front
-        self.performance = performance
-        self.fairness = fairness
-        self.best_index = best_index
-        self.best_params = best_params
-        self.least_performance = least_performance
-        self.limit = limit
-        self.n_hidden = n_hidden
-        self.name = name
+    candidates: pd.DataFrame
+    front: Sequence[int]
+    performance: str
+    fairness: str
+    best_index: int | None = None
+    best_params: Mapping[str, Any] | None = None
+    least_performance: float | None = None
+    limit: float | None = None
+    n_hidden: int = 0
+    name: str | None = None
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
         """Draw the display.

@@ -48,7 +48,7 @@ def cdf_picture(result: Summary, attribute: Summary, prefix: str) -> Summary | N
         scores=[np.array(curve["scores"]) for curve in shapes["curves"]],
         shares=[np.array(curve["shares"]) for curve in shapes["curves"]],
         labels=labels,
-        counts=[group["n"] for group in attribute["groups"]],
+        counts=np.array([group["n"] for group in attribute["groups"]]),
         marks=[mark],
         sensitive_names=[attribute["name"]],
     )

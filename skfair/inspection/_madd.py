@@ -138,7 +138,7 @@ class MADDDisplay:
         self._draw_search(second)
         self.null_lines_ = self._draw_null(second)
         self._scale_search(second)
-        highest = float(self.shares.max())
+        highest = float(np.max(self.shares))
         draw_legend(first, _style.folded(", ".join(heading)) or None, highest)
         self._draw_search_legend(second)
         return self

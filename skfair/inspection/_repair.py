@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
@@ -142,7 +143,7 @@ class RepairDisplay:
                 axes, self.edges, shares, self.labels, self.counts
             )
             axes.set_title(heading)
-        highest = float(max(self.before.max(), self.after.max()))
+        highest = float(max(np.max(self.before), np.max(self.after)))
         for axes in self.axes_[1:]:
             draw_legend(axes, _style.names_text(self.sensitive_names), highest)
         return self

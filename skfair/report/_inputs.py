@@ -297,12 +297,12 @@ def estimator_inputs(
     named = names_columns(sensitive_features, count_rows(X))
     groups = select_columns(X, sensitive_features) if named else sensitive_features
     classes = _common_classes(estimator)
-    if len(classes) == 2 and pos_label is None:
-        pos_label = classes[1]
-    if len(classes) == 2 and pos_label not in classes:
-        raise ValueError(
-            f"pos_label must be one of the classes {classes}, got {pos_label!r}."
-        )
+    if len(classes) == 2:
+        pos_label = classes[1] if pos_label is None else pos_label
+        if pos_label not in classes:
+            raise ValueError(
+                f"pos_label must be one of the classes {classes}, got {pos_label!r}."
+            )
     routed = None if named or isinstance(groups, Mapping) else groups
     scores, predictions = {}, {}
     for name, model in estimator.items():
@@ -315,7 +315,6 @@ def estimator_inputs(
 
 def _common_classes(estimators: Mapping[Any, Any]) -> list[Any]:
     """Classes of fitted classifiers, which must be the same."""
-    found: dict[str, list[Any]] = {}
     for name, model in estimators.items():
         check_is_fitted(model)
         if not hasattr(model, "classes_"):
@@ -323,12 +322,12 @@ def _common_classes(estimators: Mapping[Any, Any]) -> list[Any]:
                 f"estimator {name!r} is a {type(model).__name__} without classes_, "
                 "expected a fitted classifier."
             )
-        found[name] = list(model.classes_)
-    first = next(iter(found))
-    for name, classes in found.items():
-        if classes != found[first]:
+    found = [(name, list(model.classes_)) for name, model in estimators.items()]
+    first, classes = found[0]
+    for name, others in found:
+        if others != classes:
             raise ValueError(
                 "estimator must hold models of the same classes, got "
-                f"{found[first]} for {first!r} and {classes} for {name!r}."
+                f"{classes} for {first!r} and {others} for {name!r}."
             )
-    return found[first]
+    return classes

@@ -78,3 +78,31 @@ def make_people():
 @pytest.fixture(scope="session")
 def people(make_people):
     return make_people(1500)
+
+
+@pytest.fixture(scope="session")
+def make_scored_people():
+    """Make true classes, scores that differ by sex, and sex and race."""
+
+    def make(n_samples, seed=0):
+        generator = np.random.default_rng(seed)
+        sex = np.where(generator.random(n_samples) < 0.4, "F", "M")
+        race = generator.choice(["x", "y", "z"], n_samples, p=[0.6, 0.3, 0.1])
+        y_score = generator.beta(2 + 2 * (sex == "M"), 3).round(3)
+        y_true = (generator.random(n_samples) < y_score).astype(int)
+        return y_true, y_score, pd.DataFrame({"sex": sex, "race": race})
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def coded_scores():
+    """Draw scores, codes of their groups, and weights."""
+
+    def draw(n_samples, n_groups):
+        generator = np.random.default_rng(0)
+        codes = np.arange(n_samples) % n_groups
+        scores = generator.beta(1 + codes, 4, n_samples)
+        return scores, codes, generator.random(n_samples)
+
+    return draw

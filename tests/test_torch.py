@@ -26,19 +26,12 @@ def loss_of(torch):
     return DiffMCDPLoss
 
 
-@pytest.fixture(scope="module")
-def rows():
-    generator = np.random.default_rng(0)
-    codes = np.arange(300) % 3
-    return generator.beta(1 + codes, 4), codes, generator.random(300)
-
-
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize(("dtype", "atol"), [("float64", 1e-12), ("float32", 1e-5)])
 def test_value_and_gradient_are_those_of_numpy(
-    torch, loss_of, rows, objective, dtype, atol
+    torch, loss_of, coded_scores, objective, dtype, atol
 ):
-    scores, codes, weights = rows
+    scores, codes, weights = coded_scores(300, 3)
     tensor = torch.tensor(scores, dtype=getattr(torch, dtype), requires_grad=True)
     gap = loss_of(20, objective)(tensor, torch.tensor(codes), weights)
     gap.backward()
@@ -50,8 +43,8 @@ def test_value_and_gradient_are_those_of_numpy(
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_groups_of_any_kind(torch, loss_of, rows, objective):
-    scores, codes, _ = rows
+def test_groups_of_any_kind(torch, loss_of, coded_scores, objective):
+    scores, codes, _ = coded_scores(300, 3)
     labels = np.array(["x", "y", "z"])[codes]
     loss, tensor = loss_of(objective=objective), torch.tensor(scores)
     expected = float(loss(tensor, torch.tensor(codes)))

@@ -11,7 +11,7 @@ from skfair.inprocessing._training import TrainingOptions, batch_gradients
 from skfair.inprocessing._training_rows import TrainingRows
 
 
-def make_rows(n_samples=30):
+def training_rows(n_samples=30):
     generator = np.random.default_rng(0)
     X = generator.normal(size=(n_samples, 3))
     y = (X.sum(axis=1) + generator.normal(size=n_samples) > 0) + 0.0
@@ -36,7 +36,7 @@ def make_options(**changed):
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 @pytest.mark.parametrize("container", [np.asarray, csr_array])
 def test_gradient_by_finite_differences(objective, hidden, dropout, container):
-    rows = make_rows()
+    rows = training_rows()
     rows = rows._replace(X=container(rows.X))
     factors = np.linspace(0.5, 1.5, len(rows.y))
     parameters = initial_parameters((3, *hidden, 1), float, np.random.RandomState(1))
@@ -65,7 +65,7 @@ def test_gradient_by_finite_differences(objective, hidden, dropout, container):
 
 
 def test_forward_as_scikit_learn():
-    X, y, *_ = make_rows()
+    X, y, *_ = training_rows()
     model = MLPClassifier((4, 3), max_iter=5, random_state=0)
     with pytest.warns(match="Maximum iterations"):
         model.fit(X, y)

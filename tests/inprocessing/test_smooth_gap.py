@@ -14,13 +14,6 @@ from skfair.metrics import abcc, demographic_parity_difference, mcdp
 KINDS = [("mcdp", math.inf), ("mcdp", 60.0), ("dp", math.inf), ("abcc", math.inf)]
 
 
-def make_rows(n_samples, n_groups, seed=0):
-    generator = np.random.default_rng(seed)
-    codes = np.arange(n_samples) % n_groups
-    scores = generator.beta(1 + codes, 4, n_samples)
-    return scores, codes, generator.random(n_samples)
-
-
 def cdf(scores, weights, temperature, threshold):
     below = 1 / (1 + np.exp(-temperature * (threshold - scores)))
     return np.average(below, weights=weights)
@@ -45,8 +38,8 @@ def by_definition(scores, codes, weights, temperature, objective):
 
 @pytest.mark.parametrize("n_groups", [2, 5])
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
-def test_value_by_definition(objective, n_groups):
-    scores, codes, weights = make_rows(60, n_groups)
+def test_value_by_definition(coded_scores, objective, n_groups):
+    scores, codes, weights = coded_scores(60, n_groups)
     gap = smooth_gap(scores, codes, weights, temperature=20, objective=objective)
     expected = by_definition(scores, codes, weights, 20, objective)
     assert_allclose(gap.value, expected, atol=1e-6)
@@ -67,8 +60,8 @@ def test_value_by_definition(objective, n_groups):
 
 @pytest.mark.parametrize("n_groups", [2, 4])
 @pytest.mark.parametrize(("objective", "sharpness"), KINDS)
-def test_gradient_by_finite_differences(objective, sharpness, n_groups):
-    scores, codes, weights = make_rows(40, n_groups)
+def test_gradient_by_finite_differences(coded_scores, objective, sharpness, n_groups):
+    scores, codes, weights = coded_scores(40, n_groups)
 
     def value(moved):
         return smooth_gap(moved, codes, weights, **kind).value
@@ -79,8 +72,8 @@ def test_gradient_by_finite_differences(objective, sharpness, n_groups):
     assert_allclose(gradient, approx_fprime(scores, value, 1e-7), atol=1e-5)
 
 
-def test_tends_to_the_exact_metrics_as_temperature_grows():
-    scores, codes, _ = make_rows(80, 2)
+def test_tends_to_the_exact_metrics_as_temperature_grows(coded_scores):
+    scores, codes, _ = coded_scores(80, 2)
     groups = {"sensitive_features": codes}
     errors = [
         abs(
@@ -97,8 +90,8 @@ def test_tends_to_the_exact_metrics_as_temperature_grows():
     assert_allclose(means, demographic_parity_difference(None, scores, **groups))
 
 
-def test_soft_maximum_tends_to_the_maximum():
-    scores, codes, _ = make_rows(80, 3)
+def test_soft_maximum_tends_to_the_maximum(coded_scores):
+    scores, codes, _ = coded_scores(80, 3)
     hard = smooth_gap(scores, codes, None, temperature=20)
     soft = [
         smooth_gap(scores, codes, None, temperature=20, sharpness=sharpness)
@@ -114,8 +107,8 @@ def test_soft_maximum_tends_to_the_maximum():
 
 
 @pytest.mark.parametrize(("objective", "sharpness"), KINDS)
-def test_weights_stand_for_repetition(objective, sharpness):
-    scores, codes, _ = make_rows(30, 3)
+def test_weights_stand_for_repetition(coded_scores, objective, sharpness):
+    scores, codes, _ = coded_scores(30, 3)
     weights = np.arange(30) % 4
     weighted = smooth_gap(
         scores,
@@ -140,8 +133,8 @@ def test_weights_stand_for_repetition(objective, sharpness):
 
 
 @pytest.mark.parametrize(("objective", "sharpness"), KINDS)
-def test_many_rows_are_taken_in_blocks(objective, sharpness):
-    scores, codes, weights = make_rows(300, 2)
+def test_many_rows_are_taken_in_blocks(coded_scores, objective, sharpness):
+    scores, codes, weights = coded_scores(300, 2)
     kind = {"temperature": 20, "objective": objective, "sharpness": sharpness}
     few = smooth_gap(scores, codes, weights, **kind)
     times = 40
@@ -182,8 +175,10 @@ def test_fewer_than_two_groups_have_no_gap(objective, sharpness, codes, weights)
 
 
 @pytest.mark.parametrize(("objective", "sharpness"), KINDS)
-def test_absent_groups_and_rows_left_out_change_nothing(objective, sharpness):
-    scores, codes, weights = make_rows(40, 2)
+def test_absent_groups_and_rows_left_out_change_nothing(
+    coded_scores, objective, sharpness
+):
+    scores, codes, weights = coded_scores(40, 2)
     kind = {"temperature": 20, "objective": objective, "sharpness": sharpness}
     plain = smooth_gap(scores, codes, weights, **kind)
     more = smooth_gap(
@@ -230,8 +225,8 @@ def test_any_scores(rows, kind, temperature):
         assert_allclose(gap.gradient.sum(), 0, atol=1e-12)
 
 
-def test_a_thousand_groups():
-    scores, codes, _ = make_rows(3000, 1000)
+def test_a_thousand_groups(coded_scores):
+    scores, codes, _ = coded_scores(3000, 1000)
     values = [
         smooth_gap(scores, codes, None, temperature=20, objective=objective).value
         for objective in ("mcdp", "abcc", "dp")

@@ -21,12 +21,10 @@ def close_figures():
 
 
 @pytest.fixture
-def rows():
-    """Scores of 300 rows, their labels, and groups F and M that differ."""
-    generator = np.random.default_rng(0)
-    sex = np.where(generator.random(300) < 0.4, "F", "M")
-    y_score = generator.beta(2 + (sex == "M"), 3).round(2)
-    return (generator.random(300) < y_score).astype(int), y_score, sex
+def scored(make_scored_people):
+    """True classes, scores and sex of 300 people."""
+    y_true, y_score, people = make_scored_people(300)
+    return y_true, y_score, people["sex"].to_numpy()
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ def gap_at(display, pair, where):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_lines_are_the_cdfs(rows, weighted):
-    y_true, y_score, sex = rows
+def test_lines_are_the_cdfs(scored, weighted):
+    y_true, y_score, sex = scored
     weights = np.random.default_rng(0).random(300) if weighted else None
     display = draw(y_true, y_score, sensitive_features=sex, sample_weight=weights)
     every = np.ones(300) if weights is None else weights
@@ -64,8 +64,8 @@ def test_marks_are_mcdp(epsilon, seed):
         assert high - low >= full - 1e-12
 
 
-def test_window_is_drawn_and_told(legend_texts, rows):
-    y_true, y_score, sex = rows
+def test_window_is_drawn_and_told(legend_texts, scored):
+    y_true, y_score, sex = scored
     display = draw(y_true, y_score, sensitive_features=sex, epsilon=0.05)
     window = (
         display.windows_[0].get_extents().transformed(display.ax_.transData.inverted())
@@ -104,8 +104,8 @@ def test_thousands_are_separated(legend_texts):
     assert legend_texts(display.ax_)[0] == "F (n = 1,500)"
 
 
-def test_bands(legend_texts, rows):
-    y_true, y_score, sex = rows
+def test_bands(legend_texts, scored):
+    y_true, y_score, sex = scored
     display = draw(y_true, y_score, sensitive_features=sex, confidence_level=0.9)
     half = np.sqrt(np.log(20) / (2 * (sex == "F").sum()))
     vertices = display.bands_[0].get_paths()[0].vertices
@@ -120,8 +120,8 @@ def test_bands(legend_texts, rows):
     assert draw(y_true, y_score, sensitive_features=sex).bands_ is None
 
 
-def test_bands_of_weighted_rows(legend_texts, rows):
-    y_true, y_score, sex = rows
+def test_bands_of_weighted_rows(legend_texts, scored):
+    y_true, y_score, sex = scored
     weights = np.where(np.arange(300) % 2, 1.0, 3.0)
     display = draw(
         y_true,
@@ -142,15 +142,15 @@ def test_bands_of_weighted_rows(legend_texts, rows):
 
 
 @pytest.mark.parametrize("level", [0, 1, 95, "high", np.nan])
-def test_bad_confidence_level(rows, level):
+def test_bad_confidence_level(scored, level):
     with pytest.raises(ValueError, match="confidence_level must be a number in"):
-        draw(None, rows[1], sensitive_features=rows[2], confidence_level=level)
+        draw(None, scored[1], sensitive_features=scored[2], confidence_level=level)
 
 
 @pytest.mark.parametrize("epsilon", [-0.1, 0.6, "wide", None, np.nan])
-def test_bad_epsilon(rows, epsilon):
+def test_bad_epsilon(scored, epsilon):
     with pytest.raises(ValueError, match="epsilon must be a number in"):
-        draw(None, rows[1], sensitive_features=rows[2], epsilon=epsilon)
+        draw(None, scored[1], sensitive_features=scored[2], epsilon=epsilon)
 
 
 def test_three_groups_name_the_pair(legend_texts):

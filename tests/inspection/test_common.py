@@ -80,10 +80,10 @@ def test_y_and_weights_reach_from_predictions(display_class, fitted):
         make(model, X, y[:-1], sensitive_features="sex")
 
 
-def test_given_axes_are_used_and_plot_returns_self(display_class, rows):
+def test_given_axes_are_used_and_plot_returns_self(display_class, scored):
     import matplotlib.pyplot as plt
 
-    y_true, y_score, sex = rows
+    y_true, y_score, sex = scored
     figure, axes = plt.subplots(1, 2)
     ax = axes if display_class is MADDDisplay else axes[0]
     display = quick(display_class)(y_true, y_score, sensitive_features=sex, ax=ax)
@@ -94,8 +94,8 @@ def test_given_axes_are_used_and_plot_returns_self(display_class, rows):
     assert display.plot().figure_ is not figure
 
 
-def test_statistic_in_place_of_rows(display_class, rows):
-    _, y_score, sex = rows
+def test_statistic_in_place_of_rows(display_class, scored):
+    _, y_score, sex = scored
     statistic = GroupedScores.from_scores(y_score, sensitive_features=sex)
     ours = quick(display_class)(None, statistic)
     expected = quick(display_class)(None, y_score, sensitive_features=sex)
@@ -111,9 +111,9 @@ def test_statistic_in_place_of_rows(display_class, rows):
         encode_groups(["F"] * 298 + ["M"] * 2, min_group_size=5),
     ],
 )
-def test_undefined_names_the_groups(display_class, rows, groups):
+def test_undefined_names_the_groups(display_class, scored, groups):
     with pytest.raises(ValueError, match=r"'(F|M)'"):
-        quick(display_class)(None, rows[1], sensitive_features=groups)
+        quick(display_class)(None, scored[1], sensitive_features=groups)
 
 
 def test_unfit_estimators(display_class, fitted):
@@ -142,8 +142,8 @@ def test_columns_of_arrays(display_class):
         make(model, X, sensitive_features="sex")
 
 
-def test_clear_error_without_matplotlib(display_class, rows, fitted, monkeypatch):
-    y_true, y_score, sex = rows
+def test_clear_error_without_matplotlib(display_class, scored, fitted, monkeypatch):
+    y_true, y_score, sex = scored
     model, X, _ = fitted
     display = quick(display_class)(y_true, y_score, sensitive_features=sex)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -166,8 +166,8 @@ def test_import_without_matplotlib(monkeypatch):
 
 
 @pytest.mark.parametrize("hostile", ["_x", "$a$", "$", "a\nb", "", "x" * 90])
-def test_labels_are_shown_as_they_are(display_class, rows, hostile):
-    _, y_score, sex = rows
+def test_labels_are_shown_as_they_are(display_class, scored, hostile):
+    _, y_score, sex = scored
     groups = np.where(sex == "F", hostile, "M").astype(object)
     display = quick(display_class)(
         None, y_score, sensitive_features=groups, name=hostile

@@ -23,8 +23,8 @@ def only_dejavu(monkeypatch):
     fonts._searched_family.cache_clear()
 
 
-def draw(rows, label, **options):
-    _, y_score, sex = rows
+def draw(scored, label, **options):
+    _, y_score, sex = scored
     groups = np.where(sex == "F", label, "M").astype(object)
     return CDFGapDisplay.from_predictions(
         None, y_score, sensitive_features=groups, name=label, **options
@@ -46,8 +46,8 @@ def first_entry(display):
         ("a\ue000", "a U+E000"),
     ],
 )
-def test_characters_without_a_font(rows, only_dejavu, label, expected):
-    display = draw(rows, label)
+def test_characters_without_a_font(scored, only_dejavu, label, expected):
+    display = draw(scored, label)
     display.figure_.canvas.draw()  # a missing glyph is a warning, which is an error
     assert display.ax_.get_title().startswith(expected.rstrip("."))
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
@@ -55,9 +55,9 @@ def test_characters_without_a_font(rows, only_dejavu, label, expected):
     assert all(len(text) < 60 for text in texts)
 
 
-def test_another_font_has_the_characters(rows):
+def test_another_font_has_the_characters(scored):
     with mpl.rc_context({"font.family": "cmr10", "axes.formatter.use_mathtext": True}):
-        display = draw(rows, "\u05e0\u05e9\u05d9\u05dd")
+        display = draw(scored, "\u05e0\u05e9\u05d9\u05dd")
         display.figure_.canvas.draw()
     text = next(
         text
@@ -69,8 +69,8 @@ def test_another_font_has_the_characters(rows):
     assert len(families) > 1
 
 
-def test_ticks_and_titles(rows, only_dejavu):
-    _, y_score, sex = rows
+def test_ticks_and_titles(scored, only_dejavu):
+    _, y_score, sex = scored
     groups = np.where(sex == "F", WOMEN, HINDI)
     display = GroupGapDisplay.from_predictions(
         None, y_score > 0.5, sensitive_features=groups
@@ -80,7 +80,7 @@ def test_ticks_and_titles(rows, only_dejavu):
     assert "[woman][microscope] women" in shown
 
 
-def test_text_of_an_svg_is_left_to_the_viewer(rows):
+def test_text_of_an_svg_is_left_to_the_viewer(scored):
     context = mpl.rc_context({"svg.fonttype": "none"})
     with context, pytest.warns(UserWarning, match="missing from"):
-        assert draw(rows, HINDI).ax_.get_title() == HINDI
+        assert draw(scored, HINDI).ax_.get_title() == HINDI

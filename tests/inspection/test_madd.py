@@ -9,8 +9,8 @@ draw = MADDDisplay.from_predictions
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_search_is_that_of_the_metric(rows, weighted):
-    y_true, y_score, sex = rows
+def test_search_is_that_of_the_metric(scored, weighted):
+    y_true, y_score, sex = scored
     weights = np.random.default_rng(0).random(300) + 0.5 if weighted else None
     given = {"sensitive_features": sex, "sample_weight": weights}
     display = draw(y_true, y_score, **given, n_permutations=0)
@@ -31,9 +31,9 @@ def test_search_is_that_of_the_metric(rows, weighted):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_histograms_are_those_of_one_bandwidth_of_the_interval(
-    legend_texts, rows, weighted
+    legend_texts, scored, weighted
 ):
-    y_true, y_score, sex = rows
+    y_true, y_score, sex = scored
     weights = np.random.default_rng(0).random(300) + 0.5 if weighted else np.ones(300)
     given = {"sensitive_features": sex, "sample_weight": weights}
     display = draw(y_true, y_score, **given, n_permutations=0)
@@ -53,8 +53,8 @@ def test_histograms_are_those_of_one_bandwidth_of_the_interval(
     assert f"adds up to {value:.3f}" in legend_texts(display.axes_[0])[2]
 
 
-def test_null_distribution(legend_texts, rows):
-    y_true, y_score, sex = rows
+def test_null_distribution(legend_texts, scored):
+    y_true, y_score, sex = scored
     display = draw(
         y_true, y_score, sensitive_features=sex, n_permutations=19, random_state=3
     )
@@ -78,23 +78,25 @@ def test_null_distribution(legend_texts, rows):
 
 
 @pytest.mark.parametrize("n_permutations", [-1, 2.5, "many", None])
-def test_bad_n_permutations(rows, n_permutations):
+def test_bad_n_permutations(scored, n_permutations):
     with pytest.raises(ValueError, match="n_permutations must be an integer"):
-        draw(None, rows[1], sensitive_features=rows[2], n_permutations=n_permutations)
+        draw(
+            None, scored[1], sensitive_features=scored[2], n_permutations=n_permutations
+        )
 
 
-def test_statistic_has_no_rows_to_permute(rows):
-    statistic = GroupedScores.from_scores(rows[1], sensitive_features=rows[2])
+def test_statistic_has_no_rows_to_permute(scored):
+    statistic = GroupedScores.from_scores(scored[1], sensitive_features=scored[2])
     with pytest.raises(ValueError, match="n_permutations must be 0"):
         draw(None, statistic)
 
 
-def test_one_axes_are_not_enough(rows):
+def test_one_axes_are_not_enough(scored):
     import matplotlib.pyplot as plt
 
     _, ax = plt.subplots()
     with pytest.raises(ValueError, match="ax must be 2 axes"):
-        draw(None, rows[1], sensitive_features=rows[2], n_permutations=0, ax=ax)
+        draw(None, scored[1], sensitive_features=scored[2], n_permutations=0, ax=ax)
 
 
 def test_three_groups_show_the_extreme_pair(legend_texts):

@@ -10,8 +10,8 @@ def heading(display):
     return display.ax_.get_legend().get_title().get_text()
 
 
-def test_line_is_the_curve(legend_texts, rows):
-    y_true, y_score, sex = rows
+def test_line_is_the_curve(legend_texts, scored):
+    y_true, y_score, sex = scored
     display = draw(y_true, y_score, sensitive_features=sex)
     epsilons, values = mcdp_curve(y_true, y_score, sensitive_features=sex)
     x, y = display.line_.get_data()
@@ -25,8 +25,8 @@ def test_line_is_the_curve(legend_texts, rows):
     assert heading(display) == f"F (n = {n_women})\nM (n = {300 - n_women})"
 
 
-def test_two_models_share_axes(legend_texts, rows):
-    y_true, y_score, sex = rows
+def test_two_models_share_axes(legend_texts, scored):
+    y_true, y_score, sex = scored
     first = draw(y_true, y_score, sensitive_features=sex, name="weak")
     low = first.ax_.get_ylim()[1]
     far = np.where(sex == "F", 0.1, 0.9)

@@ -13,6 +13,22 @@ from skfair.metrics import (
     mcdp,
 )
 
+
+@pytest.fixture(scope="session")
+def make_predictions():
+    """Draw true classes, predictions that are worse in later groups, and groups."""
+
+    def draw(n_rows, n_groups=4, n_classes=2):
+        rng = np.random.default_rng(0)
+        y_true = rng.integers(0, n_classes, n_rows)
+        groups = rng.integers(0, n_groups, n_rows)
+        wrong = rng.random(n_rows) < 0.2 + 0.15 * groups
+        y_pred = np.where(wrong, rng.integers(0, n_classes, n_rows), y_true)
+        return y_true, y_pred, groups
+
+    return draw
+
+
 # --- for DCP
 
 

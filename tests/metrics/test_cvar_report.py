@@ -11,8 +11,8 @@ from skfair.metrics import cvar_fairness, cvar_fairness_report, top_groups
 from skfair.metrics._groupwise._group_gaps import wilson_interval
 
 
-def rows(n_rows=600, n_groups=12, seed=0):
-    generator = np.random.default_rng(seed)
+def predictions_with_two_outliers(n_rows=600, n_groups=12):
+    generator = np.random.default_rng(0)
     groups = generator.integers(0, n_groups, n_rows)
     y_pred = generator.random(n_rows) < np.where(groups < 2, 0.85, 0.45)
     return y_pred.astype(int), groups
@@ -32,7 +32,7 @@ def test_intervals_are_those_of_scipy(size):
 @pytest.mark.parametrize("fractional", [True, False])
 @pytest.mark.parametrize("scheme", ["uniform", "proportional"])
 def test_tail_adds_up_to_cvar_fairness(fractional, scheme):
-    y_pred, groups = rows()
+    y_pred, groups = predictions_with_two_outliers()
     options = {
         "sensitive_features": groups,
         "alpha": 0.7,
@@ -84,7 +84,7 @@ def test_undefined_report_has_no_tail():
 
 
 def test_weighted_rows_have_wider_intervals():
-    y_pred, groups = rows()
+    y_pred, groups = predictions_with_two_outliers()
     weights = np.random.default_rng(1).choice([0.1, 3.0], 600)
     plain = cvar_fairness_report(None, y_pred, sensitive_features=groups).sort_index()
     weighted = cvar_fairness_report(
@@ -110,7 +110,7 @@ def test_bad_confidence_level(level):
 
 
 def test_pvalues_are_twice_a_tail_of_fishers_test():
-    y_pred, groups = rows(n_rows=90, n_groups=4)
+    y_pred, groups = predictions_with_two_outliers(n_rows=90, n_groups=4)
     found = top_groups(
         None, y_pred, sensitive_features=groups, false_discovery_rate=0.999
     )
@@ -126,7 +126,7 @@ def test_pvalues_are_twice_a_tail_of_fishers_test():
 
 
 def test_finds_the_groups_that_differ():
-    y_pred, groups = rows(n_rows=2000, n_groups=20)
+    y_pred, groups = predictions_with_two_outliers(n_rows=2000, n_groups=20)
     found = top_groups(None, y_pred, sensitive_features=groups)
     assert set(found.index[:2]) == {0, 1}
     assert (found["adjusted_pvalue"] <= 0.05).all()

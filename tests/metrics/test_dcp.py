@@ -9,26 +9,24 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from skfair.metrics import DCPResult, dcp, dcp_bounds, get_fairness_scorer
+from skfair.metrics import (
+    DCPResult,
+    dcp,
+    dcp_bounds,
+    get_fairness_scorer,
+    make_fairness_scorer,
+)
 
 
-def predictions(n_rows=400, seed=0):
-    rng = np.random.default_rng(seed)
-    groups = np.array(["a", "b", "c"])[rng.integers(0, 3, n_rows)]
-    y_true = np.array(["x", "y", "z"])[rng.integers(0, 3, n_rows)]
-    wrong = rng.random(n_rows) < 0.2 + 0.2 * (groups == "b")
-    y_pred = np.where(wrong, rng.permutation(y_true), y_true)
-    return y_true, y_pred, groups
-
-
-def test_metric_is_the_bound_of_the_counted_matrices():
-    y_true, y_pred, groups = predictions()
-    labels = np.unique(y_true)
+def test_metric_is_the_bound_of_the_counted_matrices(make_predictions):
+    y_true, y_pred, groups = make_predictions(400, n_groups=3, n_classes=3)
+    y_true, y_pred = (np.array(list("xyz"))[codes] for codes in (y_true, y_pred))
+    groups = np.array(list("abc"))[groups]
     counts = np.array(
         [
             [
-                [((groups == a) & (y_true == y) & (y_pred == z)).sum() for z in labels]
-                for y in labels
+                [((groups == a) & (y_true == y) & (y_pred == z)).sum() for z in "xyz"]
+                for y in "xyz"
             ]
             for a in "abc"
         ]
@@ -47,8 +45,8 @@ def test_metric_is_the_bound_of_the_counted_matrices():
     assert result.classes == ("x", "y", "z")
 
 
-def test_one_group_is_zero_with_a_warning():
-    y_true, y_pred, _ = predictions()
+def test_one_group_is_zero_with_a_warning(make_predictions):
+    y_true, y_pred, _ = make_predictions(400, n_groups=3, n_classes=3)
     with pytest.warns(UndefinedMetricWarning, match="DCP is 0 .* only \\['all'\\]"):
         value = dcp(y_true, y_pred, sensitive_features=["all"] * len(y_true))
     assert value == 0
@@ -66,7 +64,9 @@ def test_scorer_in_cross_validation(method):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"age": rng.normal(size=300), "sex": rng.integers(0, 2, 300)})
     y = np.digitize(X["age"] + 0.5 * X["sex"] + rng.normal(size=300), [-0.5, 0.7])
-    scorer = get_fairness_scorer("neg_dcp", sensitive_features="sex")
+    scorer = make_fairness_scorer(dcp, sensitive_features="sex", method=method)
+    if method == "auto":
+        scorer = get_fairness_scorer("neg_dcp", sensitive_features="sex")
     scores = cross_val_score(
         LogisticRegression(), X, y, scoring=scorer, error_score="raise"
     )

@@ -7,18 +7,10 @@ from skfair.metrics import equalized_odds_difference
 from skfair.statistics import GroupedConfusion
 
 
-def rows(n_classes, n_groups=4, n_rows=600, seed=0):
-    rng = np.random.default_rng(seed)
-    y_true = rng.integers(0, n_classes, n_rows)
-    wrong = rng.random(n_rows) < 0.3
-    y_pred = np.where(wrong, rng.integers(0, n_classes, n_rows), y_true)
-    return y_true, y_pred, rng.integers(0, n_groups, n_rows)
-
-
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
-def test_definition(n_classes, multigroup):
-    y_true, y_pred, groups = rows(n_classes)
+def test_definition(make_predictions, n_classes, multigroup):
+    y_true, y_pred, groups = make_predictions(600, n_classes=n_classes)
     rates = [
         confusion_matrix(y_true[groups == a], y_pred[groups == a], normalize="true")
         for a in range(4)

@@ -19,14 +19,6 @@ from skfair.statistics import GroupedOutcomes
 both = pytest.mark.parametrize("metric", [max_gap, cvar_fairness])
 
 
-def rows(n_rows=300, n_groups=4, seed=0):
-    generator = np.random.default_rng(seed)
-    groups = generator.integers(0, n_groups, n_rows)
-    y_true = generator.integers(0, 2, n_rows)
-    y_pred = (generator.random(n_rows) < 0.2 + 0.15 * groups).astype(int)
-    return y_true, y_pred, groups
-
-
 QUALITIES = {
     "selection_rate": lambda t, p: (p == 1, np.ones(len(p), dtype=bool)),
     "true_positive_rate": lambda t, p: (p == 1, t == 1),
@@ -50,8 +42,8 @@ def brute_force(quality, y_true, y_pred, groups, weights=None, sample_weight=Non
 
 @pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_definition(quality, weighted):
-    y_true, y_pred, groups = rows()
+def test_definition(make_predictions, quality, weighted):
+    y_true, y_pred, groups = make_predictions(300)
     sample_weight = np.random.default_rng(1).random(300) + 0.1 if weighted else None
     chosen = QUALITIES["precision"] if quality == "precision" else quality
     value = max_gap(
@@ -65,8 +57,8 @@ def test_definition(quality, weighted):
     assert value == pytest.approx(expected, abs=1e-14)
 
 
-def test_proportional_weights_compare_with_everyone():
-    _, y_pred, groups = rows()
+def test_proportional_weights_compare_with_everyone(make_predictions):
+    _, y_pred, groups = make_predictions(300)
     value = max_gap(
         None, y_pred, sensitive_features=groups, group_weights="proportional"
     )
@@ -76,8 +68,8 @@ def test_proportional_weights_compare_with_everyone():
     assert value == pytest.approx(expected, abs=1e-14)
 
 
-def test_given_weights_by_label_and_by_position():
-    y_true, y_pred, groups = rows()
+def test_given_weights_by_label_and_by_position(make_predictions):
+    y_true, y_pred, groups = make_predictions(300)
     names = np.array(["d", "a", "c", "b"])[groups]
     weights = {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}
     array = np.array([0.1, 0.2, 0.3, 0.4])
@@ -109,8 +101,8 @@ def test_intersections_are_weighed_by_tuples():
 @pytest.mark.parametrize(
     "labels", [("no", "yes"), (-1, 1), (0, 1), (False, True), (0.0, 1.0)]
 )
-def test_labels_of_any_kind(metric, labels):
-    y_true, y_pred, groups = rows()
+def test_labels_of_any_kind(make_predictions, metric, labels):
+    y_true, y_pred, groups = make_predictions(300)
     options = {"sensitive_features": groups, "quality": "true_positive_rate"}
     expected = metric(y_true, y_pred, **options)
     negative, positive = labels

@@ -1,5 +1,4 @@
 import numpy as np
-import pandas as pd
 import pytest
 
 from skfair.report import FairnessReport
@@ -17,14 +16,9 @@ FEW = {"n_bootstrap": 20, "n_permutations": 59, "random_state": 0}
 
 
 @pytest.fixture(scope="session")
-def rows():
-    """Labels, scores that differ by sex, and two attributes of 600 rows."""
-    generator = np.random.default_rng(0)
-    sex = np.where(generator.random(600) < 0.4, "F", "M")
-    race = generator.choice(["x", "y", "z"], 600, p=[0.6, 0.3, 0.1])
-    y_score = generator.beta(2 + 2 * (sex == "M"), 3).round(3)
-    y_true = (generator.random(600) < y_score).astype(int)
-    return y_true, y_score, pd.DataFrame({"sex": sex, "race": race})
+def scored(make_scored_people):
+    """True classes, scores, and sex and race of 600 people."""
+    return make_scored_people(600)
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +32,7 @@ def make_report():
 
 
 @pytest.fixture(scope="session")
-def report(make_report, rows):
-    y_true, y_score, people = rows
+def report(make_report, scored):
+    y_true, y_score, people = scored
     models = {"plain": y_score, "flat": np.sqrt(y_score)}
     return make_report(y_true, models, sensitive_features=people, title="Two models")

@@ -103,8 +103,8 @@ def test_page_in_a_browser(chromium, report, tmp_path, scheme):
 
 
 @pytest.mark.slow
-def test_hostile_page_is_silent(chromium, make_report, rows, tmp_path):
-    y_true, y_score, _ = rows
+def test_hostile_page_is_silent(chromium, make_report, scored, tmp_path):
+    y_true, y_score, _ = scored
     hostile = [
         "<script>console.error(1)</script>",
         "\"><img src='http://127.0.0.1:9/x.png' onerror='console.error(2)'>",

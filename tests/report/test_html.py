@@ -187,8 +187,8 @@ def test_hostile_labels_in_pictures_are_text(hostile):
     assert not any("\\frac" in text and "$" not in text for text in drawn)
 
 
-def test_same_seed_same_bytes(make_report, rows):
-    y_true, y_score, people = rows
+def test_same_seed_same_bytes(make_report, scored):
+    y_true, y_score, people = scored
     first, second = (
         make_report(y_true, y_score, sensitive_features=people["sex"]).to_html()
         for _ in range(2)
@@ -247,8 +247,8 @@ def test_three_hundred_groups_show_the_tail_and_fold_the_rest(make_report):
 @pytest.mark.parametrize(
     "kind", ["one group", "no group", "no labels", "three classes"]
 )
-def test_pages_with_little_to_say(make_report, rows, kind):
-    y_true, y_score, people = rows
+def test_pages_with_little_to_say(make_report, scored, kind):
+    y_true, y_score, people = scored
     options = {"sensitive_features": people["sex"]}
     if kind == "one group":
         options["sensitive_features"] = ["a"] * 600
@@ -264,8 +264,8 @@ def test_pages_with_little_to_say(make_report, rows, kind):
     assert ("nothing can be said" in text) == kind.endswith("group")
 
 
-def test_labels_in_another_script_are_drawn_without_a_warning(make_report, rows):
-    y_true, y_score, people = rows
+def test_labels_in_another_script_are_drawn_without_a_warning(make_report, scored):
+    y_true, y_score, people = scored
     group = np.where(people["sex"] == "F", "女性", "男性")
     made = make_report(y_true, y_score, sensitive_features={"性別": group})
     assert any(

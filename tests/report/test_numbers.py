@@ -77,8 +77,8 @@ def check_test(found, metric, y_true, values, groups, **weights):
 
 
 @pytest.mark.parametrize("attribute", [0, 1, 2])
-def test_numbers_are_those_of_direct_calls(report, rows, attribute):
-    y_true, y_score, people = rows
+def test_numbers_are_those_of_direct_calls(report, scored, attribute):
+    y_true, y_score, people = scored
     groups = [people["sex"], people["race"], people][attribute]
     y_pred = (y_score >= 0.5).astype(int)
     found = measures(report, attribute)
@@ -96,8 +96,8 @@ def test_numbers_are_those_of_direct_calls(report, rows, attribute):
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_weighted_numbers(make_report, rows, whole):
-    y_true, y_score, people = rows
+def test_weighted_numbers(make_report, scored, whole):
+    y_true, y_score, people = scored
     generator = np.random.default_rng(1)
     weights = generator.integers(1, 4, 600) if whole else generator.random(600) + 0.1
     report = make_report(
@@ -115,8 +115,8 @@ def test_weighted_numbers(make_report, rows, whole):
     assert "Rows are weighted" in " ".join(report.summary["cautions"])
 
 
-def test_rows_of_weight_zero_do_not_count(make_report, rows):
-    y_true, y_score, people = rows
+def test_rows_of_weight_zero_do_not_count(make_report, scored):
+    y_true, y_score, people = scored
     kept = np.arange(600) % 3 > 0
     report = make_report(
         y_true, y_score, sensitive_features=people, sample_weight=kept.astype(int)
@@ -129,8 +129,8 @@ def test_rows_of_weight_zero_do_not_count(make_report, rows):
     )
 
 
-def test_many_groups_are_compared_with_everyone(make_report, rows):
-    y_true, y_score, _ = rows
+def test_many_groups_are_compared_with_everyone(make_report, scored):
+    y_true, y_score, _ = scored
     groups = np.arange(600) % 12
     report = make_report(y_true, y_score, sensitive_features=groups)
     frame = report.to_frame().set_index("metric")
@@ -198,8 +198,8 @@ def test_pvalues_are_uniform_without_a_difference(make_report):
     assert (np.array(pvalues) <= 0.1).mean() < 0.2
 
 
-def test_performance_is_scikit_learns(report, rows):
-    y_true, y_score, _ = rows
+def test_performance_is_scikit_learns(report, scored):
+    y_true, y_score, _ = scored
     y_pred = y_score >= 0.5
     assert report.summary["models"][0]["performance"] == pytest.approx(
         {
@@ -211,8 +211,8 @@ def test_performance_is_scikit_learns(report, rows):
     )
 
 
-def test_group_rows(report, rows):
-    y_true, y_score, people = rows
+def test_group_rows(report, scored):
+    y_true, y_score, people = scored
     y_pred = (y_score >= 0.5).astype(int)
     found = report.summary["attributes"][1]["results"][0]["groups"]
     expected = cvar_fairness_report(None, y_pred, sensitive_features=people["race"])

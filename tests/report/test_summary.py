@@ -10,8 +10,8 @@ from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 
 
-def test_processes_give_the_same_numbers(make_report, rows):
-    y_true, y_score, people = rows
+def test_processes_give_the_same_numbers(make_report, scored):
+    y_true, y_score, people = scored
     options = {"sensitive_features": people, "metrics": ["mcdp", "dcp"]}
     parallel = make_report(y_true, y_score, n_jobs=2, **options)
     pd.testing.assert_frame_equal(
@@ -19,8 +19,8 @@ def test_processes_give_the_same_numbers(make_report, rows):
     )
 
 
-def test_seeds(make_report, rows):
-    y_true, y_score, people = rows
+def test_seeds(make_report, scored):
+    y_true, y_score, people = scored
     options = {"sensitive_features": people["sex"], "metrics": ["mcdp"]}
     drawn = make_report(y_true, y_score, random_state=None, **options)
     seed = drawn.summary["settings"]["random_state"]
@@ -32,8 +32,8 @@ def test_seeds(make_report, rows):
     assert other.to_frame().loc[0, "lower"] != drawn.to_frame().loc[0, "lower"]
 
 
-def test_summary_is_json(report, make_report, rows):
-    y_true, y_score, _ = rows
+def test_summary_is_json(report, make_report, scored):
+    y_true, y_score, _ = scored
     one_group = make_report(y_true, y_score, sensitive_features=["a"] * 600)
     for made in (report, one_group):
         text = json.dumps(made.summary, allow_nan=False)
@@ -53,8 +53,8 @@ def test_frame(report):
     assert frame["sentence"].str.endswith(".").all()
 
 
-def test_groups_keep_their_policy(make_report, rows):
-    y_true, y_score, people = rows
+def test_groups_keep_their_policy(make_report, scored):
+    y_true, y_score, people = scored
     race = people["race"].where(people.index > 40)
     groups = encode_groups(race, missing="drop")
     report = make_report(

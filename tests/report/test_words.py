@@ -77,8 +77,8 @@ def test_directions(make_report, seed, n_groups):
         assert float(share) == pytest.approx(100 * y_pred[of_label].mean(), abs=0.051)
 
 
-def test_pooled_sentences_speak_of_everyone(make_report, rows):
-    y_true, y_score, _ = rows
+def test_pooled_sentences_speak_of_everyone(make_report, scored):
+    y_true, y_score, _ = scored
     group = np.arange(600) % 12
     y_score = np.where(group == 7, 0.9, y_score)
     found = sentences(make_report(y_true, y_score, sensitive_features=group))
@@ -184,8 +184,8 @@ def test_false_alarms(make_report):
     assert alarms <= 8  # 3 expected
 
 
-def test_one_group(make_report, rows):
-    y_true, y_score, _ = rows
+def test_one_group(make_report, scored):
+    y_true, y_score, _ = scored
     report = make_report(y_true, y_score, sensitive_features={"sex": ["F"] * 600})
     frame = report.to_frame()
     assert len(frame) == 10
@@ -195,8 +195,8 @@ def test_one_group(make_report, rows):
     assert "nothing can be compared" in report.summary["cautions"][0]
 
 
-def test_small_groups_are_left_out_and_named(make_report, rows):
-    y_true, y_score, people = rows
+def test_small_groups_are_left_out_and_named(make_report, scored):
+    y_true, y_score, people = scored
     group = people["race"].where(np.arange(600) > 3, "rare")
     report = make_report(
         y_true, y_score, sensitive_features={"race": group}, metrics=["mcdp"]
@@ -220,8 +220,8 @@ def test_small_groups_are_left_out_and_named(make_report, rows):
     assert "uncertain by up to 49 percentage points" in kept.summary["cautions"][0]
 
 
-def test_undefined_values_are_told_not_warned_of(make_report, rows):
-    y_true, y_score, people = rows
+def test_undefined_values_are_told_not_warned_of(make_report, scored):
+    y_true, y_score, people = scored
     y_true = np.where(people["race"] == "z", 0, y_true)
     report = make_report(y_true, y_score, sensitive_features={"race": people["race"]})
     frame = report.to_frame().set_index("metric")

@@ -12,23 +12,23 @@ from skfair.postprocessing import MADDPostProcessor
 
 
 @pytest.fixture(scope="module")
-def people():
+def biased():
     return make_biased_classification(
         1000, group_sizes={"sex": {"F": 0.4, "M": 0.6}}, random_state=0
     )
 
 
 @pytest.fixture(scope="module")
-def model(people):
-    X, y = people
+def model(biased):
+    X, y = biased
     model = MADDPostProcessor(
         LogisticRegression(), sensitive_features="sex", drop_sensitive=True
     )
     return model.fit(X, y)
 
 
-def test_what_is_drawn(people, model):
-    X, _ = people
+def test_what_is_drawn(biased, model):
+    X, _ = biased
     display = RepairDisplay.from_estimator(model, X)
     assert display.figure_ is display.axes_[0].figure
     names = ("total_loss", "accuracy_loss", "fairness_loss")
@@ -45,8 +45,8 @@ def test_what_is_drawn(people, model):
     assert_allclose(display.before[0], expected / women.sum())
 
 
-def test_band_of_one_standard_error(people, model):
-    X, y = people
+def test_band_of_one_standard_error(biased, model):
+    X, y = biased
     band = RepairDisplay.from_estimator(model, X).error_band_
     assert_allclose(band.get_y(), model.losses_["total_loss"].min())
     assert_allclose(band.get_height(), model.standard_error_)
@@ -57,8 +57,8 @@ def test_band_of_one_standard_error(people, model):
     assert RepairDisplay.from_estimator(given.fit(X, y), X).error_band_ is None
 
 
-def test_legends_and_titles(people, model, legend_texts):
-    display = RepairDisplay.from_estimator(model, people[0])
+def test_legends_and_titles(biased, model, legend_texts):
+    display = RepairDisplay.from_estimator(model, biased[0])
     assert display.axes_[0].get_title() == "LogisticRegression"
     assert [ax.get_title() for ax in display.axes_[1:]] == [
         "Before repair",
@@ -76,10 +76,10 @@ def test_legends_and_titles(people, model, legend_texts):
     assert display.axes_[1].get_legend().get_title().get_text() == "sex"
 
 
-def test_pipeline_labels_and_axes(people, model):
+def test_pipeline_labels_and_axes(biased, model):
     import matplotlib.pyplot as plt
 
-    X, y = people
+    X, y = biased
     expected = RepairDisplay.from_estimator(model, X)
     pipeline = make_pipeline(FunctionTransformer(), model).fit(X, y)
     axes = plt.figure().subplots(3)
@@ -106,8 +106,8 @@ def test_pair_of_many_groups():
     assert len(display.histograms_) == 4
 
 
-def test_errors(people):
-    X, y = people
+def test_errors(biased):
+    X, y = biased
     with pytest.raises(NotFittedError):
         RepairDisplay.from_estimator(MADDPostProcessor(LogisticRegression()), X)
     numbers = X.drop(columns="sex")

@@ -61,7 +61,8 @@ def instance():
 
 
 @pytest.fixture(scope="module")
-def table():
+def biased():
+    """Features with columns of sex and race, and classes."""
     X, y = make_biased_classification(
         600,
         group_sizes={"sex": {0: 0.4, 1: 0.6}, "race": {0: 0.5, 1: 0.3, 2: 0.2}},

@@ -37,24 +37,24 @@ GRID = {"logisticregression__C": [0.01, 1.0]}
     ["sex", 5, -2, lambda X: X["sex"], lambda X: encode_groups(X["sex"])],
     ids=["name", "position", "negative position", "callable", "callable of Groups"],
 )
-def test_ways_to_name_a_column(table, selector, make_model):
-    X, y = table
+def test_ways_to_name_a_column(biased, selector, make_model):
+    X, y = biased
     model = make_model().fit(X, y)
     expected = get_fairness_scorer("neg_mcdp", sensitive_features="sex")(model, X, y)
     scorer = get_fairness_scorer("neg_mcdp", sensitive_features=selector)
     assert scorer(model, X, y) == expected
 
 
-def test_several_columns_are_their_intersection(table, make_model):
-    X, y = table
+def test_several_columns_are_their_intersection(biased, make_model):
+    X, y = biased
     model = make_model().fit(X, y)
     scorer = get_fairness_scorer("neg_mcdp", sensitive_features=["sex", "race"])
     both = X["sex"].astype(str) + X["race"].astype(str)
     assert scorer(model, X, y) == scorer(model, X, y, sensitive_features=both)
 
 
-def test_numpy_input_by_position(table, make_model):
-    X, y = table
+def test_numpy_input_by_position(biased, make_model):
+    X, y = biased
     model = make_model().fit(X.to_numpy(), y)
     by_position = get_fairness_scorer("neg_mcdp", sensitive_features=5)
     expected = by_position(model, X.to_numpy(), y, sensitive_features=X["sex"])
@@ -64,8 +64,8 @@ def test_numpy_input_by_position(table, make_model):
         by_name(model, X.to_numpy(), y)
 
 
-def test_scorers_pickle_clone_and_print(table, make_model):
-    X, y = table
+def test_scorers_pickle_clone_and_print(biased, make_model):
+    X, y = biased
     model = make_model().fit(X, y)
     scorer = make_fairness_scorer(mcdp, sensitive_features=["sex"], epsilon=0.05)
     again = pickle.loads(pickle.dumps(scorer))
@@ -77,8 +77,8 @@ def test_scorers_pickle_clone_and_print(table, make_model):
     )
 
 
-def test_options_of_the_metric_are_handed_on(table, make_model):
-    X, y = table
+def test_options_of_the_metric_are_handed_on(biased, make_model):
+    X, y = biased
     model = make_model().fit(X, y)
     scorer = make_fairness_scorer(mcdp, sensitive_features="sex", epsilon=0.1)
     scores = model.predict_proba(X)[:, 1]
@@ -88,8 +88,8 @@ def test_options_of_the_metric_are_handed_on(table, make_model):
 
 
 @pytest.mark.parametrize("positive", [("no", "yes"), (False, True), (1, 2)])
-def test_decisions_of_any_labels(table, positive, make_model):
-    X, y = table
+def test_decisions_of_any_labels(biased, positive, make_model):
+    X, y = biased
     labels = np.array(positive)[y]
     model = make_model().fit(X, labels)
     scorer = get_fairness_scorer(
@@ -109,8 +109,8 @@ def test_auto_response_follows_the_metric():
     assert "='predict'" in repr(make_fairness_scorer(demographic_parity_difference))
 
 
-def test_first_class_as_positive_label(table, make_model):
-    X, y = table
+def test_first_class_as_positive_label(biased, make_model):
+    X, y = biased
     model = make_model().fit(X, y)
 
     def mean_score(y_true, y_score, *, sensitive_features, pos_label=0):
@@ -134,8 +134,8 @@ def test_names():
 # --- without usable groups or labels
 
 
-def test_fold_without_a_group_scores_nan_with_its_name(table, make_model):
-    X, y = table
+def test_fold_without_a_group_scores_nan_with_its_name(biased, make_model):
+    X, y = biased
     model = make_model().fit(X, y)
     scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
     women = X["sex"] == 0
@@ -152,28 +152,28 @@ def test_fold_without_a_group_scores_nan_with_its_name(table, make_model):
     assert np.isnan(value)
 
 
-def test_no_groups_at_all(table, make_model):
-    X, y = table
+def test_no_groups_at_all(biased, make_model):
+    X, y = biased
     with pytest.raises(ValueError, match="scorer of mcdp was given no groups"):
         get_fairness_scorer("neg_mcdp")(make_model().fit(X, y), X, y)
 
 
-def test_column_that_is_not_there(table, make_model):
-    X, y = table
+def test_column_that_is_not_there(biased, make_model):
+    X, y = biased
     scorer = get_fairness_scorer("neg_mcdp", sensitive_features="gender")
     with pytest.raises(ValueError, match=r"no column 'gender'.*'sex', 'race'"):
         scorer(make_model().fit(X, y), X, y)
 
 
-def test_wrong_length_of_groups(table, make_model):
-    X, y = table
+def test_wrong_length_of_groups(biased, make_model):
+    X, y = biased
     scorer = get_fairness_scorer("neg_mcdp")
     with pytest.raises(ValueError, match="has 599 rows, expected 600"):
         scorer(make_model().fit(X, y), X, y, sensitive_features=X["sex"][1:])
 
 
-def test_multiclass_is_refused(table, make_model):
-    X, _ = table
+def test_multiclass_is_refused(biased, make_model):
+    X, _ = biased
     y = np.arange(len(X)) % 3
     model = make_model().fit(X, y)
     for name in ("neg_mcdp", "neg_demographic_parity_difference"):
@@ -189,8 +189,8 @@ GRID = {"logisticregression__C": [0.01, 1.0]}
 
 
 @pytest.mark.parametrize("metric", [mcdp, madd])
-def test_cross_val_score_by_column_equals_by_hand(table, metric, make_model, by_hand):
-    X, y = table
+def test_cross_val_score_by_column_equals_by_hand(biased, metric, make_model, by_hand):
+    X, y = biased
     scorer = make_fairness_scorer(metric, sensitive_features="sex")
     scores = cross_val_score(make_model(), X, y, scoring=scorer, error_score="raise")
     assert scores.tolist() == by_hand(X, y, X["sex"], metric)
@@ -200,8 +200,8 @@ def test_cross_val_score_by_column_equals_by_hand(table, metric, make_model, by_
 @pytest.mark.parametrize(
     "Search", [GridSearchCV, HalvingGridSearchCV, RandomizedSearchCV]
 )
-def test_searches(table, Search, n_jobs, make_model):
-    X, y = table
+def test_searches(biased, Search, n_jobs, make_model):
+    X, y = biased
     options = {"n_iter": 2, "random_state": 0} if Search is RandomizedSearchCV else {}
     search = Search(
         make_model(),
@@ -216,8 +216,8 @@ def test_searches(table, Search, n_jobs, make_model):
     assert -1 <= search.score(X, y) < 0
 
 
-def test_cross_validate_with_several_columns_at_once(table, make_model, by_hand):
-    X, y = table
+def test_cross_validate_with_several_columns_at_once(biased, make_model, by_hand):
+    X, y = biased
     scoring = {
         name: get_fairness_scorer("neg_mcdp", sensitive_features=name)
         for name in ("sex", "race")
@@ -227,8 +227,8 @@ def test_cross_validate_with_several_columns_at_once(table, make_model, by_hand)
     assert scores["test_race"].tolist() == by_hand(X, y, X["race"])
 
 
-def test_permutation_importance_and_learning_curve(table, make_model, by_hand):
-    X, y = table
+def test_permutation_importance_and_learning_curve(biased, make_model, by_hand):
+    X, y = biased
     scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
     importances = permutation_importance(
         make_model().fit(X, y), X, y, scoring=scorer, n_repeats=2, random_state=0

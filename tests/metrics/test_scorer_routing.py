@@ -20,8 +20,8 @@ from skfair.metrics import get_fairness_scorer, mcdp
 GRID = {"logisticregression__C": [0.01, 1.0]}
 
 
-def test_cross_val_score_routed_equals_by_hand(table, routing, make_model, by_hand):
-    X, y = table
+def test_cross_val_score_routed_equals_by_hand(biased, routing, make_model, by_hand):
+    X, y = biased
     features, sex = X.drop(columns="sex"), X["sex"]
     for labels in (sex, sex.to_numpy(), encode_groups(sex), sex.to_list()):
         scores = cross_val_score(
@@ -35,8 +35,8 @@ def test_cross_val_score_routed_equals_by_hand(table, routing, make_model, by_ha
         assert scores.tolist() == by_hand(features, y, sex)
 
 
-def test_plain_make_scorer_works_under_routing(table, routing, make_model, by_hand):
-    X, y = table
+def test_plain_make_scorer_works_under_routing(biased, routing, make_model, by_hand):
+    X, y = biased
     scorer = make_scorer(
         mcdp, response_method="predict_proba", greater_is_better=False
     ).set_score_request(sensitive_features=True)
@@ -51,8 +51,8 @@ def test_plain_make_scorer_works_under_routing(table, routing, make_model, by_ha
     assert scores.tolist() == by_hand(X, y, X["sex"])
 
 
-def test_routed_groups_win_over_the_column(table, routing, make_model, by_hand):
-    X, y = table
+def test_routed_groups_win_over_the_column(biased, routing, make_model, by_hand):
+    X, y = biased
     scores = cross_val_score(
         make_model(),
         X,
@@ -64,8 +64,8 @@ def test_routed_groups_win_over_the_column(table, routing, make_model, by_hand):
     assert scores.tolist() == by_hand(X, y, X["sex"])
 
 
-def test_multimetric_search_routed(table, routing, make_model, by_hand):
-    X, y = table
+def test_multimetric_search_routed(biased, routing, make_model, by_hand):
+    X, y = biased
     scoring = {"accuracy": "accuracy", "fairness": get_fairness_scorer("neg_mcdp")}
     search = GridSearchCV(
         make_model(), GRID, scoring=scoring, refit="accuracy", error_score="raise"
@@ -74,8 +74,8 @@ def test_multimetric_search_routed(table, routing, make_model, by_hand):
     assert fairness[1] == np.mean(by_hand(X, y, X["sex"]))
 
 
-def test_tuned_threshold_routed(table, routing):
-    X, y = table
+def test_tuned_threshold_routed(biased, routing):
+    X, y = biased
     tuned = TunedThresholdClassifierCV(
         LogisticRegression(),
         scoring=get_fairness_scorer("neg_demographic_parity_difference"),
@@ -83,15 +83,15 @@ def test_tuned_threshold_routed(table, routing):
     assert tuned.best_score_ == 0  # everyone refused, or everyone accepted
 
 
-def test_tuned_threshold_without_routing_says_what_is_missing(table):
-    X, y = table
+def test_tuned_threshold_without_routing_says_what_is_missing(biased):
+    X, y = biased
     scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
     with pytest.raises(ValueError, match="sensitive_features is None"):
         TunedThresholdClassifierCV(LogisticRegression(), scoring=scorer).fit(X, y)
 
 
-def test_sample_weight_can_be_requested(table, routing, make_model):
-    X, y = table
+def test_sample_weight_can_be_requested(biased, routing, make_model):
+    X, y = biased
     model = make_model().fit(X, y)
     scorer = get_fairness_scorer("neg_mcdp").set_score_request(sample_weight=True)
     assert scorer.get_metadata_routing().score.requests["sensitive_features"] is True
@@ -102,8 +102,8 @@ def test_sample_weight_can_be_requested(table, routing, make_model):
     ) == -mcdp(y, scores, sensitive_features=X["sex"], sample_weight=weights)
 
 
-def test_alias_of_the_request_is_kept(table, routing, make_model, by_hand):
-    X, y = table
+def test_alias_of_the_request_is_kept(biased, routing, make_model, by_hand):
+    X, y = biased
     scorer = get_fairness_scorer("neg_mcdp").set_score_request(sensitive_features="sex")
     scores = cross_val_score(
         make_model(),
@@ -136,8 +136,8 @@ class GroupAware(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self.classes_[(self.predict_proba(X)[:, 1] >= 0.5).astype(int)]
 
 
-def test_routed_groups_reach_a_predict_method_that_asks(table, routing):
-    X, y = table
+def test_routed_groups_reach_a_predict_method_that_asks(biased, routing):
+    X, y = biased
     scoring = {
         "fairness": get_fairness_scorer("neg_mcdp"),
         "loss": "neg_log_loss",
@@ -157,7 +157,7 @@ def test_routed_groups_reach_a_predict_method_that_asks(table, routing):
     assert scores["test_loss"] == pytest.approx(np.log(0.5))
 
 
-def test_groups_given_directly_reach_predict_without_routing(table):
-    X, y = table
+def test_groups_given_directly_reach_predict_without_routing(biased):
+    X, y = biased
     scorer = get_fairness_scorer("neg_mcdp")
     assert scorer(GroupAware().fit(X, y), X, y, sensitive_features=X["sex"]) == -1

@@ -220,14 +220,14 @@ def test_repr_pickle_clone():
 
 
 @pytest.fixture(scope="module")
-def people():
+def biased():
     return make_biased_classification(
         400, group_sizes={"sex": {0: 0.1, 1: 0.9}}, random_state=0
     )
 
 
-def test_in_searches_by_column_and_by_groups(people):
-    X, y = people
+def test_in_searches_by_column_and_by_groups(biased):
+    X, y = biased
     scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
 
     def search(cv, **params):
@@ -242,8 +242,8 @@ def test_in_searches_by_column_and_by_groups(people):
     assert_array_equal(by_groups, by_column)
 
 
-def test_metadata_routing_asks_for_groups_by_default(people):
-    X, y = people
+def test_metadata_routing_asks_for_groups_by_default(biased):
+    X, y = biased
     scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
     by_column = GroupStratifiedKFold(4, sensitive_features="sex")
     expected = cross_val_score(LogisticRegression(), X, y, scoring=scorer, cv=by_column)

@@ -219,7 +219,7 @@ PARAMETERS = {"C": [1e-4, 1e-3, 1e-2, 0.1, 1.0]}
 
 
 @pytest.fixture(scope="module")
-def people():
+def biased():
     return make_biased_classification(
         600, group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
     )
@@ -240,8 +240,8 @@ def scoring():
         BestUnder(limit=0.16),
     ],
 )
-def test_in_searches(search_class, rule, people, scoring):
-    X, y = people
+def test_in_searches(search_class, rule, biased, scoring):
+    X, y = biased
     options = {"n_iter": 4, "random_state": 0} if search_class != GridSearchCV else {}
     search = search_class(
         LogisticRegression(),
@@ -265,8 +265,8 @@ def test_in_searches(search_class, rule, people, scoring):
     assert search.predict(X).shape == y.shape
 
 
-def test_search_without_the_metric(people, scoring):
-    X, y = people
+def test_search_without_the_metric(biased, scoring):
+    X, y = biased
     search = GridSearchCV(
         LogisticRegression(), PARAMETERS, scoring=["accuracy"], refit=FairestWithin()
     )
@@ -277,12 +277,12 @@ def test_search_without_the_metric(people, scoring):
         single.fit(X, y)
 
 
-def test_halving_searches_ignore_functions_for_refit(people, scoring):
+def test_halving_searches_ignore_functions_for_refit(biased, scoring):
     """What the documentation says of them, to be noticed when it changes."""
     from sklearn.experimental import enable_halving_search_cv  # noqa: F401
     from sklearn.model_selection import HalvingGridSearchCV
 
-    X, y = people
+    X, y = biased
 
     def score(estimator, X, y):
         values = {name: scorer(estimator, X, y) for name, scorer in scorers.items()}

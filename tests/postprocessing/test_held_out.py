@@ -28,6 +28,7 @@ REPEATS = RepeatedStratifiedKFold(n_splits=4, n_repeats=3, random_state=0)
 
 
 def make_biased(n_samples, seed):
+    """Features without the column of groups, classes, and groups."""
     X, y = make_biased_classification(
         n_samples, score_shifts={"group": {"b": 1.5}}, random_state=seed
     )

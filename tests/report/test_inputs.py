@@ -136,7 +136,7 @@ def test_nothing_given_is_modified():
 
 
 @pytest.fixture(scope="module")
-def data():
+def biased():
     return make_biased_classification(
         400,
         group_sizes={"sex": {0: 0.4, 1: 0.6}, "race": {0: 0.5, 1: 0.5}},
@@ -149,8 +149,8 @@ def estimated(estimator, X, y, **options):
     return FairnessReport.from_estimator(estimator, X, y, **options)
 
 
-def test_estimators(data):
-    X, y = data
+def test_estimators(biased):
+    X, y = biased
     models = {
         "weak": LogisticRegression(C=1e-3).fit(X, y),
         "strong": LogisticRegression().fit(X, y),
@@ -173,8 +173,8 @@ def test_estimators(data):
     assert by_threshold.summary["models"][0]["decided_by"] == "score of at least 0.7"
 
 
-def test_first_class_as_the_positive_one(data):
-    X, y = data
+def test_first_class_as_the_positive_one(biased):
+    X, y = biased
     model = LogisticRegression().fit(X, np.where(y, "bad", "good"))
     report = estimated(
         model, X, np.where(y, "bad", "good"), sensitive_features="sex", pos_label="bad"
@@ -187,8 +187,8 @@ def test_first_class_as_the_positive_one(data):
     assert report.summary["models"][0]["name"] == "LogisticRegression"
 
 
-def test_estimators_that_ask_for_groups(data):
-    X, y = data
+def test_estimators_that_ask_for_groups(biased):
+    X, y = biased
     groups, plain = X["sex"], X.drop(columns="sex")
     model = MADDPostProcessor(LogisticRegression()).fit(
         plain, y, sensitive_features=groups
@@ -200,8 +200,8 @@ def test_estimators_that_ask_for_groups(data):
     )
 
 
-def test_estimators_without_scores_and_of_many_classes(data):
-    X, y = data
+def test_estimators_without_scores_and_of_many_classes(biased):
+    X, y = biased
     report = estimated(
         RidgeClassifier().fit(X, y), X, y, sensitive_features="sex", metrics=None
     )
@@ -212,8 +212,8 @@ def test_estimators_without_scores_and_of_many_classes(data):
     assert set(report.to_frame()["metric"]) == {"equalized_odds_difference", "dcp"}
 
 
-def test_bad_estimators(data):
-    X, y = data
+def test_bad_estimators(biased):
+    X, y = biased
     model = LogisticRegression().fit(X, y)
     with pytest.raises(NotFittedError):
         estimated(LogisticRegression(), X, y, sensitive_features="sex")

@@ -108,7 +108,7 @@ def test_bad_plans():
 
 
 @pytest.fixture
-def table():
+def population():
     generator = np.random.default_rng(0)
     return pd.DataFrame(
         {
@@ -120,38 +120,40 @@ def table():
     )
 
 
-def test_draws_the_rows_of_the_plan(table):
+def test_draws_the_rows_of_the_plan(population):
     counts = {("F", "x"): 3, ("M", "z"): 5, ("M", "y"): 0}
     drawn = sample_rows(
-        table, counts, sensitive_features=["sex", "race"], random_state=0
+        population, counts, sensitive_features=["sex", "race"], random_state=0
     )
     sizes = drawn.groupby(["sex", "race"]).size().to_dict()
     assert sizes == {("F", "x"): 3, ("M", "z"): 5}
     assert drawn["row"].is_monotonic_increasing
     assert drawn["row"].is_unique
-    pd.testing.assert_frame_equal(drawn, table[table["row"].isin(drawn["row"])])
+    pd.testing.assert_frame_equal(
+        drawn, population[population["row"].isin(drawn["row"])]
+    )
 
 
 @pytest.mark.slow
-def test_every_row_is_drawn_alike(table):
+def test_every_row_is_drawn_alike(population):
     drawn = np.zeros(300)
     for seed in range(600):
         rows = sample_rows(
-            table, {"F": 20}, sensitive_features="sex", random_state=seed
+            population, {"F": 20}, sensitive_features="sex", random_state=seed
         )["row"]
         drawn[rows] += 1
-    is_f = (table["sex"] == "F").to_numpy()
+    is_f = (population["sex"] == "F").to_numpy()
     assert drawn[~is_f].sum() == 0
     share = 20 / is_f.sum()
     spread = np.sqrt(600 * share * (1 - share))
     assert np.all(np.abs(drawn[is_f] - 600 * share) < 5 * spread)
 
 
-def test_containers_and_given_groups(table):
+def test_containers_and_given_groups(population):
     counts = pd.Series({"F": 4, "M": 2})
-    expected = sample_rows(table, counts, sensitive_features="sex", random_state=3)
+    expected = sample_rows(population, counts, sensitive_features="sex", random_state=3)
     frame = sample_rows(
-        pl.DataFrame(table.to_dict("list")),
+        pl.DataFrame(population.to_dict("list")),
         counts,
         sensitive_features="sex",
         random_state=3,
@@ -159,9 +161,9 @@ def test_containers_and_given_groups(table):
     assert isinstance(frame, pl.DataFrame)
     assert frame["row"].to_list() == expected["row"].tolist()
     array = sample_rows(
-        table[["row"]].to_numpy(),
+        population[["row"]].to_numpy(),
         counts,
-        sensitive_features=table["sex"],
+        sensitive_features=population["sex"],
         random_state=3,
     )
     assert array[:, 0].tolist() == expected["row"].tolist()
@@ -189,6 +191,6 @@ def test_rows_of_no_group_are_not_drawn():
         ({"F": 1.5}, r"got 1\.5 for 'F'"),
     ],
 )
-def test_counts_that_cannot_be_drawn(table, counts, message):
+def test_counts_that_cannot_be_drawn(population, counts, message):
     with pytest.raises(ValueError, match=message):
-        sample_rows(table, counts, sensitive_features="sex")
+        sample_rows(population, counts, sensitive_features="sex")

@@ -144,7 +144,8 @@ def for_metrics(keep=lambda metric: True):
 every_metric = for_metrics()
 every_metric_of_scores = for_metrics(lambda metric: metric.n_classes is None)
 every_number = for_metrics(lambda metric: metric.is_number)
-every_metric_of_several_groups = for_metrics(
+every_metric_of_multigroup = for_metrics(lambda metric: metric.takes_multigroup)
+every_number_of_multigroup = for_metrics(
     lambda metric: metric.is_number and metric.takes_multigroup
 )
 every_metric_of_statistics = for_metrics(lambda metric: metric.statistic)
@@ -633,6 +634,15 @@ def test_y_true_is_needed(metric):
         measure(metric, None, few_rows(metric, 3)[1], [0, 0, 1])
 
 
+@every_metric_of_multigroup
+@pytest.mark.parametrize("groups", [[0, 0, 1], [0, 1, 2]], ids=["two", "three"])
+@pytest.mark.parametrize("multigroup", ["x", None, "PAIRWISE"])
+def test_unknown_multigroup(metric, groups, multigroup):
+    match = f"multigroup must be 'pairwise' or 'pooled', got {multigroup!r}"
+    with pytest.raises(ValueError, match=match):
+        measure(metric, *few_rows(metric, 3), groups, multigroup=multigroup)
+
+
 # --- groups for which it is not defined: nan, and a warning that says why
 
 
@@ -711,7 +721,7 @@ def test_unknown_label_is_an_error_at_once(metric):
         measure(metric, *rows, encode_groups(["F", "X"], labels=["F", "M"]))
 
 
-@for_metrics(lambda metric: metric.takes_multigroup)
+@every_metric_of_multigroup
 def test_parameters_are_checked_even_where_the_value_is_undefined(metric):
     with pytest.raises(ValueError, match="multigroup must be"):
         measure(metric, *few_rows(metric, 2), ["F", "F"], multigroup="x")
@@ -770,7 +780,7 @@ def test_rows_beside_a_statistic_are_refused(metric, argument, value):
 # --- more than two groups
 
 
-@every_metric_of_several_groups
+@every_number_of_multigroup
 @pytest.mark.parametrize(("n_groups", "n_rows"), [(3, 200), (8, 600), (20, 300)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_pairwise_is_the_largest_value_over_pairs(metric, n_groups, n_rows, weighted):
@@ -786,7 +796,7 @@ def test_pairwise_is_the_largest_value_over_pairs(metric, n_groups, n_rows, weig
     assert value == pytest.approx(max(values), abs=1e-13)
 
 
-@every_metric_of_several_groups
+@every_number_of_multigroup
 @pytest.mark.parametrize(
     ("n_groups", "n_rows"), [(2, 90), (3, 200), (20, 300), (200, 900)]
 )

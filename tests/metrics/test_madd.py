@@ -1,4 +1,5 @@
 import math
+import re
 from itertools import combinations
 
 import numpy as np
@@ -197,3 +198,10 @@ def test_curve_needs_a_positive_number_of_bandwidths(n_bandwidths):
         madd_curve(
             None, [0.1, 0.9], sensitive_features=[0, 1], n_bandwidths=n_bandwidths
         )
+
+
+@pytest.mark.parametrize("bandwidth", [0, 1.5, -1, np.nan, "x", None])
+def test_bad_bandwidth(bandwidth):
+    match = f"bandwidth must be .*got {re.escape(repr(bandwidth))}"
+    with pytest.raises(ValueError, match=match):
+        madd(None, [0.1, 0.2], sensitive_features=[0, 1], bandwidth=bandwidth)

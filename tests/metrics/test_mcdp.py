@@ -1,5 +1,6 @@
 """MCDP against its definition, on exact fractions, and against the theorems."""
 
+import re
 from bisect import bisect_right
 from fractions import Fraction
 from itertools import pairwise
@@ -267,3 +268,39 @@ def test_theorem_3_4_approximation_never_increases_with_finer_subdivision(
         for p in range(6)
     ]
     assert values == sorted(values, reverse=True)
+
+
+# --- bad input
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("epsilon", value) for value in (-0.1, 0.6, np.nan, "a", None)],
+        ("method", "x"),
+        ("method", None),
+    ],
+)
+def test_bad_parameters(name, value):
+    match = f"{name} must be .*got {re.escape(repr(value))}"
+    with pytest.raises(ValueError, match=match):
+        mcdp(None, [0.1, 0.2], sensitive_features=[0, 1], **{name: value})
+
+
+@pytest.mark.parametrize("n_subdivisions", [0, -1, 1.5, "x", None, np.nan])
+def test_bad_number_of_subdivisions(n_subdivisions):
+    match = f"n_subdivisions must be .*got {n_subdivisions!r}"
+    with pytest.raises(ValueError, match=match):
+        mcdp(
+            None,
+            [0.1, 0.2],
+            sensitive_features=[0, 1],
+            epsilon=0.1,
+            method="approximate",
+            n_subdivisions=n_subdivisions,
+        )
+
+
+def test_approximation_needs_an_epsilon():
+    with pytest.raises(ValueError, match=r"epsilon must be above 0 .* got 0"):
+        mcdp(None, [0.1, 0.2], sensitive_features=[0, 1], method="approximate")

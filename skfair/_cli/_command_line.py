@@ -151,8 +151,8 @@ def _audit(given: argparse.Namespace) -> FairnessReport:
     weights = None if given.sample_weight is None else table[given.sample_weight]
     return FairnessReport.from_predictions(
         y_true,
-        {name: table[name] for name in scores} or None,
-        y_pred={name: table[name] for name in labels} or None,
+        _models(table, scores),
+        y_pred=_models(table, labels),
         sensitive_features={
             name: _groups(table[name], given.missing) for name in sensitive
         },
@@ -162,6 +162,16 @@ def _audit(given: argparse.Namespace) -> FairnessReport:
         verbose=not given.quiet and sys.stderr.isatty(),
         **settings,
     )
+
+
+def _models(table: Any, names: list[str]) -> Any:
+    """Columns of models by name; one alone, which may stand beside one of another kind.
+
+    So one column of scores and one of labels are read as one model.
+    """
+    if len(names) == 1:
+        return table[names[0]]
+    return {name: table[name] for name in names} or None
 
 
 def _split(given: list[str]) -> list[str]:

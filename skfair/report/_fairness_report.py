@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import html
 from collections.abc import Sequence
 from os import PathLike
@@ -163,7 +164,8 @@ array-like, default=None
         y_pred : array-like of shape (n_samples,), dataframe, or mapping of str to \
 array-like, default=None
             Predicted labels, of any number of classes if there are no scores. For a
-            model with scores they replace the decisions by the threshold.
+            model with scores they replace the decisions by the threshold: one column
+            of each belongs to one model, and mappings are matched by name.
         sensitive_features : array-like, dataframe, Groups, or mapping of str to \
 array-like
             One attribute, or several as columns or by name. Missing values raise an
@@ -261,13 +263,25 @@ array-like
         columns = ["model", "attribute", "comparison", "metric", *_NUMBERS, *_OTHERS]
         return table[columns].astype(dict.fromkeys(_NUMBERS, "float64"))
 
-    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+    def to_html(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        date: str | datetime.date | None = None,
+        source: str | None = None,
+    ) -> str:
         """Write one self-contained page: no script, nothing loaded from elsewhere.
 
         Parameters
         ----------
         path : str or path-like, default=None
             File to write, in UTF-8.
+        date : str or date, default=None
+            Date to write at the head of the page. By default there is none, so that
+            the same report gives the same bytes every day.
+        source : str, default=None
+            Where the rows come from, for the head of the page: the name of a file and
+            its hash, for instance.
 
         Returns
         -------
@@ -280,7 +294,8 @@ array-like
         OSError
             If the file cannot be written; it names the path.
         """
-        page = render(self.summary)
+        record = {"Date": date, "Input": source}
+        page = render(self.summary, {k: v for k, v in record.items() if v is not None})
         if path is not None:
             Path(path).write_text(page, encoding="utf-8", newline="\n")
         return page

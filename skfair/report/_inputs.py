@@ -122,6 +122,8 @@ def make_audit(
     """Check and encode the arguments, without the rows of weight zero."""
     scores = _models("y_score", y_score, lambda name, y: check_scores(y, name))
     predicted = _models("y_pred", y_pred, encode_classes)
+    if not (isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)):
+        scores, predicted = _of_one_model(scores, predicted)
     lengths = [(name, len(values)) for name, values in scores.items()]
     lengths += [(name, len(codes)) for name, (codes, _) in predicted.items()]
     if not lengths:
@@ -189,6 +191,17 @@ def _models(
         name: read(argument if name == _UNNAMED else f"{argument}[{name!r}]", column)
         for name, column in _columns(argument, values, _UNNAMED).items()
     }
+
+
+def _of_one_model(
+    scores: dict[str, Read], predicted: dict[str, Encoded]
+) -> tuple[dict[str, Read], dict[str, Encoded]]:
+    """Give one column of scores and one of labels the same name, that of the scores."""
+    if len(scores) != 1 or len(predicted) != 1:
+        return scores, predicted
+    names = [*scores, *predicted]
+    name = next((name for name in names if name != _UNNAMED), _UNNAMED)
+    return {name: scores[names[0]]}, {name: predicted[names[1]]}
 
 
 def _columns(argument: str, values: Any, unnamed: str, numbered: str = "") -> Named:

@@ -1,6 +1,8 @@
 """The page in a real browser: it is drawn, silent, and stays at home."""
 
+import html
 import json
+import re
 import shutil
 import subprocess
 
@@ -123,3 +125,73 @@ def test_hostile_page_is_silent(chromium, make_report, scored, tmp_path):
     _, console, asked = browse(chromium, path, tmp_path)
     assert console == []
     assert asked == set()
+
+
+#: Lists in the parent page what is wider than its place, by the browser's own measure.
+PROBE = """<script>addEventListener("load", () => {
+  const frame = document.querySelector("iframe"), found = [];
+  for (const element of frame.contentDocument.querySelectorAll("*")) {
+    const display = frame.contentWindow.getComputedStyle(element).display;
+    const drawn = !element.closest("svg, thead") && element.clientWidth > 0;
+    if (drawn && display != "inline" && element.scrollWidth > element.clientWidth + 1)
+      found.push(element.className || element.tagName);
+  }
+  const width = frame.contentDocument.documentElement.clientWidth;
+  document.body.setAttribute("data-found", [width, ...found].join(" "));
+})</script>"""
+
+
+def wider_than_their_place(command, page, folder, width):
+    """Elements of a page that scroll sideways in a window of a given width."""
+    folder.mkdir()
+    path = folder / "frame.html"
+    # In a frame, since windows of some browsers are 500 pixels wide at least.
+    frame = f'<iframe style="width: {width}px; border: 0" srcdoc="{html.escape(page)}">'
+    path.write_text(f"<!DOCTYPE html><body>{frame}</iframe>{PROBE}")
+    run = subprocess.run(
+        [
+            command,
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--disable-background-networking",
+            f"--user-data-dir={folder / 'profile'}",
+            "--dump-dom",
+            path.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=True,
+    )
+    measured, *found = re.search(r'data-found="([^"]*)"', run.stdout)[1].split()
+    assert int(measured) == width
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_groups", [3, 7, 30])
+def test_nothing_scrolls_sideways_unannounced(
+    chromium, make_report, rows, tmp_path, n_groups
+):
+    y_true, y_score, _ = rows
+    names = [f"{i} is a group with a name of forty letters."[:40] for i in range(30)]
+    codes = np.arange(600) % n_groups
+    report = make_report(
+        y_true,
+        {"A model with a name of forty characters.": y_score, "other": y_score**2},
+        sensitive_features={
+            "a_sensitive_column_with_a_name_of_40_chr": np.array(names)[codes],
+            "age": np.where(codes % 2, "old", "young"),
+        },
+        n_bootstrap=1,
+    )
+    page = report.to_html(source="0123456789abcdef" * 12)
+    assert wider_than_their_place(chromium, page, tmp_path / "wide", 1200) == []
+    for width in (375, 390):
+        found = wider_than_their_place(chromium, page, tmp_path / str(width), width)
+        # A line above each of these says that it can be moved.
+        assert set(found) <= {"picture"}
+    assert page.count('<p class="hint">') == page.count('<div class="picture"')

@@ -1,11 +1,14 @@
 """The page: strict HTML, accessible, self-contained, and blind to hostile labels."""
 
+import datetime
 import html
 import re
 from itertools import pairwise
 
 import numpy as np
 import pytest
+
+import skfair
 
 html5lib = pytest.importorskip("html5lib")
 
@@ -271,3 +274,27 @@ def test_labels_in_another_script_are_drawn_without_a_warning(make_report, score
     assert any(
         "女性" in text for text in texts(parse(made.to_html()).iter(f"{SVG}text"))
     )
+
+
+def test_head_of_a_page_that_is_filed(report):
+    page = report.to_html()
+    assert "<dt>Date</dt>" not in page
+    assert "<dt>Input</dt>" not in page
+    assert "score of at least 0.5" in page.partition("<h2")[0]
+    assert f"skfair {skfair.__version__}, seed 0" in page.partition("<h2")[0]
+    for date in ("2026-01-31", datetime.date(2026, 1, 31)):
+        filed = report.to_html(date=date, source="<b>.csv, SHA-256 " + 16 * "9f86")
+        head = filed.partition("<h2")[0]
+        assert "<dd>2026-01-31</dd>" in head
+        assert f"&lt;b&gt;.csv, SHA-256 {16 * '9f86'}<" in head
+    assert report.to_html() == page
+
+
+def test_every_cell_has_its_heading_on_a_phone(report):
+    page = report.to_html()
+    cells = re.findall(r"<td\b[^>]*>", page.partition("Settings and versions")[0])
+    unlabelled = [cell for cell in cells if "data-label" not in cell]
+    # Sentences and values of settings need none.
+    assert set(unlabelled) == {"<td>"}
+    sentences = report.to_frame()["sentence"]
+    assert len(unlabelled) == len(sentences)

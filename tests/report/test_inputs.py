@@ -226,3 +226,32 @@ def test_bad_estimators(biased):
     other = LogisticRegression().fit(X, np.where(y, "a", "b"))
     with pytest.raises(ValueError, match="models of the same classes"):
         estimated({"m": model, "n": other}, X, y, sensitive_features="sex")
+
+
+@pytest.mark.parametrize(
+    ("y_score", "y_pred", "names"),
+    [
+        (P, Y, ["model"]),
+        (pd.Series(P, name="p"), pd.Series(Y, name="d"), ["p"]),
+        (P, pd.Series(Y, name="d"), ["d"]),
+        ({"m": P}, Y, ["m"]),
+        (P, {"m": Y}, ["m"]),
+        (pd.DataFrame({"p": P}), pl.DataFrame({"d": Y}), ["p"]),
+        ({"m": P}, {"m": Y}, ["m"]),
+        ({"m": P}, {"rules": Y}, ["m", "rules"]),
+        ({"m": P, "n": P}, {"n": Y}, ["m", "n"]),
+    ],
+)
+def test_scores_and_labels_of_one_model(y_score, y_pred, names):
+    report = made(Y, y_score, y_pred=y_pred)
+    models = report.summary["models"]
+    assert [model["name"] for model in models] == names
+    if len(names) == 1:
+        assert models[0]["scores"]
+        assert models[0]["decided_by"] == "as predicted"
+        rates = [row["selection_rate"] for row in _groups(report)]
+        assert rates == [Y[sex == S].mean() for sex in ("F", "M")]
+
+
+def _groups(report):
+    return report.summary["attributes"][0]["results"][0]["groups"]

@@ -248,6 +248,16 @@ def test_visible_text():
     assert visible_text("a\x00b\x1b[1m") == "a\ufffdb\ufffd[1m"
     assert visible_text("\u202eevil\ud800") == "\ufffdevil\ufffd"
     assert visible_text(" a \n b\t") == "a b"
+    for name in (
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",  # Persian
+        "\u0915\u094d\u200d\u0937 \u0930\u094d\u200d",  # Hindi
+        "\U0001f469\U0001f3fd\u200d\U0001f52c",  # a woman who is a scientist
+    ):
+        assert visible_text(name) == name
+    # Joiners that join nothing, and that make two names look the same.
+    assert visible_text("F\u200d") == "F\ufffd"
+    assert visible_text("\u200cF\u200dM") == "\ufffdF\ufffdM"
+    assert visible_text("\u0645\u200c\u200c\u0645") == "\u0645\ufffd\ufffd\u0645"
     assert visible_text("") == "(empty)"
     assert len(visible_text("x" * 1000)) == 60
     assert label_text(("a", 1)) == "a, 1"

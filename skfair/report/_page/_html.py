@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.resources
+from collections.abc import Mapping
 from typing import Any
 
 from skfair.report._options import MEASURES, QUESTIONS
@@ -15,6 +16,7 @@ from skfair.report._words._text import (
     percent,
     points,
     pvalue_text,
+    visible_text,
 )
 
 Summary = dict[str, Any]
@@ -36,8 +38,11 @@ def require_report_extra() -> None:
             ) from error
 
 
-def render(summary: Summary) -> str:
-    """Write the page: HTML without script, which loads nothing."""
+def render(summary: Summary, record: Mapping[str, Any]) -> str:
+    """Write the page: HTML without script, which loads nothing.
+
+    `record` is written at its head, beside what the summary says about its making.
+    """
     require_report_extra()
     import jinja2
     from markupsafe import Markup
@@ -66,6 +71,7 @@ def render(summary: Summary) -> str:
         counted=counted,
         shown=_SHOWN,
         several=len(summary["models"]) > 1,
+        record={key: visible_text(value, 200) for key, value in record.items()},
     )
     return str(page)
 

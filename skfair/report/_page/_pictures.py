@@ -26,6 +26,8 @@ _STYLE: Any = {
     "axes.titlesize": 9,
     "path.simplify": True,
 }
+#: Inches of a picture's height for its labels.
+_FRAME = 1.4
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _DECIMAL = re.compile(r"-?\d+\.\d+")
 
@@ -127,12 +129,16 @@ def _svg(size: tuple[float, float], plot: Callable[[Any], Any], prefix: str) -> 
     import matplotlib
     from matplotlib.figure import Figure
 
+    from skfair.inspection._layout import keep_size
+
     file = io.BytesIO()
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         # A browser has the characters that the font of the layout lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure = Figure(figsize=size, layout="constrained")
-        plot(figure.subplots())
+        plot(ax := figure.subplots())
+        # A legend below the axes takes nothing from their height.
+        keep_size(ax, (0, size[1] - _FRAME))
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(file, format="svg", transparent=True, metadata=nothing)
     return _inline(ElementTree.fromstring(file.getvalue()), prefix)

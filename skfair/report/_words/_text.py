@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Hashable
 from typing import Any
+
+from skfair._utils._text import one_line
 
 _MAX_LENGTH = 60
 _EVERYONE = "everyone"
 #: Stands where there is no number.
 DASH = "\u2013"
-#: Control, format (writing direction among them), surrogate and unassigned characters.
-_UNSEEN = ("Cc", "Cf", "Cs", "Cn")
 
 
 def visible_text(value: Any, max_length: int = _MAX_LENGTH) -> str:
@@ -20,10 +19,7 @@ def visible_text(value: Any, max_length: int = _MAX_LENGTH) -> str:
 
     It is never empty, and still data: whoever writes it into a page escapes it.
     """
-    text = " ".join(str(value).split())
-    text = "".join(
-        "\ufffd" if unicodedata.category(char) in _UNSEEN else char for char in text
-    )
+    text = one_line(value)
     if len(text) > max_length:
         text = text[: max_length - 1] + "…"
     return text or "(empty)"

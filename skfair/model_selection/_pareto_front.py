@@ -102,7 +102,8 @@ def pareto_front(
     kept = best.index[np.lexsort([-best[name] for name in reversed(metrics)])]
     columns: dict[str, Any] = {}
     if "params" in cv_results:
-        columns["params"] = [list(cv_results["params"])[i] for i in kept]
+        params = list(cv_results["params"])
+        columns["params"] = [params[i] for i in kept]
     for name in metrics:
         for statistic in ("mean", "std"):
             scores = scores_of(cv_results, name, statistic)[kept]

@@ -37,7 +37,7 @@ def spread(folds, chosen, n_folds):
     st.sampled_from([None, 0]),
 )
 @settings(max_examples=200)
-def test_dealing(rows, n_folds, seed):
+def test_assign_folds(rows, n_folds, seed):
     classes, groups = np.array(rows).T
     random = None if seed is None else np.random.RandomState(seed)
     folds = assign_folds(classes, groups, n_folds, random)

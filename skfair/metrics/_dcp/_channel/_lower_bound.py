@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair.metrics._dcp._channel._upper_bound import Frequencies
+from skfair.metrics._dcp._channel._upper_bound import Carried, Frequencies
 from skfair.metrics._dcp._search._linear_program import Clock
 from skfair.metrics._dcp._search._rows import Floats, halves
 
@@ -70,7 +70,8 @@ class MergedSearch:
         self.bounds = np.zeros(1)
         self.lower, self.closed = 0.0, np.inf
         # The loss of a good channel bounds that of the merged problem.
-        at = (channel @ sets.T).T[None]
+        self.best = (channel @ sets.T).T
+        at = self.best[None]
         self.upper = float(self._join(self._losses(at, at))[0])
 
     def _losses(self, lows: Floats, highs: Floats) -> list[Floats]:
@@ -114,7 +115,11 @@ class MergedSearch:
         middles = (lows + highs) / 2
         now, then = self._losses(lows, highs), self._losses(middles, middles)
         if len(self.sets) == 1:
-            self.upper = min(self.upper, float(self._join(then).min()))
+            self._keep_best(middles, self._join(then))
+            # At probabilities of 0 and 1 the loss can jump: try them themselves.
+            points = np.where(lows == 0, 0.0, np.where(highs == 1, 1.0, middles))
+            points = points[(points != middles).any(axis=(1, 2))]
+            self._keep_best(points, self._join(self._losses(points, points)))
         promises = [
             self._join([*now[:i], then[i], *now[i + 1 :]])
             for i in range(len(self.sets))
@@ -134,6 +139,12 @@ class MergedSearch:
             highs = np.maximum(highs, lows)
         return lows, highs, np.maximum(bounds, self._join(self._losses(lows, highs)))
 
+    def _keep_best(self, points: Floats, losses: Floats) -> None:
+        """Remember the point of the least loss, if it is the least known."""
+        if losses.min(initial=np.inf) < self.upper:
+            self.upper = float(losses.min())
+            self.best = points[losses.argmin()]
+
     @property
     def is_done(self) -> bool:
         """Whether no box is open."""
@@ -141,14 +152,17 @@ class MergedSearch:
 
 
 def merged_lower_bound(
-    data: Frequencies, channel: Floats, goal: float, tol: float, clock: Clock
-) -> float:
+    data: Frequencies, found: Carried, tol: float, clock: Clock
+) -> tuple[float, Floats]:
     """Largest lower bound over ways of merging predicted classes into 2 or 3 sets.
 
-    The search ends when the bound is within `tol` of `goal`, the loss of `channel`.
+    The search ends when the bound is within `tol` of the loss of `found`. The channel
+    returned beside the bound is the best one found for the two sets with the largest
+    bound; for two classes it is the best of all when the search is complete.
     """
+    channel, goal = found.channel, found.loss
     if clock.is_over():
-        return 0.0
+        return 0.0, channel
     pairs = [
         MergedSearch(data, inside[None], channel)
         for inside in halves(data.true.shape[1])
@@ -156,15 +170,29 @@ def merged_lower_bound(
     # The upper bound of a search says how large its lower bound can become.
     pairs = sorted(pairs, key=lambda search: -search.upper)[:_MAX_SEARCHES]
     best = _advance(pairs, goal - tol, tol / 4, clock)
+    pairs = sorted(pairs, key=lambda search: -search.lower)
     refined = [
         MergedSearch(data, sets, channel)
-        for search in sorted(pairs, key=lambda search: -search.lower)[:_N_REFINED]
+        for search in pairs[:_N_REFINED]
         for sets in _refinements(search.sets[0])
     ]
     refined = sorted(refined, key=lambda search: -search.upper)[:_MAX_SEARCHES]
     if best < goal - tol:
         best = max(best, _advance(refined, goal - tol, tol / 4, clock))
-    return min(best, goal)
+    return min(best, goal), _expanded(pairs[0], found.channel, data)
+
+
+def _expanded(search: MergedSearch, channel: Floats, data: Frequencies) -> Floats:
+    """Channel of a search on two sets, divided within each set as in another one."""
+    (inside,), (share,) = search.sets, search.best
+    expanded = np.zeros_like(channel)
+    for members, mass in ((inside, share), (~inside, 1 - share)):
+        # Where that channel never predicts the set, as all groups together do.
+        parts = np.where(members, channel, 0.0)
+        parts[parts.sum(axis=1) == 0] = members * (data.weights @ data.predicted)
+        parts[parts.sum(axis=1) == 0] = members
+        expanded += mass[:, None] * parts / parts.sum(axis=1, keepdims=True)
+    return expanded
 
 
 def _advance(

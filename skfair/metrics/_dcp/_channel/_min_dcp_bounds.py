@@ -14,6 +14,7 @@ from skfair.metrics._dcp._channel._upper_bound import (
     Carried,
     Frequencies,
     best_channel,
+    search_from,
 )
 from skfair.metrics._dcp._dcp_bounds import check_distributions
 from skfair.metrics._dcp._search._linear_program import Clock, check_time_limit
@@ -22,6 +23,8 @@ from skfair.metrics._inputs import check_group_weights
 
 #: Share of the time limit that the search for the upper bound may take.
 _SHARE_OF_SEARCH = 0.4
+#: Share of what is left of it that the lower bound may take.
+_SHARE_OF_BOUND = 0.9
 _MAX_VIOLATION = 1e-8
 
 
@@ -154,6 +157,11 @@ def min_dcp_bounds(
     found, n_searches = best_channel(
         data, n_starts, check_random_state(random_state), clock.part(_SHARE_OF_SEARCH)
     )
+    lower, merged = merged_lower_bound(data, found, tol, clock.part(_SHARE_OF_BOUND))
+    if found.loss - lower > tol:
+        n_searches += 1
+        again = search_from(merged, data, clock)
+        found = found if again is None or again.loss >= found.loss else again
     confusion = _completed(found, data)
     violation = _largest_violation(confusion, data)
     if violation > _MAX_VIOLATION:
@@ -164,7 +172,7 @@ def min_dcp_bounds(
     weights = data.weights[:, None] * data.true
     eta = etas(found.channel, confusion)
     upper = float((weights * eta).sum())
-    lower = merged_lower_bound(data, found.channel, upper, tol, clock)
+    lower = min(lower, upper)
     optimal = upper - lower <= tol
     message = f"the bounds differ by more than {tol:g} after {n_searches} searches"
     if optimal:

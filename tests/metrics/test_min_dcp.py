@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from skfair.metrics import dcp_bounds, min_dcp_bounds
-from skfair.metrics._dcp._channel._lower_bound import knapsack
+from skfair.metrics._dcp._channel._lower_bound import MergedSearch, knapsack
 from skfair.metrics._dcp._channel._upper_bound import Frequencies, carry
 from skfair.metrics._dcp._search._linear_program import Clock
 
@@ -130,6 +130,54 @@ def test_two_labels_are_exact(seed):
     assert result.upper <= best + 1e-4
 
 
+def test_channel_that_local_searches_miss():
+    weights, true = [0.45, 0.55], [[0.28, 0.72], [0.305, 0.695]]
+    predicted = [[0.07, 0.93], [0.82, 0.18]]
+    result = min_dcp_bounds(weights, true, predicted, random_state=0)
+    assert result.optimal
+    assert result.upper == pytest.approx(0.35975, abs=1e-6)
+    np.testing.assert_allclose(result.baseline, [[0.25, 0.75], [1, 0]], atol=1e-3)
+
+
+def two_labels(seed):
+    """Group weights and frequencies of any two labels, every third time rounded."""
+    rng = np.random.default_rng(seed)
+    n_groups, n_steps = rng.integers(1, 9), rng.choice([2, 3, 10, 100])
+    spread = rng.choice([0.3, 1.0, 3.0])
+    shares = rng.beta(spread, spread, (2, n_groups))
+    if seed % 3 == 0:
+        shares = np.round(shares * n_steps) / n_steps
+    weights = rng.dirichlet(np.ones(n_groups))
+    return weights, *np.stack([shares, 1 - shares], axis=2)
+
+
+@pytest.mark.slow
+def test_two_labels_always_close():
+    for seed in range(320):
+        given_ = two_labels(seed)
+        result = min_dcp_bounds(*given_, random_state=0)
+        assert result.optimal, seed
+        check(result, *given_)
+
+
+@properties
+@given(seeds, st.integers(2, 4), st.integers(1, 2))
+def test_bound_of_a_box_holds_at_every_point_of_it(seed, n_labels, n_sets):
+    """No group loses less at a channel than the bound says, by any of the sets."""
+    rng = np.random.default_rng(seed)
+    n_labels = max(n_labels, n_sets + 1)
+    weights, true, predicted, _ = instance(n_labels, 5, seed, noise=0.5)
+    sets = np.eye(n_labels, dtype=bool)[:n_sets]
+    channels = rng.dirichlet(np.ones(n_labels), (50, n_labels))
+    search = MergedSearch(Frequencies(weights, true, predicted), sets, channels[0])
+    points = np.einsum("cyz,sz->csy", channels, sets)
+    lows, highs = points.min(axis=0)[None], points.max(axis=0)[None]
+    for bound, at in zip(
+        search._losses(lows, highs), search._losses(points, points), strict=True
+    ):
+        assert (bound <= at + 1e-12).all()
+
+
 @pytest.mark.parametrize("n_labels", [2, 3, 5])
 def test_one_channel_for_all_is_zero(n_labels):
     weights, true, predicted, _ = instance(n_labels, 6, 0, noise=0.0)
@@ -189,6 +237,29 @@ def test_rounded_percentages():
     assert 0 <= result.lower <= result.upper < 1
 
 
+def test_table_sums_to_the_upper_bound():
+    weights, true, predicted, _ = instance(3, 4, 0)
+    result = min_dcp_bounds(weights, true, predicted, n_starts=1, tol=0.9)
+    frame = result.to_frame()
+    assert frame["disparity"].sum() == pytest.approx(result.upper)
+    assert frame["disparity"].is_monotonic_decreasing
+    assert frame.columns[:4].tolist() == ["group", "class", "weight", "eta"]
+
+
+def test_progress_is_printed_on_demand(capsys, monkeypatch):
+    clock = iter(range(1_000_000))
+    monkeypatch.setattr("skfair.metrics._dcp._progress._now", lambda: next(clock))
+    weights, true, predicted, _ = instance(3, 4, 0)
+    options = {"n_starts": 1, "tol": 0.005, "random_state": 0}
+    min_dcp_bounds(weights, true, predicted, **options)
+    assert capsys.readouterr().out == ""
+    min_dcp_bounds(weights, true, predicted, verbose=1, **options)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("min_dcp_bounds: 1 of ")
+    assert any("local searches, upper 0." in line for line in lines)
+    assert any("ways of merging classes, lower 0." in line for line in lines)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -199,6 +270,7 @@ def test_rounded_percentages():
         ({"n_starts": 0}, "n_starts must be an integer of at least 1"),
         ({"sum_tolerance": 1}, "sum_tolerance must be a number"),
         ({"tol": 2}, "tol must be a number"),
+        ({"verbose": -1}, "verbose must be an integer"),
     ],
 )
 def test_invalid_input(change, message):

@@ -292,36 +292,54 @@ class DCPResult:
            group  class  disparity  too_rare
         0      1      1    0.05625       1.0
         """
-        groups, classes = np.indices(self.eta.shape).reshape(2, -1)
-        base = self.baseline[classes]
-        own = self.confusion[groups, classes]
-        eta = self.eta.ravel()
-        ratios = np.full(own.shape, np.inf)
-        np.divide(own, base, out=ratios, where=base > 0)
-        rare = ratios.argmin(axis=1)
-        frequent = (own - (1 - eta[:, None]) * base).argmax(axis=1)
-        each = np.arange(len(eta))
-        differs = eta > 0
-        disparity = self.weights.ravel() * np.nan_to_num(eta)
-        whole = disparity.sum()
-        names = pd.Series(list(self.classes))
-        frame = pd.DataFrame(
-            {
-                "group": pd.Series([self.groups[a] for a in groups]),
-                "class": names[classes].to_numpy(),
-                "weight": self.weights.ravel(),
-                "eta": eta,
-                "disparity": disparity,
-                "share": disparity / whole if whole > 0 else disparity,
-                "too_rare": names[rare].reset_index(drop=True).where(differs),
-                "rate": np.where(differs, own[each, rare], np.nan),
-                "baseline_rate": np.where(differs, base[each, rare], np.nan),
-                "too_frequent": names[frequent].reset_index(drop=True).where(differs),
-            }
+        return table_of_disparities(
+            self.groups,
+            self.classes,
+            self.weights,
+            self.eta,
+            self.baseline,
+            self.confusion,
         )
-        return frame.sort_values(
-            "disparity", ascending=False, kind="stable", ignore_index=True
-        )
+
+
+def table_of_disparities(
+    groups: tuple[Hashable, ...],
+    classes: tuple[Hashable, ...],
+    weights: Floats,
+    eta: Floats,
+    baseline: Floats,
+    confusion: Floats,
+) -> pd.DataFrame:
+    """Table by group and true class that `DCPResult.to_frame` describes."""
+    at_group, at_class = np.indices(eta.shape).reshape(2, -1)
+    base, own = baseline[at_class], confusion[at_group, at_class]
+    weight, eta = weights.ravel(), eta.ravel()
+    ratios = np.full(own.shape, np.inf)
+    np.divide(own, base, out=ratios, where=base > 0)
+    rare = ratios.argmin(axis=1)
+    frequent = (own - (1 - eta[:, None]) * base).argmax(axis=1)
+    each = np.arange(len(eta))
+    differs = eta > 0
+    disparity = weight * np.nan_to_num(eta)
+    whole = disparity.sum()
+    names = pd.Series(list(classes))
+    frame = pd.DataFrame(
+        {
+            "group": pd.Series([groups[a] for a in at_group]),
+            "class": names[at_class].to_numpy(),
+            "weight": weight,
+            "eta": eta,
+            "disparity": disparity,
+            "share": disparity / whole if whole > 0 else disparity,
+            "too_rare": names[rare].reset_index(drop=True).where(differs),
+            "rate": np.where(differs, own[each, rare], np.nan),
+            "baseline_rate": np.where(differs, base[each, rare], np.nan),
+            "too_frequent": names[frequent].reset_index(drop=True).where(differs),
+        }
+    )
+    return frame.sort_values(
+        "disparity", ascending=False, kind="stable", ignore_index=True
+    )
 
 
 def _message(is_defined: bool, optimal: bool, options: Options) -> str:

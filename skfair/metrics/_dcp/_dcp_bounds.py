@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import pandas as pd
+from numpy.typing import ArrayLike
 
 from skfair.metrics._dcp._dcp import DCPResult
+from skfair.metrics._dcp._frequencies import (
+    check_distributions,
+    check_numbers,
+    check_sum_tolerance,
+    column_labels,
+    first_labels,
+    positions,
+    row_labels,
+)
 from skfair.metrics._dcp._search._linear_program import check_time_limit
-from skfair.metrics._dcp._search._rows import Floats
 from skfair.metrics._dcp._search._solve import Method, Options
 from skfair.metrics._inputs import check_group_weights
-
-#: How far the sum of a row may differ from one: rounding, not another scale.
-_SUM_TOLERANCE = 1e-6
 
 
 def dcp_bounds(
@@ -27,6 +34,7 @@ def dcp_bounds(
     method: Method = "auto",
     n_jobs: int | None = None,
     verbose: int = 0,
+    sum_tolerance: float = 1e-6,
 ) -> DCPResult:
     """Bound the share of the population that a classifier treats differently.
 
@@ -38,12 +46,14 @@ def dcp_bounds(
     ----------
     confusion : array-like of shape (n_groups, n_classes, n_classes)
         ``confusion[a, y, z]`` is P(prediction z | true class y, group a), so that
-        rows sum to one.
+        rows sum to one. Of a list of dataframes rows and columns are matched by label.
     group_weights : array-like of shape (n_groups,)
-        Share of each group in the population, or its size.
+        Share of each group in the population, or its size. The labels of a Series
+        must be those of `label_frequencies`, in the same order.
     label_frequencies : array-like of shape (n_groups, n_classes)
         ``label_frequencies[a, y]`` is P(true class y | group a). Where it is 0 the row
         of the confusion matrix has no influence and may be anything, even NaN.
+        Columns of a dataframe are matched with those of `confusion` by label.
     tol : float in (0, 1), default=1e-4
         The search ends when ``upper - lower`` is at most this.
     time_limit : float, default=None
@@ -59,7 +69,11 @@ def dcp_bounds(
     n_jobs : int, default=None
         Number of processes among which true classes are divided, as in scikit-learn.
     verbose : int, default=0
-        Above 0, prints a line for each class that is done.
+        Above 0, prints a line for each class that is done, and about every ten
+        seconds the bounds of the class that is searched.
+    sum_tolerance : float in [0, 0.1], default=1e-6
+        How much the sums of frequencies and of rows of matrices may differ from one,
+        because they are rounded. They are scaled to sum to one.
 
     Returns
     -------
@@ -68,8 +82,9 @@ def dcp_bounds(
     Raises
     ------
     ValueError
-        On shapes that disagree, NaN, negative entries, rows that do not sum to one
-        (within 1e-6), parameters out of range, or too many vertices to enumerate.
+        On shapes or labels that disagree, NaN, negative entries, rows that do not sum
+        to one within `sum_tolerance`, parameters out of range, or too many vertices to
+        enumerate.
 
     See Also
     --------
@@ -97,70 +112,73 @@ def dcp_bounds(
     (0.05625, 0.05625, True)
     """
     options = Options(tol, check_time_limit(time_limit), method, n_jobs, verbose)
-    array = check_numbers(
+    sum_tolerance = check_sum_tolerance(sum_tolerance)
+    confusion, matrix_classes = _aligned_matrices(confusion)
+    matrices = check_numbers(
         "confusion", confusion, ("n_groups", "n_classes", "n_classes")
     )
-    n_groups, n_classes = array.shape[:2]
-    shape = n_groups, n_classes, n_classes
-    weights = check_group_weights(group_weights, range(n_groups))
-    frequencies = check_distributions(
-        "label_frequencies", label_frequencies, shape[:2], _SUM_TOLERANCE
+    n_groups, n_classes = matrices.shape[:2]
+    matrices = check_numbers("confusion", matrices, (n_groups, n_classes, n_classes))
+    frequencies = check_numbers(
+        "label_frequencies", label_frequencies, (n_groups, n_classes)
     )
+    columns = column_labels(label_frequencies)
+    classes = first_labels(
+        {"confusion": matrix_classes, "label_frequencies": columns}, n_classes
+    )
+    order = positions("label_frequencies", columns, classes, "classes")
+    frequencies = frequencies[:, order]
+    groups = _groups_in_order(label_frequencies, group_weights, n_groups)
     # The row of a class that a group never has is not read.
-    matrices = check_distributions(
-        "confusion", array, shape, _SUM_TOLERANCE, absent=frequencies == 0
+    absent = (frequencies == 0)[..., None]
+    tables = {
+        "label_frequencies": frequencies,
+        "confusion": np.where(absent, 1 / n_classes, matrices),
+    }
+    weights = check_group_weights(group_weights, groups)
+    frequencies, matrices = check_distributions(
+        tables, sum_tolerance, groups, classes[1]
     )
-    groups, classes = tuple(range(n_groups)), tuple(range(n_classes))
-    weights = weights[:, None] * frequencies
-    return DCPResult._solve(matrices, weights, groups, classes, options)
-
-
-def check_distributions(
-    name: str,
-    values: Any,
-    shape: tuple[int | str, ...],
-    sum_tolerance: float,
-    absent: NDArray[np.bool_] | None = None,
-) -> Floats:
-    """Rows of non-negative numbers, scaled to sum to one; absent rows are zero."""
-    array = check_numbers(name, values, shape)
-    if absent is None:
-        absent = np.zeros(array.shape[:-1], bool)
-    array = np.where(absent[..., None], 0.0, array)
-    bad = ~np.isfinite(array) | (array < 0)
-    if bad.any():
-        at = tuple(np.argwhere(bad)[0])
-        raise ValueError(
-            f"{name} must hold finite, non-negative numbers, got {array[at]} for "
-            f"{_place(at)}."
-        )
-    sums = array.sum(axis=-1)
-    wrong = (np.abs(sums - 1) > sum_tolerance) & ~absent
-    if wrong.any():
-        at = tuple(np.argwhere(wrong)[0])
-        raise ValueError(
-            f"{name} must sum to 1 within {sum_tolerance:g} along its last axis, got "
-            f"{sums[at]:.6g} for {_place(at)}."
-        )
-    return array / np.where(absent, 1.0, sums)[..., None]
-
-
-def check_numbers(name: str, values: Any, shape: tuple[int | str, ...]) -> Floats:
-    """Values as floats; a str in `shape` names a length of at least one."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be an array of numbers: {error}") from error
-    fits = array.ndim == len(shape) and array.size > 0
-    fits = fits and all(
-        isinstance(wanted, str) or got == wanted
-        for got, wanted in zip(array.shape, shape, strict=True)
+    return DCPResult._solve(
+        np.where(absent, 0.0, matrices),
+        weights[:, None] * frequencies,
+        groups,
+        classes[1],
+        options,
     )
-    if not fits:
-        wanted = ", ".join(str(length) for length in shape)
-        raise ValueError(f"{name} must have shape ({wanted}), got {array.shape}.")
-    return array
 
 
-def _place(at: tuple[int, ...]) -> str:
-    return f"group {at[0]}" + (f", class {at[1]}" if len(at) > 1 else "")
+def _aligned_matrices(confusion: Any) -> tuple[Any, pd.Index | None]:
+    """Matrices in the order of the first one's columns, if they are dataframes."""
+    if not (isinstance(confusion, (list, tuple)) and confusion):
+        return confusion, None
+    if not all(isinstance(matrix, pd.DataFrame) for matrix in confusion):
+        return confusion, None
+    classes = confusion[0].columns
+    reference = "confusion[0]", tuple(classes.tolist())
+    aligned = []
+    for a, matrix in enumerate(confusion):
+        rows = positions(f"confusion[{a}]", matrix.index, reference, "classes")
+        columns = positions(f"confusion[{a}]", matrix.columns, reference, "classes")
+        aligned.append(matrix.iloc[rows, columns].to_numpy())
+    return aligned, classes
+
+
+def _groups_in_order(
+    label_frequencies: Any, group_weights: Any, n_groups: int
+) -> tuple[Hashable, ...]:
+    """Labels of the groups; they must be in one order, which `confusion` follows."""
+    labels = {
+        "label_frequencies": row_labels(label_frequencies),
+        "group_weights": row_labels(group_weights),
+    }
+    reference = first_labels(labels, n_groups)
+    order = positions("group_weights", labels["group_weights"], reference, "groups")
+    if (order != np.arange(n_groups)).any():
+        raise ValueError(
+            "group_weights must have its groups in the order of label_frequencies, "
+            "since confusion has no labels of groups that say which of the two orders "
+            "it follows. Sort one of them, for example by "
+            "group_weights.reindex(label_frequencies.index)."
+        )
+    return reference[1]

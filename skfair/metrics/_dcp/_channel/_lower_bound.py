@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair.metrics._dcp._channel._upper_bound import Carried, Frequencies
+from skfair.metrics._dcp._progress import Report
 from skfair.metrics._dcp._search._linear_program import Clock
 from skfair.metrics._dcp._search._rows import Floats, halves
 
@@ -152,7 +153,7 @@ class MergedSearch:
 
 
 def merged_lower_bound(
-    data: Frequencies, found: Carried, tol: float, clock: Clock
+    data: Frequencies, found: Carried, tol: float, clock: Clock, report: Report
 ) -> tuple[float, Floats]:
     """Largest lower bound over ways of merging predicted classes into 2 or 3 sets.
 
@@ -169,7 +170,7 @@ def merged_lower_bound(
     ]
     # The upper bound of a search says how large its lower bound can become.
     pairs = sorted(pairs, key=lambda search: -search.upper)[:_MAX_SEARCHES]
-    best = _advance(pairs, goal - tol, tol / 4, clock)
+    best = _advance(pairs, goal - tol, tol / 4, clock, report)
     pairs = sorted(pairs, key=lambda search: -search.lower)
     refined = [
         MergedSearch(data, sets, channel)
@@ -178,7 +179,7 @@ def merged_lower_bound(
     ]
     refined = sorted(refined, key=lambda search: -search.upper)[:_MAX_SEARCHES]
     if best < goal - tol:
-        best = max(best, _advance(refined, goal - tol, tol / 4, clock))
+        best = max(best, _advance(refined, goal - tol, tol / 4, clock, report))
     return min(best, goal), _expanded(pairs[0], found.channel, data)
 
 
@@ -196,7 +197,11 @@ def _expanded(search: MergedSearch, channel: Floats, data: Frequencies) -> Float
 
 
 def _advance(
-    searches: list[MergedSearch], goal: float, tol: float, clock: Clock
+    searches: list[MergedSearch],
+    goal: float,
+    tol: float,
+    clock: Clock,
+    report: Report,
 ) -> float:
     """Continue all searches, then the better half of them, and so on."""
     best = 0.0
@@ -207,6 +212,7 @@ def _advance(
                     break
                 search.step(tol)
                 best = max(best, search.lower)
+                report(f"{len(searches)} ways of merging classes, lower {best:.6f}")
         waiting = [s for s in searches if not s.is_done and s.upper > best + tol]
         waiting.sort(key=lambda search: -search.lower)
         searches = waiting[: -(-len(waiting) // 2)]

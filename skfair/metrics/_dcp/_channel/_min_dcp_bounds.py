@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
@@ -16,7 +18,17 @@ from skfair.metrics._dcp._channel._upper_bound import (
     best_channel,
     search_from,
 )
-from skfair.metrics._dcp._dcp_bounds import check_distributions
+from skfair.metrics._dcp._dcp import table_of_disparities
+from skfair.metrics._dcp._frequencies import (
+    check_distributions,
+    check_numbers,
+    check_sum_tolerance,
+    column_labels,
+    first_labels,
+    positions,
+    row_labels,
+)
+from skfair.metrics._dcp._progress import progress
 from skfair.metrics._dcp._search._linear_program import Clock, check_time_limit
 from skfair.metrics._dcp._search._rows import Floats, etas
 from skfair.metrics._inputs import check_group_weights
@@ -52,6 +64,10 @@ class MinDCPResult:
         explain; nan where there are none.
     weights : ndarray of shape (n_groups, n_classes)
         Share of the population in each group and true class.
+    groups : tuple of length n_groups
+        Group labels: those of the pandas objects given, else positions.
+    classes : tuple of length n_classes
+        Classes, likewise.
 
     See Also
     --------
@@ -67,6 +83,38 @@ class MinDCPResult:
     confusion: Floats = field(repr=False)
     eta: Floats = field(repr=False)
     weights: Floats = field(repr=False)
+    groups: tuple[Hashable, ...] = field(repr=False)
+    classes: tuple[Hashable, ...] = field(repr=False)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Table of who is treated differently, if the matrices are `confusion`.
+
+        Other matrices with the same frequencies can attain the same bound. The sum of
+        the disparities is `upper`, which groups it is due to can differ.
+
+        Returns
+        -------
+        DataFrame
+            One row for each group and true class, the largest disparity first, with
+            the columns of `DCPResult.to_frame`.
+
+        Examples
+        --------
+        >>> from skfair.metrics import min_dcp_bounds
+        >>> result = min_dcp_bounds(
+        ...     [0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.5], [0.3, 0.7]]
+        ... )
+        >>> result.to_frame()[["group", "class", "weight", "disparity"]].shape
+        (4, 4)
+        """
+        return table_of_disparities(
+            self.groups,
+            self.classes,
+            self.weights,
+            self.eta,
+            self.baseline,
+            self.confusion,
+        )
 
 
 def min_dcp_bounds(
@@ -79,6 +127,7 @@ def min_dcp_bounds(
     n_starts: int = 10,
     random_state: int | np.random.RandomState | None = None,
     sum_tolerance: float = 1e-6,
+    verbose: int = 0,
 ) -> MinDCPResult:
     """Bound the least DCP of a classifier of which only frequencies are known.
 
@@ -88,7 +137,8 @@ def min_dcp_bounds(
     Parameters
     ----------
     group_weights : array-like of shape (n_groups,)
-        Share of each group in the population, or its size.
+        Share of each group in the population, or its size. Of pandas objects groups
+        are matched by the labels of their rows, and classes by those of columns.
     label_frequencies : array-like of shape (n_groups, n_classes)
         ``label_frequencies[a, y]`` is P(true class y | group a).
     prediction_frequencies : array-like of shape (n_groups, n_classes)
@@ -110,6 +160,8 @@ def min_dcp_bounds(
         How much the sum of each group's frequencies may differ from one, for example
         ``0.005 * n_classes`` if they are rounded to two decimals. They are scaled to
         sum to one.
+    verbose : int, default=0
+        Above 0, prints how far the searches are, a line about every second.
 
     Returns
     -------
@@ -118,8 +170,9 @@ def min_dcp_bounds(
     Raises
     ------
     ValueError
-        On shapes that disagree, NaN, negative entries, a group whose frequencies do
-        not sum to one within `sum_tolerance`, or parameters out of range.
+        On shapes or labels that disagree, NaN, negative entries, a group whose
+        frequencies do not sum to one within `sum_tolerance`, or parameters out of
+        range.
 
     See Also
     --------
@@ -150,14 +203,21 @@ def min_dcp_bounds(
     """
     tol = check_real("tol", tol, 0, 1, closed="neither")
     n_starts = check_integer("n_starts", n_starts, 1)
-    data = _frequencies(
+    report = progress("min_dcp_bounds", check_integer("verbose", int(verbose), 0), 1)
+    data, groups, classes = _frequencies(
         group_weights, label_frequencies, prediction_frequencies, sum_tolerance
     )
     clock = Clock.of(check_time_limit(time_limit))
     found, n_searches = best_channel(
-        data, n_starts, check_random_state(random_state), clock.part(_SHARE_OF_SEARCH)
+        data,
+        n_starts,
+        check_random_state(random_state),
+        clock.part(_SHARE_OF_SEARCH),
+        report,
     )
-    lower, merged = merged_lower_bound(data, found, tol, clock.part(_SHARE_OF_BOUND))
+    lower, merged = merged_lower_bound(
+        data, found, tol, clock.part(_SHARE_OF_BOUND), report
+    )
     if found.loss - lower > tol:
         n_searches += 1
         again = search_from(merged, data, clock)
@@ -187,6 +247,8 @@ def min_dcp_bounds(
         confusion=confusion,
         eta=np.where(weights > 0, eta, np.nan),
         weights=weights,
+        groups=groups,
+        classes=classes,
     )
 
 
@@ -195,17 +257,32 @@ def _frequencies(
     label_frequencies: ArrayLike,
     prediction_frequencies: ArrayLike,
     sum_tolerance: float,
-) -> Frequencies:
-    """Check what was published."""
-    sum_tolerance = check_real("sum_tolerance", sum_tolerance, 0, 0.1)
-    true = check_distributions(
-        "label_frequencies", label_frequencies, ("n_groups", "n_classes"), sum_tolerance
-    )
-    predicted = check_distributions(
-        "prediction_frequencies", prediction_frequencies, true.shape, sum_tolerance
-    )
-    weights = check_group_weights(group_weights, range(len(true)))
-    return Frequencies(weights, true, predicted)
+) -> tuple[Frequencies, tuple[Hashable, ...], tuple[Hashable, ...]]:
+    """Check what was published; the frequencies, and labels of groups and classes."""
+    sum_tolerance = check_sum_tolerance(sum_tolerance)
+    tables = {
+        "label_frequencies": label_frequencies,
+        "prediction_frequencies": prediction_frequencies,
+    }
+    shape: tuple[int | str, ...] = "n_groups", "n_classes"
+    arrays, rows, columns = {}, {}, {}
+    for name, table in tables.items():
+        arrays[name] = check_numbers(name, table, shape)
+        shape = arrays[name].shape
+        rows[name], columns[name] = row_labels(table), column_labels(table)
+    rows["group_weights"] = row_labels(group_weights)
+    n_groups, n_classes = arrays["label_frequencies"].shape
+    groups, classes = first_labels(rows, n_groups), first_labels(columns, n_classes)
+    for name, array in arrays.items():
+        row = positions(name, rows[name], groups, "groups")
+        column = positions(name, columns[name], classes, "classes")
+        arrays[name] = array[row][:, column]
+    if isinstance(group_weights, pd.Series):
+        order = positions("group_weights", group_weights.index, groups, "groups")
+        group_weights = group_weights.iloc[order]
+    weights = check_group_weights(group_weights, groups[1])
+    true, predicted = check_distributions(arrays, sum_tolerance, groups[1], classes[1])
+    return Frequencies(weights, true, predicted), groups[1], classes[1]
 
 
 def _completed(found: Carried, data: Frequencies) -> Floats:

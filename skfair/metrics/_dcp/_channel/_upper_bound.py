@@ -20,6 +20,7 @@ from operator import attrgetter
 import numpy as np
 from scipy.sparse import block_diag, csc_array, hstack, kron, vstack
 
+from skfair.metrics._dcp._progress import Report
 from skfair.metrics._dcp._search._linear_program import Clock, maximise
 from skfair.metrics._dcp._search._rows import Floats, explained_shares
 
@@ -62,6 +63,7 @@ def best_channel(
     n_starts: int,
     generator: np.random.RandomState,
     clock: Clock,
+    report: Report,
 ) -> tuple[Carried, int]:
     """Search from many starts; the best channel, and the number of searches."""
     best, n_searches = _constant_channel(data), 0
@@ -72,19 +74,20 @@ def best_channel(
     # the least absolute misfit, under varied weights of the groups, are close to it.
     starts = []
     for size in _SET_SIZES:
-        fits = _fits(_set_emphases(data.weights, size, n_starts), data, clock)
+        fits = _fits(_set_emphases(data.weights, size, n_starts), data, clock, report)
         starts += _distinct(fits)[:n_starts]
     # Random fits are all kept: those of the least loss would be too similar. Squares
     # make the factors of the weights differ by orders of magnitude.
     shape = -(-n_starts // 2), len(data.weights)
     random = data.weights * generator.exponential(size=shape) ** 2
-    starts += _fits(list(random), data, clock)
+    starts += _fits(list(random), data, clock, report)
     for start in starts:
         best = min(best, start, key=_by_loss)
         if clock.is_over():
             break
         n_searches += 1
         best = min(best, _improve(start, data, clock), key=_by_loss)
+        report(f"{n_searches} of {len(starts)} local searches, upper {best.loss:.6f}")
     return best, n_searches
 
 
@@ -118,7 +121,9 @@ def _set_emphases(weights: Floats, size: int, n_starts: int) -> list[Floats]:
     return emphases
 
 
-def _fits(emphases: list[Floats], data: Frequencies, clock: Clock) -> list[Carried]:
+def _fits(
+    emphases: list[Floats], data: Frequencies, clock: Clock, report: Report
+) -> list[Carried]:
     """Channel fitted with each emphasis, and the mass that it carries."""
     fits = []
     for emphasis in emphases:
@@ -128,6 +133,7 @@ def _fits(emphases: list[Floats], data: Frequencies, clock: Clock) -> list[Carri
         fit = None if channel is None else carry(channel, data, clock)
         if fit is not None:
             fits.append(fit)
+            report(f"{len(fits)} of {len(emphases)} fits")
     return fits
 
 

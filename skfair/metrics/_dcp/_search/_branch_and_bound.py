@@ -8,6 +8,7 @@ from itertools import count
 
 import numpy as np
 
+from skfair.metrics._dcp._progress import Report
 from skfair.metrics._dcp._search._enumeration import (
     ROUNDING,
     best_vertex,
@@ -65,7 +66,7 @@ class RowSearch:
         self.order = count()
         self.heap: list[tuple[float, int, _Box]] = []
 
-    def run(self, clock: Clock) -> RowResult:
+    def run(self, clock: Clock, report: Report) -> RowResult:
         """Search until the bounds differ by at most `tol` or the time is over."""
         self.clock = clock
         if not self.heap:
@@ -74,6 +75,7 @@ class RowSearch:
             box = heapq.heappop(self.heap)[2]
             for part in self._branch(box):
                 self._add(part)
+            report(f"{self._lower():.6f} to {self.loss:.6f}, {self.n_nodes} nodes")
         return RowResult(self._lower(), self.loss, self.baseline, self.n_nodes)
 
     @property

@@ -11,6 +11,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._validation import check_choice, check_integer, check_real
+from skfair.metrics._dcp._progress import progress
 from skfair.metrics._dcp._search._branch_and_bound import RowSearch
 from skfair.metrics._dcp._search._enumeration import enumerate_row, n_vertices
 from skfair.metrics._dcp._search._heuristics import search_locally, solve_as_paper
@@ -21,6 +22,7 @@ Method = Literal[
     "auto", "enumerate", "branch_and_bound", "local", "average", "greedy", "greedy+lm"
 ]
 
+_SECONDS_BETWEEN_LINES = 10.0
 #: "auto" enumerates up to this many vertices of a class, in about a second.
 _MAX_AUTO_VERTICES = 400_000
 #: "enumerate" would need more memory than most machines have.
@@ -82,11 +84,17 @@ def _solve_some(
     clock = Clock.of(time_limit)
     searches: dict[int, RowSearch] = {}
     results: list[RowResult] = []
+
+    def search(i: int, own: Clock) -> RowResult:
+        name = f"dcp_bounds: class {problems[i].position}"
+        report = progress(name, options.verbose, _SECONDS_BETWEEN_LINES)
+        return searches[i].run(own, report)
+
     for i, problem in enumerate(problems):
         own = clock.part(1 / (len(problems) - i))
         if _needs_branch_and_bound(problem, options.method):
             searches[i] = RowSearch(problem.rates, problem.weights, tol)
-            results.append(searches[i].run(own))
+            results.append(search(i, own))
         else:
             results.append(_solve_row(problem, options.method, own))
         _report(problem, results[i], options.verbose)
@@ -96,7 +104,7 @@ def _solve_some(
         if not waiting:
             break
         for left, i in zip(range(len(waiting), 0, -1), waiting, strict=True):
-            results[i] = searches[i].run(clock.part(1 / left))
+            results[i] = search(i, clock.part(1 / left))
             _report(problems[i], results[i], options.verbose)
     return results
 

@@ -195,4 +195,6 @@ def check_group_weights(
         )
     if not weights.any():
         raise ValueError("group_weights must have a positive sum, got 0.")
+    # By a power of two, which rounds nothing: the sum of huge weights would overflow.
+    weights = np.ldexp(weights, -np.frexp(weights.max())[1])
     return np.asarray(weights / weights.sum())

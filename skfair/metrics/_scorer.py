@@ -186,6 +186,11 @@ def make_fairness_scorer(
     scorer : callable
         ``scorer(estimator, X, y)``, for every scikit-learn function with `scoring`.
 
+    Raises
+    ------
+    TypeError
+        If the metric has no such option.
+
     See Also
     --------
     get_fairness_scorer : Scorers by name.
@@ -213,11 +218,13 @@ def make_fairness_scorer(
     if response_method == "auto":
         names = list(inspect.signature(metric).parameters)
         response_method = "predict_proba" if names[1] == "y_score" else "predict"
+    if kwargs:
+        _check_options(metric, kwargs)
     return FairnessScorer(metric, -1, kwargs, response_method, sensitive_features)
 
 
 def get_fairness_scorer(
-    scoring: str, *, sensitive_features: Selector | None = None
+    scoring: str, *, sensitive_features: Selector | None = None, **kwargs: Any
 ) -> FairnessScorer:
     """Get a fairness scorer by name.
 
@@ -227,6 +234,8 @@ def get_fairness_scorer(
         A name that `get_fairness_scorer_names` returns.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Columns of X that hold the group, see `make_fairness_scorer`.
+    **kwargs : dict
+        Options of the metric, as ``method="local"`` for ``"neg_dcp"``.
 
     Returns
     -------
@@ -237,10 +246,12 @@ def get_fairness_scorer(
     ------
     ValueError
         If there is no scorer of that name.
+    TypeError
+        If the metric has no such option.
 
     See Also
     --------
-    make_fairness_scorer : Scorers with options of the metric.
+    make_fairness_scorer : Scorers of any other metric.
 
     Examples
     --------
@@ -253,7 +264,7 @@ def get_fairness_scorer(
             f"scoring must be one of {get_fairness_scorer_names()}, got {scoring!r}."
         )
     return make_fairness_scorer(
-        _METRICS[scoring], sensitive_features=sensitive_features
+        _METRICS[scoring], sensitive_features=sensitive_features, **kwargs
     )
 
 
@@ -271,6 +282,24 @@ def get_fairness_scorer_names() -> list[str]:
     'neg_mcdp'
     """
     return sorted(_METRICS)
+
+
+def _check_options(metric: Callable[..., float], options: dict[str, Any]) -> None:
+    """Raise for an option that a metric does not take, before any model is fitted."""
+    parameters = inspect.signature(metric).parameters
+    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+        return
+    known = [
+        name
+        for name, one in list(parameters.items())[2:]
+        if one.kind is not one.VAR_POSITIONAL
+        and name not in ("sensitive_features", "sample_weight")
+    ]
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise TypeError(
+            f"{_name(metric)} has no option {unknown[0]!r}, expected one of {known}."
+        )
 
 
 def _forward(

@@ -14,7 +14,6 @@ from skfair.metrics import (
     dcp,
     dcp_bounds,
     get_fairness_scorer,
-    make_fairness_scorer,
 )
 
 
@@ -64,9 +63,7 @@ def test_scorer_in_cross_validation(method):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"age": rng.normal(size=300), "sex": rng.integers(0, 2, 300)})
     y = np.digitize(X["age"] + 0.5 * X["sex"] + rng.normal(size=300), [-0.5, 0.7])
-    scorer = make_fairness_scorer(dcp, sensitive_features="sex", method=method)
-    if method == "auto":
-        scorer = get_fairness_scorer("neg_dcp", sensitive_features="sex")
+    scorer = get_fairness_scorer("neg_dcp", sensitive_features="sex", method=method)
     scores = cross_val_score(
         LogisticRegression(), X, y, scoring=scorer, error_score="raise"
     )

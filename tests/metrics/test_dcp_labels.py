@@ -148,3 +148,10 @@ def test_rounded_matrices(instance):
         dcp_bounds(*given)
     result = dcp_bounds(*given, sum_tolerance=0.002)
     assert result.upper == pytest.approx(dcp_bounds(*instance(3, 4, 0)).upper, abs=0.01)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-300, 1e308])
+def test_unit_of_group_weights_does_not_matter(instance, scale):
+    confusion, _, true = instance(3, 4, 0)
+    expected = dcp_bounds(confusion, np.ones(4), true)
+    assert dcp_bounds(confusion, np.full(4, scale), true).upper == expected.upper

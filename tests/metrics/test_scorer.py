@@ -87,6 +87,22 @@ def test_options_of_the_metric_are_handed_on(biased, make_model):
     )
 
 
+@pytest.mark.parametrize("make", [make_fairness_scorer, get_fairness_scorer])
+def test_unknown_options_are_refused_before_any_fit(make):
+    metric = mcdp if make is make_fairness_scorer else "neg_mcdp"
+    with pytest.raises(TypeError, match=r"mcdp has no option 'epsilom', .*'epsilon'"):
+        make(metric, sensitive_features="sex", epsilom=0.1)
+
+
+def test_metrics_with_any_options_are_accepted():
+    def metric(y_true, y_pred, *, sensitive_features, **options):
+        return options["epsilon"]
+
+    assert make_fairness_scorer(metric, epsilon=0.1)._kwargs == {"epsilon": 0.1}
+    given = make_fairness_scorer(partial(mcdp, epsilon=0.1), epsilon=0.2)
+    assert given._kwargs == {"epsilon": 0.2}
+
+
 @pytest.mark.parametrize("positive", [("no", "yes"), (False, True), (1, 2)])
 def test_decisions_of_any_labels(biased, positive, make_model):
     X, y = biased

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._validation import check_integer, check_real
@@ -56,6 +57,32 @@ class MADDBandwidthResult:
     groups: tuple[Hashable, Hashable]
     bandwidths: NDArray[np.float64] = field(repr=False)
     values: NDArray[np.float64] = field(repr=False)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Table of MADD by bandwidth.
+
+        Returns
+        -------
+        DataFrame
+            One row for each bandwidth: ``bandwidth``, ``madd``, and ``in_interval``,
+            whether it lies in `interval`.
+
+        Examples
+        --------
+        >>> from skfair.datasets import make_biased_scores
+        >>> from skfair.metrics import madd_optimal_bandwidth
+        >>> _, y_score, group = make_biased_scores(20_000, random_state=0)
+        >>> frame = madd_optimal_bandwidth(
+        ...     None, y_score, sensitive_features=group
+        ... ).to_frame()
+        >>> frame.columns.tolist(), len(frame)
+        (['bandwidth', 'madd', 'in_interval'], 500)
+        """
+        low, high = self.interval
+        inside = (self.bandwidths >= low) & (self.bandwidths < high)
+        return pd.DataFrame(
+            {"bandwidth": self.bandwidths, "madd": self.values, "in_interval": inside}
+        )
 
 
 def madd_optimal_bandwidth(

@@ -30,6 +30,7 @@ from skfair.metrics._scorer import (
     get_fairness_scorer,
     get_fairness_scorer_names,
     make_fairness_scorer,
+    make_group_scorer,
 )
 from skfair.metrics._uncertainty._bootstrap import BootstrapResult, bootstrap_interval
 from skfair.metrics._uncertainty._permutation import (
@@ -62,6 +63,7 @@ __all__ = [
     "madd_curve",
     "madd_optimal_bandwidth",
     "make_fairness_scorer",
+    "make_group_scorer",
     "max_gap",
     "max_gap_test",
     "mcdp",

@@ -1,15 +1,20 @@
-"""Fairness metrics as scikit-learn scorers."""
+"""Fairness metrics as scikit-learn scorers, and scorers that pass groups on."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
-from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.metrics import accuracy_score, get_scorer, make_scorer
 
-from skfair._utils._response import asks_for_groups, respond
+from skfair._utils._response import (
+    asks_for_groups,
+    respond,
+    tip_for_unknown_columns,
+)
 from skfair._utils._validation import count_rows
 from skfair.groups import Selector, resolve_groups
 from skfair.metrics._dcp._dcp import dcp
@@ -36,7 +41,89 @@ _METRICS: dict[str, Callable[..., float]] = {
 }
 
 
-class FairnessScorer(_Scorer):  # type: ignore[misc]
+class GroupScorer(_Scorer):  # type: ignore[misc]
+    """Scorer that passes routed groups to the predict methods that take them.
+
+    Made by `make_group_scorer`; not meant to be constructed directly.
+    """
+
+    _sensitive_features: Selector | None = None
+
+    def __repr__(self) -> str:
+        return f"make_group_scorer({super().__repr__()})"
+
+    def __call__(
+        self,
+        estimator: Any,
+        X: Any,
+        y_true: Any,
+        *,
+        sensitive_features: Any = None,
+        **kwargs: Any,
+    ) -> float:
+        """Score an estimator.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted estimator.
+        X : array-like of shape (n_samples, n_features)
+            Test data.
+        y_true : array-like of shape (n_samples,)
+            True labels.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), default=None
+            Groups, which take precedence over columns of X that the scorer or the
+            estimator names.
+        **kwargs : dict
+            `sample_weight`, and other metadata under metadata routing.
+
+        Returns
+        -------
+        float
+            The score, larger for better; a disparity is negated.
+        """
+        if sensitive_features is None:
+            return float(super().__call__(estimator, X, y_true, **kwargs))
+        return self._score(
+            respond,
+            estimator,
+            X,
+            y_true,
+            sensitive_features=sensitive_features,
+            **kwargs,
+        )
+
+    def _score(
+        self,
+        method_caller: Callable[..., Any],
+        estimator: Any,
+        X: Any,
+        y_true: Any,
+        sensitive_features: Any = None,
+        **kwargs: Any,
+    ) -> float:
+        if sensitive_features is not None:
+            method_caller = partial(_forward, method_caller, sensitive_features)
+        kwargs = self._metric_options(estimator, X, sensitive_features) | kwargs
+        with tip_for_unknown_columns(estimator, self._sensitive_features):
+            return float(super()._score(method_caller, estimator, X, y_true, **kwargs))
+
+    def _metric_options(
+        self, estimator: Any, X: Any, sensitive_features: Any
+    ) -> dict[str, Any]:
+        """Keywords of the metric that depend on the estimator and on the rows."""
+        return {}
+
+    def _get_metadata_request(self) -> Any:
+        """Request groups unless the user has decided about them."""
+        request = super()._get_metadata_request()
+        if request.score.requests.get("sensitive_features") is None:
+            request.score.add_request(param="sensitive_features", alias=True)
+        return request
+
+
+class FairnessScorer(GroupScorer):
     """Scorer of a fairness metric, with the groups from X or from routed metadata.
 
     Made by `make_fairness_scorer` and `get_fairness_scorer`; not meant to be
@@ -63,77 +150,26 @@ class FairnessScorer(_Scorer):  # type: ignore[misc]
         listed = "".join(f", {name}={value!r}" for name, value in options.items())
         return f"make_fairness_scorer({_name(self._score_func)}{listed})"
 
-    def __call__(
-        self,
-        estimator: Any,
-        X: Any,
-        y_true: Any,
-        *,
-        sensitive_features: Any = None,
-        **kwargs: Any,
-    ) -> float:
-        """Score an estimator.
-
-        Parameters
-        ----------
-        estimator : object
-            Fitted classifier.
-        X : array-like of shape (n_samples, n_features)
-            Test data.
-        y_true : array-like of shape (n_samples,)
-            True labels.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), default=None
-            Groups, which take precedence over columns of X that the scorer names.
-        **kwargs : dict
-            `sample_weight`, and other metadata under metadata routing.
-
-        Returns
-        -------
-        float
-            The negated metric.
-        """
-        if sensitive_features is None:
-            return float(super().__call__(estimator, X, y_true, **kwargs))
-        return self._score(
-            respond,
-            estimator,
-            X,
-            y_true,
-            sensitive_features=sensitive_features,
-            **kwargs,
-        )
-
-    def _score(
-        self,
-        method_caller: Callable[..., Any],
-        estimator: Any,
-        X: Any,
-        y_true: Any,
-        sensitive_features: Any = None,
-        **kwargs: Any,
-    ) -> float:
-        n_samples = count_rows(X)
+    def _metric_options(
+        self, estimator: Any, X: Any, sensitive_features: Any
+    ) -> dict[str, Any]:
         if sensitive_features is None and self._sensitive_features is None:
             raise ValueError(
                 f"The scorer of {_name(self._score_func)} was given no groups: make it "
                 "with sensitive_features=<column of X>, or enable metadata routing and "
                 "pass sensitive_features to the search or cross-validation."
             )
-        groups = resolve_groups(
-            sensitive_features,
-            n_samples=n_samples,
-            X=X,
-            selector=self._sensitive_features,
-        )
-        if sensitive_features is not None:
-            method_caller = partial(_forward, method_caller, sensitive_features)
+        options = {
+            "sensitive_features": resolve_groups(
+                sensitive_features,
+                n_samples=count_rows(X),
+                X=X,
+                selector=self._sensitive_features,
+            )
+        }
         if self._needs_pos_label() and len(getattr(estimator, "classes_", ())) == 2:
-            kwargs.setdefault("pos_label", estimator.classes_[1])
-        value = super()._score(
-            method_caller, estimator, X, y_true, sensitive_features=groups, **kwargs
-        )
-        return float(value)
+            options["pos_label"] = estimator.classes_[1]
+        return options
 
     def _needs_pos_label(self) -> bool:
         """Whether the metric takes predicted labels, and a `pos_label` not given."""
@@ -143,12 +179,79 @@ class FairnessScorer(_Scorer):  # type: ignore[misc]
             and "pos_label" in inspect.signature(self._score_func).parameters
         )
 
-    def _get_metadata_request(self) -> Any:
-        """Request groups unless the user has decided about them."""
-        request = super()._get_metadata_request()
-        if request.score.requests.get("sensitive_features") is None:
-            request.score.add_request(param="sensitive_features", alias=True)
-        return request
+
+def make_group_scorer(scoring: Any) -> GroupScorer:
+    """Make a scorer that passes groups to the classifier that it scores.
+
+    A classifier such as `skfair.postprocessing.MADDPostProcessor` needs the groups of
+    the rows that it predicts. Where they are a column of X, every scorer works. Where
+    they are routed instead, scikit-learn's own scorers call ``predict(X)`` without
+    them, and the score is nan. The scorer made here computes the same score from
+    ``predict(X, sensitive_features=...)``. It requests `sensitive_features` by
+    default, no ``set_score_request`` needed; a classifier that does not need groups is
+    scored as before.
+
+    Parameters
+    ----------
+    scoring : str or scorer
+        Name of a scorer, see :func:`sklearn.metrics.get_scorer_names`, or a scorer
+        made by :func:`sklearn.metrics.make_scorer`.
+
+    Returns
+    -------
+    scorer : callable
+        ``scorer(estimator, X, y, sensitive_features=...)``, for every scikit-learn
+        function with `scoring`, under metadata routing.
+
+    Raises
+    ------
+    ValueError
+        If scikit-learn has no scorer of that name, and if `scoring` is anything else,
+        such as a metric.
+
+    See Also
+    --------
+    make_fairness_scorer : Scorers of disparities, which pass groups on, too.
+
+    Examples
+    --------
+    >>> import sklearn
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from skfair.datasets import make_biased_classification
+    >>> from skfair.metrics import make_group_scorer
+    >>> from skfair.postprocessing import MADDPostProcessor
+    >>> X, y = make_biased_classification(
+    ...     group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
+    ... )
+    >>> sex = X.pop("sex")
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     scores = cross_val_score(
+    ...         MADDPostProcessor(LogisticRegression()),
+    ...         X,
+    ...         y,
+    ...         scoring=make_group_scorer("average_precision"),
+    ...         params={"sensitive_features": sex},
+    ...         error_score="raise",
+    ...     )
+    >>> scores.shape
+    (5,)
+    """
+    scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
+    if not isinstance(scorer, _Scorer):
+        raise ValueError(
+            "scoring must be the name of a scorer or a scorer made by "
+            f"sklearn.metrics.make_scorer, got {scoring!r}."
+        )
+    if isinstance(scorer, GroupScorer):
+        return scorer
+    made = GroupScorer(
+        scorer._score_func, scorer._sign, scorer._kwargs, scorer._response_method
+    )
+    # Requests such as that for sample_weight hold for the new scorer, too.
+    if hasattr(scorer, "_metadata_request"):
+        made._metadata_request = deepcopy(scorer._metadata_request)
+    return made
 
 
 def make_fairness_scorer(
@@ -194,6 +297,7 @@ def make_fairness_scorer(
     See Also
     --------
     get_fairness_scorer : Scorers by name.
+    make_group_scorer : Scorers of performance that pass groups on.
     sklearn.metrics.make_scorer : Takes the metrics too, under metadata routing.
 
     Notes

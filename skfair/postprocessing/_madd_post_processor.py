@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.metrics import accuracy_score
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
@@ -102,8 +103,8 @@ class MADDPostProcessor(
     n_jobs : int, default=None
         Number of folds fitted in parallel.
     random_state : int, RandomState instance or None, default=None
-        Shuffles rows before they are assigned to folds, and seeds ``ties="random"``.
-        None keeps the order of the rows.
+        Shuffles rows before they are assigned to folds, and seeds ``ties="random"``,
+        see `ScoreRepairer`. None keeps the order of the rows.
 
     Attributes
     ----------
@@ -189,6 +190,7 @@ class MADDPostProcessor(
     __metadata_request__fit: ClassVar = {"sensitive_features": True}
     __metadata_request__predict: ClassVar = {"sensitive_features": True}
     __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
+    __metadata_request__score: ClassVar = {"sensitive_features": True}
 
     def __init__(
         self,
@@ -389,6 +391,7 @@ class MADDPostProcessor(
         if self.repairer_ is None:
             scores = positive_scores(self.estimator_, X)
         else:
+            self._check_groups_given(sensitive_features)
             groups = self._find_groups(sensitive_features, X)
             X = self._without_sensitive(X)
             repaired = [
@@ -425,6 +428,52 @@ class MADDPostProcessor(
         """
         scores = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
         return self.classes_[(scores >= self.threshold).astype(np.intp)]
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: Any = None,
+    ) -> float:
+        """Accuracy of `predict`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
+        y : array-like of shape (n_samples,)
+            True classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Sample weights.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row, used in place of the columns that the parameter names.
+
+        Returns
+        -------
+        float
+            Share of rows predicted correctly.
+
+        Raises
+        ------
+        ValueError
+            As in `predict_proba`.
+        """
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
+    def _check_groups_given(self, sensitive_features: Any) -> None:
+        """Raise if predictions are asked for without groups, naming the cures."""
+        if sensitive_features is None and self.sensitive_features is None:
+            raise ValueError(
+                "MADDPostProcessor needs the group of each row that it predicts, but "
+                "sensitive_features is None: pass it to the method, or construct "
+                "MADDPostProcessor(..., sensitive_features=<column of X>). If a "
+                "cross-validation or search called this: scikit-learn's scorers pass "
+                "no groups on, score with skfair.metrics.make_group_scorer(<scorer>)."
+            )
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Tell scikit-learn which metadata goes where.

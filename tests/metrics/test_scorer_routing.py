@@ -1,21 +1,33 @@
 """Scorers whose groups are handed on by scikit-learn's metadata routing."""
 
+import pickle
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import make_scorer
+from sklearn.metrics import (
+    average_precision_score,
+    fbeta_score,
+    get_scorer,
+    make_scorer,
+)
 from sklearn.model_selection import (
     GridSearchCV,
+    KFold,
     TunedThresholdClassifierCV,
     cross_val_score,
     cross_validate,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skfair.groups import encode_groups
-from skfair.metrics import get_fairness_scorer, mcdp
+from skfair.metrics import get_fairness_scorer, make_group_scorer, mcdp
+from skfair.model_selection import FairestWithin
+from skfair.postprocessing import MADDPostProcessor
 
 GRID = {"logisticregression__C": [0.01, 1.0]}
 
@@ -114,6 +126,103 @@ def test_alias_of_the_request_is_kept(biased, routing, make_model, by_hand):
         error_score="raise",
     )
     assert scores.tolist() == by_hand(X, y, X["sex"])
+
+
+@pytest.mark.parametrize("name", ["average_precision", "neg_log_loss", "accuracy"])
+def test_group_scorers_compute_the_score_by_name(biased, routing, name, make_model):
+    """Whether the model takes groups at prediction or not."""
+    X, y = biased
+    features, sex = X.drop(columns="sex"), X["sex"]
+    model = MADDPostProcessor(LogisticRegression(), repair_level=1, cv=2)
+    options = {"params": {"sensitive_features": sex}, "error_score": "raise"}
+    scores = cross_val_score(
+        model, features, y, scoring=make_group_scorer(name), cv=KFold(2), **options
+    )
+    for (train, test), score in zip(KFold(2).split(X), scores, strict=True):
+        given = {"sensitive_features": sex.iloc[test]}
+        model.fit(features.iloc[train], y[train], sensitive_features=sex.iloc[train])
+        if name == "accuracy":
+            expected = np.mean(model.predict(features.iloc[test], **given) == y[test])
+        else:
+            metric = get_scorer(name)._score_func
+            scored = model.predict_proba(features.iloc[test], **given)[:, 1]
+            expected = get_scorer(name)._sign * metric(y[test], scored)
+        assert score == pytest.approx(expected)
+    plain = make_model()
+    scorer = make_group_scorer(name)
+    found = cross_val_score(plain, features, y, scoring=scorer, **options)
+    assert_allclose(found, cross_val_score(plain, features, y, scoring=name))
+
+
+def test_group_scorers_in_a_search(biased, routing):
+    X, y = biased
+    features, sex = X.drop(columns="sex"), X["sex"]
+    scoring = {
+        "average_precision": make_group_scorer("average_precision"),
+        "neg_mcdp": get_fairness_scorer("neg_mcdp"),
+    }
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), MADDPostProcessor(LogisticRegression(), cv=2)),
+        {"maddpostprocessor__repair_level": [0.0, 1.0]},
+        scoring=scoring,
+        refit=FairestWithin(tolerance=0.5),
+        cv=2,
+        error_score="raise",
+    ).fit(features, y, sensitive_features=sex)
+    assert search.best_params_ == {"maddpostprocessor__repair_level": 1.0}
+    found = search.score(features, y, sensitive_features=sex)
+    scored = search.best_estimator_.predict_proba(features, sensitive_features=sex)
+    assert found == average_precision_score(y, scored[:, 1])
+
+
+def test_default_scorer_of_a_classifier_that_needs_groups(biased, routing):
+    X, y = biased
+    model = MADDPostProcessor(LogisticRegression(), cv=2)
+    options = {"params": {"sensitive_features": X["sex"]}, "cv": 2}
+    scores = cross_val_score(model, X, y, error_score="raise", **options)
+    named = make_group_scorer("accuracy")
+    assert (
+        scores.tolist()
+        == cross_val_score(model, X, y, scoring=named, **options).tolist()
+    )
+
+
+def test_scikit_learns_scorers_fail_with_the_cure(biased, routing):
+    X, y = biased
+    with pytest.warns(UserWarning, match=r"skfair\.metrics\.make_group_scorer\("):
+        scores = cross_val_score(
+            MADDPostProcessor(LogisticRegression(), cv=2),
+            X,
+            y,
+            scoring="average_precision",
+            params={"sensitive_features": X["sex"]},
+            cv=2,
+        )
+    assert np.isnan(scores).all()
+
+
+def test_group_scorers_keep_requests_options_and_print(routing):
+    inner = make_scorer(fbeta_score, beta=2).set_score_request(sample_weight="w")
+    scorer = pickle.loads(pickle.dumps(make_group_scorer(inner)))
+    requests = scorer.get_metadata_routing().score.requests
+    assert requests == {"sample_weight": "w", "sensitive_features": True}
+    assert "sensitive_features" not in inner.get_metadata_routing().score.requests
+    assert repr(scorer).startswith("make_group_scorer(make_scorer(fbeta_score")
+    assert make_group_scorer(scorer) is scorer
+    with pytest.raises(ValueError, match=r"scoring must be the name of a scorer"):
+        make_group_scorer(fbeta_score)
+    with pytest.raises(ValueError, match="'no_such_scorer'"):
+        make_group_scorer("no_such_scorer")
+
+
+def test_a_positive_label_that_is_no_class(biased):
+    X, y = biased
+    words = np.where(y == 1, "yes", "no")
+    model = MADDPostProcessor(LogisticRegression(), cv=2)
+    model.fit(X, words, sensitive_features=X["sex"])
+    scorer = make_group_scorer("average_precision")  # its pos_label is 1
+    with pytest.raises(ValueError, match=r"pos_label must be one of \['no', 'yes'\]"):
+        scorer(model, X, words, sensitive_features=X["sex"])
 
 
 class GroupAware(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):

@@ -224,8 +224,22 @@ def test_predict_without_groups(people):
     X, y, sex = people
     model = MADDPostProcessor(LogisticRegression())
     model.fit(X, y, sensitive_features=sex)
-    with pytest.raises(ValueError, match="sensitive_features is None"):
-        model.predict(X)
+    for ask in (model.predict, model.predict_proba, lambda X: model.score(X, y)):
+        with pytest.raises(
+            ValueError, match=r"pass it .*construct .*make_group_scorer"
+        ):
+            ask(X)
+
+
+def test_score_is_the_accuracy_of_predictions(people):
+    X, y, sex = people
+    model = MADDPostProcessor(LogisticRegression(), repair_level=1)
+    model.fit(X, y, sensitive_features=sex)
+    right = model.predict(X, sensitive_features=sex) == y
+    assert model.score(X, y, sensitive_features=sex) == right.mean()
+    weights = np.arange(len(y))
+    found = model.score(X, y, weights, sensitive_features=sex)
+    assert found == pytest.approx(np.average(right, weights=weights))
 
 
 def test_small_groups(people):

@@ -12,7 +12,7 @@ from skfair._utils._validation import check_real
 from skfair.model_selection._candidates import ROUNDING, CVResults, Rule, first_best
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BestUnder(Rule):
     """Take the best performer among the candidates with a disparity within a limit.
 
@@ -23,7 +23,8 @@ class BestUnder(Rule):
     Parameters
     ----------
     performance : str, default="average_precision"
-        Name of a metric in `scoring`, larger for better.
+        Name of a metric in `scoring`, its key if `scoring` is a dict; larger for
+        better.
     fairness : str, default="neg_mcdp"
         Name of a metric in `scoring` that is a negated disparity, as those of
         `skfair.metrics.get_fairness_scorer`.
@@ -34,16 +35,18 @@ class BestUnder(Rule):
     Raises
     ------
     ValueError
-        When constructed, on a negative limit. When called, if `cv_results` has no
-        such metric (listing those it has), if no candidate has a finite performance,
-        or if a fairness score is positive, so that it is not a negated disparity.
+        When constructed, on a negative limit. When called, if `cv_results` is not that
+        of a search.
 
     Warns
     -----
     UserWarning
-        If no candidate is within the limit: the fairest is taken.
+        If no candidate is within the limit: the fairest is taken. If the rule does not
+        apply, because `cv_results` has no metric of these names or a fairness score is
+        positive, so that it is not a negated disparity: the best performer is taken,
+        or, without that metric, the best by another one.
     sklearn.exceptions.UndefinedMetricWarning
-        If fairness is nan for all candidates: the best performer is taken.
+        If no candidate has finite scores in both metrics: likewise.
 
     See Also
     --------

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,7 +22,7 @@ CVResults: TypeAlias = Mapping[str, Any] | pd.DataFrame
 ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rule(ABC):
     """Chooses among the candidates whose performance and fairness are both finite."""
 
@@ -32,6 +32,16 @@ class Rule(ABC):
     def __post_init__(self) -> None:
         check_metric("performance", self.performance)
         check_metric("fairness", self.fairness)
+
+    def __eq__(self, other: object) -> bool:
+        # After a search, `score` looks up the scorer under the key `refit`: as a key, a
+        # rule is the name of its performance metric.
+        if isinstance(other, str):
+            return self.performance == other
+        return type(other) is type(self) and astuple(other) == astuple(self)
+
+    def __hash__(self) -> int:
+        return hash(self.performance)
 
     def __call__(self, cv_results: CVResults) -> int:
         """Choose a candidate.
@@ -46,27 +56,46 @@ class Rule(ABC):
         int
             Position of the candidate.
         """
-        means = compared_means(cv_results, self.performance, self.fairness)
-        if len(means):
-            return self._choose(cv_results, means)
-        performers = compared_means(cv_results, self.performance)
-        if performers.empty:
-            raise ValueError(
-                f"performance={self.performance!r} is not finite for any candidate: "
-                "there is none to choose."
+        names = metrics_of(cv_results)
+        category: type[UserWarning] = UserWarning
+        try:
+            means = compared_means(cv_results, self.performance, self.fairness)
+            if len(means):
+                return self._choose(cv_results, means)
+            category = UndefinedMetricWarning
+            reason = (
+                f"No candidate has finite scores in {self.performance!r} and "
+                f"{self.fairness!r}. Folds without a group score nan, see "
+                "GroupStratifiedKFold; scorers that fail do too, and "
+                "error_score='raise' shows why."
             )
+        except ValueError as error:
+            # scikit-learn discards all results of a search if `refit` raises.
+            reason = str(error)
+        order = dict.fromkeys((self.performance, self.fairness, *names))
+        chosen, description = _best_by_any(cv_results, order, names)
         warnings.warn(
-            f"fairness={self.fairness!r} is not finite for any candidate with a finite "
-            "performance: the best performer is taken. Folds without a group score "
-            "nan, see GroupStratifiedKFold.",
-            UndefinedMetricWarning,
+            f"{type(self).__name__} has no choice. {reason} Candidate {chosen} is "
+            f"taken, {description}; to choose again, call another rule on "
+            "cv_results_.",
+            category,
             stacklevel=2,
         )
-        return first_best(performers, self.performance)
+        return chosen
 
     @abstractmethod
     def _choose(self, cv_results: CVResults, means: pd.DataFrame) -> int:
         """Choose one of the candidates in `means`, of which there is at least one."""
+
+
+def _best_by_any(
+    cv_results: CVResults, order: Iterable[str], names: list[str]
+) -> tuple[int, str]:
+    """Return the best candidate by the first metric with a finite score, described."""
+    for metric in order:
+        if metric in names and len(means := compared_means(cv_results, metric)):
+            return first_best(means, metric), f"the best by {metric!r}"
+    return 0, "the first, since no score is finite"
 
 
 def check_metric(parameter: str, value: Any) -> None:
@@ -94,24 +123,42 @@ def compared_means(cv_results: CVResults, *metrics: str) -> pd.DataFrame:
     return means[compared]
 
 
-def scores_of(
-    cv_results: CVResults, metric: str, statistic: str
-) -> NDArray[np.float64]:
-    """Mean ("mean") or standard deviation ("std") of test scores, by candidate."""
+def metrics_of(cv_results: Any) -> list[str]:
+    """Names of the metrics in the results of a search, which need one at least."""
     if not isinstance(cv_results, (Mapping, pd.DataFrame)):
         raise ValueError(
             "cv_results must be the cv_results_ of a search, a dict or a DataFrame, "
             f"got {type(cv_results).__name__}."
         )
-    prefix = f"{statistic}_test_"
-    if prefix + metric not in cv_results:
-        names = [str(name) for name in cv_results]
-        present = [name[len(prefix) :] for name in names if name.startswith(prefix)]
+    prefix = "mean_test_"
+    columns = [str(name) for name in cv_results if str(name).startswith(prefix)]
+    for name in columns:
+        shape = np.shape(cv_results[name])
+        if len(shape) != 1 or shape != np.shape(cv_results[columns[0]]) or not shape[0]:
+            raise ValueError(
+                f"cv_results[{name!r}] must have one score for each candidate of the "
+                f"search, got an array of shape {shape}."
+            )
+    if not columns:
         raise ValueError(
-            f"cv_results has no metric {metric!r}, it has {present}. Name it in the "
-            "scoring of the search."
+            f"cv_results must be the cv_results_ of a search, with {prefix}<metric>, "
+            f"got the columns {[str(name) for name in cv_results][:5]}."
         )
-    return np.asarray(cv_results[prefix + metric], dtype=np.float64)
+    return [name.removeprefix(prefix) for name in columns]
+
+
+def scores_of(
+    cv_results: CVResults, metric: str, statistic: str
+) -> NDArray[np.float64]:
+    """Mean ("mean") or standard deviation ("std") of test scores, by candidate."""
+    present = metrics_of(cv_results)
+    column = f"{statistic}_test_{metric}"
+    if column not in cv_results:
+        raise ValueError(
+            f"cv_results has no metric {metric!r}, it has {present}. Use the "
+            "names in the scoring of the search."
+        )
+    return np.asarray(cv_results[column], dtype=np.float64)
 
 
 def standard_error(cv_results: CVResults, metric: str, candidate: int) -> float:

@@ -20,7 +20,7 @@ from skfair.model_selection._candidates import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FairestWithin(Rule):
     """Take the fairest of the candidates that perform almost as well as the best.
 
@@ -31,7 +31,8 @@ class FairestWithin(Rule):
     Parameters
     ----------
     performance : str, default="average_precision"
-        Name of a metric in `scoring`, larger for better.
+        Name of a metric in `scoring`, its key if `scoring` is a dict; larger for
+        better.
     fairness : str, default="neg_mcdp"
         Name of a metric in `scoring`, larger for fairer.
     tolerance : float, default=None
@@ -52,17 +53,20 @@ class FairestWithin(Rule):
     Raises
     ------
     ValueError
-        When constructed, on a parameter out of range. When called, if `cv_results`
-        has no such metric (listing those it has), if no candidate has a finite
-        performance, or if the best one is not positive with ``kind="relative"``.
+        When constructed, on a parameter out of range. When called, if `cv_results` is
+        not that of a search.
 
     Warns
     -----
     UserWarning
         If no candidate reaches the least performance, because `reference` is higher
-        than all of them: the best performer is taken.
+        than all of them: the best performer is taken. If the rule does not apply,
+        because `cv_results` has no metric of these names, the best performance is not
+        positive with ``kind="relative"``, or there are fewer than two folds with
+        ``kind="one_standard_error"``: the best performer is taken, or, without that
+        metric, the best by another one.
     sklearn.exceptions.UndefinedMetricWarning
-        If fairness is nan for all candidates: the best performer is taken.
+        If no candidate has finite scores in both metrics: likewise.
 
     See Also
     --------
@@ -76,10 +80,16 @@ class FairestWithin(Rule):
     from the search for the best mean score. Of equally fair candidates the best
     performer is taken, then the first.
 
+    scikit-learn discards the results of a search if `refit` raises, so a rule that
+    cannot choose takes a candidate and warns. The results are kept: call another rule
+    on the ``cv_results_`` of the search.
+
     Searches set `best_index_` and `best_params_` to the choice, but no `best_score_`,
-    as with any function for `refit`. Halving searches take one metric only and ignore
-    a function for `refit`: call the rule on their ``cv_results_``, where it compares
-    the candidates of the last iteration.
+    as with any function for `refit`. ``search.score(X, y)`` is the performance: a rule
+    equals, and has the hash of, the name of its performance metric, which is how a
+    search finds its scorer. Halving searches take one metric only and ignore a
+    function for `refit`: call the rule on their ``cv_results_``, where it compares the
+    candidates of the last iteration.
 
     References
     ----------
@@ -110,6 +120,8 @@ class FairestWithin(Rule):
     ... ).fit(X, y)
     >>> search.best_params_
     {'C': 0.0001}
+    >>> round(search.score(X, y), 2)  # average precision
+    0.85
     """
 
     tolerance: float | None = None
@@ -134,7 +146,7 @@ class FairestWithin(Rule):
             if self.tolerance is None:
                 object.__setattr__(self, "tolerance", 0.95)
             check_real("tolerance", self.tolerance, 0, 1, closed="right")
-            # The search itself would fail only at its end.
+            # A search would notice only at its end.
             if self.performance.startswith("neg_"):
                 raise ValueError(self._no_share("is never positive"))
         if self.reference is not None:

@@ -204,8 +204,9 @@ def _warn_of_small_cells(
     small = (cells > 0) & (cells < n_splits)
     if not small.any():
         return
+    labels = classes.tolist()
     named = [
-        f"class {classes[code].item()!r} in group {groups.labels[group]!r} (n = "
+        f"class {labels[code]!r} in group {groups.labels[group]!r} (n = "
         f"{cells[group, code]})"
         for group, code in np.argwhere(small)
     ]

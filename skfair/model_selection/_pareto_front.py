@@ -173,6 +173,7 @@ def hypervolume(points: Floats, reference: Floats) -> float:
 
     It sums slices along the last coordinate, recursively, down to two coordinates.
     """
+    # Points at the reference point in some coordinate add nothing: > is as good as >=.
     points = points[(points > reference).all(axis=1)]
     points = points[non_dominated(points)]
     if not len(points):

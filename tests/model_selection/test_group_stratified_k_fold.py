@@ -159,6 +159,16 @@ def test_small_cells_and_groups_are_named():
         )
 
 
+@pytest.mark.parametrize("dtype", ["object", "category", "string", "str"])
+def test_text_labels_of_a_small_cell(dtype):
+    y = pd.Series(["no", "yes"] * 10 + ["no"] * 8 + ["yes"] * 2, dtype=dtype)
+    sex = np.repeat(["F", "M"], [20, 10])
+    splitter = GroupStratifiedKFold(5)
+    with pytest.warns(UserWarning, match=r"class 'yes' in group 'M' \(n = 2\)"):
+        folds = list(splitter.split(np.zeros((30, 1)), y, sex))
+    assert len(folds) == 5
+
+
 def test_rows_that_are_left_out_are_stratified_like_a_group():
     X, y = table()
     sex = X["sex"].to_numpy(dtype=object)

@@ -149,6 +149,13 @@ def test_bad_input(metrics, reference, message):
         pareto_front(results([[1, 2]]), metrics, reference_point=reference)
 
 
+def test_two_dimensional_scores():
+    cv_results = results([[1, 2]])
+    cv_results["mean_test_m1"] = np.ones((1, 3))
+    with pytest.raises(ValueError, match=r"one score for each .* shape \(1, 3\)"):
+        pareto_front(cv_results, names(2))
+
+
 def test_many_candidates():
     angles = np.linspace(0, np.pi / 2, 200_000)
     points = np.stack([np.cos(angles), np.sin(angles)], axis=1)

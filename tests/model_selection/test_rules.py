@@ -2,6 +2,7 @@ import pickle
 import re
 import warnings
 from copy import deepcopy
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -72,8 +73,8 @@ def test_one_standard_error():
     assert rule(cv_results) == 1
     for missing in (0, 1):
         del cv_results[f"split{missing}_test_ap"]
-    with pytest.raises(ValueError, match=r"two folds or more.* 1 columns"):
-        rule(cv_results)
+    with pytest.warns(UserWarning, match=r"two folds or more.* 1 columns.*'ap'"):
+        assert rule(cv_results) == 0
 
 
 def test_bar_is_reached_despite_rounding():
@@ -90,10 +91,12 @@ def test_ties_and_undefined_candidates(rule):
     assert rule(results([0.79, 0.8, 0.8], [-0.2, -0.2, -0.2])) == 1
     assert rule(results([0.8, 0.8, 0.8], [-0.3, -0.2, -0.2])) == 1
     assert rule(results([NAN, 0.8, 0.9, np.inf], [0.0, -0.2, NAN, -0.1])) == 1
-    with pytest.warns(UndefinedMetricWarning, match="'fair' is not finite for any"):
+    with pytest.warns(UndefinedMetricWarning, match="the best by 'ap'"):
         assert rule(results([0.7, 0.8, NAN], [NAN, NAN, -0.1])) == 1
-    with pytest.raises(ValueError, match="'ap' is not finite for any candidate"):
-        rule(results([NAN, NAN], [-0.1, -0.2]))
+    with pytest.warns(UndefinedMetricWarning, match="finite .*the best by 'fair'"):
+        assert rule(results([NAN, NAN], [-0.2, -0.1])) == 1
+    with pytest.warns(UndefinedMetricWarning, match=r"the first, since no .*finite"):
+        assert rule(results([NAN, NAN], [NAN, NAN])) == 0
 
 
 def test_best_under():
@@ -104,8 +107,10 @@ def test_best_under():
         UserWarning, match=r"limit=0.05; the fairest is taken, with -0.1"
     ):
         assert BestUnder("ap", "fair", limit=0.05)(cv_results) == 3
-    with pytest.raises(ValueError, match=r"negated disparity, .* got a score of 0.4"):
-        BestUnder("ap", "fair", limit=0.05)(results([0.8, 0.7], [0.4, -0.3]))
+    with pytest.warns(UserWarning, match=r"negated disparity, .* got a score of 0.4"):
+        assert (
+            BestUnder("ap", "fair", limit=0.05)(results([0.7, 0.8], [0.4, -0.3])) == 1
+        )
 
 
 def test_none_within_the_reference():
@@ -118,20 +123,53 @@ def test_negative_performance():
     with pytest.raises(ValueError, match=r"never positive.*kind='absolute'"):
         FairestWithin("neg_log_loss")
     cv_results = results([-0.3, -0.31], [-0.4, -0.1])
-    with pytest.raises(ValueError, match=r"is -0.3 at best.*kind='absolute'"):
-        within()(cv_results)
+    with pytest.warns(UserWarning, match=r"is -0.3 at best.*kind='absolute'"):
+        assert within()(cv_results) == 0
     assert within(kind="absolute", tolerance=0.02)(cv_results) == 1
 
 
 @pytest.mark.parametrize("rule", [within(), BestUnder("ap", "fair", limit=0.5)])
 def test_missing_metric_lists_those_present(rule):
-    cv_results = results([0.8], [-0.2])
+    cv_results = results([0.7, 0.8, 0.8], [-0.2, -0.2, -0.1])
     cv_results["mean_test_accuracy"] = cv_results.pop("mean_test_fair")
     expected = re.escape("no metric 'fair', it has ['ap', 'accuracy']")
-    with pytest.raises(ValueError, match=expected):
+    with pytest.warns(UserWarning, match=expected + r".* the best by 'ap'"):
+        assert rule(cv_results) == 1
+    other = type(rule)(**{**asdict(rule), "performance": "f1"})
+    with pytest.warns(UserWarning, match=r"no metric 'f1'.* the best by 'ap'"):
+        assert other(cv_results) == 1
+    with pytest.raises(ValueError, match=r"no metric 'f1'"):
+        FairestWithin("f1").least_performance(cv_results)
+
+
+@pytest.mark.parametrize("rule", [within(), BestUnder("ap", "fair", limit=0.5)])
+@pytest.mark.parametrize(
+    ("cv_results", "message"),
+    [
+        ([0.8], "a dict or a DataFrame, got list"),
+        ({"params": [{}]}, r"with mean_test_<metric>, got the columns \['params'\]"),
+        ({"mean_test_ap": 0.8}, r"'mean_test_ap'.*one score .* shape \(\)"),
+        ({"mean_test_ap": []}, r"one score for each candidate .* shape \(0,\)"),
+        (
+            results(np.ones((2, 3)), np.ones((2, 3))),
+            r"'mean_test_ap'.*one score for each candidate .* shape \(2, 3\)",
+        ),
+        (results([0.8, 0.7], [-0.1]), r"'mean_test_fair'.* shape \(1,\)"),
+    ],
+)
+def test_what_is_not_of_a_search(rule, cv_results, message):
+    with pytest.raises(ValueError, match=message):
         rule(cv_results)
-    with pytest.raises(ValueError, match="a dict or a DataFrame, got list"):
-        rule([0.8])
+
+
+def test_a_rule_is_the_key_of_its_performance():
+    rules = [within(), within(tolerance=0.9), BestUnder("ap", "fair", limit=0.5)]
+    for rule in rules:
+        assert {"ap": 1}[rule] == 1
+        assert rule not in {"fair": 1}
+        assert rule == deepcopy(rule)
+        assert [rule == other for other in rules].count(True) == 1
+        assert rule != 3
 
 
 @pytest.mark.parametrize(
@@ -263,6 +301,8 @@ def test_in_searches(search_class, rule, biased, scoring):
     assert search.best_index_ == chosen
     assert search.best_params_["C"] == search.best_estimator_.C
     assert search.predict(X).shape == y.shape
+    expected = get_scorer("average_precision")(search.best_estimator_, X, y)
+    assert search.score(X, y) == expected
 
 
 def test_search_without_the_metric(biased, scoring):
@@ -270,11 +310,13 @@ def test_search_without_the_metric(biased, scoring):
     search = GridSearchCV(
         LogisticRegression(), PARAMETERS, scoring=["accuracy"], refit=FairestWithin()
     )
-    with pytest.raises(ValueError, match=r"'average_precision', it has \['accuracy'\]"):
+    with pytest.warns(UserWarning, match=r"'average_precision', it has \['accuracy'\]"):
         search.fit(X, y)
+    assert search.best_index_ == search.cv_results_["rank_test_accuracy"].argmin()
     single = clone(search).set_params(scoring="accuracy")
-    with pytest.raises(ValueError, match=r"it has \['score'\]"):
+    with pytest.warns(UserWarning, match=r"it has \['score'\]"):
         single.fit(X, y)
+    assert single.score(X, y) == single.best_estimator_.score(X, y)
 
 
 def test_halving_searches_ignore_functions_for_refit(biased, scoring):

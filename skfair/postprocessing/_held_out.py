@@ -48,7 +48,7 @@ def stratified_folds(
     if counts.min() < n_folds:
         raise ValueError(
             f"cv={n_folds} needs as many rows of each class, got {counts.min()} of "
-            f"class {classes[counts.argmin()].item()!r}."
+            f"class {classes.tolist()[counts.argmin()]!r}."
         )
     random = None if random_state is None else check_random_state(random_state)
     yield from stratified_splits(codes, groups.codes, n_folds, random)

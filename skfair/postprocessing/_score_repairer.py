@@ -50,7 +50,11 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         How `transform` treats groups that were absent in `fit`: raise, or use the
         distribution of everyone as theirs, which leaves their scores as they are.
     random_state : int, RandomState instance or None, default=None
-        Seed of ``ties="random"``. An int gives the same result at every call.
+        Seed of ``ties="random"``. An int gives the same result at every call, and so
+        the same draw to every row that is scored in a call of its own: rows that share
+        a score then stay together. A service that scores rows one at a time, or in
+        small batches, must use None or a RandomState instance, whose draws go on from
+        call to call.
 
     Attributes
     ----------
@@ -209,7 +213,7 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     self.pooled_cdf_, self.repair_level_, heights
                 )
             else:
-                repaired[rows] = np.interp(
+                repaired[rows] = interpolate(
                     values[rows], cdf.scores, self.repaired_scores_[group]
                 )
         return np.clip(repaired, 0, 1, out=repaired)
@@ -335,9 +339,7 @@ class LinearCDF(NamedTuple):
 
     def at(self, scores: Floats) -> Floats:
         """Heights of the CDF at scores; at a knot, the upper end of the step."""
-        # Slopes between subnormal scores would overflow; scaling by 2**100 is exact.
-        knots = np.repeat(self.scores, 2) * 2.0**100
-        return np.interp(scores * 2.0**100, knots, self.ends)
+        return interpolate(scores, np.repeat(self.scores, 2), self.ends)
 
     def below(self, score: float) -> float:
         """Height of the CDF at a score; at a knot, the lower end of the step."""
@@ -372,6 +374,12 @@ class LinearCDF(NamedTuple):
         knots[0::2] = (1 - level) * low + level * pooled.low
         knots[1::2] = (1 - level) * high + level * pooled.high
         return np.interp(heights, knots, np.repeat(pooled.scores, 2))
+
+
+def interpolate(scores: Floats, knots: Floats, values: Floats) -> Floats:
+    """Interpolate linearly between scores in [0, 1] that may be subnormal numbers."""
+    # Slopes between them would overflow; scaling by 2**100 is exact.
+    return np.interp(scores * 2.0**100, knots * 2.0**100, values)
 
 
 def tied_shares(statistic: GroupedScores) -> Floats:

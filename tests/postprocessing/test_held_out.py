@@ -20,7 +20,9 @@ from skfair.postprocessing import MADDPostProcessor
 from skfair.postprocessing._held_out import (
     Fold,
     MeanVote,
+    ScoredRows,
     average_repeats,
+    share_scores,
     stratified_folds,
 )
 
@@ -56,6 +58,23 @@ def test_stratified_folds():
     )
     assert all(np.array_equal(a, b) for a, b in zip(again, other, strict=True))
     assert not np.array_equal(again[0], folds[0][1])
+
+
+@pytest.mark.parametrize("dtype", [object, str, int])
+def test_fewer_rows_of_a_class_than_folds(dtype):
+    y = np.array([0, 1] * 10 + [0] * 5).astype(dtype)
+    groups = encode_groups(["a"] * 25)
+    with pytest.raises(ValueError, match=r"cv=11 .* each class, got 10 of class '?1'?"):
+        list(stratified_folds(y, groups, 11, None))
+
+
+@pytest.mark.parametrize(("tied", "expected"), [(20, False), (21, True)])
+def test_scores_are_shared_from_a_fifth_of_a_group_on(tied, expected):
+    scores = np.linspace(0.1, 0.9, 200)
+    scores[:tied] = 0.95
+    groups = encode_groups(np.repeat(["a", "b"], 100))
+    rows = ScoredRows(np.zeros(200, dtype=int), scores, groups, None)
+    assert share_scores([rows]) is expected
 
 
 def test_mean_of_what_rows_were_held_out_from():

@@ -179,6 +179,25 @@ def test_callable_fairness_gets_labels_of_groups():
     assert [tuple(pair) for pair in pairs] == list(seen[0])
 
 
+@pytest.mark.parametrize(("tied", "is_line"), [(10, True), (11, False), (19, False)])
+def test_ties_are_heavy_from_one_over_the_root_on(tied, is_line):
+    y = np.arange(200) % 2
+    scores = np.linspace(0.05, 0.95, 200)
+    scores[:tied] = 0.99  # of the 100 rows of the first group
+    groups = np.repeat([0, 1], 100)
+    fairness = losses_of(y, scores, groups, [0.0, 0.5, 1.0])["fairness_loss"]
+    assert (fairness[2] == 0) == is_line
+
+
+@pytest.mark.parametrize("ties", ["mid", "random"])
+def test_a_score_at_the_threshold_is_positive(ties):
+    y = np.array([1, 1, 0, 1, 0, 1])
+    scores = np.array([0.2, 0.5, 0.6, 0.5, 0.5, 0.8])
+    groups = np.array([0, 0, 0, 1, 1, 1])
+    found = losses_of(y, scores, groups, [0.0], ties=ties)
+    assert found["accuracy_loss"][0] == np.mean((scores >= 0.5) != y)
+
+
 def test_loss_that_is_not_a_number():
     y, scores, groups = make_biased_scores(100, random_state=0)
     with pytest.raises(ValueError, match=r"accuracy_loss gives nan on 100 rows"):

@@ -148,6 +148,42 @@ def test_random_ties_make_few_distinct_scores_alike():
     assert_array_equal(repaired(scores, groups, 1.0, **options), spread)
 
 
+def test_draws_of_rows_that_are_scored_alone():
+    generator = np.random.default_rng(0)
+    groups = generator.integers(0, 2, 500)
+    scores = generator.binomial(2, 0.3 + 0.3 * groups) / 2
+
+    def gap_row_by_row(random_state):
+        repairer = ScoreRepairer(ties="random", random_state=random_state)
+        repairer.fit(scores, sensitive_features=groups)
+        alone = [
+            repairer.transform([score], sensitive_features=[group]).item()
+            for score, group in zip(scores, groups, strict=True)
+        ]
+        return mcdp(None, alone, sensitive_features=groups)
+
+    assert gap_row_by_row(np.random.RandomState(0)) < 0.1
+    assert gap_row_by_row(0) > 0.2  # one draw for all: what the docstring warns of
+
+
+def test_heights_are_ranks_less_one_half():
+    scores = [0.1, 0.4, 0.4, 0.7]
+    cdf = ScoreRepairer().fit(scores, sensitive_features=["a"] * 4).cdfs_[0]
+    assert_array_equal(cdf.scores, [0, 0.1, 0.4, 0.7, 1])
+    assert_allclose(cdf.low, [0, 1 / 8, 3 / 8, 7 / 8, 1])
+    assert_allclose(cdf.high, [0, 1 / 8, 5 / 8, 7 / 8, 1])
+
+
+def test_between_subnormal_scores():
+    scores, groups = [0.5, 5e-324, 0, 1e-310, 5e-324, 1, 1], [0, 1, 1, 1, 1, 1, 1]
+    new = [0, 5e-324, 1e-323, 1e-310, 1e-300, 1]
+    repairer = ScoreRepairer(0.5).fit(scores, sensitive_features=groups)
+    moved = repairer.transform(new, sensitive_features=[1] * 6)
+    assert moved[2] < 1e-13
+    assert moved[3] == pytest.approx(0.5 * 7 / 19)
+    assert np.diff(moved).min() >= 0
+
+
 def test_extrapolation_stays_in_range_and_order():
     repairer = ScoreRepairer().fit([0.4, 0.5, 0.6], sensitive_features=[0, 1, 1])
     new = np.array([0.0, 0.1, 0.4, 0.9, 1.0])

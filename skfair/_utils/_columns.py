@@ -86,11 +86,13 @@ def _position(table: Any, column: Any) -> int:
     if not isinstance(table, nw.DataFrame):
         raise ValueError(
             f"sensitive_features={column!r} names a column, but X is a "
-            f"{type(table).__name__} without column names. Pass a dataframe or the "
-            "column's position."
+            f"{type(table).__name__} without column names. In a pipeline, call "
+            "set_output(transform='pandas') on the steps before; or pass the labels "
+            "themselves in sensitive_features, or the position of the column."
         )
     if column not in table.columns:
         raise ValueError(
-            f"X has no column {column!r} (sensitive_features); it has {table.columns}."
+            f"X has no column {column!r} (sensitive_features); it has {table.columns}. "
+            "Labels need not be a column of X: pass them in sensitive_features."
         )
     return table.columns.index(column)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,29 @@ def asks_for_groups(estimator: Any, method: str) -> bool:
     return "sensitive_features" in parameters
 
 
+@contextmanager
+def tip_for_unknown_columns(estimator: Any, sensitive_features: Any) -> Iterator[None]:
+    """Say how to pass a sensitive column of X that the estimator was not fitted on."""
+    try:
+        yield
+    except ValueError as error:
+        known = getattr(estimator, "feature_names_in_", None)
+        named = sensitive_features
+        named = named if isinstance(named, (list, tuple)) else [named]
+        unknown = [
+            name
+            for name in named
+            if known is not None and isinstance(name, str) and name not in known
+        ]
+        if not unknown:
+            raise
+        raise ValueError(
+            f"{error}\n{type(estimator).__name__} was fitted without {unknown}: leave "
+            "the sensitive columns out of X, and pass their values beside it, in "
+            "sensitive_features."
+        ) from error
+
+
 def respond(
     estimator: Any,
     method: str,
@@ -42,7 +67,10 @@ def respond(
     response = np.asarray(getattr(estimator, method)(X, **metadata))
     if method == "predict" or len(estimator.classes_) != 2:
         return response
-    positive = 1 if pos_label is None else list(estimator.classes_).index(pos_label)
+    classes = np.asarray(estimator.classes_).tolist()
+    if pos_label is not None and pos_label not in classes:
+        raise ValueError(f"pos_label must be one of {classes}, got {pos_label!r}.")
+    positive = 1 if pos_label is None else classes.index(pos_label)
     if response.ndim == 2:
         return response[:, positive]
     return response if positive == 1 else -response

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._columns import names_columns
-from skfair._utils._response import respond
+from skfair._utils._response import respond, tip_for_unknown_columns
 from skfair._utils._validation import count_rows
 from skfair.groups import Groups, resolve_groups
 from skfair.metrics._inputs import grouped_scores, undefined_reason
@@ -30,7 +30,8 @@ def estimator_response(
     routed = None if named else sensitive_features
     selector = sensitive_features if named else None
     groups = resolve_groups(routed, n_samples=n_samples, X=X, selector=selector)
-    return respond(estimator, method, X, sensitive_features=routed), groups
+    with tip_for_unknown_columns(estimator, selector):
+        return respond(estimator, method, X, sensitive_features=routed), groups
 
 
 def _check_binary(estimator: Any) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._columns import names_columns, select_columns
-from skfair._utils._response import respond
+from skfair._utils._response import respond, tip_for_unknown_columns
 from skfair._utils._validation import check_scores, check_weights, count_rows
 from skfair.groups import (
     Groups,
@@ -320,9 +320,10 @@ def estimator_inputs(
     scores, predictions = {}, {}
     for name, model in estimator.items():
         name = str(name)
-        if len(classes) == 2 and hasattr(model, "predict_proba"):
-            scores[name] = respond(model, "predict_proba", X, pos_label, routed)
-        predictions[name] = respond(model, "predict", X, sensitive_features=routed)
+        with tip_for_unknown_columns(model, sensitive_features if named else None):
+            if len(classes) == 2 and hasattr(model, "predict_proba"):
+                scores[name] = respond(model, "predict_proba", X, pos_label, routed)
+            predictions[name] = respond(model, "predict", X, sensitive_features=routed)
     return scores, predictions, groups, pos_label
 
 

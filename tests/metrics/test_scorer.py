@@ -181,6 +181,21 @@ def test_column_that_is_not_there(biased, make_model):
         scorer(make_model().fit(X, y), X, y)
 
 
+def test_column_that_the_model_does_not_know(biased, make_model):
+    X, y = biased
+    model = make_model().fit(X.drop(columns="sex"), y)
+    for selector in ("sex", ["race", "sex"]):
+        scorer = get_fairness_scorer("neg_mcdp", sensitive_features=selector)
+        with pytest.raises(
+            ValueError, match=r"without \['sex'\]: .* pass their values"
+        ):
+            scorer(model, X, y)
+    assert scorer(model, X.drop(columns="sex"), y, sensitive_features=X["sex"]) < 0
+    # Errors of another cause stay as they are.
+    with pytest.raises(ValueError, match=r"missing(?!.*fitted without)"):
+        scorer(model, X.drop(columns="x0"), y)
+
+
 def test_wrong_length_of_groups(biased, make_model):
     X, y = biased
     scorer = get_fairness_scorer("neg_mcdp")

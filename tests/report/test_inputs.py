@@ -219,6 +219,9 @@ def test_bad_estimators(biased):
         estimated(LogisticRegression(), X, y, sensitive_features="sex")
     with pytest.raises(ValueError, match="X has no column 'age'"):
         estimated(model, X, y, sensitive_features="age")
+    unaware = LogisticRegression().fit(X.drop(columns="sex"), y)
+    with pytest.raises(ValueError, match=r"without \['sex'\]: .* pass their values"):
+        estimated(unaware, X, y, sensitive_features="sex")
     with pytest.raises(ValueError, match="no models"):
         estimated({}, X, y, sensitive_features="sex")
     with pytest.raises(ValueError, match="pos_label must be one of the classes"):

@@ -261,3 +261,16 @@ def test_invalid_input(change, message):
 def test_too_many_vertices_to_enumerate(instance):
     with pytest.raises(ValueError, match=r"would examine [\d,]+ vertices"):
         dcp_bounds(*instance(9, 51, 0), method="enumerate")
+
+
+def test_progress_of_a_long_class(capsys, monkeypatch, instance):
+    clock = iter(range(0, 10_000_000, 20))
+    monkeypatch.setattr("skfair.metrics._dcp._progress._now", lambda: next(clock))
+    given_ = instance(5, 20, 0)
+    options = {"method": "branch_and_bound", "time_limit": 1.0}
+    dcp_bounds(*given_, **options)
+    assert capsys.readouterr().out == ""
+    dcp_bounds(*given_, verbose=True, **options)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 5
+    assert all(line.startswith("dcp_bounds: class ") for line in lines)

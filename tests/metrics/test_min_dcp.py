@@ -271,6 +271,7 @@ def test_progress_is_printed_on_demand(capsys, monkeypatch):
         ({"sum_tolerance": 1}, "sum_tolerance must be a number"),
         ({"tol": 2}, "tol must be a number"),
         ({"verbose": -1}, "verbose must be an integer"),
+        ({"verbose": "yes"}, "verbose must be an integer"),
     ],
 )
 def test_invalid_input(change, message):

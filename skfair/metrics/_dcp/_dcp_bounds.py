@@ -117,7 +117,7 @@ def dcp_bounds(
     matrices = check_numbers(
         "confusion", confusion, ("n_groups", "n_classes", "n_classes")
     )
-    n_groups, n_classes = matrices.shape[:2]
+    n_groups, _, n_classes = matrices.shape
     matrices = check_numbers("confusion", matrices, (n_groups, n_classes, n_classes))
     frequencies = check_numbers(
         "label_frequencies", label_frequencies, (n_groups, n_classes)
@@ -126,8 +126,8 @@ def dcp_bounds(
     classes = first_labels(
         {"confusion": matrix_classes, "label_frequencies": columns}, n_classes
     )
-    order = positions("label_frequencies", columns, classes, "classes")
-    frequencies = frequencies[:, order]
+    in_order = positions("label_frequencies", columns, classes, "classes")
+    frequencies = frequencies[:, in_order]
     groups = _groups_in_order(label_frequencies, group_weights, n_groups)
     # The row of a class that a group never has is not read.
     absent = (frequencies == 0)[..., None]
@@ -139,13 +139,9 @@ def dcp_bounds(
     frequencies, matrices = check_distributions(
         tables, sum_tolerance, groups, classes[1]
     )
-    return DCPResult._solve(
-        np.where(absent, 0.0, matrices),
-        weights[:, None] * frequencies,
-        groups,
-        classes[1],
-        options,
-    )
+    matrices[np.broadcast_to(absent, matrices.shape)] = 0.0
+    weights = weights[:, None] * frequencies
+    return DCPResult._solve(matrices, weights, groups, classes[1], options)
 
 
 def _aligned_matrices(confusion: Any) -> tuple[Any, pd.Index | None]:

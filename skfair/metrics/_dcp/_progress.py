@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+from skfair._utils._validation import check_integer
 
 Report: TypeAlias = Callable[[str], None]
 
 _now = time.perf_counter
+
+
+def check_verbose(verbose: Any) -> int:
+    """Return the verbosity, an integer or a bool."""
+    # scikit-learn takes both.
+    value = int(verbose) if isinstance(verbose, bool) else verbose
+    return check_integer("verbose", value, 0)
 
 
 def progress(name: str, verbose: int, seconds: float) -> Report:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ from skfair.metrics._dcp._frequencies import (
     positions,
     row_labels,
 )
-from skfair.metrics._dcp._progress import progress
+from skfair.metrics._dcp._progress import check_verbose, progress
 from skfair.metrics._dcp._search._linear_program import Clock, check_time_limit
 from skfair.metrics._dcp._search._rows import Floats, etas
 from skfair.metrics._inputs import check_group_weights
@@ -146,14 +146,14 @@ def min_dcp_bounds(
     tol : float in (0, 1), default=1e-4
         The search ends when ``upper - lower`` is at most this.
     time_limit : float, default=None
-        Seconds after which the search ends, with a valid interval; at most two fifths
-        of them are used for the upper bound. Without a limit both searches end after a
-        fixed number of steps, and the result does not depend on the speed of the
-        machine.
+        Seconds after which the search ends, with a valid interval; about half of them
+        are used for the upper bound. Without a limit all searches end after a fixed
+        number of steps, and the result does not depend on the speed of the machine.
     n_starts : int, default=10
         Number of local searches for the upper bound from each of two kinds of start:
         fits with larger weights on sets of two groups, and on sets of three. Half as
-        many more start from fits with random weights.
+        many more start from fits with random weights. For two classes the search for
+        the lower bound makes them unnecessary.
     random_state : int, RandomState instance or None, default=None
         Seed of the random weights.
     sum_tolerance : float in [0, 0.1], default=1e-6
@@ -184,8 +184,8 @@ def min_dcp_bounds(
     show it to be unfair. Errors of the frequencies, including rounding, change the
     result by about the same amount.
 
-    The lower bound merges predicted classes into two or three sets. It is exact for two
-    classes; for more it is less than the true value in general.
+    The lower bound merges predicted classes into two or three sets. For two classes
+    the bounds meet; for more the lower one is below the true value in general.
 
     References
     ----------
@@ -203,7 +203,7 @@ def min_dcp_bounds(
     """
     tol = check_real("tol", tol, 0, 1, closed="neither")
     n_starts = check_integer("n_starts", n_starts, 1)
-    report = progress("min_dcp_bounds", check_integer("verbose", int(verbose), 0), 1)
+    report = progress("min_dcp_bounds", check_verbose(verbose), seconds=1)
     data, groups, classes = _frequencies(
         group_weights, label_frequencies, prediction_frequencies, sum_tolerance
     )
@@ -222,34 +222,8 @@ def min_dcp_bounds(
         n_searches += 1
         again = search_from(merged, data, clock)
         found = found if again is None or again.loss >= found.loss else again
-    confusion = _completed(found, data)
-    violation = _largest_violation(confusion, data)
-    if violation > _MAX_VIOLATION:
-        raise RuntimeError(
-            f"the confusion matrices found violate a constraint by {violation:.1e}, "
-            f"expected at most {_MAX_VIOLATION:g}."
-        )
-    weights = data.weights[:, None] * data.true
-    eta = etas(found.channel, confusion)
-    upper = float((weights * eta).sum())
-    lower = min(lower, upper)
-    optimal = upper - lower <= tol
-    message = f"the bounds differ by more than {tol:g} after {n_searches} searches"
-    if optimal:
-        message = f"optimal: the bounds differ by at most {tol:g}"
-    return MinDCPResult(
-        lower=lower,
-        upper=upper,
-        optimal=optimal,
-        n_starts=n_searches,
-        message=message,
-        baseline=found.channel,
-        confusion=confusion,
-        eta=np.where(weights > 0, eta, np.nan),
-        weights=weights,
-        groups=groups,
-        classes=classes,
-    )
+    result = _result(found, lower, n_searches, tol, data)
+    return replace(result, groups=groups, classes=classes)
 
 
 def _frequencies(
@@ -283,6 +257,40 @@ def _frequencies(
     weights = check_group_weights(group_weights, groups[1])
     true, predicted = check_distributions(arrays, sum_tolerance, groups[1], classes[1])
     return Frequencies(weights, true, predicted), groups[1], classes[1]
+
+
+def _result(
+    found: Carried, lower: float, n_searches: int, tol: float, data: Frequencies
+) -> MinDCPResult:
+    """Complete the matrices of a channel; their DCP is the upper bound."""
+    confusion = _completed(found, data)
+    violation = _largest_violation(confusion, data)
+    if violation > _MAX_VIOLATION:
+        raise RuntimeError(
+            f"the confusion matrices found violate a constraint by {violation:.1e}, "
+            f"expected at most {_MAX_VIOLATION:g}."
+        )
+    weights = data.weights[:, None] * data.true
+    eta = etas(found.channel, confusion)
+    upper = float((weights * eta).sum())
+    lower = min(lower, upper)
+    optimal = upper - lower <= tol
+    message = f"the bounds differ by more than {tol:g} after {n_searches} searches"
+    if optimal:
+        message = f"optimal: the bounds differ by at most {tol:g}"
+    return MinDCPResult(
+        lower=lower,
+        upper=upper,
+        optimal=optimal,
+        n_starts=n_searches,
+        message=message,
+        baseline=found.channel,
+        confusion=confusion,
+        eta=np.where(weights > 0, eta, np.nan),
+        weights=weights,
+        groups=tuple(range(len(weights))),
+        classes=tuple(range(weights.shape[1])),
+    )
 
 
 def _completed(found: Carried, data: Frequencies) -> Floats:

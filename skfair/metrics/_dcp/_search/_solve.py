@@ -10,8 +10,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._utils._validation import check_choice, check_integer, check_real
-from skfair.metrics._dcp._progress import progress
+from skfair._utils._validation import check_choice, check_real
+from skfair.metrics._dcp._progress import check_verbose, progress
 from skfair.metrics._dcp._search._branch_and_bound import RowSearch
 from skfair.metrics._dcp._search._enumeration import enumerate_row, n_vertices
 from skfair.metrics._dcp._search._heuristics import search_locally, solve_as_paper
@@ -42,7 +42,7 @@ class Options:
     def __post_init__(self) -> None:
         self.tol = check_real("tol", self.tol, 0, 1, closed="neither")
         check_choice("method", self.method, get_args(Method))
-        self.verbose = check_integer("verbose", int(self.verbose), 0)
+        self.verbose = check_verbose(self.verbose)
 
 
 @dataclass(frozen=True, eq=False)

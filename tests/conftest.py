@@ -10,9 +10,16 @@ from threadpoolctl import threadpool_limits
 from skfair.datasets import fetch_adult
 from skfair.metrics import mcdp
 
-# Same examples in every run, however slow the machine.
-settings.register_profile("skfair", deadline=None, derandomize=True)
-settings.load_profile("skfair")
+# The same examples in every run, however slow the machine.
+QUICK = settings(deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("quick", QUICK)
+settings.register_profile("thorough", QUICK, max_examples=200)
+
+
+def pytest_configure(config):
+    # Where slow tests run too, more examples are drawn.
+    quick = config.option.markexpr == "not slow"
+    settings.load_profile("quick" if quick else "thorough")
 
 
 def pytest_sessionstart():

@@ -142,10 +142,20 @@ CHECKED = {
 }
 
 
+# One of each, which finds groups; the others are slow tests.
+QUICK = "MCDPReweighter", "DiffMCDPClassifier", "MADDPostProcessor", "ScoreRepairer"
+
+
 @pytest.mark.filterwarnings("ignore:.* has no sensitive_features:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @pytest.mark.filterwarnings("ignore:Can.t test:sklearn.exceptions.SkipTestWarning")
-@pytest.mark.parametrize("name", CHECKED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name not in QUICK else [])
+        for name in CHECKED
+    ],
+)
 def test_scikit_learn_checks(name):
     check_estimator(CHECKED[name], on_skip=None, on_fail="raise")
 

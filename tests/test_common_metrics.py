@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import UndefinedMetricWarning
@@ -859,7 +859,6 @@ def test_two_hundred_groups_pairwise():
     )
 
 
-@settings(max_examples=100)
 @given(
     st.lists(
         st.tuples(st.integers(0, 16), st.integers(0, 6), st.integers(1, 3)),

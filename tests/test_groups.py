@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.groups import encode_groups
@@ -52,7 +52,6 @@ def test_integers_of_any_span_keep_their_values(values, dtype):
     assert groups.codes.tolist() == by_hashing.codes.tolist()
 
 
-@settings(max_examples=200)
 @given(
     st.sampled_from([np.int8, np.uint8, np.int16, np.int64, np.uint64]),
     st.data(),
@@ -194,7 +193,6 @@ def test_intersection_holds_the_groups_that_occur():
     assert decoded(groups) == [("F", "b"), ("M", "a"), ("F", "a")]
 
 
-@settings(max_examples=100)
 @given(
     st.integers(1, 4).flatmap(
         lambda n: st.lists(

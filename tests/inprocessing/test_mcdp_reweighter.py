@@ -154,6 +154,7 @@ def test_validation_keeps_the_best_round(people, logistic):
     assert share[0] == pytest.approx(share[1], abs=0.01)
 
 
+@pytest.mark.slow
 def test_rounds_settle(people, logistic):
     X, y, sex = people
     model = MCDPReweighter(TREES, strength=1.0, max_iter=20, tol=0)

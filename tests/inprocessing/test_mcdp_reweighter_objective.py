@@ -60,7 +60,7 @@ def test_single_label_weights_have_it_until_they_are_clipped(found):
 
 
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
-@settings(max_examples=10)
+@settings(max_examples=settings.default.max_examples // 8)
 @given(st.integers(0, 1000))
 def test_penalty_gradients_are_derivatives(objective, seed):
     generator = np.random.default_rng(seed)
@@ -149,6 +149,7 @@ def penalised(X, y, sex, strength):
     return objective, np.append(plain.coef_, plain.intercept_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strength", [0.1, 0.3])
 def test_the_fixed_point_is_stationary(strength):
     X, y, sex = proxies()

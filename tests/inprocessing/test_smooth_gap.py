@@ -3,7 +3,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
@@ -204,7 +204,6 @@ def test_absent_groups_and_rows_left_out_change_nothing(
     st.sampled_from([0.1, 20.0, 1e4]),
 )
 @example([(0.0, 1), (0.5, 1), (0.0, 0), (0.5, 0)], ("mcdp", np.inf), 0.1)
-@settings(max_examples=150)
 def test_any_scores(rows, kind, temperature):
     scores, codes = (np.array(column) for column in zip(*rows, strict=True))
     objective, sharpness = kind

@@ -1,12 +1,10 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
 from skfair.metrics import abcc, demographic_parity_difference, mcdp
-
-properties = settings(max_examples=200)
 
 scores = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
 rows = st.lists(st.tuples(scores, st.floats(0.125, 8)), min_size=1, max_size=20)
@@ -17,7 +15,6 @@ def joined(first, second):
     return y_score, weights, np.repeat([0, 1], [len(first), len(second)])
 
 
-@properties
 @given(rows, rows)
 def test_abcc_is_the_wasserstein_distance(first, second):
     y_score, _, groups = joined(first, second)
@@ -26,7 +23,6 @@ def test_abcc_is_the_wasserstein_distance(first, second):
     assert value == pytest.approx(expected, abs=1e-14)
 
 
-@properties
 @given(rows, rows)
 def test_weighted_abcc_is_the_weighted_wasserstein_distance(first, second):
     y_score, weights, groups = joined(first, second)
@@ -38,7 +34,6 @@ def test_weighted_abcc_is_the_weighted_wasserstein_distance(first, second):
     assert value == pytest.approx(expected, abs=1e-13)
 
 
-@properties
 @given(rows, rows)
 def test_abcc_lies_between_the_difference_of_means_and_mcdp(first, second):
     y_score, _, groups = joined(first, second)

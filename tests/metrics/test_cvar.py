@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.groups import encode_groups
@@ -14,8 +14,6 @@ from skfair.metrics import (
 )
 from skfair.metrics._groupwise._tail import best_subset
 from skfair.statistics import GroupedOutcomes
-
-properties = settings(max_examples=200)
 
 group_sizes = st.lists(
     st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),
@@ -52,7 +50,6 @@ def by_quantiles(gaps, weights, alpha):
     return (gaps + excess / (1 - alpha)).min()
 
 
-@properties
 @given(group_sizes, levels, st.sampled_from(["uniform", "proportional"]))
 def test_fractional_form_is_the_conditional_value_at_risk(groups, alpha, scheme):
     sizes = np.array([n for n, _ in groups])
@@ -63,7 +60,6 @@ def test_fractional_form_is_the_conditional_value_at_risk(groups, alpha, scheme)
     assert value == pytest.approx(expected, abs=1e-12)
 
 
-@properties
 @given(group_sizes, levels, st.booleans())
 @pytest.mark.filterwarnings("ignore:CVaR fairness is 0 only:UserWarning")
 def test_whole_groups_are_the_best_subset(groups, alpha, uniform):
@@ -116,7 +112,6 @@ def test_knapsack_of_many_groups_is_close_below_its_relaxation(kind):
     assert relaxed * (1 - 1e-4) <= (weights * gaps) @ taken <= relaxed + 1e-11
 
 
-@properties
 @given(group_sizes)
 def test_proposition_2_recovers_the_max_gap(groups):
     statistic = statistic_of(groups)
@@ -126,7 +121,6 @@ def test_proposition_2_recovers_the_max_gap(groups):
         assert value == pytest.approx(max_gap(None, statistic), abs=1e-12)
 
 
-@properties
 @given(group_sizes, st.randoms(use_true_random=False))
 def test_proposition_2_with_unequal_weights(groups, random):
     weights = np.array([random.uniform(0.1, 1) for _ in groups])
@@ -140,7 +134,6 @@ def test_proposition_2_with_unequal_weights(groups, random):
     assert value == pytest.approx(expected, abs=1e-10)
 
 
-@properties
 @given(group_sizes, levels)
 @pytest.mark.filterwarnings("ignore:CVaR fairness is 0 only:UserWarning")
 def test_proposition_3_bounds(groups, alpha):
@@ -151,7 +144,6 @@ def test_proposition_3_bounds(groups, alpha):
     assert partly <= max_gap(None, statistic) <= 1
 
 
-@properties
 @given(group_sizes)
 def test_alpha_zero_is_the_mean_gap_and_the_value_never_falls(groups):
     statistic = statistic_of(groups)

@@ -13,7 +13,8 @@ from skfair.metrics._dcp._search._rows import row_losses
 PROVEN = ["enumerate", "branch_and_bound"]
 HEURISTIC = ["local", "average", "greedy", "greedy+lm"]
 
-properties = settings(max_examples=25)
+# Each example takes long.
+few_examples = settings(max_examples=settings.default.max_examples // 8)
 seeds = st.integers(0, 10_000)
 
 
@@ -46,7 +47,7 @@ def simplex_grid(n_labels, n_steps):
 # --- the mathematics
 
 
-@properties
+@few_examples
 @given(seeds, st.integers(2, 5), st.sampled_from(["mixed", "sparse"]))
 def test_simpler_form_is_the_paper_s_objective(instance, seed, n_labels, kind):
     confusion, weights, frequencies = instance(n_labels, 4, seed, kind)
@@ -59,7 +60,7 @@ def test_simpler_form_is_the_paper_s_objective(instance, seed, n_labels, kind):
     assert value == pytest.approx(expected, abs=1e-12)
 
 
-@properties
+@few_examples
 @given(seeds, st.integers(2, 5), st.sampled_from(["mixed", "near-fair", "sparse"]))
 def test_upper_is_the_objective_at_the_baseline(instance, seed, n_labels, kind):
     given_ = instance(n_labels, 5, seed, kind)
@@ -72,7 +73,7 @@ def test_upper_is_the_objective_at_the_baseline(instance, seed, n_labels, kind):
         assert result.lower <= result.upper
 
 
-@properties
+@few_examples
 @given(seeds, st.integers(2, 5), st.sampled_from(["mixed", "near-fair", "sparse"]))
 def test_proofs_agree_and_bound_every_method(instance, seed, n_labels, kind):
     given_ = instance(n_labels, 6, seed, kind)
@@ -101,7 +102,7 @@ def test_no_grid_point_is_better(kind, n_labels, n_steps, instance):
     assert result.upper <= best + 1e-12
 
 
-@properties
+@few_examples
 @given(seeds, st.integers(2, 8), st.sampled_from(["mixed", "near-fair", "sparse"]))
 def test_two_labels_are_the_closed_form(instance, seed, n_groups, kind):
     confusion, weights, frequencies = instance(2, n_groups, seed, kind)
@@ -120,7 +121,7 @@ def test_two_labels_are_the_closed_form(instance, seed, n_groups, kind):
     assert result.upper == pytest.approx(expected, abs=1e-9)
 
 
-@properties
+@few_examples
 @given(seeds, st.integers(3, 5))
 def test_merging_labels_never_raises_it(instance, seed, n_labels):
     confusion, weights, frequencies = instance(n_labels, 5, seed, "sparse")
@@ -145,7 +146,7 @@ def test_equal_matrices_are_fair(method, n_labels):
     assert result.optimal
 
 
-@properties
+@few_examples
 @given(seeds, st.sampled_from(["mixed", "sparse"]))
 def test_order_of_groups_and_labels_does_not_matter(instance, seed, kind):
     confusion, weights, frequencies = instance(4, 6, seed, kind)

@@ -1,12 +1,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.metrics import demographic_parity_difference
-
-properties = settings(max_examples=200)
 
 
 @st.composite
@@ -33,7 +31,6 @@ def means_by_group(values, groups, weights=None):
     )
 
 
-@properties
 @given(grouped_rows())
 def test_pairwise_is_the_range_of_group_means(rows):
     values, groups, weights = rows
@@ -45,7 +42,6 @@ def test_pairwise_is_the_range_of_group_means(rows):
         assert value == pytest.approx(means.max() - means.min(), abs=1e-14)
 
 
-@properties
 @given(grouped_rows())
 def test_pooled_is_the_largest_distance_to_the_overall_mean(rows):
     values, groups, weights = rows
@@ -62,7 +58,6 @@ def test_pooled_is_the_largest_distance_to_the_overall_mean(rows):
         assert value == pytest.approx(np.abs(means - overall).max(), abs=1e-14)
 
 
-@properties
 @given(grouped_rows(), st.floats(-0.1, 1.1))
 def test_threshold_compares_rates_of_scores_that_reach_it(rows, threshold):
     values, groups, _ = rows

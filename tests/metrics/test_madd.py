@@ -4,13 +4,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
-
-properties = settings(max_examples=200)
 
 
 def histogram_madd(y_score, groups, n_bins, weights=None):
@@ -38,7 +36,6 @@ def grid_rows(draw):
     return np.array(draw(st.lists(score, **size))), np.array(groups), np.array(weights)
 
 
-@properties
 @given(grid_rows(), st.one_of(st.integers(1, 500), st.sampled_from([7, 10, 49, 100])))
 def test_madd_is_the_distance_of_histograms(rows, n_bins):
     y_score, groups, weights = rows
@@ -51,7 +48,6 @@ def test_madd_is_the_distance_of_histograms(rows, n_bins):
     )
 
 
-@properties
 @given(grid_rows(), st.floats(0.002, 1))
 def test_bandwidth_gives_the_number_of_bins_rounded_down(rows, bandwidth):
     y_score, groups, _ = rows
@@ -92,7 +88,6 @@ def test_bins_are_closed_on_the_left_at_exactly_k_over_m(m, k):
     assert value(edge, np.nextafter(edge, 0)) == 2
 
 
-@properties
 @given(grid_rows())
 def test_curve_is_madd_at_every_bandwidth(rows):
     y_score, groups, weights = rows
@@ -171,7 +166,6 @@ def test_auto_is_the_value_of_the_optimal_interval(multigroup):
     assert madd(None, y_score, **options) == result.madd
 
 
-@properties
 @given(grid_rows(), st.floats(0.01, 1))
 def test_range(rows, bandwidth):
     y_score, groups, weights = rows

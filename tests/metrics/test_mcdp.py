@@ -8,12 +8,10 @@ from math import ceil
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from skfair.metrics import mcdp
-
-properties = settings(max_examples=200)
 
 
 def exact_gap(scores, groups, weights):
@@ -91,7 +89,6 @@ def measured(scores, groups, weights=None, epsilon=0, **options):
     )
 
 
-@properties
 @given(scored_rows(), st.data())
 def test_exact_value_is_the_definition_on_any_grid(rows, data):
     grid, scores, groups, weights = rows
@@ -102,7 +99,6 @@ def test_exact_value_is_the_definition_on_any_grid(rows, data):
     )
 
 
-@properties
 @given(scored_rows(), st.fractions(0, Fraction(1, 2), max_denominator=97))
 def test_exact_value_is_the_definition_for_windows_off_the_grid(rows, epsilon):
     _, scores, groups, weights = rows
@@ -115,7 +111,6 @@ def test_exact_value_is_the_definition_for_windows_off_the_grid(rows, epsilon):
 # --- the approximate method
 
 
-@properties
 @given(
     scored_rows(grids=(2, 8, 16, 64), max_rows=10),
     st.integers(1, 32),
@@ -132,7 +127,6 @@ def test_approximate_value_is_algorithm_2_on_a_dyadic_grid(rows, numerator, k):
     assert value == pytest.approx(float(expected), abs=1e-15)
 
 
-@properties
 @given(st.data(), st.integers(1, 32), st.integers(1, 12))
 def test_approximate_value_is_algorithm_2_for_any_subdivision(data, numerator, k):
     # Odd multiples of 1/4096 never meet a multiple of epsilon / k, which may round.
@@ -181,14 +175,12 @@ def test_approximate_windows_do_not_reach_one_by_rounding(numerator, denominator
 # --- the theorems
 
 
-@properties
 @given(scored_rows(), st.floats(0, 0.5))
 def test_theorem_3_1_1_range(rows, epsilon):
     _, scores, groups, weights = rows
     assert 0 <= measured(scores, groups, weights, epsilon) <= 1
 
 
-@properties
 @given(scored_rows(grids=(1, 2, 3, 4)))
 def test_theorem_3_1_2_zero_only_for_equal_distributions(rows):
     _, scores, groups, weights = rows
@@ -210,7 +202,6 @@ def test_theorem_3_1_2_zero_only_for_equal_distributions(rows):
     assert (measured(scores, groups, weights) == 0) == equal
 
 
-@properties
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=8), st.integers(2, 5))
 def test_equal_distributions_of_different_sizes_have_exactly_no_gap(ticks, times):
     y_score = np.array(ticks + ticks * times) / 20
@@ -223,7 +214,6 @@ def test_equal_distributions_of_different_sizes_have_exactly_no_gap(ticks, times
     [np.square, np.sqrt, lambda t: (np.exp(t) - 1) / (np.e - 1), lambda t: t / 3 + 0.5],
     ids=["square", "root", "exponential", "affine"],
 )
-@properties
 @given(rows=scored_rows())
 def test_theorem_3_1_3_invariance_to_increasing_maps(rows, increasing):
     _, scores, groups, weights = rows
@@ -232,7 +222,6 @@ def test_theorem_3_1_3_invariance_to_increasing_maps(rows, increasing):
     assert measured(mapped, groups, weights) == expected
 
 
-@properties
 @given(scored_rows(), st.lists(st.floats(0, 0.5), min_size=2, max_size=5))
 def test_theorem_3_1_4_never_increases_in_epsilon(rows, epsilons):
     _, scores, groups, weights = rows
@@ -240,7 +229,6 @@ def test_theorem_3_1_4_never_increases_in_epsilon(rows, epsilons):
     assert values == sorted(values, reverse=True)
 
 
-@properties
 @given(scored_rows(), st.data(), st.integers(1, 40))
 def test_theorem_3_3_approximation_never_underestimates(rows, data, k):
     grid, scores, groups, weights = rows
@@ -255,7 +243,6 @@ def test_theorem_3_3_approximation_never_underestimates(rows, data, k):
     assert approximate >= measured(scores, groups, weights, epsilon)
 
 
-@properties
 @given(scored_rows(), st.floats(0.01, 0.5))
 def test_theorem_3_4_approximation_never_increases_with_finer_subdivision(
     rows, epsilon

@@ -1,11 +1,9 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.metrics import mcdp, mcdp_curve
-
-properties = settings(max_examples=200)
 
 
 def at(curve, epsilon):
@@ -34,13 +32,11 @@ def dyadic_rows(draw, n_groups=2):
     return np.array(scores) / 64, np.array(groups)
 
 
-@properties
 @given(dyadic_rows(), st.integers(0, 256))
 def test_curve_is_mcdp_at_breaks_and_between(rows, k):
     assert_is_mcdp_everywhere(*rows, [k / 512])
 
 
-@properties
 @given(dyadic_rows(), st.data())
 def test_curve_with_whole_weights(rows, data):
     y_score, groups = rows
@@ -49,13 +45,11 @@ def test_curve_with_whole_weights(rows, data):
     assert_is_mcdp_everywhere(y_score, groups, [0.1], sample_weight=weights)
 
 
-@settings(properties, max_examples=60)
 @given(dyadic_rows(n_groups=4), st.sampled_from(["pairwise", "pooled"]))
 def test_curve_of_several_groups(rows, multigroup):
     assert_is_mcdp_everywhere(*rows, [0.03], multigroup=multigroup)
 
 
-@properties
 @given(dyadic_rows())
 def test_curve_starts_at_zero_and_decreases_strictly(rows):
     y_score, groups = rows

@@ -4,12 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.metrics import mcdp
-
-properties = settings(max_examples=200)
 
 TICKS = 2**20
 
@@ -147,7 +145,6 @@ def test_larger_counts_than_float_precision_stay_exact():
     assert value == pytest.approx(float(expected), rel=1e-12)
 
 
-@properties
 @given(
     st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 10)), min_size=2, max_size=30)
 )

@@ -11,7 +11,8 @@ from skfair.metrics._dcp._channel._lower_bound import MergedSearch, knapsack
 from skfair.metrics._dcp._channel._upper_bound import Frequencies, carry
 from skfair.metrics._dcp._search._linear_program import Clock
 
-properties = settings(max_examples=12)
+# Each example takes long.
+few_examples = settings(max_examples=settings.default.max_examples // 8)
 seeds = st.integers(0, 10_000)
 
 
@@ -43,7 +44,7 @@ def check(result, weights, true, predicted):
     assert value == pytest.approx(result.upper, abs=1e-9)
 
 
-@properties
+@few_examples
 @given(seeds, st.integers(2, 4), st.integers(2, 6))
 def test_result_keeps_its_promises(seed, n_labels, n_groups):
     weights, true, predicted, matrices = instance(n_labels, n_groups, seed)
@@ -55,7 +56,7 @@ def test_result_keeps_its_promises(seed, n_labels, n_groups):
     assert result.lower <= dcp_bounds(matrices, weights, true).upper + 1e-12
 
 
-@properties
+@few_examples
 @given(seeds, st.integers(2, 4))
 def test_matrices_are_as_fair_as_the_result_says(seed, n_labels):
     weights, true, predicted, _ = instance(n_labels, 4, seed)
@@ -65,7 +66,7 @@ def test_matrices_are_as_fair_as_the_result_says(seed, n_labels):
     assert dcp_bounds(result.confusion, weights, true).upper <= result.upper + 1e-9
 
 
-@properties
+@few_examples
 @given(seeds)
 def test_reduced_problem_is_the_full_one(seed):
     """For a fixed channel: the LP over confusion matrices has the same value."""
@@ -97,7 +98,7 @@ def test_reduced_problem_is_the_full_one(seed):
     assert found.loss == pytest.approx(total, abs=1e-7)
 
 
-@properties
+@few_examples
 @given(seeds, st.integers(2, 4))
 def test_knapsack_is_the_linear_program(seed, n_labels):
     rng = np.random.default_rng(seed)
@@ -160,7 +161,7 @@ def test_two_labels_always_close():
         check(result, *given_)
 
 
-@properties
+@few_examples
 @given(seeds, st.integers(2, 4), st.integers(1, 2))
 def test_bound_of_a_box_holds_at_every_point_of_it(seed, n_labels, n_sets):
     """No group loses less at a channel than the bound says, by any of the sets."""

@@ -155,6 +155,7 @@ def test_constant_statistic_is_explained():
         assert len(set(null)) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [2, -1])
 def test_number_of_processes_does_not_matter(n_jobs):
     y_true, y_pred, groups = draw(0)
@@ -170,6 +171,7 @@ def test_number_of_processes_does_not_matter(n_jobs):
         np.testing.assert_array_equal(*[getattr(call, name) for call in calls])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function", [max_gap_test, partial(cvar_fairness_test, alpha=0.9, epsilon=0.1)]
 )

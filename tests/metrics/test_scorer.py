@@ -227,7 +227,7 @@ def test_cross_val_score_by_column_equals_by_hand(biased, metric, make_model, by
     assert scores.tolist() == by_hand(X, y, X["sex"], metric)
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "Search", [GridSearchCV, HalvingGridSearchCV, RandomizedSearchCV]
 )

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
@@ -36,7 +36,6 @@ def spread(folds, chosen, n_folds):
     st.integers(2, 7),
     st.sampled_from([None, 0]),
 )
-@settings(max_examples=200)
 def test_assign_folds(rows, n_folds, seed):
     classes, groups = np.array(rows).T
     random = None if seed is None else np.random.RandomState(seed)

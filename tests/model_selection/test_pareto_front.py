@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.exceptions import UndefinedMetricWarning
@@ -54,7 +54,6 @@ def points_of(n_metrics):
 @pytest.mark.parametrize("n_metrics", [1, 2, 3, 4])
 def test_against_brute_force(n_metrics):
     @given(points_of(n_metrics))
-    @settings(max_examples=60)
     def check(points):
         expected = brute_force(points)
         if not expected:

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -69,7 +69,6 @@ def labelled_rows(draw):
 SMALLEST = np.nextafter(0, 1)
 
 
-@settings(max_examples=100)
 @given(labelled_rows(), st.sampled_from([0, 0.25, 0.3, 0.5, 1]))
 @example(
     (

@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
@@ -10,8 +10,6 @@ from skfair.datasets import make_biased_scores
 from skfair.groups import encode_groups
 from skfair.metrics import madd, mcdp
 from skfair.postprocessing import ScoreRepairer
-
-properties = settings(max_examples=60)
 
 
 @st.composite
@@ -35,7 +33,6 @@ def repaired(scores, groups, level, **options):
     return repairer.fit_transform(scores, sensitive_features=groups)
 
 
-@properties
 @given(scored_rows(), st.floats(0, 1), st.lists(st.floats(0, 1), min_size=2))
 def test_monotone_within_each_group_and_in_range(rows, level, more):
     scores, groups = rows
@@ -48,7 +45,6 @@ def test_monotone_within_each_group_and_in_range(rows, level, more):
         assert moved.max() <= 1
 
 
-@properties
 @given(scored_rows(), st.sampled_from(["mid", "random"]))
 def test_identity_at_level_0_is_exact(rows, ties):
     scores, groups = rows
@@ -58,14 +54,12 @@ def test_identity_at_level_0_is_exact(rows, ties):
     assert_array_equal(repairer.transform(new, sensitive_features=groups), new)
 
 
-@properties
 @given(scored_rows(), st.floats(0, 1))
 def test_one_group_keeps_its_scores(rows, level):
     scores, _ = rows
     assert_allclose(repaired(scores, np.zeros(len(scores)), level), scores, atol=1e-12)
 
 
-@properties
 @given(scored_rows(), st.floats(0.01, 1), st.randoms(use_true_random=False))
 def test_order_of_rows_and_names_of_groups_do_not_matter(rows, level, random):
     scores, groups = rows
@@ -76,7 +70,6 @@ def test_order_of_rows_and_names_of_groups_do_not_matter(rows, level, random):
     assert_array_equal(repaired(scores, names, level), expected)
 
 
-@properties
 @given(scored_rows(), st.floats(0, 1))
 def test_weights_count_rows(rows, level):
     scores, groups = rows

@@ -36,3 +36,27 @@ def report(make_report, scored):
     y_true, y_score, people = scored
     models = {"plain": y_score, "flat": np.sqrt(y_score)}
     return make_report(y_true, models, sensitive_features=people, title="Two models")
+
+
+@pytest.fixture(scope="session")
+def page(report):
+    return report.to_html()
+
+
+@pytest.fixture(scope="session")
+def make_small_report(make_report, scored):
+    """Report on one model, one attribute and a metric of each kind."""
+
+    def make():
+        y_true, y_score, people = scored
+        metrics = ["mcdp", "demographic_parity_difference", "equalized_odds_difference"]
+        return make_report(
+            y_true, y_score, sensitive_features=people["sex"], metrics=metrics
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def small_report(make_small_report):
+    return make_small_report()

@@ -10,6 +10,7 @@ from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_numbers(make_report, scored):
     y_true, y_score, people = scored
     options = {"sensitive_features": people, "metrics": ["mcdp", "dcp"]}

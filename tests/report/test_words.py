@@ -19,7 +19,7 @@ def sentences(report, attribute=0, model=0):
     return {measure["key"]: measure["sentence"] for measure in result["measures"]}
 
 
-@settings(max_examples=15)
+@settings(max_examples=settings.default.max_examples // 8)
 @given(seed=st.integers(0, 1000), n_groups=st.integers(2, 4))
 def test_directions(make_report, seed, n_groups):
     """Every share that a sentence states is that of the group it names."""

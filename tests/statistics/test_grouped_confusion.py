@@ -3,13 +3,11 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.groups import encode_groups
 from skfair.statistics import GroupedConfusion
-
-properties = settings(max_examples=100)
 
 row = st.tuples(
     st.sampled_from("wxyz"),
@@ -42,7 +40,6 @@ def content(statistic):
     return cells, counts
 
 
-@properties
 @given(batch, st.booleans())
 def test_cells_are_sums_of_rows(rows, weighted):
     expected = {}
@@ -52,7 +49,6 @@ def test_cells_are_sums_of_rows(rows, weighted):
     assert content(collected(rows, weighted))[0] == expected
 
 
-@properties
 @given(batch, batch)
 def test_sum_is_the_statistic_of_the_joined_rows(first, second):
     joined = collected(first + second)
@@ -61,7 +57,6 @@ def test_sum_is_the_statistic_of_the_joined_rows(first, second):
     assert set(total.classes) == set(joined.classes)
 
 
-@properties
 @given(batch, batch, batch)
 def test_addition_is_associative_and_commutative(first, second, third):
     a, b, c = collected(first), collected(second), collected(third)

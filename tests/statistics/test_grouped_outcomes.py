@@ -2,14 +2,12 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.groups import encode_groups
 from skfair.metrics import demographic_parity_difference
 from skfair.statistics import GroupedOutcomes
-
-properties = settings(max_examples=150)
 
 row = st.tuples(
     st.integers(0, 8).map(lambda k: k / 8),
@@ -33,7 +31,6 @@ def content(statistic):
     return dict(zip(statistic.labels, np.transpose(columns).tolist(), strict=True))
 
 
-@properties
 @given(batch, st.booleans())
 def test_sums_totals_counts_and_means(rows, weighted):
     statistic = collected(rows, weighted)
@@ -48,7 +45,6 @@ def test_sums_totals_counts_and_means(rows, weighted):
     np.testing.assert_allclose(statistic.means, means, rtol=1e-15)
 
 
-@properties
 @given(batch, batch)
 def test_sum_is_the_statistic_of_the_joined_rows(first, second):
     assert content(collected(first) + collected(second)) == content(
@@ -56,7 +52,6 @@ def test_sum_is_the_statistic_of_the_joined_rows(first, second):
     )
 
 
-@properties
 @given(batch, batch, batch)
 def test_addition_is_associative_and_commutative(first, second, third):
     a, b, c = collected(first), collected(second), collected(third)
@@ -64,7 +59,6 @@ def test_addition_is_associative_and_commutative(first, second, third):
     assert content(a + b) == content(b + a)
 
 
-@properties
 @given(batch, batch)
 def test_addition_keeps_the_parts_as_they_are(first, second):
     a, b = collected(first), collected(second)

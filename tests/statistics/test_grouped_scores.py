@@ -4,14 +4,12 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.groups import encode_groups
 from skfair.metrics import abcc, mcdp
 from skfair.statistics import GroupedScores
-
-properties = settings(max_examples=150)
 
 WEIGHTS = {
     "none": None,
@@ -73,7 +71,6 @@ def content(statistic):
     }
 
 
-@properties
 @given(batches(n_batches=1, n_groups=7))
 def test_entries_are_the_weights_of_distinct_pairs(parts):
     statistic = collected(parts[0])
@@ -92,7 +89,6 @@ def test_entries_are_the_weights_of_distinct_pairs(parts):
     assert statistic.labels == tuple(sorted(set(groups)))
 
 
-@properties
 @given(batches(n_batches=2))
 def test_sum_is_the_statistic_of_the_joined_rows(parts):
     assert content(collected(parts[0]) + collected(parts[1])) == content(
@@ -100,7 +96,6 @@ def test_sum_is_the_statistic_of_the_joined_rows(parts):
     )
 
 
-@properties
 @given(batches(n_batches=3))
 def test_addition_is_associative_and_commutative(parts):
     a, b, c = map(collected, parts)
@@ -108,7 +103,6 @@ def test_addition_is_associative_and_commutative(parts):
     assert content(a + b) == content(b + a)
 
 
-@properties
 @given(batches(n_batches=2))
 def test_addition_keeps_the_parts_as_they_are(parts):
     first, second = map(collected, parts)

@@ -41,7 +41,10 @@ class FairnessReport:
     Notes
     -----
     Numbers are those of `skfair.metrics` for the same rows and `random_state`; the page
-    lists the calls. Up to ten groups are compared in pairs. Each of more than ten
+    lists the calls. From 50,000 rows of equal weight on, intervals and p-values are
+    those of draws of counts, whose distribution is the same, in a time that hardly
+    grows with the rows; where more than 16,384 scores are distinct, close ones count
+    as one for this. Up to ten groups are compared in pairs. Each of more than ten
     groups is compared with everyone (``multigroup="pooled"``), and MADD is left out
     unless `metrics` names it. For the p-values of equalized odds and DCP, groups are
     permuted among the rows of each true label. Undefined metrics are None in the
@@ -150,7 +153,7 @@ dataframe, Groups, or mapping of str to array-like
         title: str = "Fairness report",
         random_state: Any = None,
         n_jobs: int | None = None,
-        verbose: bool = False,
+        verbose: int = 0,
     ) -> Self:
         """Report on given scores or labels.
 
@@ -199,8 +202,9 @@ array-like
             Seed of resamples and permutations. The report states it.
         n_jobs : int, default=None
             Number of processes.
-        verbose : bool, default=False
-            Whether to count the resamples and shuffles on the standard error stream.
+        verbose : int, default=0
+            0 is silent; above it the standard error stream shows how many resamples
+            and permutations are done, and about how long the others will take.
 
         Returns
         -------

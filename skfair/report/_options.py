@@ -137,7 +137,7 @@ class Options:
     min_group_size: int = 10
     random_state: Any = None
     n_jobs: int | None = None
-    verbose: bool = False
+    verbose: int = 0
 
     def __post_init__(self) -> None:
         seed = self.random_state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,8 @@ from skfair.statistics._grouped_scores import Gap
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
+#: Weight of each score of the grid in a group, by its position; None is everyone.
+Count = Callable[[int | None], NDArray[Any]]
 
 
 class Distribution(NamedTuple):
@@ -43,6 +45,7 @@ class ScoreGrid:
     """The distinct scores of all rows, and where the bins of MADD lie among them.
 
     Scores are sorted once: a resample only counts how often each of them was drawn.
+    `positions` holds the position of each row's score among the distinct ones.
     """
 
     def __init__(self, y_score: ArrayLike, sample_weight: NDArray[Any] | None) -> None:
@@ -57,25 +60,27 @@ class ScoreGrid:
 
     def largest_gaps(
         self,
-        groups: Sequence[Rows],
+        count: Count,
+        n_groups: int,
         multigroup: Multigroup,
         keys: Sequence[str],
         epsilon: float,
     ) -> dict[str, LargestGap]:
-        """Compute metrics by key, for groups given by the positions of their rows.
+        """Compute metrics by key, for groups given by the weights of their scores.
 
         Keys are mcdp, mcdp_epsilon, abcc, mean_score_difference and madd.
         """
         best = dict.fromkeys(keys, LargestGap(-1.0, (0, None)))
         pairs, bounds, cdfs = [], [], []
-        for pair, ours, theirs in self._compared(groups, multigroup, "madd" in keys):
+        compared = self._compared(count, n_groups, multigroup, "madd" in keys)
+        for pair, ours, theirs in compared:
             signed = _signed(ours.cdf, theirs.cdf)
             heights = np.abs(signed)
             highest = int(heights.argmax())
             values = {
                 "mcdp": float(heights[highest]),
-                "abcc": min(1.0, float(heights[:-1] @ self.steps)),
-                "mean_score_difference": abs(float(signed[:-1] @ self.steps)),
+                "abcc": min(1.0, self._integral(heights)),
+                "mean_score_difference": abs(self._integral(signed)),
             }
             if "madd" in keys:
                 values["madd"] = self._madd(ours, theirs, best["madd"].value)
@@ -93,47 +98,50 @@ class ScoreGrid:
             )
         return best
 
-    def cdf(self, rows: Rows) -> tuple[Floats, float]:
-        """Share of some rows at or below each score, and their total weight."""
+    def count(self, rows: Rows) -> NDArray[Any]:
+        """Weight of each score among some rows, which may repeat."""
         weights = None if self.sample_weight is None else self.sample_weight[rows]
-        counts = np.bincount(self.positions[rows], weights, len(self.scores))
-        total = float(counts.sum())
-        return np.cumsum(counts) / total, total
+        return np.bincount(self.positions[rows], weights, len(self.scores))
 
     def _compared(
-        self, groups: Sequence[Rows], multigroup: Multigroup, with_bins: bool
+        self, count: Count, n_groups: int, multigroup: Multigroup, with_bins: bool
     ) -> Iterator[tuple[Pair, Distribution, Distribution]]:
         """Yield every pair of groups, or each group with everyone."""
-        pairs = compared_pairs(len(groups), multigroup)
-        n_kept = len(groups) if multigroup == "pairwise" else 2
+        pairs = compared_pairs(n_groups, multigroup)
+        n_kept = n_groups if multigroup == "pairwise" else 2
         if with_bins and len(self._bins) < 1 + n_kept:
             self._bins = np.empty((1 + n_kept, len(self.below)))
         if multigroup == "pairwise":
             every = [
-                self._distribution(rows, 1 + i if with_bins else None)
-                for i, rows in enumerate(groups)
+                self._distribution(count(group), 1 + group if with_bins else None)
+                for group in range(n_groups)
             ]
             for first, second in pairs:
                 assert second is not None
                 yield (first, second), every[first], every[second]
             return
-        everyone = self._distribution(np.concatenate(groups), 1 if with_bins else None)
-        for pair, rows in zip(pairs, groups, strict=True):
-            yield pair, self._distribution(rows, 2 if with_bins else None), everyone
+        everyone = self._distribution(count(None), 1 if with_bins else None)
+        for pair in pairs:
+            ours = self._distribution(count(pair[0]), 2 if with_bins else None)
+            yield pair, ours, everyone
 
-    def _distribution(self, rows: Rows, place: int | None) -> Distribution:
-        """Distribution of some rows, which may repeat.
+    def _distribution(self, counts: NDArray[Any], place: int | None) -> Distribution:
+        """Distribution of scores that have these weights.
 
         Shares of bins are computed if they have a place in memory, and stay valid
         until another group is given the same place.
         """
-        cdf, total = self.cdf(rows)
+        cdf, total = cumulate(counts)
         if place is None:
             return Distribution(cdf, None, total)
         at_edges = self._bins[0]
         np.concatenate([[0.0], cdf]).take(self.below, mode="clip", out=at_edges)
         bins = bin_changes(at_edges, self.starts, out=self._bins[place])
         return Distribution(cdf, bins, total)
+
+    def _integral(self, heights: Floats) -> float:
+        """Integral of a step function; without the threads of a matrix product."""
+        return float(np.einsum("i,i->", heights[:-1], self.steps))
 
     def _madd(self, ours: Distribution, theirs: Distribution, needed: float) -> float:
         """MADD of two groups, or an upper bound if it is at most `needed`."""
@@ -149,6 +157,12 @@ class ScoreGrid:
     def _sustained(self, ours: Floats, theirs: Floats, epsilon: float) -> float:
         gap = Gap(self.scores, _signed(ours, theirs), 1.0, (1.0, 1.0))
         return sustained_gap(gap, epsilon)
+
+
+def cumulate(counts: NDArray[Any]) -> tuple[Floats, float]:
+    """Share of the weight at or below each score, and the total weight."""
+    total = float(counts.sum())
+    return np.cumsum(counts) / total, total
 
 
 def _signed(ours: Floats, theirs: Floats) -> Floats:

@@ -1,9 +1,14 @@
-"""Intervals and p-values of all metrics, from draws of rows that they share."""
+"""Intervals and p-values of all metrics, from draws of rows or counts.
+
+Rows are drawn as `bootstrap_interval` and `permutation_test` draw them, so that either
+returns the numbers of the report. Counts stand for many rows.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from math import comb
@@ -20,8 +25,10 @@ from skfair.metrics._uncertainty import (
     exact_pvalue,
     stratified_draws,
 )
+from skfair.report._inputs import Audit
+from skfair.report._numbers._cells import MANY_ROWS, Cells
 from skfair.report._numbers._sample import Rows, Sample, sort_by_group
-from skfair.report._options import OF_ERRORS
+from skfair.report._options import OF_ERRORS, Options
 
 #: DCP is computed again in each draw where its exact search, which enumerates
 #: vertices, takes milliseconds.
@@ -29,71 +36,174 @@ _FEW_VERTICES = 1000
 #: An interval or a test of fewer defined draws than this share is not given.
 _ENOUGH = 0.5
 
+#: Draws of counts in one job. Each job has a generator of its own, so that the
+#: numbers do not depend on how many processes there are.
+_BLOCK = 20
+
 #: Values of each metric in all draws, nan where it is undefined.
 Draws = dict[str, NDArray[np.float64]]
-Job = tuple[Sample, str, int]
 
 
-def draw_all(samples: list[Sample]) -> list[tuple[Draws, Draws]]:
+class Drawn(NamedTuple):
+    """Bootstrap and permutation draws, and the values of what was drawn from.
+
+    `observed` is empty where these are the values of the metrics themselves.
+    """
+
+    bootstrap: Draws
+    permutation: Draws
+    observed: dict[str, float]
+
+
+class _Job(NamedTuple):
+    """Some draws of one sample, from a seed, or from a generator for counts."""
+
+    source: Sample | Cells
+    kind: str
+    n_draws: int
+    seed: Any
+    n_groups: int
+
+    @property
+    def work(self) -> int:
+        """Time that the draws take, in the time of one draw of one group."""
+        return self.n_draws * self.n_groups
+
+
+def draw_all(samples: list[Sample]) -> list[Drawn]:
     """Bootstrap and permutation draws of every sample."""
-    options = samples[0].audit.options
-    kinds = {"bootstrap": options.n_bootstrap, "permutation": options.n_permutations}
-    jobs = [
-        (sample, kind, n_draws if sample.comparable else 0)
-        for sample in samples
-        for kind, n_draws in kinds.items()
-    ]
+    options, sources = samples[0].audit.options, [_source(s) for s in samples]
+    jobs = [job for pair in zip(samples, sources, strict=True) for job in _jobs(*pair)]
     # The largest come first, so that no process is left alone with one at the end.
-    work = [n_draws * len(s.attribute.groups.labels) for s, _, n_draws in jobs]
-    order = sorted(range(len(jobs)), key=lambda i: -work[i])
-    drawn = dict(zip(order, _run([jobs[i] for i in order]), strict=True))
-    return [(drawn[i], drawn[i + 1]) for i in range(0, len(jobs), 2)]
+    order = sorted(range(len(jobs)), key=lambda i: -jobs[i].work)
+    done = dict(zip(order, _run([jobs[i] for i in order], options), strict=True))
+
+    def join(source: Sample | Cells, kind: str) -> Draws:
+        parts = [
+            done[i]
+            for i, job in enumerate(jobs)
+            if job.source is source and job.kind == kind
+        ]
+        return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+
+    return [
+        Drawn(
+            join(source, "bootstrap"),
+            join(source, "permutation"),
+            source.values() if isinstance(source, Cells) else {},
+        )
+        for source in sources
+    ]
 
 
-def _run(jobs: list[Job]) -> Iterator[Draws]:
+def counts_are_drawn(audit: Audit) -> bool:
+    """Whether counts are drawn: there are many rows, and each weighs the same."""
+    return audit.sample_weight is None and audit.n_rows >= MANY_ROWS
+
+
+def _source(sample: Sample) -> Sample | Cells:
+    """Return what is drawn from, rows or counts."""
+    many = sample.comparable and counts_are_drawn(sample.audit)
+    return Cells.from_sample(sample) if many else sample
+
+
+def _jobs(sample: Sample, source: Sample | Cells) -> list[_Job]:
+    """Draws of rows are one job for each kind, draws of counts are many."""
+    options, n_groups = sample.audit.options, len(sample.attribute.groups.labels)
+    numbers = {"bootstrap": options.n_bootstrap, "permutation": options.n_permutations}
+    jobs = []
+    for kind, n_draws in numbers.items():
+        n_draws = n_draws if sample.comparable else 0
+        seed: Any = options.random_state
+        if isinstance(source, Sample):
+            jobs.append(_Job(source, kind, n_draws, seed, n_groups))
+            continue
+        starts = range(0, n_draws, _BLOCK)
+        generators = check_seed(seed).spawn(len(starts))
+        jobs += [
+            _Job(source, kind, min(_BLOCK, n_draws - start), generator, n_groups)
+            for start, generator in zip(starts, generators, strict=True)
+        ]
+    return jobs
+
+
+def _run(jobs: list[_Job], options: Options) -> Iterator[Draws]:
     """Do the jobs in order, and show how far they are."""
-    options = jobs[0][0].audit.options
-    total, done = sum(n_draws for _, _, n_draws in jobs), 0
-
-    def tick(n_draws: int = 1) -> None:
-        nonlocal done
-        done += n_draws
-        # Fast draws would otherwise spend their time in the terminal.
-        if options.verbose and (done % 10 == 0 or done == total):
-            end = "\n" if done == total else ""
-            text = f"\rFairnessReport: {done:,} of {total:,} draws"
-            print(text, end=end, file=sys.stderr, flush=True)
-
+    progress = _Progress(jobs, bool(options.verbose))
     if options.n_jobs in (None, 1):
         for job in jobs:
-            yield _draw(*job, tick)
+            yield _draw(job, progress)
         return
     parallel = Parallel(n_jobs=options.n_jobs, return_as="generator")
-    results = parallel(delayed(_draw)(*job) for job in jobs)
-    for (_, _, n_draws), result in zip(jobs, results, strict=True):
-        tick(n_draws)
-        yield result
+    for job, draws in zip(
+        jobs, parallel(delayed(_draw)(job) for job in jobs), strict=True
+    ):
+        progress(job, job.n_draws)
+        yield draws
 
 
-def _draw(
-    sample: Sample, kind: str, n_draws: int, tick: Callable[[], Any] = lambda: None
-) -> Draws:
-    """Compute the metrics on many draws of rows."""
-    n_groups, n_classes = len(sample.attribute.groups.labels), len(sample.audit.classes)
-    keys = sample.keys
-    if comb(n_groups + n_classes - 2, n_classes - 1) > _FEW_VERTICES:
+class _Progress:
+    """Counts draws on the standard error stream, and estimates the time left."""
+
+    def __init__(self, jobs: list[_Job], shown: bool) -> None:
+        self.total = sum(job.n_draws for job in jobs)
+        self.work = sum(job.work for job in jobs)
+        self.done = self.work_done = 0
+        self.shown, self.start = shown, time.monotonic()
+
+    def __call__(self, job: _Job, n_draws: int = 1) -> None:
+        self.done += n_draws
+        self.work_done += n_draws * job.n_groups
+        # Fast draws would otherwise spend their time in the terminal.
+        if not self.shown or (self.done % 10 and self.done != self.total):
+            return
+        text = f"FairnessReport: {self.done:,} of {self.total:,} draws"
+        if self.done == self.total:
+            print(f"\r{text:60s}", file=sys.stderr, flush=True)
+            return
+        passed = time.monotonic() - self.start
+        left = passed * (self.work / self.work_done - 1)
+        text += f", about {duration(left)} left"
+        print(f"\r{text:60s}", end="", file=sys.stderr, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """Write a number of seconds, in minutes or hours where it is large."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def _draw(job: _Job, tick: Callable[[_Job], Any] = lambda job: None) -> Draws:
+    """Compute the metrics on many draws."""
+    measuring = job.source.measuring
+    keys, n_classes = measuring.keys, job.source.n_classes
+    if comb(job.n_groups + n_classes - 2, n_classes - 1) > _FEW_VERTICES:
         keys = tuple(key for key in keys if key != "dcp")
-    drawn = {key: np.full(n_draws, np.nan) for key in keys}
-    draws = _bootstraps if kind == "bootstrap" else _permutations
+    drawn = {key: np.full(job.n_draws, np.nan) for key in keys}
     with warnings.catch_warnings():
         # Undefined draws are counted, and the count is reported.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        for i, parts in zip(range(n_draws), draws(sample, keys), strict=False):
-            for rows, kept in parts:
-                for key, value in sample.values(rows, kept).items():
-                    drawn[key][i] = value
-            tick()
+        for i, values in zip(range(job.n_draws), _values(job, keys), strict=False):
+            for key, value in values.items():
+                drawn[key][i] = value
+            tick(job)
     return drawn
+
+
+def _values(job: _Job, keys: tuple[str, ...]) -> Iterator[dict[str, float]]:
+    """Metrics of one draw after the other."""
+    source = job.source
+    if isinstance(source, Cells):
+        draw = source.bootstrap if job.kind == "bootstrap" else source.permutation
+        while True:
+            yield draw(job.seed, keys)
+    draws = _bootstraps if job.kind == "bootstrap" else _permutations
+    for parts in draws(source, keys):
+        found = [source.values(rows, kept) for rows, kept in parts]
+        yield {key: value for values in found for key, value in values.items()}
 
 
 #: Rows of a draw, and the metrics that are computed on them.
@@ -148,17 +258,21 @@ class Uncertainty(NamedTuple):
 
 
 def uncertainty(
-    value: float, key: str, draws: tuple[Draws, Draws], confidence_level: float
+    value: float, key: str, draws: Drawn, confidence_level: float
 ) -> Uncertainty:
     """Summarise the draws of a metric; too many undefined ones leave None."""
     if math.isnan(value):
         return Uncertainty()
     lower = upper = null = pvalue = None
-    (resampled, undefined), (permuted, no_test) = (_defined(d.get(key)) for d in draws)
+    resampled, undefined = _defined(draws.bootstrap.get(key))
+    permuted, no_test = _defined(draws.permutation.get(key))
+    drawn_from = draws.observed.get(key, value)
     if resampled is not None:
+        # Joined scores move the draws of a metric as they move its value.
+        resampled = resampled + (value - drawn_from)
         lower, upper = basic_interval(value, resampled, confidence_level)
     if permuted is not None:
-        null, pvalue = float(permuted.mean()), exact_pvalue(value, permuted)
+        null, pvalue = float(permuted.mean()), exact_pvalue(drawn_from, permuted)
     return Uncertainty(lower, upper, null, pvalue, undefined, no_test)
 
 

@@ -1,8 +1,7 @@
 """The metrics of one model and one attribute, for any choice of rows.
 
-All metrics of a resample are computed from the same rows, drawn as `bootstrap_interval`
-and `permutation_test` draw them, so that either returns the numbers of the report.
-Scores are sorted once: a resample only counts how often each of them was drawn.
+All metrics of a resample are computed from the same rows. Scores are sorted once: a
+resample only counts how often each of them was drawn.
 """
 
 from __future__ import annotations
@@ -24,7 +23,14 @@ from skfair.metrics import (
     equalized_odds_difference,
     max_gap,
 )
-from skfair.metrics._distribution import LargestGap, Pair, ScoreGrid
+from skfair.metrics._distribution import (
+    Count,
+    LargestGap,
+    Pair,
+    ScoreGrid,
+    cumulate,
+)
+from skfair.metrics._inputs import Multigroup
 from skfair.report._inputs import Attribute, Audit, Model
 from skfair.report._options import OF_DECISIONS, OF_SCORES
 from skfair.statistics import GroupedConfusion, GroupedOutcomes
@@ -63,7 +69,7 @@ class Sample:
 
     def confusion(self, rows: Rows) -> GroupedConfusion:
         """Count predictions; without true labels all rows are of the first class."""
-        groups, n_classes = self.attribute.groups, len(self.audit.classes)
+        groups, n_classes = self.attribute.groups, self.n_classes
         sizes, weights = groups.sizes(), self.audit.sample_weight
         cells = np.repeat(np.arange(len(sizes)) * n_classes**2, sizes)
         cells += self.model.y_pred[rows]
@@ -79,41 +85,81 @@ class Sample:
             groups.names,
         )
 
+    @property
+    def n_classes(self) -> int:
+        """Number of classes of true and predicted labels."""
+        return len(self.audit.classes)
+
+    @property
+    def measuring(self) -> Measuring:
+        """How the metrics of this sample are computed."""
+        options = self.audit.options
+        how = self.attribute.comparison
+        return Measuring(self.keys, how, options.alpha, options.epsilon)
+
     def values(self, rows: Rows, keys: Sequence[str]) -> Values:
         """Metrics on rows, nan where one is undefined on them."""
-        confusion, how = self.confusion(rows), self.attribute.comparison
+        count = self.count(rows)
+        return self.measuring.values(self.confusion(rows), self.grid, count, keys)
+
+    def count(self, rows: Rows) -> Count:
+        """Count the scores of a group, or of everyone, when they are asked for."""
+        parts, grid = self.split(rows), self.grid
+
+        def of_group(group: int | None) -> NDArray[Any]:
+            assert grid is not None
+            return grid.count(rows if group is None else parts[group])
+
+        return of_group
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """Metrics to compute, which groups they compare, and their parameters."""
+
+    keys: tuple[str, ...]
+    multigroup: Multigroup
+    alpha: float
+    epsilon: float
+
+    def values(
+        self,
+        confusion: GroupedConfusion,
+        grid: ScoreGrid | None,
+        count: Count,
+        keys: Sequence[str],
+    ) -> Values:
+        """Metrics of counted predictions and scores, nan where one is undefined."""
         values = {}
         if not set(keys).isdisjoint(OF_DECISIONS):
             values = self.decision_values(selections(confusion))
         if "equalized_odds_difference" in keys:
             values["equalized_odds_difference"] = equalized_odds_difference(
-                None, confusion, multigroup=how
+                None, confusion, multigroup=self.multigroup
             )
         if "dcp" in keys:
             values["dcp"] = dcp(None, confusion)
-        found = self.score_gaps(rows, keys)
+        found = self.score_gaps(confusion.n_groups, grid, count, keys)
         values |= {key: gap.value for key, gap in found.items()}
         return {key: values[key] for key in keys}
 
     def decision_values(self, selected: GroupedOutcomes) -> Values:
         """Metrics of selection rates."""
-        how, alpha = self.attribute.comparison, self.audit.options.alpha
         values = (
-            demographic_parity_difference(None, selected, multigroup=how),
+            demographic_parity_difference(None, selected, multigroup=self.multigroup),
             max_gap(None, selected),
-            cvar_fairness(None, selected, alpha=alpha),
+            cvar_fairness(None, selected, alpha=self.alpha),
         )
         return dict(zip(OF_DECISIONS, values, strict=True))
 
-    def score_gaps(self, rows: Rows, keys: Sequence[str]) -> dict[str, LargestGap]:
+    def score_gaps(
+        self, n_groups: int, grid: ScoreGrid | None, count: Count, keys: Sequence[str]
+    ) -> dict[str, LargestGap]:
         """Metrics of score distributions, and the groups where each is attained."""
         wanted = [key for key in OF_SCORES if key in keys]
-        if self.grid is None or not wanted:
+        if grid is None or not wanted:
             return {}
-        epsilon = self.audit.options.epsilon
-        return self.grid.largest_gaps(
-            self.split(rows), self.attribute.comparison, wanted, epsilon
-        )
+        return grid.largest_gaps(count, n_groups, self.multigroup, wanted, self.epsilon)
 
 
 def make_samples(audit: Audit) -> list[Sample]:
@@ -187,7 +233,7 @@ def observe(sample: Sample) -> dict[str, Finding]:
 
 
 def _decisions(sample: Sample, selected: GroupedOutcomes) -> dict[str, Finding]:
-    values, rates = sample.decision_values(selected), selected.means
+    values, rates = sample.measuring.decision_values(selected), selected.means
     everyone = float(rates @ selected.totals / selected.totals.sum())
     pair = _furthest(sample, rates, everyone)
     average = float(rates.mean())
@@ -203,13 +249,16 @@ def _decisions(sample: Sample, selected: GroupedOutcomes) -> dict[str, Finding]:
 
 
 def _scores(sample: Sample, rows: Rows) -> dict[str, Finding]:
-    found = {}
-    for key, gap in sample.score_gaps(rows, sample.keys).items():
+    found, count = {}, sample.count(rows)
+    gaps = sample.measuring.score_gaps(
+        len(sample.attribute.groups.labels), sample.grid, count, sample.keys
+    )
+    for key, gap in gaps.items():
         figures = math.nan, math.nan
         if key in ("mcdp", "mean_score_difference"):
             grid = sample.grid
             assert grid is not None
-            cdfs = [group_cdf(sample, rows, group) for group in gap.pair]
+            cdfs = [cumulate(count(group))[0] for group in gap.pair]
             if key == "mcdp":
                 where = np.searchsorted(grid.scores, gap.score)
                 first, second = (float(cdf[where]) for cdf in cdfs)
@@ -262,12 +311,6 @@ def _of_pair(pair: Pair, values: NDArray[Any], everyone: Any) -> tuple[Any, Any]
     return values[first].item(), everyone if second is None else values[second].item()
 
 
-def group_cdf(sample: Sample, rows: Rows, group: int | None) -> Floats:
-    """Cumulative distribution of the scores of a group, or of everyone."""
-    assert sample.grid is not None
-    return sample.grid.cdf(rows if group is None else sample.split(rows)[group])[0]
-
-
 def cdf_curves(sample: Sample) -> list[dict[str, list[float]]]:
     """Cumulative distribution of each group's scores, with few enough points to draw.
 
@@ -275,9 +318,9 @@ def cdf_curves(sample: Sample) -> list[dict[str, list[float]]]:
     """
     assert sample.grid is not None
     scores, even = sample.grid.scores, np.linspace(0, 1, _N_POINTS)
-    rows, curves = sort_by_group(sample.attribute.groups.codes), []
+    count, curves = sample.count(sort_by_group(sample.attribute.groups.codes)), []
     for group in range(len(sample.attribute.groups.labels)):
-        cdf = group_cdf(sample, rows, group)
+        cdf, _ = cumulate(count(group))
         kept = np.union1d(np.searchsorted(scores, even), np.searchsorted(cdf, even))
         kept = kept[kept < len(scores)]
         curves.append(

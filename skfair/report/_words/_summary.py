@@ -8,7 +8,12 @@ from importlib.metadata import version
 
 import skfair
 from skfair.report._inputs import Attribute, Audit, Model
-from skfair.report._numbers._draws import Draws, draw_all, uncertainty
+from skfair.report._numbers._draws import (
+    Drawn,
+    counts_are_drawn,
+    draw_all,
+    uncertainty,
+)
 from skfair.report._numbers._groups import group_numbers, performance
 from skfair.report._numbers._sample import (
     Finding,
@@ -74,7 +79,7 @@ def _attribute(attribute: Attribute) -> Summary:
     }
 
 
-def _result(sample: Sample, draws: tuple[Draws, Draws]) -> Summary:
+def _result(sample: Sample, draws: Drawn) -> Summary:
     """Everything about one model and one attribute."""
     found = observe(sample)
     return {
@@ -89,9 +94,7 @@ def _result(sample: Sample, draws: tuple[Draws, Draws]) -> Summary:
     }
 
 
-def _measure(
-    sample: Sample, measure: Measure, found: Finding, draws: tuple[Draws, Draws]
-) -> Summary:
+def _measure(sample: Sample, measure: Measure, found: Finding, draws: Drawn) -> Summary:
     options, sizes = sample.audit.options, sample.attribute.groups.sizes()
     drawn = uncertainty(found.value, measure.key, draws, options.confidence_level)
     finding = describe(sample, measure.key, found)
@@ -152,6 +155,7 @@ def _settings(audit: Audit) -> Summary:
         "decisions": {visible_text(m.name): m.decided_by for m in audit.models},
         **{name: getattr(options, name) for name in stated},
         "sample_weight": audit.sample_weight is not None,
+        "counts_are_drawn": counts_are_drawn(audit),
         "calls": {
             measure.key: measure.call.format(**vars(options))
             for measure in MEASURES

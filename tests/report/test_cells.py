@@ -1,0 +1,164 @@
+"""Draws of counts, for many rows, against draws of rows."""
+
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import ks_2samp
+
+from skfair.report._inputs import make_audit
+from skfair.report._numbers import _cells, _draws
+from skfair.report._numbers._sample import make_samples, observe
+from skfair.report._options import Options
+
+DRAWS = {"n_bootstrap": 300, "n_permutations": 300, "random_state": 0}
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Draw counts from samples of any size."""
+    monkeypatch.setattr(_draws, "MANY_ROWS", 1)
+
+
+def make(y_true, y_score=None, y_pred=None, group=None, **options):
+    audit = make_audit(
+        y_true=y_true,
+        y_score=y_score,
+        y_pred=y_pred,
+        sensitive_features=group,
+        pos_label=None,
+        sample_weight=None,
+        options=Options(**{**DRAWS, **options}),
+    )
+    return make_samples(audit)
+
+
+@pytest.fixture(scope="module")
+def people():
+    generator = np.random.default_rng(0)
+    group = generator.choice(["a", "b", "c"], 400, p=[0.6, 0.3, 0.1])
+    y_score = generator.beta(2 + (group == "a"), 3)
+    y_true = (generator.random(400) < y_score).astype(int)
+    return y_true, y_score, group
+
+
+@pytest.mark.slow
+def test_draws_have_the_distribution_of_draws_of_rows(people, monkeypatch):
+    y_true, y_score, group = people
+    samples = make(y_true, y_score.round(2), group=group)
+    (of_rows,) = _draws.draw_all(samples)
+    monkeypatch.setattr(_draws, "MANY_ROWS", 1)
+    (of_counts,) = _draws.draw_all(samples)
+    assert of_rows.observed == {}
+    found = observe(samples[0])
+    assert list(of_counts.observed) == list(found)
+    for key, finding in found.items():
+        assert of_counts.observed[key] == pytest.approx(finding.value, abs=1e-9)
+        for kind in ("bootstrap", "permutation"):
+            first = getattr(of_rows, kind)[key]
+            second = getattr(of_counts, kind)[key]
+            assert ks_2samp(first, second).pvalue > 0.001, (key, kind)
+
+
+def test_joined_scores_say_almost_the_same(people, many, monkeypatch):
+    y_true, y_score, group = people
+    (sample,) = make(y_true, y_score, group=group)
+    alone = _cells.Cells.from_sample(sample)
+    monkeypatch.setattr(_cells, "_MAX_SCORES", 100)
+    joined = _cells.Cells.from_sample(sample)
+    assert alone.scores.shape == (3, 400)
+    assert joined.scores.shape[1] in (99, 100, 101)
+    assert_allclose(joined.scores.sum(axis=1), alone.scores.sum(axis=1))
+    assert (joined.scores.sum(axis=0) > 0).all()
+    for key, value in alone.values().items():
+        assert joined.values()[key] == pytest.approx(value, abs=0.05), key
+    # Means of scores are kept.
+    means = [cells.scores @ cells.grid.scores for cells in (alone, joined)]
+    assert_allclose(means[0].sum(), means[1].sum())
+
+
+def test_interval_is_around_the_value_of_the_rows(people, many, monkeypatch):
+    monkeypatch.setattr(_cells, "_MAX_SCORES", 20)
+    y_true, y_score, group = people
+    (sample,) = make(y_true, y_score, group=group)
+    (drawn,) = _draws.draw_all([sample])
+    value = observe(sample)["mcdp"].value
+    shift = value - drawn.observed["mcdp"]
+    assert shift > 0  # joined scores hide the largest gap
+    moved = drawn._replace(
+        bootstrap={"mcdp": drawn.bootstrap["mcdp"] + shift}, observed={}
+    )
+    first = _draws.uncertainty(value, "mcdp", drawn, 0.95)
+    assert first[:2] == pytest.approx(
+        _draws.uncertainty(value, "mcdp", moved, 0.95)[:2]
+    )
+
+
+def test_same_numbers_for_any_number_of_processes(make_report, people, many):
+    y_true, y_score, group = people
+    rows = {"y_true": y_true, "y_score": y_score, "sensitive_features": group}
+    one, two = (make_report(**rows, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert one.summary == two.summary
+    assert one.summary["settings"]["counts_are_drawn"]
+
+
+def test_rows_are_drawn_where_weights_differ(make_report, people, many):
+    y_true, y_score, group = people
+    report = make_report(
+        y_true, y_score, sensitive_features=group, sample_weight=np.arange(400) + 1
+    )
+    assert not report.summary["settings"]["counts_are_drawn"]
+
+
+@pytest.mark.parametrize("kind", ["labels", "classes", "no true labels", "constant"])
+def test_other_inputs(make_report, people, many, kind):
+    y_true, y_score, group = people
+    given = {
+        "labels": {"y_true": y_true, "y_pred": y_score > 0.5},
+        "classes": {"y_true": np.arange(400) % 3, "y_pred": np.arange(400) // 7 % 3},
+        "no true labels": {"y_true": None, "y_score": y_score},
+        "constant": {"y_true": y_true * 0, "y_score": y_score * 0 + 0.5},
+    }[kind]
+    frame = make_report(**given, sensitive_features=group).to_frame()
+    # Of a class without rows there are no errors to compare.
+    assert frame["pvalue"].notna().all()
+    assert (frame["null_value"] > 0).all() == (kind != "constant")
+
+
+def test_small_groups_and_rows_without_a_group_are_left_out(make_report, people, many):
+    y_true, y_score, group = people
+    group = np.where(np.arange(400) < 5, "rare", group)
+    options = {"sensitive_features": group, "min_group_size": 6}
+    found = make_report(y_true, y_score, **options).to_frame()
+    rest = make_report(
+        y_true[5:], y_score[5:], **{**options, "sensitive_features": group[5:]}
+    ).to_frame()
+    assert_allclose(found["value"], rest["value"])
+    assert_allclose(found["upper"], rest["upper"])
+    assert_allclose(found["pvalue"], rest["pvalue"])
+
+
+def test_one_group_is_not_drawn(make_report, people, many):
+    y_true, y_score, _ = people
+    report = make_report(y_true, y_score, sensitive_features=["a"] * 400)
+    assert report.to_frame()["value"].isna().all()
+
+
+def test_progress(make_report, people, many, capsys):
+    y_true, y_score, group = people
+    make_report(y_true, y_score, sensitive_features=group)
+    assert capsys.readouterr().err == ""
+    make_report(y_true, y_score, sensitive_features=group, verbose=1)
+    said = capsys.readouterr().err
+    assert re.search(r"10 of 79 draws, about \d+ s left", said)
+    assert said.rstrip(" \n").endswith("FairnessReport: 79 of 79 draws")
+    assert said.endswith("\n")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "1 s"), (89, "89 s"), (120, "2 min"), (7200, "2.0 h")],
+)
+def test_durations(seconds, text):
+    assert _draws.duration(seconds) == text

@@ -1,7 +1,11 @@
 """Windows of MCDP that end at scores, at 0 or at 1, and windows of no length."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
 from skfair.metrics import mcdp
@@ -69,3 +73,169 @@ def test_epsilon_zero_is_the_kolmogorov_smirnov_statistic(n_first, n_second, dec
 )
 def test_widest_window(y_score, expected):
     assert mcdp(None, y_score, sensitive_features=[0, 1], epsilon=0.5) == expected
+
+
+# --- many rows, against every window, and counts and weights that round
+
+
+TICKS = 2**20
+
+
+def slow_mcdp(ticks, groups, half_window):
+    """Look through every window of integer ticks that can matter, one by one.
+
+    Window ends and scores are whole numbers of half ticks, so nothing rounds.
+    """
+    ticks, half_window = 2 * np.asarray(ticks), 2 * half_window
+    order = np.argsort(ticks, kind="stable")
+    ticks, groups = ticks[order], np.asarray(groups)[order]
+    n_second = int(groups.sum())
+    n_first = len(groups) - n_second
+    heights = np.cumsum(np.where(groups, -n_first, n_second))
+    last = np.append(ticks[1:] != ticks[:-1], True)
+    steps = np.append(-1, ticks[last])
+    heights = np.append(0, np.abs(heights[last]))
+    centres = np.unique([0, 2 * TICKS, *(ticks - half_window), *(ticks + half_window)])
+    centres = centres[(centres >= 0) & (centres <= 2 * TICKS)]
+    # Positions strictly between two even numbers are represented by an odd one.
+    centres = np.unique([*centres, *(centres[:-1] + 1)])
+    first = np.searchsorted(steps, np.maximum(centres - half_window, 0), "right") - 1
+    stop = np.searchsorted(steps, np.minimum(centres + half_window, 2 * TICKS), "right")
+    least = [heights[i:j].min() for i, j in zip(first, stop, strict=True)]
+    return max(least) / (n_first * n_second)
+
+
+def random_walk(rng, n):
+    return rng.integers(0, TICKS + 1, n), rng.integers(0, 2, n)
+
+
+def biased_walk(rng, n):
+    ticks = np.sort(rng.integers(0, TICKS + 1, n))
+    return ticks, rng.random(n) < 0.3 + 0.4 * np.sin(6 * ticks / TICKS) ** 2
+
+
+def plateaus(rng, n):
+    ticks = np.repeat(rng.integers(0, TICKS + 1, n // 50 + 1), 50)[:n]
+    return ticks, rng.random(n) < np.repeat(rng.random(n // 50 + 1), 50)[:n]
+
+
+def comb(rng, n):
+    return np.linspace(0, TICKS, n).astype(int), np.arange(n) % 2
+
+
+def comb_of_blocks(rng, n):
+    # Blocks of 64 pieces, where the kernel's own blocks begin and end.
+    groups = np.arange(n) // 64 % 2
+    groups[-1] = 1
+    return np.sort(rng.choice(TICKS, n, replace=False)), groups
+
+
+def spikes_on_a_plateau(rng, n):
+    ticks = np.sort(rng.choice(TICKS, n, replace=False))
+    groups = np.arange(n) % 2
+    groups[: n // 4], groups[-n // 4 :] = 0, 1
+    return ticks, groups
+
+
+def separated(rng, n):
+    return np.sort(rng.integers(0, TICKS + 1, n)), np.arange(n) >= n // 2
+
+
+def few_levels(rng, n):
+    return rng.integers(0, 5, n) * (TICKS // 4), rng.integers(0, 2, n)
+
+
+def crowded_near_zero(rng, n):
+    return (TICKS * rng.random(n) ** 12).astype(int), rng.random(n) < 0.2
+
+
+def one_against_many(rng, n):
+    return rng.integers(0, TICKS + 1, n), np.arange(n) == n // 3
+
+
+SHAPES = [
+    random_walk,
+    biased_walk,
+    plateaus,
+    comb,
+    comb_of_blocks,
+    spikes_on_a_plateau,
+    separated,
+    few_levels,
+    crowded_near_zero,
+    one_against_many,
+]
+
+
+@pytest.mark.parametrize("n", [63, 64, 65, 129, 2_000])
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+def test_many_rows_against_every_window(shape, n):
+    rng = np.random.default_rng(n)
+    ticks, groups = shape(rng, n)
+    distances = np.unique(np.abs(rng.choice(ticks, 40) - rng.choice(ticks, 40)))
+    meeting = [int(d) // 2 for d in distances if 0 < d <= TICKS][::12]
+    for half_window in [1, TICKS // 4096, TICKS // 100, TICKS // 5, *meeting]:
+        value = mcdp(
+            None,
+            ticks / TICKS,
+            sensitive_features=groups,
+            epsilon=half_window / TICKS,
+        )
+        assert value == pytest.approx(slow_mcdp(ticks, groups, half_window), abs=1e-15)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+def test_ten_thousand_rows_against_every_window(shape):
+    ticks, groups = shape(np.random.default_rng(9), 12_345)
+    half_window = TICKS // 200
+    value = mcdp(None, ticks / TICKS, sensitive_features=groups, epsilon=1 / 200)
+    value_on_grid = mcdp(
+        None, ticks / TICKS, sensitive_features=groups, epsilon=half_window / TICKS
+    )
+    assert value <= value_on_grid
+    assert value_on_grid == pytest.approx(
+        slow_mcdp(ticks, groups, half_window), abs=1e-15
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0, 1e-6, 0.1, 0.5])
+@pytest.mark.parametrize("score", [0, 0.3, 1])
+def test_constant_scores_have_no_gap(score, epsilon):
+    y_score, groups = np.full(20_000, score), np.arange(20_000) % 3 == 0
+    assert mcdp(None, y_score, sensitive_features=groups, epsilon=epsilon) == 0
+
+
+def test_larger_counts_than_float_precision_stay_exact():
+    # The smallest gap of 2e9 against 2e9 + 1 rows is 1 / (n0 * n1).
+    y_score, groups = [0.1, 0.9, 0.1, 0.9], [0, 0, 1, 1]
+    weights = [10**9, 10**9, 10**9, 10**9 + 1]
+    value = mcdp(None, y_score, sensitive_features=groups, sample_weight=weights)
+    expected = Fraction(1, 2) - Fraction(10**9, 2 * 10**9 + 1)
+    assert value == pytest.approx(float(expected), rel=1e-12)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 10)), min_size=2, max_size=30)
+)
+def test_range_holds_for_weights_that_round(rows):
+    # All of group 0 below all of group 1: the true value is 1, not a hair more.
+    scores, weights = zip(*rows, strict=True)
+    n_first = len(rows) // 2
+    y_score = [
+        s / 4 if i < n_first else 0.5 + s / 4 for i, s in enumerate(sorted(scores))
+    ]
+    groups = np.arange(len(rows)) >= n_first
+    value = mcdp(None, y_score, sensitive_features=groups, sample_weight=weights)
+    assert value == pytest.approx(1, abs=1e-14)
+    assert value <= 1
+
+
+def test_approximation_converges_to_the_exact_value():
+    rng = np.random.default_rng(3)
+    y_score, groups = rng.random(500), rng.integers(0, 2, 500)
+    y_score = np.where(groups, y_score**1.5, y_score)
+    options = {"sensitive_features": groups, "epsilon": 0.02}
+    approximate = mcdp(
+        None, y_score, method="approximate", n_subdivisions=20_000, **options
+    )
+    assert approximate == pytest.approx(mcdp(None, y_score, **options), abs=5e-3)

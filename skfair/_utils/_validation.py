@@ -68,12 +68,17 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
         )
 
 
-def as_array(values: Any, name: str) -> NDArray[Any]:
-    """Return one value for each row as an array; raise where entries are masked."""
+def check_unmasked(values: Any, name: str) -> None:
+    """Raise where entries of a masked array are masked: they are missing."""
     if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
         raise ValueError(
             f"{name} has {np.count_nonzero(values.mask)} masked values, expected none."
         )
+
+
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    """Return one value for each row as an array; raise where entries are masked."""
+    check_unmasked(values, name)
     try:
         array = np.asarray(values)
     except ValueError as error:

@@ -11,7 +11,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._utils._validation import ParameterError, as_array, check_choice
+from skfair._utils._validation import (
+    ParameterError,
+    as_array,
+    check_choice,
+    check_unmasked,
+)
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 
 Multigroup = Literal["pairwise", "pooled"]
@@ -169,6 +174,7 @@ def check_group_weights(
     values: ArrayLike, labels: Sequence[Hashable] | None = None
 ) -> NDArray[np.float64]:
     """Return the weights of the groups, scaled to sum to one."""
+    check_unmasked(values, "group_weights")
     try:
         weights = np.asarray(values)
         if weights.dtype.kind not in "biufO":

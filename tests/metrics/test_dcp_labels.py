@@ -155,3 +155,18 @@ def test_unit_of_group_weights_does_not_matter(instance, scale):
     confusion, _, true = instance(3, 4, 0)
     expected = dcp_bounds(confusion, np.ones(4), true)
     assert dcp_bounds(confusion, np.full(4, scale), true).upper == expected.upper
+
+
+def test_masked_figures_are_missing(instance):
+    confusion, weights, true = instance(3, 4, 0)
+    for position, name in enumerate(["confusion", "group_weights", "label_freq"]):
+        given = [confusion, weights, true]
+        given[position] = np.ma.masked_less(given[position], 0.2)
+        with pytest.raises(ValueError, match=f"{name}.* masked values"):
+            dcp_bounds(*given)
+
+
+def test_sums_that_overflow():
+    huge = [[1e308, 1e308], [0.5, 0.5]]
+    with pytest.raises(ValueError, match=r"must sum to 1 .*got inf for group 0"):
+        min_dcp_bounds([1, 1], huge, [[0.5, 0.5]] * 2)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skfair._utils._validation import check_real
+from skfair._utils._validation import check_real, check_unmasked
 from skfair.metrics._dcp._search._rows import Floats
 
 #: Sums that differ from one by more are no rounded shares, but another scale.
@@ -25,6 +25,7 @@ def check_sum_tolerance(sum_tolerance: Any) -> float:
 
 def check_numbers(name: str, values: Any, shape: tuple[int | str, ...]) -> Floats:
     """Values as floats; a str in `shape` names a length of at least one."""
+    check_unmasked(values, name)
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -58,7 +59,8 @@ def check_distributions(
                 f"{name} must hold finite, non-negative numbers, got {table[at]} for "
                 f"group {groups[at[0]]!r}, class {classes[at[1]]!r}."
             )
-    sums = {name: table.sum(axis=-1) for name, table in tables.items()}
+    with np.errstate(over="ignore"):  # inf is no sum of shares either
+        sums = {name: table.sum(axis=-1) for name, table in tables.items()}
     errors = {name: np.abs(total - 1) for name, total in sums.items()}
     largest = max(float(error.max()) for error in errors.values())
     for name, error in errors.items():

@@ -157,6 +157,7 @@ def wider_than_their_place(command, page, folder, width):
             "--disable-dev-shm-usage",
             "--no-first-run",
             "--disable-background-networking",
+            "--hide-scrollbars",
             f"--user-data-dir={folder / 'profile'}",
             "--dump-dom",
             path.as_uri(),
@@ -174,9 +175,9 @@ def wider_than_their_place(command, page, folder, width):
 @pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [3, 7, 30])
 def test_nothing_scrolls_sideways_unannounced(
-    chromium, make_report, rows, tmp_path, n_groups
+    chromium, make_report, scored, tmp_path, n_groups
 ):
-    y_true, y_score, _ = rows
+    y_true, y_score, _ = scored
     names = [f"{i} is a group with a name of forty letters."[:40] for i in range(30)]
     codes = np.arange(600) % n_groups
     report = make_report(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -132,19 +133,47 @@ def metrics_of(cv_results: Any) -> list[str]:
         )
     prefix = "mean_test_"
     columns = [str(name) for name in cv_results if str(name).startswith(prefix)]
-    for name in columns:
-        shape = np.shape(cv_results[name])
-        if len(shape) != 1 or shape != np.shape(cv_results[columns[0]]) or not shape[0]:
-            raise ValueError(
-                f"cv_results[{name!r}] must have one score for each candidate of the "
-                f"search, got an array of shape {shape}."
-            )
     if not columns:
         raise ValueError(
             f"cv_results must be the cv_results_ of a search, with {prefix}<metric>, "
             f"got the columns {[str(name) for name in cv_results][:5]}."
         )
+    n_candidates = len(_numbers(cv_results, columns[0]))
+    for name in (*columns, "iter"):
+        if name in cv_results:
+            _numbers(cv_results, name, n_candidates)
+    if "params" in cv_results and len(cv_results["params"]) != n_candidates:
+        raise ValueError(
+            f"cv_results['params'] has {len(cv_results['params'])} entries, expected "
+            f"{n_candidates}, one for each candidate of the search."
+        )
     return [name.removeprefix(prefix) for name in columns]
+
+
+def _numbers(
+    cv_results: CVResults, column: str, n_candidates: int | None = None
+) -> NDArray[np.float64]:
+    """Return a column with one number for each candidate, of which there must be any.
+
+    The number of candidates is checked if it is known.
+    """
+    try:
+        values = np.asarray(cv_results[column], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"cv_results[{column!r}] must have one number for each candidate of the "
+            f"search, got {reprlib.repr(cv_results[column])}."
+        ) from None
+    if (
+        values.ndim != 1
+        or not len(values)
+        or len(values) != (n_candidates or len(values))
+    ):
+        raise ValueError(
+            f"cv_results[{column!r}] must have one number for each candidate of the "
+            f"search, got an array of shape {values.shape}."
+        )
+    return values
 
 
 def scores_of(
@@ -152,13 +181,20 @@ def scores_of(
 ) -> NDArray[np.float64]:
     """Mean ("mean") or standard deviation ("std") of test scores, by candidate."""
     present = metrics_of(cv_results)
-    column = f"{statistic}_test_{metric}"
-    if column not in cv_results:
+    if metric not in present:
         raise ValueError(
             f"cv_results has no metric {metric!r}, it has {present}. Use the "
             "names in the scoring of the search."
         )
-    return np.asarray(cv_results[column], dtype=np.float64)
+    means = _numbers(cv_results, f"mean_test_{metric}")
+    if statistic == "mean":
+        return means
+    column = f"{statistic}_test_{metric}"
+    if column not in cv_results:
+        raise ValueError(
+            f"cv_results has no column {column!r}, expected all columns of a search."
+        )
+    return _numbers(cv_results, column, len(means))
 
 
 def standard_error(cv_results: CVResults, metric: str, candidate: int) -> float:

@@ -151,7 +151,30 @@ def test_bad_input(metrics, reference, message):
 def test_two_dimensional_scores():
     cv_results = results([[1, 2]])
     cv_results["mean_test_m1"] = np.ones((1, 3))
-    with pytest.raises(ValueError, match=r"one score for each .* shape \(1, 3\)"):
+    with pytest.raises(ValueError, match=r"one number for each .* shape \(1, 3\)"):
+        pareto_front(cv_results, names(2))
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("mean_test_m1", ["high"], r"'mean_test_m1'\] must .* got \['high'\]"),
+        ("mean_test_m1", [[1], [2, 3]], r"one number for each .* \[\[1\], \[2, 3\]\]"),
+        ("std_test_m1", [1, 2], r"'std_test_m1'.* shape \(2,\)"),
+        ("iter", [[0]], r"'iter'.* shape \(1, 1\)"),
+        ("params", [], r"'params'\] has 0 entries, expected 1"),
+    ],
+)
+def test_columns_that_are_not_of_a_search(column, values, message):
+    cv_results = {**results([[1, 2]]), column: values}
+    with pytest.raises(ValueError, match=message):
+        pareto_front(cv_results, names(2))
+
+
+def test_without_standard_deviations():
+    cv_results = results([[1, 2]])
+    del cv_results["std_test_m1"]
+    with pytest.raises(ValueError, match=r"no column 'std_test_m1'"):
         pareto_front(cv_results, names(2))
 
 

@@ -148,11 +148,11 @@ def test_missing_metric_lists_those_present(rule):
     [
         ([0.8], "a dict or a DataFrame, got list"),
         ({"params": [{}]}, r"with mean_test_<metric>, got the columns \['params'\]"),
-        ({"mean_test_ap": 0.8}, r"'mean_test_ap'.*one score .* shape \(\)"),
-        ({"mean_test_ap": []}, r"one score for each candidate .* shape \(0,\)"),
+        ({"mean_test_ap": 0.8}, r"'mean_test_ap'.*one number .* shape \(\)"),
+        ({"mean_test_ap": []}, r"one number for each candidate .* shape \(0,\)"),
         (
             results(np.ones((2, 3)), np.ones((2, 3))),
-            r"'mean_test_ap'.*one score for each candidate .* shape \(2, 3\)",
+            r"'mean_test_ap'.*one number for each candidate .* shape \(2, 3\)",
         ),
         (results([0.8, 0.7], [-0.1]), r"'mean_test_fair'.* shape \(1,\)"),
     ],

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import narwhals as nw
@@ -34,7 +36,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skfair._utils._columns import drop_columns
+from skfair._utils._columns import drop_columns, select_columns
 from skfair._utils._validation import check_weights, count_rows
 from skfair.groups import Groups, encode_groups, resolve_groups
 
@@ -95,6 +97,29 @@ class Mitigator:
     def _without_sensitive(self, X: Any) -> Any:
         """Drop the sensitive columns from X if `drop_sensitive` is set."""
         return drop_columns(X, self.sensitive_features) if self.drop_sensitive else X
+
+    @contextmanager
+    def _tip_to_drop(self, X: Any) -> Iterator[None]:
+        """Name `drop_sensitive` where a classifier cannot read sensitive columns of X.
+
+        They hold text, or it was fitted before, on features without them.
+        """
+        try:
+            yield
+        except ValueError as error:
+            named = self.sensitive_features
+            if self.drop_sensitive or named is None or callable(named):
+                raise
+            names = named if isinstance(named, (list, tuple)) else [named]
+            fitted = getattr(self, "estimator", None)
+            known = set(getattr(fitted, "feature_names_in_", names)) >= set(names)
+            is_text = np.asarray(select_columns(X, named)).dtype.kind in "OUS"
+            if known and not is_text:
+                raise
+            raise ValueError(
+                f"{error}\nThe sensitive columns of X, {named!r}, are features unless "
+                "drop_sensitive=True: set it if the classifier cannot take them."
+            ) from error
 
 
 class MetaMitigator(Mitigator):

@@ -312,6 +312,22 @@ def test_bad_weights(model, change, match, people):
 
 
 @every_classifier
+def test_column_of_text_that_is_a_feature(model, people):
+    X, y, sex = people
+    X = X.assign(sex=sex.to_numpy())
+    for selector in ("sex", ["sex"], -1):
+        by_text = clone(model).set_params(sensitive_features=selector)
+        with pytest.raises(ValueError, match=r"features unless drop_sensitive=True"):
+            by_text.fit(X, y)
+        by_text.set_params(drop_sensitive=True).fit(X, y).predict(X)
+    by_text.set_params(sensitive_features="is_man", drop_sensitive=False)
+    with pytest.raises(
+        ValueError, match=r"^could not convert string to float: '[MF]'$"
+    ):
+        by_text.fit(X, y)  # another column of text: the tip would not help
+
+
+@every_classifier
 def test_groups_by_column_keyword_and_callable_agree(model, people):
     X, y, _ = people
     expected = fitted_scores(clone(model), people)

@@ -325,13 +325,14 @@ class DiffMCDPClassifier(
 
     def _features(self, X: Any) -> Any:
         """Return X as numbers, without the sensitive columns if they are dropped."""
-        return check_array(
-            self._without_sensitive(X),
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            estimator=self,
-            input_name="X",
-        )
+        with self._tip_to_drop(X):
+            return check_array(
+                self._without_sensitive(X),
+                accept_sparse="csr",
+                dtype=(np.float64, np.float32),
+                estimator=self,
+                input_name="X",
+            )
 
     def _parameters(self) -> Parameters:
         """Return the fitted coefficients and intercepts, layer by layer."""

@@ -286,7 +286,8 @@ class MCDPReweighter(
             self.estimator, keyword, params, self.form, rows, y[train], self.classes_
         )
         rounds = reweighting_rounds(fits, loss, self.averaging, max_iter, self.tol)
-        kept, self.history_ = choose_round(rounds, held_out, bool(self.verbose))
+        with self._tip_to_drop(X):
+            kept, self.history_ = choose_round(rounds, held_out, bool(self.verbose))
         self.estimator_, self.n_iter_ = kept.estimator, len(self.history_)
         self.sample_weight_ = np.zeros((len(y), 2))
         self.sample_weight_[train] = kept.weights * rows.weights[:, None]

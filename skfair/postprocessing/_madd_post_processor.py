@@ -292,7 +292,8 @@ class MADDPostProcessor(
             splits = stratified_folds(y, groups, int(self.cv), self.random_state)
         else:
             splits = check_cv(self.cv, y, classifier=True).split(X, y, **for_split)
-        folds = score_folds(self.estimator, X, y, splits, for_fit, self.n_jobs)
+        with self._tip_to_drop(X):
+            folds = score_folds(self.estimator, X, y, splits, for_fit, self.n_jobs)
         positive = y == self.classes_[1]
         rows = [fold.scored_rows(positive, groups, weights) for fold in folds]
         shared = self.ensemble is not False and len(rows) > 1 and share_scores(rows)

@@ -89,6 +89,15 @@ def test_frozen_estimator_stays_as_it_is(people, gap):
         )
 
 
+def test_frozen_estimator_that_does_not_know_the_column(people):
+    X, y, _ = people
+    plain = LogisticRegression().fit(X.drop(columns="is_man"), y)
+    model = MADDPostProcessor(FrozenEstimator(plain), sensitive_features="is_man")
+    with pytest.raises(ValueError, match=r"(?s)is_man.*unless drop_sensitive=True"):
+        model.fit(X, y)
+    assert model.set_params(drop_sensitive=True).fit(X, y).repair_level_ > 0
+
+
 def test_frozen_estimator_without_groups(people):
     X, y, _ = people
     frozen = FrozenEstimator(LogisticRegression().fit(X, y))

@@ -125,7 +125,7 @@ def test_error_names_a_tolerance_that_would_do():
     )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_tolerance_in_the_error_is_enough(seed):
     generator = np.random.default_rng(seed)
     tables = generator.dirichlet(np.ones(7), (2, 5)).round(3 if seed % 2 else 2)

@@ -121,7 +121,7 @@ class FairestWithin(Rule):
     >>> search.best_params_
     {'C': 0.0001}
     >>> round(search.score(X, y), 2)  # average precision
-    0.85
+    0.92
     """
 
     tolerance: float | None = None

@@ -3,7 +3,10 @@
 Run it as it is on simulated data, or on the Adult census table::
 
     python examples/audit_intersections.py
-    python examples/audit_intersections.py --data adult     # OpenML, or SKFAIR_DATA
+    python examples/audit_intersections.py --data adult
+
+Adult is downloaded from OpenML, or read from the directory that the environment
+variable SKFAIR_DATA names (adult.csv.gz).
 
 How far are selection and error rates of the groups with the largest gaps from the
 average, is this more than sampling noise, and which groups differ?
@@ -106,7 +109,10 @@ def main() -> None:
     parser.add_argument("--data", default="simulated", choices=["simulated", "adult"])
     parser.add_argument("--picture", default="group_gaps.png", help="file to save")
     arguments = parser.parse_args()
-    X, y, sensitive = load(arguments.data)
+    try:
+        X, y, sensitive = load(arguments.data)
+    except OSError as error:  # no network, or no such table
+        raise SystemExit(f"{parser.prog}: {error}") from None
     X_train, X_test, y_train, y_test, _, people = train_test_split(
         X, y, sensitive, test_size=0.5, stratify=y, random_state=0
     )

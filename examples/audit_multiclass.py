@@ -6,21 +6,20 @@ Run it as it is on simulated data, or on real data::
     SKFAIR_DATA=path/to/tables python examples/audit_multiclass.py --data diabetes
 
 The real table, ``diabetes_130_us_hospitals.csv.gz``, is that of the UCI Machine
-Learning Repository (doi 10.24432/C5230J, CC BY 4.0): hospital stays with three
-outcomes, audited by race and gender together.
+Learning Repository (doi 10.24432/C5230J, CC BY 4.0), compressed: hospital stays with
+three outcomes, audited by race and gender together.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_score, train_test_split
 
+from skfair.datasets import find_table
 from skfair.metrics import (
     DCPResult,
     dcp,
@@ -35,9 +34,10 @@ Table = tuple[pd.DataFrame, "pd.Series[str]", list[str]]
 def load(name: str) -> Table:
     """Features, target, and the sensitive columns among the features."""
     if name == "diabetes":
-        if "SKFAIR_DATA" not in os.environ:
-            raise SystemExit("set SKFAIR_DATA to the directory of the table")
-        path = Path(os.environ["SKFAIR_DATA"]) / "diabetes_130_us_hospitals.csv.gz"
+        path = find_table(
+            "diabetes_130_us_hospitals.csv.gz",
+            source="https://doi.org/10.24432/C5230J (diabetic_data.csv, compressed)",
+        )
         table = pd.read_csv(
             path, keep_default_na=False, na_values=[""], low_memory=False
         )
@@ -72,7 +72,10 @@ def main() -> None:
     )
     arguments = parser.parse_args()
 
-    X, y, sensitive = load(arguments.data)
+    try:
+        X, y, sensitive = load(arguments.data)
+    except OSError as error:  # no network, or no such table
+        raise SystemExit(f"{parser.prog}: {error}") from None
     features = X.drop(columns=sensitive)
     train, test = train_test_split(
         np.arange(len(X)), test_size=0.5, stratify=y, random_state=0

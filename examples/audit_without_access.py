@@ -17,23 +17,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from skfair.datasets import find_table
 from skfair.metrics import min_dcp_bounds
 
 NAMES = "group_weights", "label_frequencies", "prediction_frequencies"
-
-
-def directory() -> Path:
-    """Directory of the real tables."""
-    if "SKFAIR_DATA" not in os.environ:
-        raise SystemExit("set SKFAIR_DATA to the directory of the tables")
-    return Path(os.environ["SKFAIR_DATA"])
 
 
 def simulated() -> dict[str, dict[str, Any]]:
@@ -54,7 +46,12 @@ def simulated() -> dict[str, dict[str, Any]]:
 
 def elections() -> dict[str, dict[str, Any]]:
     """Pairs of consecutive UK elections, by the year of the later one."""
-    pairs = json.loads((directory() / "uk_min_dcp_inputs.json").read_text())
+    path = find_table(
+        "uk_min_dcp_inputs.json",
+        source="House of Commons Library, CBP-8647 (votes by region and party: an "
+        f"entry for each pair of elections, with {', '.join(NAMES)})",
+    )
+    pairs = json.loads(path.read_text())
     # The second election of 1974 is coded as 1975 in the file.
     return {
         name.split("_")[-1].replace("1975", "1974 Oct"): pair
@@ -64,7 +61,12 @@ def elections() -> dict[str, dict[str, Any]]:
 
 def education() -> dict[str, dict[str, Any]]:
     """Pairs of consecutive periods of US states; Puerto Rico has no first period."""
-    table = pd.read_csv(directory() / "usda_education_states.csv.gz")
+    path = find_table(
+        "usda_education_states.csv.gz",
+        source="https://www.ers.usda.gov/data-products/county-level-data-sets (columns "
+        "state, year, and four levels of education)",
+    )
+    table = pd.read_csv(path)
     levels = list(table.columns[-4:])
     periods = {
         str(year): part.set_index("state")[levels].dropna()
@@ -146,7 +148,11 @@ def main() -> None:
         "--seconds", type=float, default=6.0, help="limit for each pair"
     )
     arguments = parser.parse_args()
-    table = bound(sources[arguments.data](), arguments.seconds)
+    try:
+        pairs = sources[arguments.data]()
+    except OSError as error:  # no such table
+        raise SystemExit(f"{parser.prog}: {error}") from None
+    table = bound(pairs, arguments.seconds)
     try:
         draw(
             table,

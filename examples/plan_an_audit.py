@@ -7,6 +7,8 @@ The population is simulated: groups of very different sizes, some of them served
 
 from __future__ import annotations
 
+import argparse
+
 import numpy as np
 import pandas as pd
 
@@ -40,6 +42,7 @@ def population(generator: np.random.Generator) -> pd.DataFrame:
 
 def main() -> None:
     """Run the example."""
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     generator = np.random.default_rng(0)
     people = population(generator)
     columns = ["state", "age", "sex"]

@@ -4,8 +4,11 @@ A model gives men far higher scores than women. It is audited, repaired and audi
 again on test rows; then a search over the level of repair and a parameter of the model
 shows how accuracy changes with MADD::
 
-    python examples/repair_scores.py                 # simulated data
-    python examples/repair_scores.py --data adult    # OpenML, or SKFAIR_DATA
+    python examples/repair_scores.py
+    python examples/repair_scores.py --data adult
+
+The first runs on simulated data. Adult is downloaded from OpenML, or read from the
+directory that the environment variable SKFAIR_DATA names (adult.csv.gz).
 """
 
 import argparse
@@ -32,7 +35,7 @@ def load(name: str) -> tuple[pd.DataFrame, pd.Series]:
     """Features with a column "sex", and labels 0 and 1."""
     if name == "simulated":
         X, y = make_biased_classification(
-            10_000,
+            6_000,
             group_sizes={"sex": {"female": 0.35, "male": 0.65}},
             base_rates={"sex": {"female": 0.15, "male": 0.4}},
             random_state=0,
@@ -46,7 +49,7 @@ def load(name: str) -> tuple[pd.DataFrame, pd.Series]:
 def boosting() -> HistGradientBoostingClassifier:
     """Make the model to be repaired."""
     return HistGradientBoostingClassifier(
-        categorical_features="from_dtype", random_state=0
+        categorical_features="from_dtype", max_iter=50, random_state=0
     )
 
 
@@ -106,7 +109,10 @@ def main() -> None:
     parser.add_argument("--picture", default="repair_scores.png", help="file to save")
     arguments = parser.parse_args()
 
-    X, y = load(arguments.data)
+    try:
+        X, y = load(arguments.data)
+    except OSError as error:  # no network, or no such table
+        raise SystemExit(f"{parser.prog}: {error}") from None
     X, X_test, y, y_test = train_test_split(
         X, y, test_size=0.3, stratify=y, random_state=0
     )

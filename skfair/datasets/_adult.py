@@ -102,6 +102,8 @@ def fetch_adult(
     ------
     FileNotFoundError
         If ``SKFAIR_DATA`` is set and has no ``adult.csv.gz``.
+    ConnectionError
+        If the table cannot be downloaded.
     ValueError
         If the table lacks a column.
 
@@ -121,7 +123,9 @@ def fetch_adult(
     """
     directory = data_directory()
     if directory is None:
-        table = download_table(OPENML_ID, data_home).rename(columns={"class": TARGET})
+        table = download_table(OPENML_ID, data_home, FILENAME).rename(
+            columns={"class": TARGET}
+        )
     else:
         advice = "Add it, or unset SKFAIR_DATA to download the table from OpenML."
         table = read_table(directory, FILENAME, advice)

@@ -111,6 +111,8 @@ def fetch_bank_marketing(
     ------
     FileNotFoundError
         If ``SKFAIR_DATA`` is set and has no ``bank_additional_full.csv.gz``.
+    ConnectionError
+        If the table cannot be downloaded.
     ValueError
         If the table lacks a column.
 
@@ -153,7 +155,7 @@ def fetch_bank_marketing(
 
 def _download(data_home: str | PathLike[str] | None) -> pd.DataFrame:
     """Fetch the older edition, with the names of its columns and labels."""
-    table = download_table(OPENML_ID, data_home)
+    table = download_table(OPENML_ID, data_home, FILENAME)
     numbered = [*(f"V{i}" for i in range(1, len(OLDER_COLUMNS))), "Class"]
     table = require_columns(table, numbered, "OpenML's bank-marketing table")
     table = table.set_axis(list(OLDER_COLUMNS), axis=1)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 
 import numpy as np
 import pandas as pd
@@ -21,8 +23,46 @@ def data_directory() -> Path | None:
     return Path(directory) if directory else None
 
 
-def read_table(directory: Path, filename: str, advice: str) -> pd.DataFrame:
-    """Read a gzip-compressed CSV file; `advice` ends the message if it is missing."""
+def find_table(filename: str, *, source: str) -> Path:
+    """Find a file in the directory that the environment variable SKFAIR_DATA names.
+
+    For tables that have no loader of their own.
+
+    Parameters
+    ----------
+    filename : str
+        Name of the file.
+    source : str
+        Where to get the file: the error says so if it is missing.
+
+    Returns
+    -------
+    path : pathlib.Path
+        Path of the file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If ``SKFAIR_DATA`` is not set, or its directory does not have the file.
+
+    Examples
+    --------
+    >>> from skfair.datasets import find_table
+    >>> find_table("german.csv.gz", source="UCI")  # doctest: +SKIP
+    PosixPath('tables/german.csv.gz')
+    """
+    advice = f"Get it from {source}, and save it there under this name."
+    directory = data_directory()
+    if directory is None:
+        raise FileNotFoundError(
+            f"{filename!r} not found: set the environment variable SKFAIR_DATA to a "
+            f"directory of tables. {advice}"
+        )
+    return _existing(directory, filename, advice)
+
+
+def _existing(directory: Path, filename: str, advice: str) -> Path:
+    """Path of a file; `advice` ends the message if it is missing."""
     path = directory / filename
     if not path.is_file():
         tables = sorted(file.name for file in directory.glob("*.csv.gz"))
@@ -32,16 +72,34 @@ def read_table(directory: Path, filename: str, advice: str) -> pd.DataFrame:
         raise FileNotFoundError(
             f"{str(path)!r} not found: the directory {found}. {advice}"
         )
+    return path
+
+
+def read_table(directory: Path, filename: str, advice: str) -> pd.DataFrame:
+    """Read a gzip-compressed CSV file; `advice` ends the message if it is missing."""
+    path = _existing(directory, filename, advice)
     # "None" and "NA" are ordinary categories in tables like these: only an empty
     # cell is missing.
     return pd.read_csv(path, keep_default_na=False, na_values=[""])
 
 
-def download_table(data_id: int, data_home: str | PathLike[str] | None) -> pd.DataFrame:
-    """Fetch a table of whole numbers and text from OpenML."""
-    table = fetch_openml(
-        data_id=data_id, data_home=data_home, as_frame=True, parser="auto"
-    ).frame
+def download_table(
+    data_id: int, data_home: str | PathLike[str] | None, filename: str
+) -> pd.DataFrame:
+    """Fetch a table of whole numbers and text from OpenML, in place of `filename`."""
+    try:
+        with warnings.catch_warnings():
+            # A failure is reported once, below.
+            warnings.filterwarnings("ignore", "A network error occurred")
+            table = fetch_openml(
+                data_id=data_id, data_home=data_home, as_frame=True, parser="auto"
+            ).frame
+    except (URLError, ConnectionError, TimeoutError) as error:
+        raise ConnectionError(
+            f"could not download table {data_id} from OpenML ({error}). Check the "
+            "network, or set the environment variable SKFAIR_DATA to a directory that "
+            f"has {filename}."
+        ) from error
     # OpenML does not distinguish integers from other numbers.
     return table.astype(dict.fromkeys(table.select_dtypes("number"), "int64"))
 

@@ -1,10 +1,19 @@
 """What all fetched tables share."""
 
+import warnings
+from urllib.error import URLError
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.datasets import fetch_adult, fetch_bank_marketing, fetch_oulad
+from skfair.datasets import (
+    _tables,
+    fetch_adult,
+    fetch_bank_marketing,
+    fetch_oulad,
+    find_table,
+)
 
 FETCHERS = [fetch_adult, fetch_bank_marketing, fetch_oulad]
 
@@ -83,3 +92,31 @@ def test_missing_column_is_named(fetch, file, column, local_data):
     pd.read_csv(path).drop(columns=column).to_csv(path, index=False)
     with pytest.raises(ValueError, match=rf"without \['{column}'\]"):
         fetch()
+
+
+@pytest.mark.parametrize(
+    ("fetch", "file"),
+    [(fetch_adult, "adult"), (fetch_bank_marketing, "bank_additional_full")],
+)
+def test_no_network_is_one_error_that_says_what_to_do(fetch, file, monkeypatch):
+    def fail(**options):
+        warnings.warn("A network error occurred while downloading", stacklevel=1)
+        raise URLError("no route to host")
+
+    monkeypatch.delenv("SKFAIR_DATA", raising=False)
+    monkeypatch.setattr(_tables, "fetch_openml", fail)
+    message = f"no route to host.*Check the network, or set .* SKFAIR_DATA .*{file}"
+    with pytest.raises(ConnectionError, match=message):
+        fetch()
+
+
+def test_find_table(monkeypatch, tmp_path):
+    monkeypatch.delenv("SKFAIR_DATA", raising=False)
+    with pytest.raises(FileNotFoundError, match=r"set .* SKFAIR_DATA .* from UCI"):
+        find_table("german.csv.gz", source="UCI")
+    monkeypatch.setenv("SKFAIR_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"german\.csv\.gz.* from UCI"):
+        find_table("german.csv.gz", source="UCI")
+    (tmp_path / "german.csv.gz").touch()
+    path = find_table("german.csv.gz", source="UCI")
+    assert path == tmp_path / "german.csv.gz"

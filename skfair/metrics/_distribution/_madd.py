@@ -16,8 +16,6 @@ from skfair.metrics._distribution._histograms import (
     bandwidths_to_one,
     gap_curves,
     histogram_distances,
-)
-from skfair.metrics._distribution._madd_optimal_bandwidth import (
     most_stable,
     stable_interval,
 )

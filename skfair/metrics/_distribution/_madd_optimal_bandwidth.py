@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._validation import check_integer, check_real
-from skfair.metrics._distribution._gap import compared_pairs
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
-    GapCurve,
     bandwidths_to_one,
-    gap_curves,
+    most_stable,
+    optimal_order,
+    stable_interval,
 )
 from skfair.metrics._inputs import (
     Multigroup,
@@ -184,86 +184,4 @@ def madd_optimal_bandwidth(
         (statistic.labels[first], None if second is None else statistic.labels[second]),
         bandwidths,
         curve.values,
-    )
-
-
-#: Variances below this are rounding noise of the running sums, and count as zero.
-_NO_VARIANCE = 1e-14
-
-
-class StableInterval(NamedTuple):
-    """Half-open range of positions in a list of bandwidths, and the values in it."""
-
-    start: int
-    stop: int
-    mean: float
-    std: float
-
-
-def most_stable(
-    statistic: GroupedScores,
-    multigroup: Multigroup,
-    n_bandwidths: int,
-    search: Callable[[NDArray[np.float64], tuple[float, float]], StableInterval],
-) -> tuple[GapCurve, StableInterval]:
-    """Stable interval of the pair of groups with the largest mean of MADD over it."""
-    pairs = compared_pairs(statistic.n_groups, multigroup)
-    curves = gap_curves(statistic, pairs, n_bandwidths)
-    found = ((curve, search(curve.values, curve.totals)) for curve in curves)
-    return max(found, key=lambda curve_and_interval: curve_and_interval[1].mean)
-
-
-def optimal_order(totals: tuple[float, float]) -> float:
-    """Order of magnitude of the best bandwidth, h_sup in Theorem 2 of the paper."""
-    first, second = np.sqrt(totals[0]), np.sqrt(totals[1])
-    return float(((first + second) / (first * second)) ** (2 / 3))
-
-
-def stable_interval(
-    values: NDArray[np.float64],
-    totals: tuple[float, float],
-    *,
-    min_points: int = 50,
-    min_length: float = 0.45,
-) -> StableInterval:
-    """Algorithm 1 of the MADD paper, for all eligible intervals at once.
-
-    `values` belong to the bandwidths 1 / n_values, ..., 1 / 2, 1. Of the intervals with
-    the smallest standard deviation it is the first.
-    """
-    n_values = len(values)
-    bandwidths = bandwidths_to_one(n_values)
-    length = optimal_order(totals) * min_length
-    starts = np.arange(max(n_values - min_points, 0))
-    starts = starts[bandwidths[starts] <= bandwidths[-1] - length]
-    if not len(starts):
-        raise ValueError(
-            f"no interval of {min_points} bandwidths and length {length:.3g} lies in "
-            f"[{bandwidths[0]:.3g}, {bandwidths[-1]:.3g}]: the groups, of total weight "
-            f"{totals[0]:.6g} and {totals[1]:.6g}, are too small for bandwidth='auto'."
-        )
-    first_stop = np.searchsorted(bandwidths, bandwidths[starts] + length) - 1
-    first_stop = np.maximum(first_stop, starts + min_points)
-    sums, squares = _running(values - values.mean())
-    stops = np.arange(first_stop.min(), n_values)  # no interval ends before
-    sizes = stops - starts[:, None]
-    eligible = stops >= first_stop[:, None]
-    sizes[~eligible] = 1
-    variances: Any = (squares[stops] - squares[starts, None]) / sizes
-    variances -= ((sums[stops] - sums[starts, None]) / sizes) ** 2
-    variances[variances < _NO_VARIANCE] = 0
-    variances[~eligible] = np.inf
-    row, column = np.unravel_index(np.argmin(variances), variances.shape)
-    stop = stops[column]
-    inside = values[starts[row] : stop]
-    return StableInterval(
-        int(starts[row]), int(stop), float(inside.mean()), float(inside.std())
-    )
-
-
-def _running(values: NDArray[np.float64]) -> tuple[Any, Any]:
-    """Sum the first 0, 1, ..., n values, and their squares."""
-    return (
-        np.concatenate([[0], np.cumsum(values)]),
-        np.concatenate([[0], np.cumsum(values**2)]),
     )

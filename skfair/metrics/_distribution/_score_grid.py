@@ -21,8 +21,8 @@ from skfair.metrics._distribution._histograms import (
     bin_distances,
     bin_edges,
     bin_numbers,
+    stable_interval,
 )
-from skfair.metrics._distribution._madd_optimal_bandwidth import stable_interval
 from skfair.metrics._distribution._mcdp import sustained_gap
 from skfair.metrics._inputs import Multigroup
 from skfair.statistics._grouped_scores import Gap

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair._utils._validation import check_real
+from skfair.metrics._groupwise._cvar_fairness import tail_shares
 from skfair.metrics._groupwise._group_gaps import (
     GroupWeights,
     group_gaps,
@@ -16,7 +17,6 @@ from skfair.metrics._groupwise._group_gaps import (
     wilson_interval,
 )
 from skfair.metrics._groupwise._quality import Quality, grouped_quality
-from skfair.metrics._groupwise._tail import tail_shares
 from skfair.statistics import GroupedOutcomes
 
 

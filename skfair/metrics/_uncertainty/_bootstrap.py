@@ -13,8 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._results import one_row
 from skfair._utils._validation import check_integer, check_real
-from skfair.groups import Groups
-from skfair.metrics._uncertainty._resampling import Rows, check_seed, evaluate_each
+from skfair.metrics._uncertainty._resampling import (
+    Rows,
+    basic_interval,
+    check_seed,
+    evaluate_each,
+    stratified_draws,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,32 +160,3 @@ def bootstrap_interval(
         values = evaluate_each(metric, resamples, n_jobs, verbose)
         low, high = basic_interval(observed, values, level)
     return BootstrapResult(observed, low, high, level, n_resamples, values)
-
-
-def basic_interval(
-    observed: float, values: NDArray[np.float64], confidence_level: float
-) -> tuple[float, float]:
-    """Compute the basic bootstrap interval, cut at 0 and at the largest value seen."""
-    tail = (1 - confidence_level) / 2
-    lower, upper = np.quantile(values, [tail, 1 - tail])
-    low = max(0.0, float(2 * observed - upper))
-    return low, min(float(2 * observed - lower), max(observed, float(values.max())))
-
-
-def stratified_draws(
-    groups: Groups, generator: np.random.Generator
-) -> Callable[[], NDArray[np.intp]]:
-    """Draw as many rows of each group as it has, with replacement, at each call.
-
-    Positions of rows are returned, those of the first group first.
-    """
-    order = np.argsort(groups.codes, kind="stable")
-    sizes = groups.sizes()
-    starts = np.cumsum(sizes) - sizes + np.count_nonzero(groups.codes < 0)
-    lengths = np.repeat(sizes, sizes)
-    offsets = np.repeat(starts, sizes)
-
-    def draw() -> NDArray[np.intp]:
-        return order[offsets + generator.integers(lengths)]
-
-    return draw

@@ -18,12 +18,16 @@ from skfair._utils._results import one_row
 from skfair._utils._validation import as_array, check_integer
 from skfair.groups import encode_column
 from skfair.metrics._inputs import check_no_missing
-from skfair.metrics._uncertainty._resampling import Rows, check_seed, evaluate_each
+from skfair.metrics._uncertainty._resampling import (
+    ROUNDING,
+    Rows,
+    check_seed,
+    evaluate_each,
+    exact_pvalue,
+)
 
 Metric = TypeVar("Metric", bound=Callable[..., Any])
 
-#: Values this close to the observed one count as equal: weighted sums round.
-_ROUNDING = 1e-12
 #: Numbers in one block of permuted hits, which bounds memory.
 _BLOCK = 2**20
 #: Up to this many rows for each group, permuting single rows is faster.
@@ -229,7 +233,7 @@ def _shuffle(
 
 def _warn_if_constant(observed: float, null: NDArray[np.float64]) -> None:
     """Warn where no choice of groups changes the value, other than no disparity."""
-    if abs(observed) > _ROUNDING and np.abs(null - observed).max() <= _ROUNDING:
+    if abs(observed) > ROUNDING and np.abs(null - observed).max() <= ROUNDING:
         warnings.warn(
             f"The metric is {observed:.6g} for all {len(null)} permutations, as it is "
             "for the given groups, so the p-value is 1 whatever the groups are. This "
@@ -290,17 +294,6 @@ def shuffled_hits(
     return generator.multivariate_hypergeometric(
         sizes, n_hits, size=n_permutations, method="count" if few else "marginals"
     )
-
-
-def exact_pvalue(observed: float, null: NDArray[np.float64]) -> float:
-    """Share of permutations with a value at least as large, the given order included.
-
-    nan where the observed value is undefined.
-    """
-    if math.isnan(observed):
-        return math.nan
-    as_large = null >= observed - _ROUNDING * max(abs(observed), 1)
-    return float((1 + as_large.sum()) / (1 + len(null)))
 
 
 def _result(observed: float, null: NDArray[np.float64]) -> PermutationTestResult:

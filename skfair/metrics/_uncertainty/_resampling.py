@@ -1,7 +1,8 @@
-"""Rows that are resampled and handed to a metric again."""
+"""Resamples of rows, and what is read from the values of a metric on them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,9 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._validation import as_array
 from skfair.groups import Groups, resolve_groups
+
+#: Values this close to the observed one count as equal: weighted sums round.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,3 +88,43 @@ def check_seed(random_state: Any) -> np.random.Generator:
     """Fast generator seeded by scikit-learn's `random_state`."""
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     return np.random.default_rng(seed)
+
+
+def basic_interval(
+    observed: float, values: NDArray[np.float64], confidence_level: float
+) -> tuple[float, float]:
+    """Compute the basic bootstrap interval, cut at 0 and at the largest value seen."""
+    tail = (1 - confidence_level) / 2
+    lower, upper = np.quantile(values, [tail, 1 - tail])
+    low = max(0.0, float(2 * observed - upper))
+    return low, min(float(2 * observed - lower), max(observed, float(values.max())))
+
+
+def stratified_draws(
+    groups: Groups, generator: np.random.Generator
+) -> Callable[[], NDArray[np.intp]]:
+    """Draw as many rows of each group as it has, with replacement, at each call.
+
+    Positions of rows are returned, those of the first group first.
+    """
+    order = np.argsort(groups.codes, kind="stable")
+    sizes = groups.sizes()
+    starts = np.cumsum(sizes) - sizes + np.count_nonzero(groups.codes < 0)
+    lengths = np.repeat(sizes, sizes)
+    offsets = np.repeat(starts, sizes)
+
+    def draw() -> NDArray[np.intp]:
+        return order[offsets + generator.integers(lengths)]
+
+    return draw
+
+
+def exact_pvalue(observed: float, null: NDArray[np.float64]) -> float:
+    """Share of permutations with a value at least as large, the given order included.
+
+    nan where the observed value is undefined.
+    """
+    if math.isnan(observed):
+        return math.nan
+    as_large = null >= observed - ROUNDING * max(abs(observed), 1)
+    return float((1 + as_large.sum()) / (1 + len(null)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -149,6 +150,8 @@ or Groups
         )
         groups = Groups(codes, found, tuple(name for name in names if name))
     if labels is not None:
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
+            raise TypeError(f"labels must be a list of groups, got {labels!r}.")
         groups = _relabel(groups, tuple(labels))
     return replace(groups, min_group_size=min_group_size)
 
@@ -200,6 +203,7 @@ Groups or None
                 f"({n_samples},) or ({n_samples}, n_columns)."
             )
         sensitive_features = select_columns(X, selector)
+    n_samples = check_integer("n_samples", n_samples, 0)
     groups = encode_groups(sensitive_features)
     if len(groups) != n_samples:
         raise ValueError(
@@ -357,14 +361,15 @@ def intersect(columns: list[tuple[Codes, Labels]]) -> tuple[Codes, Labels]:
 
 def _relabel(groups: Groups, labels: Labels) -> Groups:
     """Express groups by other labels, among which are all that have rows."""
-    repeated = {label for label in labels if labels.count(label) > 1}
-    if repeated:
+    known = set(labels)
+    if len(known) < len(labels):
+        repeated = [label for label, count in Counter(labels).items() if count > 1]
         raise ValueError(f"labels must be distinct, got {repeated} repeatedly.")
     present = set(np.unique(groups.codes).tolist())
     unknown = [
         label
         for i, label in enumerate(groups.labels)
-        if i in present and label not in labels
+        if i in present and label not in known
     ]
     if unknown:
         raise ValueError(

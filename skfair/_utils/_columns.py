@@ -71,6 +71,11 @@ def _locate(X: Any, selector: Any) -> tuple[Any, list[int]]:
     table = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(table, nw.DataFrame):
         table = X if hasattr(X, "shape") else np.asarray(X)
+        if len(table.shape) != 2:
+            raise ValueError(
+                "X must have shape (n_samples, n_features), of which "
+                f"sensitive_features={selector!r} names columns, got {table.shape}."
+            )
     return table, [_position(table, column) for column in wanted]
 
 
@@ -90,7 +95,7 @@ def _position(table: Any, column: Any) -> int:
             "set_output(transform='pandas') on the steps before; or pass the labels "
             "themselves in sensitive_features, or the position of the column."
         )
-    if column not in table.columns:
+    if not isinstance(column, str) or column not in table.columns:
         raise ValueError(
             f"X has no column {column!r} (sensitive_features); it has {table.columns}. "
             "Labels need not be a column of X: pass them in sensitive_features."

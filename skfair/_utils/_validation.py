@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import sys
 from typing import Any, Literal
 
 import numpy as np
@@ -21,10 +22,12 @@ class ParameterError(ValueError):
 
 
 def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return an integer parameter in [low, high]; None is no upper bound."""
+    """Return an integer parameter in [low, high]; None is what an array can count."""
     integral = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not integral or value < low or (high is not None and value > high):
-        bounds = f"of at least {low}" if high is None else f"in [{low}, {high}]"
+    highest = sys.maxsize if high is None else high
+    if not integral or not low <= value <= highest:
+        unbounded = high is None and not (integral and value > low)
+        bounds = f"of at least {low}" if unbounded else f"in [{low}, {highest}]"
         raise ParameterError(name, f"must be an integer {bounds}, got {value!r}.")
     return int(value)
 
@@ -177,4 +180,7 @@ def _to_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
 
 def count_rows(X: Any) -> int:
     """Return the number of rows of a list, array, sparse matrix or dataframe."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    shape = np.shape(X) if not hasattr(X, "shape") else X.shape
+    if not shape:
+        raise ValueError(f"X must have rows, got a single {type(X).__name__}.")
+    return int(shape[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Hashable, Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -70,7 +71,8 @@ def make_biased_classification(
     Raises
     ------
     TypeError
-        If `n_samples` or `n_features` is not an integer, or `class_sep` not a number.
+        If `n_samples` or `n_features` is not an integer, `class_sep` not a number, or
+        a mapping something else.
     ValueError
         If `n_samples` or `n_features` is less than 1, `class_sep` is negative, shares
         are not positive or do not sum to 1, a rate is not between 0 and 1, a shift is
@@ -107,8 +109,8 @@ def make_biased_classification(
     """
     if group_sizes is None:
         group_sizes = {"group": {"a": 0.5, "b": 0.5}}
-    check_scalar(n_samples, "n_samples", Integral, min_val=1)
-    check_scalar(n_features, "n_features", Integral, min_val=1)
+    check_scalar(n_samples, "n_samples", Integral, min_val=1, max_val=sys.maxsize)
+    check_scalar(n_features, "n_features", Integral, min_val=1, max_val=sys.maxsize)
     check_scalar(class_sep, "class_sep", Real, min_val=0)
     names = [f"x{i}" for i in range(n_features)]
     _check_group_sizes(group_sizes, names)
@@ -161,6 +163,7 @@ def _by_label(
 ) -> Values:
     """Values in the order of the labels, for each attribute of the setting."""
     values: Values = {}
+    _check_nested(argument, {} if setting is None else setting)
     for name, given in (setting or {}).items():
         if name not in group_sizes:
             raise ValueError(
@@ -181,7 +184,23 @@ def _by_label(
     return values
 
 
+def _check_nested(argument: str, setting: Any) -> None:
+    """Raise unless it maps attributes to mappings of labels to numbers."""
+    if not isinstance(setting, Mapping):
+        raise TypeError(
+            f"{argument} must be a mapping of attribute to a mapping of label to "
+            f"number, got {type(setting).__name__}."
+        )
+    for name, given in setting.items():
+        if not isinstance(given, Mapping):
+            raise TypeError(
+                f"{argument}[{name!r}] must be a mapping of label to number, got "
+                f"{type(given).__name__}."
+            )
+
+
 def _check_group_sizes(group_sizes: Setting, feature_names: list[str]) -> None:
+    _check_nested("group_sizes", group_sizes)
     if not group_sizes:
         raise ValueError("group_sizes must have at least one attribute, got none.")
     for name, labels in group_sizes.items():
@@ -190,8 +209,11 @@ def _check_group_sizes(group_sizes: Setting, feature_names: list[str]) -> None:
                 f"group_sizes has the attribute {name!r}, which is the name of a "
                 "feature; expected another name."
             )
-        shares = list(labels.values())
-        total = math.fsum(shares)
+        shares = [
+            check_real(f"group_sizes[{name!r}][{label!r}]", share, -math.inf, math.inf)
+            for label, share in labels.items()
+        ]
+        total = sum(shares)  # fsum would raise where it overflows
         if not all(share > 0 for share in shares) or not math.isclose(total, 1):
             raise ValueError(
                 f"group_sizes[{name!r}] must be positive shares that sum to 1, got "

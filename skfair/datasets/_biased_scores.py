@@ -89,7 +89,7 @@ def _group_sizes(n_samples: int | Sequence[int]) -> tuple[int, int]:
     else:
         sizes = n_samples
     whole = np.shape(sizes) == (2,) and all(isinstance(n, Integral) for n in sizes)
-    if not whole or min(sizes) < 1:
+    if not whole or min(sizes) < 1 or max(sizes) > np.iinfo(np.intp).max:
         raise ValueError(
             "n_samples must be an int of at least 2, or a pair of ints of at least 1, "
             f"got {n_samples!r}."

@@ -106,6 +106,9 @@ def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> An
             f"must say which of the labels is positive: {name} holds the labels "
             f"{list(classes[:5])}, got None.",
         )
+    if hasattr(pos_label, "shape") and np.shape(pos_label):
+        kind = type(pos_label).__name__
+        raise ParameterError("pos_label", f"must be one class, got a {kind}.")
     if len(classes) > 2 or (len(classes) == 2 and pos_label not in classes):
         raise ValueError(
             f"{name} must hold at most two labels, {pos_label!r} (pos_label) among "

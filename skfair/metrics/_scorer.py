@@ -319,9 +319,10 @@ def make_fairness_scorer(
     >>> cross_val_score(LogisticRegression(), X, y, scoring=scorer).shape
     (5,)
     """
-    if response_method == "auto":
+    if isinstance(response_method, str) and response_method == "auto":
         names = list(inspect.signature(metric).parameters)
-        response_method = "predict_proba" if names[1] == "y_score" else "predict"
+        takes_scores = names[1:2] == ["y_score"]
+        response_method = "predict_proba" if takes_scores else "predict"
     if kwargs:
         _check_options(metric, kwargs)
     return FairnessScorer(metric, -1, kwargs, response_method, sensitive_features)

@@ -158,7 +158,10 @@ def _numbers(
     The number of candidates is checked if it is known.
     """
     try:
-        values = np.asarray(cv_results[column], dtype=np.float64)
+        values = np.asarray(cv_results[column])
+        if values.dtype.kind not in "biufO":
+            raise TypeError
+        values = values.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"cv_results[{column!r}] must have one number for each candidate of the "

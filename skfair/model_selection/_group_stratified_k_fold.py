@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skfair._utils._validation import check_choice, check_integer, count_rows
 from skfair.groups import Codes, Groups, Selector, resolve_groups
+from skfair.metrics._inputs import check_no_missing
 
 Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -179,11 +180,13 @@ Groups, default=None
 def _encode_classes(X: Any, y: Any, n_splits: int) -> tuple[NDArray[Any], Codes]:
     """Classes, sorted, and the position in them of each row's class."""
     check_consistent_length(X, y)
-    kind = type_of_target(y, input_name="y")
+    y = column_or_1d(y)
+    check_no_missing(y, "y")
+    assert_all_finite(y, input_name="y")
+    with np.errstate(invalid="ignore"):  # of floats too large for an integer
+        kind = type_of_target(y, input_name="y")
     if kind not in ("binary", "multiclass"):
         raise ValueError(f"y must be class labels, got a target of type {kind}.")
-    y = column_or_1d(y)
-    assert_all_finite(y, input_name="y")
     classes, codes = np.unique(y, return_inverse=True)
     largest = int(np.bincount(codes).max())
     if largest < n_splits:

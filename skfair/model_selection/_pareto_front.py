@@ -137,13 +137,17 @@ def _reference(given: ArrayLike | None, points: Floats, n_metrics: int) -> Float
     """Return the reference point of the hypervolume, by default the smallest scores."""
     if given is None:
         return points.min(axis=0) if len(points) else np.full(n_metrics, np.nan)
-    reference = np.asarray(given, dtype=np.float64)
-    if reference.shape != (n_metrics,) or not np.isfinite(reference).all():
+    reference = np.asarray(given)
+    if (
+        reference.shape != (n_metrics,)
+        or reference.dtype.kind not in "biuf"
+        or not np.isfinite(reference).all()
+    ):
         raise ValueError(
             f"reference_point must be {n_metrics} finite numbers, one for each of "
             f"metrics, got {given!r}."
         )
-    return reference
+    return reference.astype(np.float64)
 
 
 def non_dominated(points: Floats) -> NDArray[np.bool_]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -151,7 +152,7 @@ def attribute_specific_plan(
         # group is sampled.
         n_rows = max(2, int(n * weights.max() * (1 + 1e-9)))
         return n_rows, np.minimum(1, n / n_rows * weights)
-    gamma = check_real("gamma", gamma, 0, math.inf, closed="neither")
+    gamma = check_real("gamma", gamma, n / sys.maxsize, math.inf, closed="neither")
     n_rows = int(n / gamma * (1 + 1e-9))
     if n_rows < 2:
         raise ValueError(

@@ -60,6 +60,9 @@ def renyi_entropy(
     elif order == math.inf:
         nats = -float(logs.max())
     else:
-        nats = float(logsumexp(order * logs)) / (1 - order)
+        largest = logs.max()
+        with np.errstate(over="ignore"):  # of orders above 1e300: exp(-inf) is 0
+            ratios = order * (logs - largest)
+        nats = float(logsumexp(ratios) / (1 - order) + largest * (order / (1 - order)))
     # Rounding must not bring it below 0.
     return max(nats / math.log(2), 0.0)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from skfair._mitigation import take_rows
 from skfair._utils._columns import names_columns, select_columns
+from skfair._utils._validation import count_rows
 from skfair.groups import Groups, resolve_groups
 
 
@@ -46,6 +48,8 @@ def sample_rows(
 
     Raises
     ------
+    TypeError
+        If `counts` is neither a mapping nor a Series.
     ValueError
         If a group has fewer rows than its count, a count is not a whole number of at
         least 0, or X has no such column.
@@ -65,12 +69,16 @@ def sample_rows(
     1   F   47
     2   M   25
     """
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    table = frame if isinstance(frame, nw.DataFrame) else np.asarray(X)
-    n_samples = table.shape[0]
+    table = X if hasattr(X, "shape") else np.asarray(X)
+    n_samples = count_rows(table)
     if names_columns(sensitive_features, n_samples):
         sensitive_features = select_columns(X, sensitive_features)
     groups = resolve_groups(sensitive_features, n_samples=n_samples)
+    if not isinstance(counts, Mapping | pd.Series):
+        raise TypeError(
+            "counts must be a mapping or a Series of group label to number of rows, "
+            f"got {type(counts).__name__}."
+        )
     wanted = _check_counts(dict(counts.items()), groups)
     order = check_random_state(random_state).permutation(n_samples)
     order = order[np.argsort(groups.codes[order], kind="stable")]
@@ -79,15 +87,16 @@ def sample_rows(
     starts = np.searchsorted(codes, np.arange(len(groups.labels)))
     kept = codes >= 0
     kept[kept] = (np.arange(n_samples) - starts[codes])[kept] < wanted[codes[kept]]
-    rows = np.sort(order[kept])
-    if isinstance(frame, nw.DataFrame):
-        return frame[rows.tolist()].to_native()
-    return table[rows]
+    return take_rows(table, np.sort(order[kept]))
 
 
 def _check_counts(counts: dict[Any, Any], groups: Groups) -> NDArray[np.int64]:
     """Return the counts in the order of the groups, if there are enough rows."""
-    bad = {k: v for k, v in counts.items() if not (v >= 0 and float(v).is_integer())}
+    bad = {
+        label: count
+        for label, count in counts.items()
+        if not (isinstance(count, Real) and float(count) >= 0 and count % 1 == 0)
+    }
     if bad:
         label, count = next(iter(bad.items()))
         raise ValueError(

@@ -27,7 +27,10 @@ def check_numbers(name: str, values: Any, shape: tuple[int | str, ...]) -> Float
     """Values as floats; a str in `shape` names a length of at least one."""
     check_unmasked(values, name)
     try:
-        array = np.array(values, dtype=np.float64)
+        given = np.asarray(values)
+        if given.dtype.kind not in "biufO":
+            raise TypeError(f"got an array of {given.dtype}")
+        array = given.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of numbers: {error}") from error
     fits = array.ndim == len(shape) and array.size > 0

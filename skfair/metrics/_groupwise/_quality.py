@@ -54,7 +54,8 @@ def compares_rates_of_errors(
     quality: Quality = "selection_rate", **options: Any
 ) -> bool:
     """Whether the quality is a rate among the rows of one true label."""
-    return quality in ("true_positive_rate", "false_positive_rate")
+    rates = ("true_positive_rate", "false_positive_rate")
+    return isinstance(quality, str) and quality in rates
 
 
 def count_hits(
@@ -83,7 +84,7 @@ def _outcomes(
     if callable(quality):
         return _call_quality(quality, y_true, predicted)
     names = get_args(QualityName)
-    if quality not in names:
+    if not isinstance(quality, str) or quality not in names:
         raise ValueError(
             f"quality must be one of {', '.join(map(repr, names))} or a callable, got "
             f"{quality!r}."

@@ -219,8 +219,10 @@ def sampling_design(
 
 def _check_sampling(sampling: Any) -> tuple[str, float | None]:
     """Return the name of a sampling design and its parameter, if one is given."""
-    name, parameter = sampling if isinstance(sampling, tuple) else (sampling, None)
-    if name not in ("fixed", "weighted", "attribute_specific"):
+    pair = isinstance(sampling, tuple) and len(sampling) == 2
+    name, parameter = sampling if pair else (sampling, None)
+    known = ("fixed", "weighted", "attribute_specific")
+    if not isinstance(name, str) or name not in known:
         raise ValueError(
             "sampling must be 'fixed', 'weighted', 'attribute_specific', or a tuple of "
             f"one of the latter two and its parameter, got {sampling!r}."
@@ -241,9 +243,12 @@ def weighted_shares(
     """Return the probability of each group in a draw of weighted sampling (eq. 35)."""
     exponent = check_real("exponent", exponent, 0, math.inf, closed="left")
     powers = np.zeros(len(weights))
-    # With exponent 0 too, a group without weight is never drawn.
-    np.power(weights, exponent, out=powers, where=weights > 0)
-    return np.asarray(powers / powers.sum())
+    # With exponent 0 too, a group without weight is never drawn. The largest power is
+    # 1, however large the exponent.
+    if weights.any():
+        np.power(weights / weights.max(), exponent, out=powers, where=weights > 0)
+        powers /= powers.sum()
+    return powers
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +294,9 @@ class RateVarianceEstimator:
         return f1 - f2**2
 
     def squared_mean(self, f2: float) -> float:
-        """Return an unbiased estimate of the squared mean rate."""
+        """Return an unbiased estimate of the squared mean rate; nan where undefined."""
+        if not self.defined:
+            return math.nan
         weights, one_row = self.design.weights, self.design.one_row
         hits, sizes = self.hits, self.sizes
         if self.design.shares is not None:

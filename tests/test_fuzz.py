@@ -1,0 +1,660 @@
+"""Random calls of all public functions with broken input: one clear error each.
+
+Each call takes arguments that are fine and breaks some of them. It may succeed, warn as
+documented, or raise ValueError or TypeError; anything else comes from inside.
+"""
+
+import datetime
+import traceback
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.sparse import csr_array
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.datasets import (
+    load_berkeley_admissions,
+    make_biased_classification,
+    make_biased_scores,
+)
+from skfair.groups import encode_groups, resolve_groups
+from skfair.metrics import (
+    DCPResult,
+    abcc,
+    bootstrap_interval,
+    cvar_fairness,
+    cvar_fairness_report,
+    cvar_fairness_test,
+    dcp,
+    dcp_bounds,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    get_fairness_scorer,
+    madd,
+    madd_curve,
+    madd_optimal_bandwidth,
+    make_fairness_scorer,
+    max_gap,
+    max_gap_test,
+    mcdp,
+    mcdp_curve,
+    min_dcp_bounds,
+    permutation_test,
+    rate_variance,
+    top_groups,
+)
+from skfair.model_selection import (
+    BestUnder,
+    FairestWithin,
+    GroupStratifiedKFold,
+    pareto_front,
+)
+from skfair.postprocessing import ScoreRepairer
+from skfair.sampling import (
+    attribute_specific_sampling,
+    renyi_entropy,
+    required_sample_size,
+    sample_rows,
+    weighted_sampling,
+)
+from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+
+#: Calls of each function, 100,000 in all; the slowest get fewer.
+N_CALLS = 2800
+FEWER = {
+    "min_dcp_bounds": 60,
+    "required_sample_size": 1000,
+    "load_berkeley_admissions": 200,
+    "MADD by default": 800,
+    "madd_optimal_bandwidth": 1500,
+}
+
+SINGLE = [
+    None,
+    True,
+    0,
+    1,
+    -1,
+    7,
+    2**70,
+    0.5,
+    -0.25,
+    1.5,
+    5e-324,
+    1e308,
+    np.nan,
+    np.inf,
+    -np.inf,
+    1j,
+    "",
+    "a",
+    "auto",
+    b"a",
+    (),
+    [],
+    {},
+    set(),
+    {"a": 1},
+    {"a": {"b": 1}},
+    [None],
+    [[]],
+    ["a", "b"],
+    [1, "a"],
+    (1, 2),
+    object(),
+    int,
+    len,
+    np.float64(0.5),
+    np.int8(1),
+    np.array(5),
+    np.array("a"),
+    np.zeros(0),
+    np.zeros((0, 2)),
+    np.zeros((2, 0)),
+    np.zeros((2, 2, 2)),
+    np.ma.masked,
+    pd.NA,
+    pd.NaT,
+    pd.Timestamp("2024-01-01"),
+    datetime.date(2024, 1, 1),
+    datetime.timedelta(1),
+    pd.DataFrame(),
+    pd.Series(dtype=float),
+    pl.Series([]),
+    range(3),
+    GroupedScores.from_scores([0.1, 0.4], sensitive_features=[0, 1]),
+    GroupedOutcomes.from_outcomes([0, 1], sensitive_features=[0, 1]),
+    GroupedConfusion.from_predictions([0, 1], [1, 1], sensitive_features=[0, 1]),
+    encode_groups([0, 1]),
+]
+
+
+def odd_numbers(rng, n):
+    ends = [0, 1, 0.5, -0.0, 5e-324, 1e-300, 1 + 2e-16, 1 - 2**-53, 0.3, 0.1 + 0.2]
+    return rng.choice(ends, n)
+
+
+def some(rng, values, *bad):
+    """Put a bad value into a list in a random place."""
+    values = list(values)
+    if values:
+        values[rng.integers(len(values))] = bad[rng.integers(len(bad))]
+    return values
+
+
+COLUMNS = [
+    odd_numbers,
+    lambda rng, n: rng.random(n),
+    lambda rng, n: rng.random(n).astype(np.float16),
+    lambda rng, n: rng.random(n).astype(">f8"),
+    lambda rng, n: rng.random(n).astype(np.longdouble),
+    lambda rng, n: rng.random(n) * 10.0 ** rng.integers(-320, 308, n),
+    lambda rng, n: rng.integers(0, 2, n),
+    lambda rng, n: rng.integers(0, 2, n).astype(bool),
+    lambda rng, n: rng.integers(-3, 9, n).astype(">i2"),
+    lambda rng, n: rng.integers(0, 2**63, n, dtype=np.uint64),
+    lambda rng, n: rng.random(n) + 1j,
+    lambda rng, n: np.zeros(n),
+    lambda rng, n: np.full(n, np.nan),
+    lambda rng, n: np.full(n, None),
+    lambda rng, n: rng.choice(["a", "b", "c"], n),
+    lambda rng, n: rng.choice(["a", "b", ""], n).astype(object),
+    lambda rng, n: rng.choice([b"a", b"b"], n),
+    lambda rng, n: some(rng, rng.random(n), np.nan, np.inf, -np.inf, 1e308, -1),
+    lambda rng, n: some(rng, rng.random(n), None, "a", [], {}, (1,), object(), pd.NA),
+    lambda rng, n: some(rng, rng.choice(["a", "b"], n), None, np.nan, 3, (1,), []),
+    lambda rng, n: some(rng, rng.integers(0, 2, n), None, 2**70, True, "1", 1j, pd.NaT),
+    lambda rng, n: np.array(["2024-01-01", "NaT"], "M8[D]")[rng.integers(0, 2, n)],
+    lambda rng, n: rng.integers(0, 3, n).astype("m8[s]"),
+    lambda rng, n: np.ma.array(rng.random(n), mask=rng.random(n) < 0.3),
+    lambda rng, n: np.ma.array(rng.integers(0, 2, n), mask=True),
+    lambda rng, n: rng.random((n, 1)),
+    lambda rng, n: rng.random((n, 2)),
+    lambda rng, n: rng.integers(0, 2, (n, 2)),
+    lambda rng, n: rng.random((1, n)),
+    lambda rng, n: rng.random((n, 2, 1)),
+    lambda rng, n: rng.random(n + 1),
+    lambda rng, n: rng.integers(0, 2, max(n - 1, 0)),
+    lambda rng, n: [[0.1] * (i % 3) for i in range(n)],
+    lambda rng, n: [{"a": 1}] * n,
+    lambda rng, n: (i % 2 for i in range(n)),
+    lambda rng, n: dict.fromkeys(range(n), 0.5),
+    lambda rng, n: {"a": 0.4, "b": None, "c": "x"},
+    lambda rng, n: csr_array(rng.integers(0, 2, (n, 2))),
+    lambda rng, n: np.zeros(n, dtype=[("a", float), ("b", "U1")]),
+    lambda rng, n: pd.Series(rng.random(n), index=[0] * n),
+    lambda rng, n: pd.Series(some(rng, rng.integers(0, 2, n), None), dtype="Int64"),
+    lambda rng, n: pd.Series(rng.choice(["a", "b"], n), dtype="category"),
+    lambda rng, n: pd.Series(some(rng, ["a"] * n, None), dtype="string"),
+    lambda rng, n: pd.Categorical.from_codes(rng.integers(-1, 2, n), ["a", "b"]),
+    lambda rng, n: pd.Index(rng.integers(0, 2, n)),
+    lambda rng, n: pd.Series(pd.date_range("2024", periods=n, tz="UTC")),
+    lambda rng, n: pd.DataFrame(rng.integers(0, 2, (n, 2)), columns=["a", "a"]),
+    lambda rng, n: pd.DataFrame({"a": rng.random(n), "b": ["x"] * n}),
+    lambda rng, n: pl.Series(rng.random(n)),
+    lambda rng, n: pl.Series(some(rng, ["a"] * n, None)),
+    lambda rng, n: pl.DataFrame({"a": rng.random(n), "b": ["x"] * n}),
+    lambda rng, n: pl.LazyFrame({"a": [1] * n}),
+    lambda rng, n: encode_groups(rng.integers(0, 2, n + 1), min_group_size=3),
+]
+
+
+def broken(rng, n_rows):
+    """A value that most functions refuse."""
+    if rng.random() < 0.4:
+        return SINGLE[rng.integers(len(SINGLE))]
+    return COLUMNS[rng.integers(len(COLUMNS))](rng, n_rows)
+
+
+# --- arguments that are fine
+
+
+def constant(*values):
+    return lambda rng, n: values[rng.integers(len(values))]
+
+
+def scores(rng, n):
+    return rng.random(n).round(2) if rng.random() < 0.7 else odd_numbers(rng, n)
+
+
+def classes(rng, n):
+    return rng.integers(0, 2, n)
+
+
+def groups(rng, n):
+    return np.resize(["a", "b", "c"][: rng.integers(2, 4)], n)
+
+
+def weights(rng, n):
+    return None if rng.random() < 0.7 else rng.random(n) + 0.1
+
+
+def group_weights(rng, n):
+    return rng.dirichlet(np.ones(3))
+
+
+def frequencies(rng, n):
+    return rng.dirichlet(np.ones(2), 3)
+
+
+def confusion(rng, n):
+    return rng.dirichlet(np.ones(2), (3, 2))
+
+
+def table(rng, n):
+    return pd.DataFrame({"sex": groups(rng, n), "x": rng.random(n)})
+
+
+def results_of_a_search(rng, n):
+    table = {"params": [{"a": i} for i in range(n)]}
+    for name in ("average_precision", "neg_mcdp"):
+        table[f"mean_test_{name}"] = rng.random(n)
+        table[f"std_test_{name}"] = rng.random(n) / 10
+        for fold in range(3):
+            table[f"split{fold}_test_{name}"] = rng.random(n)
+    if rng.random() < 0.3:
+        key = list(table)[rng.integers(len(table))]
+        table[key] = broken(rng, n)
+    return table
+
+
+SEED = {"random_state": constant(0)}
+MULTIGROUP = {"multigroup": constant("pairwise", "pooled")}
+QUALITY = {
+    "quality": constant(
+        "selection_rate", "true_positive_rate", "error_rate", lambda y, p: (p, y == 1)
+    ),
+    "pos_label": constant(None, 1),
+}
+ROWS = {"sensitive_features": groups, "sample_weight": weights}
+OF_SCORES = {"y_true": constant(None), "y_score": scores, **ROWS}
+OF_CLASSES = {"y_true": classes, "y_pred": classes, **ROWS}
+COUNTED = {key: value for key, value in OF_CLASSES.items() if key != "sample_weight"}
+FEW = {"n_permutations": constant(3), **SEED}
+WEIGHTED = {"group_weights": constant("uniform", "proportional")}
+PLAN = {"group_weights": group_weights, "n": constant(9), **SEED}
+RESULTS = {"cv_results": results_of_a_search}
+
+
+def add(scores, sensitive_features):
+    """Add two statistics of other groups."""
+    first = GroupedScores.from_scores([0.5, 0.5], sensitive_features=["a", 1])
+    return first + GroupedScores.from_scores(
+        scores, sensitive_features=sensitive_features
+    )
+
+
+def split(X, y, n_splits, shuffle, random_state, sensitive_features):
+    folds = GroupStratifiedKFold(n_splits, shuffle=shuffle, random_state=random_state)
+    return list(folds.split(X, y, sensitive_features=sensitive_features))
+
+
+def repair(scores, sensitive_features, sample_weight, new, new_groups, **options):
+    repairer = ScoreRepairer(**options)
+    repairer.fit(
+        scores, sensitive_features=sensitive_features, sample_weight=sample_weight
+    )
+    return repairer.transform(new, sensitive_features=new_groups)
+
+
+def fairest(cv_results, **options):
+    return FairestWithin(**options)(cv_results)
+
+
+def best(cv_results, **options):
+    return BestUnder(**options)(cv_results)
+
+
+FUNCTIONS = {
+    "mcdp": (
+        mcdp,
+        {
+            **OF_SCORES,
+            **MULTIGROUP,
+            "epsilon": constant(0, 0.05),
+            "method": constant("exact"),
+            "n_subdivisions": constant(4),
+        },
+    ),
+    "mcdp_curve": (mcdp_curve, {**OF_SCORES, **MULTIGROUP}),
+    "madd": (madd, {**OF_SCORES, **MULTIGROUP, "bandwidth": constant(0.1, 0.3)}),
+    "MADD by default": (madd, {**OF_SCORES, **MULTIGROUP}),
+    "madd_curve": (
+        madd_curve,
+        {**OF_SCORES, **MULTIGROUP, "n_bandwidths": constant(20)},
+    ),
+    "madd_optimal_bandwidth": (
+        madd_optimal_bandwidth,
+        {
+            **OF_SCORES,
+            **MULTIGROUP,
+            "n_bandwidths": constant(30),
+            "min_points": constant(3),
+            "min_length": constant(0.1, 0.4),
+        },
+    ),
+    "abcc": (abcc, {**OF_SCORES, **MULTIGROUP}),
+    "demographic_parity_difference": (
+        demographic_parity_difference,
+        {
+            "y_true": constant(None),
+            "y_score_or_pred": scores,
+            "threshold": constant(None, 0.5),
+            "pos_label": constant(None),
+            **ROWS,
+            **MULTIGROUP,
+        },
+    ),
+    "equalized_odds_difference": (
+        equalized_odds_difference,
+        {**OF_CLASSES, **MULTIGROUP},
+    ),
+    "dcp": (
+        dcp,
+        {
+            **OF_CLASSES,
+            "method": constant("auto", "local"),
+            "tol": constant(1e-4),
+            "time_limit": constant(None),
+        },
+    ),
+    "DCPResult": (DCPResult.from_predictions, OF_CLASSES),
+    "dcp_bounds": (
+        dcp_bounds,
+        {
+            "confusion": confusion,
+            "group_weights": group_weights,
+            "label_frequencies": frequencies,
+            "tol": constant(1e-4),
+            "time_limit": constant(None),
+            "method": constant("auto"),
+        },
+    ),
+    "min_dcp_bounds": (
+        min_dcp_bounds,
+        {
+            "group_weights": group_weights,
+            "label_frequencies": frequencies,
+            "prediction_frequencies": frequencies,
+            "tol": constant(1e-2),
+            "time_limit": constant(0.2),
+            "n_starts": constant(1),
+            "sum_tolerance": constant(1e-6),
+            **SEED,
+        },
+    ),
+    "max_gap": (max_gap, {**OF_CLASSES, **QUALITY, **WEIGHTED}),
+    "cvar_fairness": (
+        cvar_fairness,
+        {
+            **OF_CLASSES,
+            **QUALITY,
+            **WEIGHTED,
+            "alpha": constant(0.3, 0.9),
+            "fractional": constant(True, False),
+        },
+    ),
+    "cvar_fairness_report": (
+        cvar_fairness_report,
+        {
+            **OF_CLASSES,
+            **QUALITY,
+            **WEIGHTED,
+            "alpha": constant(0.3, 0.9),
+            "confidence_level": constant(0.9),
+        },
+    ),
+    "top_groups": (
+        top_groups,
+        {**COUNTED, **QUALITY, "false_discovery_rate": constant(0.05)},
+    ),
+    "rate_variance": (
+        rate_variance,
+        {
+            **COUNTED,
+            **QUALITY,
+            **WEIGHTED,
+            "sampling": constant("fixed", "weighted", ("weighted", 0.5)),
+            "bias_correction": constant(False, True),
+        },
+    ),
+    "max_gap_test": (max_gap_test, {**COUNTED, **QUALITY, **WEIGHTED, **FEW}),
+    "cvar_fairness_test": (
+        cvar_fairness_test,
+        {
+            **COUNTED,
+            **QUALITY,
+            **WEIGHTED,
+            **FEW,
+            "alpha": constant(0.5),
+            "epsilon": constant(0.2),
+            "sampling": constant("fixed"),
+        },
+    ),
+    "permutation_test": (
+        permutation_test,
+        {
+            **OF_SCORES,
+            **FEW,
+            "metric": constant(mcdp, abcc, equalized_odds_difference, max_gap),
+            "within": constant("auto", None),
+        },
+    ),
+    "bootstrap_interval": (
+        bootstrap_interval,
+        {
+            **OF_SCORES,
+            **SEED,
+            "metric": constant(mcdp, abcc),
+            "n_resamples": constant(3),
+            "confidence_level": constant(0.9),
+        },
+    ),
+    "encode_groups": (
+        encode_groups,
+        {
+            "sensitive_features": groups,
+            "labels": constant(None, ["a", "b", "c"]),
+            "missing": constant("raise", "drop", "group"),
+            "min_group_size": constant(1, 3),
+        },
+    ),
+    "resolve_groups": (
+        resolve_groups,
+        {
+            "sensitive_features": constant(None),
+            "n_samples": lambda rng, n: n,
+            "X": table,
+            "selector": constant("sex", 0, ["sex", "x"]),
+        },
+    ),
+    "GroupedScores": (
+        GroupedScores.from_scores,
+        {"y_score": scores, **ROWS},
+    ),
+    "GroupedOutcomes": (
+        GroupedOutcomes.from_outcomes,
+        {"outcomes": classes, **ROWS, "mask": lambda rng, n: rng.random(n) < 0.7},
+    ),
+    "GroupedConfusion": (GroupedConfusion.from_predictions, OF_CLASSES),
+    "GroupedConfusion.from_matrices": (
+        GroupedConfusion.from_matrices,
+        {
+            "matrices": confusion,
+            "classes": constant(None, ["x", "y"]),
+            "labels": constant(None, ["a", "b", "c"]),
+        },
+    ),
+    "sum of statistics": (
+        add,
+        {"scores": scores, "sensitive_features": groups},
+    ),
+    "weighted_sampling": (weighted_sampling, {**PLAN, "exponent": constant(0.5)}),
+    "attribute_specific_sampling": (
+        attribute_specific_sampling,
+        {**PLAN, "gamma": constant(None, 2)},
+    ),
+    "renyi_entropy": (
+        renyi_entropy,
+        {"weights": group_weights, "order": constant(0.5, 1)},
+    ),
+    "required_sample_size": (
+        required_sample_size,
+        {
+            "group_weights": group_weights,
+            "alpha": constant(0.2),
+            "epsilon": constant(0.4),
+            "method": constant("weighted", "attribute_specific"),
+            "power": constant(0.6),
+            "level": constant(0.1),
+            "n_simulations": constant(20),
+            **SEED,
+        },
+    ),
+    "sample_rows": (
+        sample_rows,
+        {
+            "X": table,
+            "counts": constant({"a": 1, "b": 1}, pd.Series({"a": 1})),
+            "sensitive_features": constant("sex", 0),
+            **SEED,
+        },
+    ),
+    "make_biased_scores": (make_biased_scores, {"n_samples": constant(9), **SEED}),
+    "make_biased_classification": (
+        make_biased_classification,
+        {
+            "n_samples": constant(9),
+            "n_features": constant(2),
+            "group_sizes": constant({"sex": {"F": 0.4, "M": 0.6}}),
+            "base_rates": constant(None, {"sex": {"F": 0.2}}),
+            "score_shifts": constant(None, {"sex": {"F": 0.2}}),
+            "class_sep": constant(1.0),
+            **SEED,
+        },
+    ),
+    "load_berkeley_admissions": (
+        load_berkeley_admissions,
+        {"return_X_y": constant(True, False), "as_frame": constant(True, False)},
+    ),
+    "pareto_front": (
+        pareto_front,
+        {
+            **RESULTS,
+            "metrics": constant(["average_precision", "neg_mcdp"]),
+            "reference_point": constant(None, [0, 0]),
+        },
+    ),
+    "FairestWithin": (
+        fairest,
+        {
+            **RESULTS,
+            "performance": constant("average_precision"),
+            "fairness": constant("neg_mcdp"),
+            "tolerance": constant(0.05),
+            "kind": constant("relative", "absolute"),
+            "reference": constant(None, 0.5),
+        },
+    ),
+    "BestUnder": (
+        best,
+        {
+            **RESULTS,
+            "performance": constant("average_precision"),
+            "fairness": constant("neg_mcdp"),
+            "limit": constant(0.1),
+        },
+    ),
+    "GroupStratifiedKFold": (
+        split,
+        {
+            "X": table,
+            "y": classes,
+            "n_splits": constant(2),
+            "shuffle": constant(True),
+            "sensitive_features": groups,
+            **SEED,
+        },
+    ),
+    "make_fairness_scorer": (
+        make_fairness_scorer,
+        {
+            "metric": constant(mcdp, max_gap, partial(madd, bandwidth=0.1)),
+            "sensitive_features": constant(None, "sex"),
+            "response_method": constant("auto", "predict"),
+            "multigroup": constant("pooled"),
+        },
+    ),
+    "get_fairness_scorer": (
+        get_fairness_scorer,
+        {"scoring": constant("neg_mcdp"), "sensitive_features": constant(None, "sex")},
+    ),
+    "ScoreRepairer": (
+        repair,
+        {
+            "scores": scores,
+            **ROWS,
+            "new": scores,
+            "new_groups": constant(["a", "b", "a"], ["a", "z", "a"]),
+            "repair_level": constant(0.5, 1.0),
+            "ties": constant("mid", "random"),
+            "unknown_groups": constant("raise", "pooled"),
+            **SEED,
+        },
+    ),
+}
+
+
+def draw_call(name, seed):
+    """Arguments by name, some of them broken or left out, and all of them broken."""
+    rng = np.random.default_rng([seed, *name.encode()])
+    n_rows = int(rng.choice([0, 1, 2, 3, 3, 8, 12]))
+    function, arguments = FUNCTIONS[name]
+    given = {key: draw(rng, n_rows) for key, draw in arguments.items()}
+    for key in rng.permutation(list(given))[: rng.choice([0, 1, 1, 1, 2, 3])]:
+        if rng.random() < 0.05:
+            del given[key]
+        else:
+            given[key] = broken(rng, n_rows)
+    return function, given
+
+
+def complaint(name, seed):
+    """What a call does that it must not do; None for a call as documented."""
+    function, given = draw_call(name, seed)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            function(**given)
+        except (ValueError, TypeError) as error:
+            if not str(error):
+                return f"{name}, seed {seed}: {type(error).__name__} without a message"
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            return f"{name}, seed {seed}: {error!r} at {where.filename}:{where.lineno}"
+    documented = UserWarning, UndefinedMetricWarning
+    for warning in caught:
+        if not issubclass(warning.category, documented):
+            return f"{name}, seed {seed}: {warning.message!r} at {warning.filename}"
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_broken_input_gives_one_clear_error(name, part):
+    n_calls = FEWER.get(name, N_CALLS) // 4
+    found = [
+        complaint(name, seed)
+        for seed in range(part * n_calls, part * n_calls + n_calls)
+    ]
+    complaints = [text for text in found if text]
+    assert not complaints, "\n".join(complaints[:20])
+
+
+def test_calls_add_up_to_a_hundred_thousand():
+    assert sum(FEWER.get(name, N_CALLS) for name in FUNCTIONS) >= 100_000

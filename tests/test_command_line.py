@@ -1,7 +1,11 @@
 """``python -m skfair audit``, on good files and bad ones."""
 
+import importlib.util
+import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +19,13 @@ from skfair.report import FairnessReport
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
+
+_SPEC = importlib.util.spec_from_file_location(
+    "hostile_files", Path(__file__).with_name("hostile_files.py")
+)
+_FILES = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(_FILES)
+HOSTILE = _FILES.HOSTILE
 
 FEW = ["--bootstrap", "2", "--permutations", "59"]
 
@@ -115,7 +126,7 @@ def test_missing_groups(audit, table):
     table.to_csv("table.csv", index=False)
     code, page, said = audit(GOOD)
     assert (code, page) == (2, None)
-    assert "column 'sex' has 20 missing values; --missing drop" in said.err
+    assert "column 'sex' has 20 missing values, the first in line 2 of" in said.err
     page = audit(f"{GOOD} --missing drop")[1]
     assert "20 rows without a group" in page
     groups = encode_groups(table["sex"], missing="drop")
@@ -134,7 +145,7 @@ def test_missing_groups(audit, table):
         (("--y-score p", "--y-score w"), "y_score['w'] must lie in [0, 1], got 2"),
         (("--y-score p", ""), "--y-score or --y-pred must name a column"),
         (("table.csv", "none.csv"), "none.csv does not exist"),
-        (("table.csv", "table.xlsx"), "must end in .csv, .csv.gz or .parquet"),
+        (("table.csv", "table.xls"), "must end in .csv, .tsv,"),
         (("out.html", "none/out.html"), "none/out.html is in a directory that does"),
         (("--out out.html", "--out ."), ". is a directory"),
         (("--sensitive", "--threshold 2 --sensitive"), "--threshold must be a number"),
@@ -155,17 +166,20 @@ def test_bad_arguments(audit, change, message):
     [
         (b"", "table.csv cannot be read as CSV"),
         (b"y,p,sex\n", "table.csv has 0 rows"),
-        (b"y;p;sex\n1;0.5;F\n", "Columns must be separated by commas"),
+        (b"y;p;sex\n1;0.5;F\n", "try --sep ';'"),
         (b"y,p,sex\n1,.5,F\n0,.5,M,x\n", "cannot be read as CSV"),
         (b"y,p,sex\n1,.5,F,x\n0,.5,M,x\n", "cannot be read as CSV"),
         (b"y,p,sex,p\n1,.5,F,1\n", "several columns 'p'"),
-        (b"y,p,sex\n1,.5,\xff\n", "must be text in UTF-8"),
+        (b"y,p,sex\n1,.5,\xff\n", "is not text in utf-8"),
         (
             b"y,p,sex\n1,,F\n0,.5,M\n",
-            "y_score['p'] must lie in [0, 1], got nan in row 0",
+            "column 'p' has 1 missing values, the first in line 2 of table.csv",
         ),
-        (b"y,p,sex\n1,?,F\n0,.5,M\n", "y_score['p'] must be numbers, got '?' in row 0"),
-        (b"y,p,sex\n,.5,F\n0,.5,M\n", "y_true has 1 missing"),
+        (
+            b"y,p,sex\n1,?,F\n0,.5,M\n",
+            "must be numbers, got '?' in line 2",
+        ),
+        (b"y,p,sex\n,.5,F\n0,.5,M\n", "column 'y' has 1 missing"),
         (b"y,p,sex\n1,.5,F\n2,.5,M\n3,.5,M\n", "must be binary"),
     ],
 )
@@ -237,3 +251,100 @@ def test_as_a_module(audit, tmp_path):
     )
     assert made.returncode == 0
     assert (tmp_path / "out.html").exists()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files(audit, tmp_path, name):
+    file = HOSTILE[name]
+    if name.endswith(".xlsx"):
+        pytest.importorskip("openpyxl")
+    (tmp_path / name).write_bytes(file.content)
+    good = (
+        GOOD.replace("--sensitive sex ", "") if "--sensitive" in file.options else GOOD
+    )
+    arguments = f"{good.replace('table.csv', name)} {file.options}"
+    code, page, said = audit(arguments)
+    assert code == file.code, said.err
+    assert (page is None) == (code == 2)
+    assert file.message in said.out + said.err
+    assert "<img" not in (page or "")
+
+
+def test_console_that_is_not_utf8(audit, tmp_path):
+    (tmp_path / "names.csv").write_bytes(HOSTILE["names.csv"].content)
+    columns = ["--y-true", "y", "--y-score", "p", "--sensitive", "\u05de\u05d9\u05df"]
+    command = [sys.executable, "-m", "skfair", "audit", "names.csv", *columns]
+    made = subprocess.run(
+        [*command, "--out", "out.html", *FEW],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "1"},
+        check=False,
+        cwd=tmp_path,
+    )
+    assert made.returncode == 0, made.stderr
+    assert made.stdout.split()[-1] == b"out.html"
+    assert b"\\u05de" in made.stdout
+
+
+def test_limits(audit):
+    code, page, said = audit(f"{GOOD} --limit mcdp=0.001")
+    assert code == 3
+    assert page
+    assert "mcdp of p by sex is 0." in said.err
+    assert audit(f"{GOOD} --limit mcdp=1 --limit madd=2")[0] == 0
+    for bad in ("mcdp", "mcdp=x", "mcdp=-1", "other=1"):
+        code, _, said = audit(f"{GOOD} --limit {bad}")
+        assert code == 2
+        assert "--limit must be" in said.err
+    no_scores = GOOD.replace("--y-score p", "--y-pred y")
+    code, _, said = audit(f"{no_scores} --limit mcdp=1")
+    assert code == 3
+    assert "not computed" in said.err
+
+
+def test_formats(audit, tmp_path):
+    assert json.loads(audit(f"{GOOD} --format json")[1])["n_rows"] == 200
+    page = audit(f"{GOOD} --format md --title <b>|x")[1]
+    assert page.startswith("# &lt;b>\\|x\n")
+    assert "| MCDP(0) | 0." in page
+    code, _, said = audit(f"{GOOD} --no-overwrite")
+    assert code == 2
+    assert "exists already" in said.err
+
+
+def test_missing_scores_are_left_out(audit, table, tmp_path):
+    table.loc[:19, "p"] = None
+    table.to_csv(tmp_path / "table.csv", index=False)
+    code, page, said = audit(f"{GOOD} --missing drop")
+    assert code == 0
+    assert "20 rows without p, y are left out" in said.err
+    assert "180" in page
+    assert audit(f"{GOOD} --missing group")[0] == 2
+
+
+def test_lines_of_messages_are_those_of_the_file(audit, tmp_path):
+    content = b'y,p,sex\n\n1,.5,"F\nF"\n0,2,M\n'
+    (tmp_path / "table.csv").write_bytes(content)
+    assert "in line 5 of table.csv" in audit(GOOD)[2].err
+
+
+def test_few_permutations(audit):
+    said = audit(f"{GOOD} --permutations 19", few=[])[2]
+    assert "--permutations must be an integer of at least 59, got 19" in said.err
+    assert "Holm" in said.err
+
+
+def test_bins(audit, tmp_path, table):
+    table["sex"] = np.arange(200) % 72
+    table.to_csv(tmp_path / "table.csv", index=False)
+    code, _, said = audit(f"{GOOD} --min-group-size 2")
+    assert code == 0
+    assert "--bins sex=16,33,49 would compare ranges" in said.err
+    code, page, _ = audit(f"{GOOD} --bins sex=18,36")
+    assert code == 0
+    for text in ("under 18", "18 to under 36", "36 and over"):
+        assert text in page
+    for bad in ("sex", "age=3", "sex=a", "sex=3,2", "sex=", "sex=inf"):
+        code, _, said = audit(f"{GOOD} --bins {bad}")
+        assert code == 2
+        assert "--bins must" in said.err

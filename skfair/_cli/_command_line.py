@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TextIO
 
 import skfair
-from skfair._cli._tables import read_columns
+from skfair._cli._bins import bins_hint, into_bins, read_bins
+from skfair._cli._outcome import (
+    ABOVE_LIMIT,
+    NOTHING_SAID,
+    beyond_limits,
+    read_limits,
+    says_nothing,
+    write,
+)
+from skfair._cli._tables import Format, line_of, read_columns
 from skfair._utils._validation import ParameterError
 from skfair.groups import Groups, encode_groups
 from skfair.report import FairnessReport
@@ -28,7 +39,8 @@ models are several columns: --y-score model_a,model_b. Options that take columns
 be given repeatedly.
 
 exit codes: 0, the report is written; 2, the arguments or the file are bad, and one
-line says why; 130, interrupted.
+line says why; 3, the report is written, and a metric is above its --limit or cannot
+be computed; 4, the report is written, but nothing could be compared; 130, interrupted.
 """
 
 #: Parameters of `FairnessReport.from_predictions`, and the options that set them.
@@ -46,7 +58,7 @@ _OPTIONS = {
 def make_parser() -> argparse.ArgumentParser:
     """Describe the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m skfair", description="Measure the fairness of predictions."
+        prog=_program(), description="Measure the fairness of predictions."
     )
     parser.add_argument(
         "--version", action="version", version=f"skfair {skfair.__version__}"
@@ -67,13 +79,38 @@ def make_parser() -> argparse.ArgumentParser:
 def _add_columns(audit: argparse.ArgumentParser) -> None:
     several: dict[str, Any] = {"action": "append", "default": [], "metavar": "COLUMNS"}
     add = audit.add_argument
-    add("table", type=Path, help="a .csv, .csv.gz or .parquet file")
+    add("table", type=Path, help="a .csv, .tsv, .csv.gz, .parquet or .xlsx file")
+    add("--sep", type=_separator, help="separator of columns, such as ';' or tab")
+    add("--encoding", default="utf-8", help="of text files (default: %(default)s)")
     add("--y-true", metavar="COLUMN", help="true labels; without, errors are left out")
     add("--y-score", help="probabilities of the positive label, in [0, 1]", **several)
     add("--y-pred", help="predicted labels", **several)
     add("--sensitive", help="who belongs to which group", required=True, **several)
     add("--sample-weight", metavar="COLUMN", help="non-negative weights of the rows")
-    add("--out", type=Path, required=True, metavar="FILE", help="page to write")
+    add("--out", type=Path, required=True, metavar="FILE", help="file to write")
+    add("--no-overwrite", action="store_true", help="stop if this file exists")
+    add(
+        "--format",
+        choices=("html", "json", "md"),
+        default="html",
+        help="a page, all numbers and texts, or Markdown (default: %(default)s)",
+    )
+    add(
+        "--bins",
+        action="append",
+        default=[],
+        metavar="COLUMN=EDGES",
+        help="make groups of a number: --bins age=30,50 are under 30, 30 to under 50, "
+        "and 50 and over",
+    )
+    add(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="METRIC=NUMBER",
+        help="exit with code 3 if this metric is larger for any attribute and model: "
+        "--limit mcdp=0.1",
+    )
 
 
 def _add_settings(audit: argparse.ArgumentParser) -> None:
@@ -81,6 +118,7 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
     add("--pos-label", metavar="LABEL", help="the positive label; 1 where numbers are")
     add(
         "--threshold",
+        "--decision-threshold",
         type=float,
         default=0.5,
         help="least score that is a positive decision (default: %(default)s)",
@@ -89,8 +127,8 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
         "--missing",
         choices=("error", "drop", "group"),
         default="error",
-        help="what to do with rows without a group: stop, leave them out, or make them "
-        "a group of their own (default: %(default)s)",
+        help="what to do with missing values: stop, leave these rows out, or make rows "
+        "without a group a group of their own (default: %(default)s)",
     )
     for parameter, default, what in (
         ("min_group_size", 10, "groups with fewer rows are left out and named"),
@@ -112,30 +150,58 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line: 0 for success, 2 for bad input, 130 if interrupted."""
+    """Run the command line, and return its exit code."""
     given = make_parser().parse_args(arguments)
     try:
+        limits = read_limits(given.limit)
         report = _audit(given)
-        report.to_html(given.out)
+        write(report, given.out, given.format)
     except (ValueError, OSError, ImportError) as error:
         _end_progress()
         message = str(error)
         if isinstance(error, ParameterError):
             option = _OPTIONS.get(error.parameter, error.parameter)
             message = f"{option} {error.problem}"
-        print(f"skfair audit: error: {' '.join(message.split())}", file=sys.stderr)
+        _say(f"skfair audit: error: {' '.join(message.split())}", sys.stderr)
         return 2
     except KeyboardInterrupt:
         _end_progress()
         return 130
-    print(f"{report}\n{given.out}")
-    return 0
+    _say(f"{report}\n{given.out}", sys.stdout)
+    above = beyond_limits(report, limits)
+    for text in above:
+        _say(f"skfair audit: limit: {text}", sys.stderr)
+    if says_nothing(report):
+        _say("skfair audit: nothing could be compared; the page says why.", sys.stderr)
+        return NOTHING_SAID
+    return ABOVE_LIMIT if above else 0
+
+
+def _program() -> str:
+    """Name the command as it was called."""
+    name = Path(sys.argv[0]).stem
+    return "skfair" if name == "skfair" else "python -m skfair"
+
+
+def _say(text: str, stream: TextIO) -> None:
+    """Print a line; characters that the console does not know are escaped."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
+
+
+def _separator(text: str) -> str:
+    """Read a separator, which may be written as a word."""
+    mark = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}.get(text, text)
+    if len(mark) != 1:
+        raise argparse.ArgumentTypeError(f"must be one character or tab, got {text!r}")
+    return mark
 
 
 def _audit(given: argparse.Namespace) -> FairnessReport:
     """Read the table and compute the report; cheap checks come first."""
-    require_report_extra()
-    _check_writable(given.out)
+    if given.format == "html":
+        require_report_extra()
+    _check_writable(given.out, given.no_overwrite)
     settings = {name: getattr(given, name) for name in _OPTIONS if name != "pos_label"}
     Options(**settings)
     scores, labels, sensitive = (
@@ -143,35 +209,80 @@ def _audit(given: argparse.Namespace) -> FairnessReport:
     )
     if not scores and not labels:
         raise ValueError("--y-score or --y-pred must name a column.")
+    bins = read_bins(given.bins, sensitive)
     others = [name for name in (given.y_true, given.sample_weight) if name is not None]
+    form = Format(given.sep, given.encoding)
     table = read_columns(
-        given.table, [*scores, *labels, *sensitive, *others], sensitive
+        given.table, [*scores, *labels, *sensitive, *others], sensitive, form
     )
+    table = _without_missing(given, form, table, [*scores, *labels, *others])
+    groups = {
+        name: _groups(given, form, into_bins(table[name], bins.get(name)))
+        for name in sensitive
+    }
     y_true = None if given.y_true is None else table[given.y_true]
     weights = None if given.sample_weight is None else table[given.sample_weight]
-    return FairnessReport.from_predictions(
-        y_true,
-        _models(table, scores),
-        y_pred=_models(table, labels),
-        sensitive_features={
-            name: _groups(table[name], given.missing) for name in sensitive
-        },
-        pos_label=_label(given.pos_label, [y_true, *(table[name] for name in labels)]),
-        sample_weight=weights,
-        title=given.title,
-        verbose=not given.quiet and sys.stderr.isatty(),
-        **settings,
+    with _lines(given.table, form, table.index):
+        return FairnessReport.from_predictions(
+            y_true,
+            {name: table[name] for name in scores} or None,
+            y_pred={name: table[name] for name in labels} or None,
+            sensitive_features=groups,
+            pos_label=_label(
+                given.pos_label, [y_true, *(table[name] for name in labels)]
+            ),
+            sample_weight=weights,
+            title=given.title,
+            verbose=int(not given.quiet and sys.stderr.isatty()),
+            **settings,
+        )
+
+
+@contextmanager
+def _lines(path: Path, form: Format, index: Any) -> Iterator[None]:
+    """Turn the positions of rows in messages into lines of the file."""
+    try:
+        yield
+    except ValueError as error:
+        if isinstance(error, ParameterError):
+            raise
+
+        def line(match: re.Match[str]) -> str:
+            if int(match[1]) >= len(index):
+                return match[0]
+            return f"line {line_of(path, index[int(match[1])], form)} of {path}"
+
+        raise ValueError(re.sub(r"\brow (\d+)\b", line, str(error))) from error
+
+
+def _without_missing(
+    given: argparse.Namespace, form: Format, table: Any, names: list[str]
+) -> Any:
+    """Leave out rows without a score, label or weight if ``--missing`` is drop."""
+    missing = table[list(dict.fromkeys(names))].isna()
+    if given.missing != "drop":
+        for name in missing.columns[missing.any()]:
+            _refuse_missing(given.table, form, table[name])
+    kept = ~missing.any(axis=1)
+    n_without = int((~kept).sum())
+    if n_without == len(table):
+        raise ValueError(f"{given.table} has no row without missing values.")
+    if n_without:
+        _say(
+            f"skfair audit: note: {n_without:,} rows without {', '.join(names)} are "
+            "left out.",
+            sys.stderr,
+        )
+    return table[kept]
+
+
+def _refuse_missing(path: Path, form: Format, column: Any, also: str = "") -> None:
+    missing = column.isna()
+    line = line_of(path, column.index[missing.to_numpy().argmax()], form)
+    raise ValueError(
+        f"column {column.name!r} has {int(missing.sum())} missing values, the first in "
+        f"line {line} of {path}; --missing drop leaves these rows out{also}."
     )
-
-
-def _models(table: Any, names: list[str]) -> Any:
-    """Columns of models by name; one alone, which may stand beside one of another kind.
-
-    So one column of scores and one of labels are read as one model.
-    """
-    if len(names) == 1:
-        return table[names[0]]
-    return {name: table[name] for name in names} or None
 
 
 def _split(given: list[str]) -> list[str]:
@@ -180,15 +291,17 @@ def _split(given: list[str]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
-def _groups(column: Any, missing: str) -> Groups:
+def _groups(given: argparse.Namespace, form: Format, column: Any) -> Groups:
     """Encode the groups of a column, with missing values as ``--missing`` says."""
-    n_missing = int(column.isna().sum())
-    if n_missing and missing == "error":
-        raise ValueError(
-            f"column {column.name!r} has {n_missing} missing values; --missing drop "
-            "leaves these rows out, --missing group makes them a group."
-        )
-    return encode_groups(column, missing="drop" if missing == "drop" else "group")
+    if given.missing == "error" and column.isna().any():
+        also = ", --missing group makes them a group"
+        _refuse_missing(given.table, form, column, also)
+    missing: Literal["drop", "group"] = "drop" if given.missing == "drop" else "group"
+    groups = encode_groups(column, missing=missing)
+    hint = bins_hint(column)
+    if hint:
+        _say(f"skfair audit: note: {hint}", sys.stderr)
+    return groups
 
 
 def _label(text: str | None, columns: list[Any]) -> Any:
@@ -201,8 +314,10 @@ def _label(text: str | None, columns: list[Any]) -> Any:
     return text
 
 
-def _check_writable(path: Path) -> None:
+def _check_writable(path: Path, is_new: bool) -> None:
     """Raise before the long work if a file cannot be written after it."""
+    if is_new and path.exists():
+        raise FileExistsError(f"{path} exists already, and --no-overwrite is given.")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a directory, expected a file to write.")
     if not path.parent.is_dir():

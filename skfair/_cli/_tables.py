@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import importlib
 import warnings
+import zipfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 #: Suffixes of the files that can be read.
-SUFFIXES = (".csv", ".csv.gz", ".parquet")
+SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".parquet", ".xlsx")
 
 _NO_CSV = (
     pd.errors.EmptyDataError,
@@ -20,8 +24,27 @@ _NO_CSV = (
 )
 
 
-def read_columns(path: Path, wanted: Sequence[str], text: Sequence[str]) -> Any:
-    """Read some columns of a CSV or Parquet file.
+@dataclass(frozen=True)
+class Format:
+    """How a text file is written; None is a comma, or a tab in a .tsv file."""
+
+    sep: str | None = None
+    encoding: str = "utf-8"
+
+    def of(self, path: Path) -> dict[str, Any]:
+        """Parameters of `pandas.read_csv`."""
+        is_tsv = path.name.lower().endswith((".tsv", ".tsv.gz"))
+        sep = self.sep or ("\t" if is_tsv else ",")
+        # Excel begins UTF-8 with a byte order mark.
+        plain = self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+        encoding = "utf-8-sig" if plain else self.encoding
+        return {"sep": sep, "encoding": encoding}
+
+
+def read_columns(
+    path: Path, wanted: Sequence[str], text: Sequence[str], form: Format
+) -> Any:
+    """Read some columns of a table.
 
     Those named by `text` are read as they are written, so that ``01`` stays a label.
     Only empty cells are missing.
@@ -32,11 +55,20 @@ def read_columns(path: Path, wanted: Sequence[str], text: Sequence[str]) -> Any:
         )
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist or is no file.")
-    is_parquet = path.suffix.lower() == ".parquet"
     try:
-        table = (_read_parquet if is_parquet else _read_csv)(path, wanted, text)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} must be text in UTF-8: {error}.") from error
+        if path.suffix.lower() == ".parquet":
+            table = _read_parquet(path, wanted, text)
+        elif path.suffix.lower() == ".xlsx":
+            table = _read_excel(path, wanted, text)
+        else:
+            table = _read_csv(path, wanted, text, form)
+    except LookupError as error:
+        raise ValueError(f"--encoding: {error}.") from error
+    except UnicodeError as error:
+        raise ValueError(
+            f"{path} is not text in {form.encoding}: {error}. --encoding names "
+            "another encoding, such as cp1252, latin-1 or utf-16."
+        ) from error
     except _NO_CSV as error:
         raise ValueError(f"{path} cannot be read as CSV: {_one_line(error)}") from error
     if not len(table):
@@ -44,8 +76,32 @@ def read_columns(path: Path, wanted: Sequence[str], text: Sequence[str]) -> Any:
     return table
 
 
-def _read_csv(path: Path, wanted: Sequence[str], text: Sequence[str]) -> pd.DataFrame:
-    options: dict[str, Any] = {"encoding": "utf-8-sig", "skipinitialspace": True}
+def line_of(path: Path, position: int, form: Format) -> int:
+    """Find the line of a file where a row begins; rows of a worksheet are lines.
+
+    Rows of a file without lines are counted from 1.
+    """
+    if path.suffix.lower() in (".parquet", ".xlsx"):
+        return position + (2 if path.suffix.lower() == ".xlsx" else 1)
+    options = form.of(path)
+    openers: dict[str, Any] = {".gz": gzip.open}
+    opener = openers.get(path.suffix.lower(), open)
+    with opener(path, "rt", encoding=options["encoding"], newline="") as file:
+        start, records = 1, csv.reader(file, delimiter=options["sep"])
+        left = position + 1  # the header comes first
+        for record in records:
+            if len(record) > 1 or "".join(record).strip():
+                if not left:
+                    break
+                left -= 1
+            start = records.line_num + 1
+    return start
+
+
+def _read_csv(
+    path: Path, wanted: Sequence[str], text: Sequence[str], form: Format
+) -> pd.DataFrame:
+    options = {**form.of(path), "skipinitialspace": True}
     header = pd.read_csv(path, header=None, nrows=1, dtype=str, **options)
     _check_columns(path, [str(name) for name in header.iloc[0]], wanted)
     with warnings.catch_warnings():
@@ -59,6 +115,32 @@ def _read_csv(path: Path, wanted: Sequence[str], text: Sequence[str]) -> pd.Data
             na_values=[""],
             **options,
         )
+    return table
+
+
+def _read_excel(path: Path, wanted: Sequence[str], text: Sequence[str]) -> pd.DataFrame:
+    """Read the first worksheet."""
+    try:
+        importlib.import_module("openpyxl")
+    except ImportError as error:
+        raise ImportError(
+            f"{path} needs openpyxl to be read, which is not installed. Install it "
+            "with 'pip install openpyxl', or save the table as CSV."
+        ) from error
+    try:
+        header = pd.read_excel(path, header=None, nrows=1, dtype=str)
+        names = [str(name) for name in header.iloc[0]] if len(header) else []
+        _check_columns(path, names, wanted)
+        table: pd.DataFrame = pd.read_excel(
+            path,
+            dtype=dict.fromkeys(text, str),
+            keep_default_na=False,
+            na_values=[""],
+        )
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise ValueError(
+            f"{path} cannot be read as .xlsx: {_one_line(error)}"
+        ) from error
     return table
 
 
@@ -87,7 +169,9 @@ def _check_columns(path: Path, names: list[str], wanted: Sequence[str]) -> None:
     if lacking:
         hint = ""
         if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
-            hint = " Columns must be separated by commas."
+            found = next(mark for mark in ";\t|" if mark in names[0])
+            written = "tab" if found == "\t" else f"'{found}'"
+            hint = f" Columns seem not to be separated by commas: try --sep {written}."
         missing = ", ".join(map(repr, lacking))
         raise ValueError(f"{path} has no column {missing}; it has {names}.{hint}")
 

@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skfair._utils._validation import check_choice, check_integer, check_real
+from skfair._utils._validation import (
+    ParameterError,
+    check_choice,
+    check_integer,
+    check_real,
+)
 
 #: The questions that metrics answer, in the order of the page.
 QUESTIONS = {
@@ -123,6 +128,10 @@ OF_SCORES = tuple(m.key for m in MEASURES if m.question == "scores")
 OF_ERRORS = tuple(m.key for m in MEASURES if m.question == "errors")
 
 
+#: With fewer no p-value is at most 0.05 / 3, the first step of Holm's correction.
+FEWEST_PERMUTATIONS = 59
+
+
 @dataclass(frozen=True)
 class Options:
     """Parameters of `FairnessReport.from_predictions`, checked; the seed is drawn."""
@@ -155,8 +164,7 @@ class Options:
             "epsilon": check_real("epsilon", self.epsilon, 0, 0.5, closed="right"),
             "alpha": check_real("alpha", self.alpha, 0, 1, closed="left"),
             "n_bootstrap": check_integer("n_bootstrap", self.n_bootstrap, 1),
-            # With fewer no p-value can be small enough for the verdict.
-            "n_permutations": check_integer("n_permutations", self.n_permutations, 59),
+            "n_permutations": _check_permutations(self.n_permutations),
             "confidence_level": check_real(
                 "confidence_level", self.confidence_level, 0, 1, closed="neither"
             ),
@@ -165,3 +173,17 @@ class Options:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+
+def _check_permutations(value: Any) -> int:
+    """Check that a p-value can be small enough for the verdict."""
+    n_permutations = check_integer("n_permutations", value, 1)
+    if n_permutations < FEWEST_PERMUTATIONS:
+        raise ParameterError(
+            "n_permutations",
+            f"must be an integer of at least {FEWEST_PERMUTATIONS}, got "
+            f"{n_permutations}: the least p-value is 1 / ({n_permutations} + 1), and "
+            "the verdict, three tests with Holm's correction at the level 0.05, needs "
+            "one of 0.05 / 3 = 1 / 60.",
+        )
+    return n_permutations

@@ -1,0 +1,67 @@
+"""Groups of a numeric attribute, such as ages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+#: From so many groups of numbers on, ranges are suggested.
+_MANY_GROUPS = 20
+
+
+def read_bins(given: list[str], sensitive: Sequence[str]) -> dict[str, list[float]]:
+    """Read the edges of ranges, such as ``age=30,50``."""
+    bins = {}
+    for text in given:
+        name, _, written = text.rpartition("=")
+        if name not in sensitive:
+            raise ValueError(
+                "--bins must be COLUMN=EDGES with a column of --sensitive, got "
+                f"{text!r}."
+            )
+        try:
+            edges = [float(edge) for edge in written.split(",")]
+        except ValueError:
+            edges = [math.nan]
+        if not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
+            raise ValueError(f"--bins must have increasing numbers, got {text!r}.")
+        bins[name] = edges
+    return bins
+
+
+def into_bins(column: Any, edges: list[float] | None) -> Any:
+    """Replace numbers by the ranges that they are in; an edge begins a range."""
+    if edges is None:
+        return column
+    numbers = pd.to_numeric(column, errors="coerce")
+    bad = column.notna() & numbers.isna()
+    if bad.any():
+        value = column[bad].iloc[0]
+        raise ValueError(
+            f"--bins needs numbers in column {column.name!r}, got {value!r}."
+        )
+    low, high = edges[0], edges[-1]
+    between = [f"{a:g} to under {b:g}" for a, b in pairwise(edges)]
+    ranges = [f"under {low:g}", *between, f"{high:g} and over"]
+    return pd.cut(
+        numbers, [-math.inf, *edges, math.inf], right=False, labels=ranges
+    ).cat.remove_unused_categories()
+
+
+def bins_hint(column: Any) -> str | None:
+    """Suggest ranges where the groups are many numbers."""
+    values = pd.to_numeric(column.astype(object).dropna(), errors="coerce")
+    n_groups = values.nunique()
+    if n_groups < _MANY_GROUPS or values.isna().any():
+        return None
+    edges = np.unique([float(f"{q:.2g}") for q in values.quantile([0.25, 0.5, 0.75])])
+    written = ",".join(f"{edge:g}" for edge in edges)
+    return (
+        f"column {column.name!r} has {n_groups} groups, each a number; "
+        f"--bins {column.name}={written} would compare ranges."
+    )

@@ -1,0 +1,92 @@
+"""What an audit ends with: a file to keep, notes, and an exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from skfair._utils._validation import check_choice, check_real
+from skfair.report import FairnessReport
+from skfair.report._options import KEYS, MEASURES
+
+#: Exit codes beside 0 for success, 2 for bad input and 130 if interrupted.
+ABOVE_LIMIT, NOTHING_SAID = 3, 4
+
+
+def write(report: FairnessReport, path: Path, how: str) -> None:
+    """Write a report as a page, as JSON, or as Markdown."""
+    if how == "html":
+        report.to_html(path)
+        return
+    text = json.dumps(report.summary, indent=1, ensure_ascii=False)
+    if how == "md":
+        text = to_markdown(report)
+    path.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def to_markdown(report: FairnessReport) -> str:
+    """Write what a report says and its metrics as Markdown."""
+    summary = report.summary
+    lines = [f"# {_plain(summary['title'])}", "", f"{summary['n_rows']:,} rows.", ""]
+    for lead in summary["verdict"]["leads"]:
+        lines.append(f"- **{_plain(lead['model'])}**: {_plain(lead['text'])}")
+    for attribute in summary["attributes"]:
+        for result in attribute["results"]:
+            title = f"{attribute['name']}, {result['model']}"
+            lines += ["", f"## {_plain(title)}", ""]
+            lines.append("| Metric | Value | Interval | By chance | p-value |")
+            lines.append("| --- | --- | --- | --- | --- |")
+            for m in result["measures"]:
+                cells = [_plain(m["title"]), _number(m["value"])]
+                ends = f"{_number(m['lower'])} to {_number(m['upper'])}"
+                cells += ["" if m["lower"] is None else ends]
+                cells += [_number(m["null"]), _number(m["pvalue"])]
+                lines.append(f"| {' | '.join(cells)} |")
+    if summary["cautions"]:
+        lines += ["", "## Cautions", ""]
+        lines += [f"- {_plain(text)}" for text in summary["cautions"]]
+    return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _plain(text: str) -> str:
+    """Escape what Markdown and HTML would take for markup."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;")
+    return "".join(f"\\{mark}" if mark in "\\`*_[]|#" else mark for mark in text)
+
+
+def read_limits(given: list[str]) -> dict[str, float]:
+    """Read limits such as ``mcdp=0.1``."""
+    maximum = {measure.key: measure.maximum for measure in MEASURES}
+    limits = {}
+    for text in given:
+        key, _, written = text.partition("=")
+        check_choice("--limit", key, KEYS)
+        try:
+            value = float(written)
+        except ValueError:
+            raise ValueError(f"--limit must be METRIC=NUMBER, got {text!r}.") from None
+        limits[key] = check_real("--limit", value, 0, maximum[key])
+    return limits
+
+
+def beyond_limits(report: FairnessReport, limits: dict[str, float]) -> list[str]:
+    """Name the metrics that are above their limits, or undefined."""
+    found = []
+    for row in report.to_frame().to_dict("records"):
+        limit = limits.get(row["metric"])
+        if limit is not None and not row["value"] <= limit:
+            what = f"{row['metric']} of {row['model']} by {row['attribute']}"
+            found.append(f"{what} is {row['value']:.6g}, the limit is {limit:g}")
+    missing = set(limits) - set(report.to_frame()["metric"])
+    return found + [
+        f"{key} was not computed, so not checked" for key in sorted(missing)
+    ]
+
+
+def says_nothing(report: FairnessReport) -> bool:
+    """Whether no metric of the report is defined."""
+    return bool(report.to_frame()["value"].isna().all())

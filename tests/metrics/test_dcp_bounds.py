@@ -266,7 +266,7 @@ def test_too_many_vertices_to_enumerate(instance):
 
 def test_progress_of_a_long_class(capsys, monkeypatch, instance):
     clock = iter(range(0, 10_000_000, 20))
-    monkeypatch.setattr("skfair.metrics._dcp._progress._now", lambda: next(clock))
+    monkeypatch.setattr("skfair.metrics._dcp._clock._now", lambda: next(clock))
     given_ = instance(5, 20, 0)
     options = {"method": "branch_and_bound", "time_limit": 1.0}
     dcp_bounds(*given_, **options)

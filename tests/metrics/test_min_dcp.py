@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from skfair.metrics import dcp_bounds, min_dcp_bounds
 from skfair.metrics._dcp._channel._lower_bound import MergedSearch, knapsack
 from skfair.metrics._dcp._channel._upper_bound import Frequencies, carry
-from skfair.metrics._dcp._search._linear_program import Clock
+from skfair.metrics._dcp._clock import Clock
 
 # Each example takes long.
 few_examples = settings(max_examples=settings.default.max_examples // 8)
@@ -249,7 +249,7 @@ def test_table_sums_to_the_upper_bound():
 
 def test_progress_is_printed_on_demand(capsys, monkeypatch):
     clock = iter(range(1_000_000))
-    monkeypatch.setattr("skfair.metrics._dcp._progress._now", lambda: next(clock))
+    monkeypatch.setattr("skfair.metrics._dcp._clock._now", lambda: next(clock))
     weights, true, predicted, _ = instance(3, 4, 0)
     options = {"n_starts": 1, "tol": 0.005, "random_state": 0}
     min_dcp_bounds(weights, true, predicted, **options)

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.metrics._dcp._search._linear_program import check_time_limit
+from skfair.metrics._dcp._clock import check_time_limit
 from skfair.metrics._dcp._search._rows import Floats, RowResult, etas
 from skfair.metrics._dcp._search._solve import Method, Options, solve_rows
 from skfair.metrics._inputs import grouped_confusion, undefined_reason

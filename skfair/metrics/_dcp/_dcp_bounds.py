@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from skfair.metrics._dcp._clock import check_time_limit
 from skfair.metrics._dcp._dcp import DCPResult
 from skfair.metrics._dcp._frequencies import (
     check_distributions,
@@ -19,7 +20,6 @@ from skfair.metrics._dcp._frequencies import (
     positions,
     row_labels,
 )
-from skfair.metrics._dcp._search._linear_program import check_time_limit
 from skfair.metrics._dcp._search._solve import Method, Options
 from skfair.metrics._inputs import check_group_weights
 

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair.metrics._dcp._channel._upper_bound import Carried, Frequencies
-from skfair.metrics._dcp._progress import Report
-from skfair.metrics._dcp._search._linear_program import Clock
+from skfair.metrics._dcp._clock import Clock, Report
 from skfair.metrics._dcp._search._rows import Floats, halves
 
 #: Boxes that are split at a time.

@@ -18,6 +18,7 @@ from skfair.metrics._dcp._channel._upper_bound import (
     best_channel,
     search_from,
 )
+from skfair.metrics._dcp._clock import Clock, check_time_limit, check_verbose, progress
 from skfair.metrics._dcp._dcp import table_of_disparities
 from skfair.metrics._dcp._frequencies import (
     check_distributions,
@@ -28,8 +29,6 @@ from skfair.metrics._dcp._frequencies import (
     positions,
     row_labels,
 )
-from skfair.metrics._dcp._progress import check_verbose, progress
-from skfair.metrics._dcp._search._linear_program import Clock, check_time_limit
 from skfair.metrics._dcp._search._rows import Floats, etas
 from skfair.metrics._inputs import check_group_weights
 

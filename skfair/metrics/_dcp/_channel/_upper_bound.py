@@ -20,8 +20,8 @@ from operator import attrgetter
 import numpy as np
 from scipy.sparse import block_diag, csc_array, hstack, kron, vstack
 
-from skfair.metrics._dcp._progress import Report
-from skfair.metrics._dcp._search._linear_program import Clock, maximise
+from skfair.metrics._dcp._clock import Clock, Report
+from skfair.metrics._dcp._search._linear_program import maximise
 from skfair.metrics._dcp._search._rows import Floats, explained_shares
 
 #: Sizes of the sets of groups that are emphasised together.

@@ -8,7 +8,7 @@ from itertools import count
 
 import numpy as np
 
-from skfair.metrics._dcp._progress import Report
+from skfair.metrics._dcp._clock import Clock, Report
 from skfair.metrics._dcp._search._enumeration import (
     ROUNDING,
     best_vertex,
@@ -19,7 +19,7 @@ from skfair.metrics._dcp._search._heuristics import (
     improve_row,
     starting_rows,
 )
-from skfair.metrics._dcp._search._linear_program import Clock, maximise_explained
+from skfair.metrics._dcp._search._linear_program import maximise_explained
 from skfair.metrics._dcp._search._rows import (
     Floats,
     RowResult,

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair.metrics._dcp._search._linear_program import Clock
+from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._rows import Floats, RowResult, row_losses
 
 #: Relative noise that breaks ties between groups, which would hide vertices.

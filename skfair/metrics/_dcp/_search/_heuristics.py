@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair.metrics._dcp._search._linear_program import Clock, maximise_explained
+from skfair.metrics._dcp._clock import Clock
+from skfair.metrics._dcp._search._linear_program import maximise_explained
 from skfair.metrics._dcp._search._rows import (
     Floats,
     RowResult,

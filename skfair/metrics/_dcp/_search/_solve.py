@@ -11,11 +11,10 @@ from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._validation import check_choice, check_real
-from skfair.metrics._dcp._progress import check_verbose, progress
+from skfair.metrics._dcp._clock import Clock, check_verbose, progress
 from skfair.metrics._dcp._search._branch_and_bound import RowSearch
 from skfair.metrics._dcp._search._enumeration import enumerate_row, n_vertices
 from skfair.metrics._dcp._search._heuristics import search_locally, solve_as_paper
-from skfair.metrics._dcp._search._linear_program import Clock
 from skfair.metrics._dcp._search._rows import Floats, RowResult, halves
 
 Method = Literal[

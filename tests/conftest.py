@@ -27,16 +27,19 @@ def pytest_sessionstart():
     threadpool_limits(limits=1)
 
 
-# Read at once: tests of downloads unset it.
-REAL_TABLES = os.environ.get("SKFAIR_DATA")
+# Read at once: tests of downloads unset it. The other place is beside the checkout.
+REAL_TABLES = Path(
+    os.environ.get("SKFAIR_DATA")
+    or Path(__file__).resolve().parents[2] / "shared" / "data"
+)
 
 
 @pytest.fixture(scope="session")
 def real_tables():
     """Directory of the real tables."""
-    if not REAL_TABLES:
-        pytest.skip("no real tables: set SKFAIR_DATA to their directory")
-    return Path(REAL_TABLES)
+    if not REAL_TABLES.is_dir():
+        pytest.skip(f"no real tables in {REAL_TABLES}: set SKFAIR_DATA to their folder")
+    return REAL_TABLES
 
 
 @pytest.fixture(scope="session")

@@ -67,16 +67,25 @@ def audit(table, tmp_path, monkeypatch, capsys):
 GOOD = "table.csv --y-true y --y-score p --sensitive sex --out out.html"
 
 
-def test_report_is_that_of_the_library(audit, table):
+@pytest.mark.parametrize(
+    ("scores", "attributes"),
+    [
+        (["p"], ["sex"]),
+        pytest.param(["p", "q"], ["sex", "code"], marks=pytest.mark.slow),
+    ],
+    ids=["one column", "several columns"],
+)
+def test_report_is_that_of_the_library(audit, table, scores, attributes):
     code, page, said = audit(
-        "table.csv --y-true y --y-score p,q --sensitive sex,code --out out.html"
-        " --title Audit --seed 3 --min-group-size 5 --threshold 0.4 --sample-weight w"
+        f"table.csv --y-true y --y-score {','.join(scores)}"
+        f" --sensitive {','.join(attributes)} --out out.html --title Audit"
+        " --seed 3 --min-group-size 5 --threshold 0.4 --sample-weight w"
     )
     assert code == 0
     report = FairnessReport.from_predictions(
         table["y"],
-        table[["p", "q"]],
-        sensitive_features=table[["sex", "code"]],
+        table[scores],
+        sensitive_features=table[attributes],
         sample_weight=table["w"],
         threshold=0.4,
         min_group_size=5,

@@ -1,5 +1,6 @@
 """The loss for networks in PyTorch, against the gap of NumPy."""
 
+import importlib
 import pickle
 import subprocess
 import sys
@@ -148,17 +149,8 @@ def test_nothing_else_imports_torch():
     assert run(program) == "False"
 
 
-def test_without_torch_the_error_names_the_extra():
-    program = """
-import sys
-class Blocked:
-    def find_spec(self, name, *_):
-        if name == "torch":
-            raise ModuleNotFoundError("No module named 'torch'", name="torch")
-sys.meta_path.insert(0, Blocked())
-try:
-    import skfair.torch
-except ImportError as error:
-    print(error)
-"""
-    assert "the extra 'torch'" in run(program)
+def test_without_torch_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "skfair.torch", raising=False)
+    with pytest.raises(ImportError, match="the extra 'torch'"):
+        importlib.import_module("skfair.torch")

@@ -156,14 +156,14 @@ def elements(root):
 @pytest.fixture(scope="module")
 def hostile_root(make_report):
     title = HOSTILE[0] + HOSTILE[1]
-    report = hostile_report(make_report, HOSTILE, HOSTILE[:2], HOSTILE[:3], title)
+    report = hostile_report(make_report, HOSTILE, HOSTILE[:2], HOSTILE[:2], title)
     return parse(report.to_html())
 
 
 def test_hostile_texts_are_inert(make_report, hostile_root):
     root = hostile_root
     plain = [f"group {i}" for i in range(len(HOSTILE))]
-    benign = hostile_report(make_report, plain, plain[:2], plain[:3], "title")
+    benign = hostile_report(make_report, plain, plain[:2], plain[:2], "title")
     assert elements(root) == elements(parse(benign.to_html()))
     shown = texts(root.iter(f"{HTML}th"))
     for label in HOSTILE[:7]:
@@ -201,11 +201,11 @@ def test_unwritable_paths(small_report, tmp_path):
             small_report.to_html(path)
 
 
-def test_frame_for_notebooks_isolates_the_page(report, page):
-    markup = report._repr_html_()
+def test_frame_for_notebooks_isolates_the_page(small_report):
+    markup = small_report._repr_html_()
     fragment = html5lib.HTMLParser(strict=True).parseFragment(markup)
     (frame,) = fragment.iter(f"{HTML}iframe")
-    assert frame.get("srcdoc") == page
+    assert frame.get("srcdoc") == small_report.to_html()
     assert frame.get("sandbox") == ""
     assert frame.get("title") == "Fairness report"
     assert "<style" not in markup

@@ -70,7 +70,7 @@ def test_bad_input(arguments, options, match):
 def test_containers_agree():
     people = pd.DataFrame({"sex": S, "age": np.arange(40) % 2}, index=range(40, 0, -1))
     scores = pd.DataFrame({"m": P, "n": P[::-1]})
-    some = {"metrics": ["mcdp", "max_gap", "dcp"]}
+    some = {"metrics": ["mcdp", "max_gap", "equalized_odds_difference"]}
     expected = made(Y, scores, sensitive_features=people, **some).to_frame()
     for y_true, y_score, groups in (
         (Y.tolist(), {"m": P.tolist(), "n": P[::-1]}, people.to_dict("list")),

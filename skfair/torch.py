@@ -21,8 +21,9 @@ try:
     import torch
 except ImportError as error:
     raise ImportError(
-        "skfair.torch needs PyTorch: install the package torch, or skfair with the "
-        "extra 'torch'."
+        "skfair.torch needs PyTorch, which is not installed. Install it with "
+        "'pip install torch', or with the extra 'torch' of a skfair checkout: "
+        'pip install -e ".[torch]".'
     ) from error
 
 __all__ = ["DiffMCDPLoss"]

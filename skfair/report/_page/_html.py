@@ -33,8 +33,8 @@ def require_report_extra() -> None:
         except ImportError as error:
             raise ImportError(
                 f"FairnessReport needs {name} to write a page, which is not installed. "
-                "Install the extra 'report' of a skfair checkout: "
-                'pip install -e ".[report]".'
+                f"Install it with 'pip install {name}', or with the extra 'report' of "
+                'a skfair checkout: pip install -e ".[report]".'
             ) from error
 
 

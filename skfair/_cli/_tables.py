@@ -128,7 +128,7 @@ def _read_excel(path: Path, wanted: Sequence[str], text: Sequence[str]) -> pd.Da
             "with 'pip install openpyxl', or save the table as CSV."
         ) from error
     try:
-        header = pd.read_excel(path, header=None, nrows=1, dtype=str)
+        header = pd.read_excel(path, header=None, nrows=1, dtype=str, engine="openpyxl")
         names = [str(name) for name in header.iloc[0]] if len(header) else []
         _check_columns(path, names, wanted)
         table: pd.DataFrame = pd.read_excel(
@@ -136,6 +136,7 @@ def _read_excel(path: Path, wanted: Sequence[str], text: Sequence[str]) -> pd.Da
             dtype=dict.fromkeys(text, str),
             keep_default_na=False,
             na_values=[""],
+            engine="openpyxl",
         )
     except (zipfile.BadZipFile, KeyError) as error:
         raise ValueError(

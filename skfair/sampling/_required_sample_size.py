@@ -82,9 +82,9 @@ class SampleSizeResult:
 def required_sample_size(
     group_weights: Mapping[Any, float] | ArrayLike,
     *,
-    alpha: float,
-    epsilon: float,
-    method: Method,
+    alpha: float = 0.9,
+    epsilon: float = 0.2,
+    method: Method = "weighted",
     power: float = 0.9,
     level: float = 0.05,
     n_simulations: int = 1000,
@@ -99,11 +99,11 @@ def required_sample_size(
     ----------
     group_weights : mapping, Series or array-like of shape (n_groups,)
         Weights of the groups; they are scaled to sum to one.
-    alpha : float in [0, 1)
+    alpha : float in [0, 1), default=0.9
         Level: groups with a total weight of 1 - alpha form the tail.
-    epsilon : float in (0, 0.5]
+    epsilon : float in (0, 0.5], default=0.2
         CVaR fairness to detect.
-    method : {"weighted", "attribute_specific"}
+    method : {"weighted", "attribute_specific"}, default="weighted"
         How rows are sampled: `weighted_sampling` or `attribute_specific_sampling`,
         with their defaults.
     power : float in (0, 1), default=0.9

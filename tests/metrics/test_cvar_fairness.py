@@ -96,6 +96,18 @@ def test_knapsack_equals_brute_force(n_groups):
         assert value == pytest.approx(brute_force(gaps, weights, alpha), abs=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(100))
+def test_knapsack_of_close_gaps_equals_brute_force(seed):
+    # Many subsets are nearly as good: a bound that is too low would lose the best.
+    generator = np.random.default_rng(seed)
+    n_groups = generator.integers(4, 11)
+    weights = generator.dirichlet(np.ones(n_groups))
+    gaps = 0.5 + 0.02 * generator.random(n_groups)
+    alpha = generator.uniform(0.2, 0.8)
+    value = (weights * gaps) @ best_subset(gaps, weights, 1 - alpha) / (1 - alpha)
+    assert value == pytest.approx(brute_force(gaps, weights, alpha), abs=1e-9)
+
+
 @pytest.mark.parametrize("kind", ["real", "counts", "equal gaps"])
 def test_knapsack_of_many_groups_is_close_below_its_relaxation(kind):
     generator = np.random.default_rng(0)

@@ -4,6 +4,7 @@ import pytest
 from scipy.stats import gamma, norm
 
 from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
+from skfair.metrics._distribution._histograms import stable_interval
 
 # MADD of the published probabilities, P(y = 1) for every row, by model for
 # (gender, poverty, disability).
@@ -126,6 +127,19 @@ def test_interval_of_the_default_search_is_the_one_of_the_double_loop():
     i, j = min(deviations, key=deviations.get)
     assert found.interval == (bandwidths[i], bandwidths[j])
     assert found.std == pytest.approx(deviations[i, j], abs=1e-12)
+
+
+def test_interval_may_start_exactly_one_length_below_one():
+    # h_sup of four and four rows is 1, so intervals are .75 long: from 1/4 to 1.
+    values = np.append(np.arange(106.0) ** 2, [5, 5, 40, 90])
+    found = stable_interval(values, (4, 4), min_points=2, min_length=0.75)
+    assert (found.start, found.stop, found.mean, found.std) == (106, 108, 5, 0)
+
+
+def test_interval_may_start_at_the_last_place_that_leaves_enough_points():
+    values = np.append(np.arange(59.0) ** 2, np.full(51, 7.0))
+    found = stable_interval(values, (10_000, 10_000))
+    assert (found.start, found.stop, found.mean, found.std) == (59, 109, 7, 0)
 
 
 def test_result_carries_the_curve():

@@ -138,3 +138,12 @@ def test_bad_options(option, message):
     options = {"group_weights": uniform(4), "method": "weighted", **EASY, **option}
     with pytest.raises(ValueError, match=message):
         required_sample_size(options.pop("group_weights"), **options)
+
+
+def test_defaults_are_those_of_the_guide():
+    options = {"n_simulations": 50, "random_state": 0}
+    weights = np.full(10, 0.1)
+    asked = required_sample_size(
+        weights, alpha=0.9, epsilon=0.2, method="weighted", **options
+    )
+    assert required_sample_size(weights, **options) == asked

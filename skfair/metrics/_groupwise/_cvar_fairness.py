@@ -490,7 +490,8 @@ class _Knapsack:
             kept = np.flatnonzero(values + self._bounds(item, left) > best + tolerance)
             if item == len(self.ratios) or not len(kept):
                 break
-            with_item = kept[left[kept] >= self.weights[item]]
+            # A subset that an item fills exactly is among the totals above.
+            with_item = kept[left[kept] > self.weights[item]]
             parents = np.concatenate([kept, with_item])
             is_in = np.arange(len(parents)) >= len(kept)
             left = left[parents] - is_in * self.weights[item]

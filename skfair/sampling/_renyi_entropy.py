@@ -57,12 +57,9 @@ def renyi_entropy(
     logs = np.log(shares[shares > 0])
     if order == 1:
         nats = -float(np.exp(logs) @ logs)
-    elif order == math.inf:
+    elif order > 1e16:  # by rounding the same as for inf, and `order * logs` is finite
         nats = -float(logs.max())
     else:
-        largest = logs.max()
-        with np.errstate(over="ignore"):  # of orders above 1e300: exp(-inf) is 0
-            ratios = order * (logs - largest)
-        nats = float(logsumexp(ratios) / (1 - order) + largest * (order / (1 - order)))
+        nats = float(logsumexp(order * logs)) / (1 - order)
     # Rounding must not bring it below 0.
     return max(nats / math.log(2), 0.0)

@@ -1,0 +1,98 @@
+"""Tables of the benchmarks of mitigators, beside Adult and Bank Marketing.
+
+Groups are no features. Files are read from the directory that SKFAIR_DATA names.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+from _paper_protocol import Rows, Split, Task, load_task, split
+
+from skfair.datasets import find_table
+
+TABLES = ("adult", "bank", "census", "nist", "diabetes")
+
+
+@cache
+def load_table(name: str) -> Task:
+    """Read one of `TABLES`."""
+    if name in ("adult", "bank"):
+        return load_task(name)
+    return {"census": _census, "nist": _nist, "diabetes": _diabetes}[name]()
+
+
+def split_table(name: str, seed: int, n_train: int | None = None) -> Split:
+    """Split 40/30/30 by label, as `split`, after drawing rows for `n_train` of them."""
+    task = load_table(name)
+    if n_train is not None and n_train / 0.4 < len(task.y):
+        drawn = np.random.default_rng(seed).permutation(len(task.y))
+        drawn = drawn[: round(n_train / 0.4)]
+        X = task.X.iloc[drawn].reset_index(drop=True)
+        task = Task(X, task.numeric, task.y[drawn], task.groups[drawn])
+    return split(task, seed)
+
+
+def _census() -> Task:
+    """US census 1990: people of 16 or more at work; income above their median; sex."""
+    table = _read("us_census_1990_raw_50k.csv.gz", "UCI, US Census Data (1990)")
+    table = table[(table["AGE"] >= 16) & (table["WORKLWK"] == 1)]
+    y = table["RPINCOME"] > table["RPINCOME"].median()
+    categories = ["CLASS", "MARITAL", "MEANS", "RACE", "SCHOOL", "MILITARY", "ENGLISH"]
+    numbers = ["AGE", "YEARSCH", "HOURS", "TRAVTIME", "ROWNCHLD", "OCCUP", "INDUSTRY"]
+    sex = table["SEX"].map({0: "male", 1: "female"})
+    return _task(table, numbers, categories, y, sex)
+
+
+def _nist() -> Task:
+    """NIST excerpt of ACS 2019: adults; income above their median; sex."""
+    table = _read("nist_acs_2019_national.csv.gz", "NIST, doi:10.18434/mds2-2895")
+    table = table[(table["AGEP"] >= 18) & table["PINCP"].notna()]
+    y = table["PINCP"] > table["PINCP"].median()
+    categories = ["MSP", "RAC1P", "HOUSING_TYPE", "OWN_RENT", "INDP_CAT", "PUMA"]
+    numbers = ["AGEP", "EDU", "NOC", "NPF", "DENSITY", "DPHY", "DREM", "DEYE", "DEAR"]
+    sex = table["SEX"].map({1: "male", 2: "female"})
+    return _task(table, numbers, categories, y, sex)
+
+
+def _diabetes() -> Task:
+    """Diabetes in 130 US hospitals: first encounters; readmitted at all; gender."""
+    table = _read("diabetes_130_us_hospitals.csv.gz", "UCI, doi:10.24432/C5230J")
+    table = table[table["gender"].isin(["Female", "Male"])]
+    table = table.drop_duplicates("patient_nbr").copy()
+    table["years"] = table["age"].str.extract(r"(\d+)", expand=False).astype(int)
+    for name in ("admission_type_id", "admission_source_id"):
+        table[name] = table[name].astype(str)
+    categories = ["race", "admission_type_id", "admission_source_id", "A1Cresult"]
+    categories += ["max_glu_serum", "insulin", "metformin", "change", "diabetesMed"]
+    numbers = ["years", *table.columns[table.columns.str.startswith(("num", "time"))]]
+    y = table["readmitted"] != "NO"
+    return _task(table, numbers, categories, y, table["gender"])
+
+
+def _task(
+    table: pd.DataFrame,
+    numbers: list[str],
+    categories: list[str],
+    y: pd.Series,
+    groups: pd.Series,
+) -> Task:
+    """One column for each category; missing numbers are -1, which trees can tell."""
+    X = table[numbers].fillna(-1).astype(float)
+    dummies = pd.get_dummies(table[categories].astype(str), dtype=float)
+    X = pd.concat([X, dummies], axis=1).reset_index(drop=True)
+    return Task(X, numbers, y.to_numpy(int), groups.to_numpy(object))
+
+
+def _read(filename: str, source: str) -> pd.DataFrame:
+    return pd.read_csv(
+        find_table(filename, source=source),
+        keep_default_na=False,
+        na_values=[""],
+        low_memory=False,
+    )
+
+
+__all__ = ["TABLES", "Rows", "Split", "Task", "load_table", "split_table"]

@@ -1,0 +1,257 @@
+"""Comparison of a mitigated classifier with the plain one, on held-out rows."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import kolmogi
+
+from skfair._utils._results import one_row
+from skfair.exceptions import MitigationWarning
+from skfair.groups import Groups, encode_groups
+
+Array: TypeAlias = NDArray[np.float64]
+
+#: Differences of more standard errors than this are no noise: of two equally good
+#: models, one seems better by more in 2.3 % of samples.
+_N_ERRORS = 2.0
+#: Probability that groups of one distribution have a larger gap than `noise`.
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class PlainComparison:
+    """A mitigated classifier beside the plain one, on rows that neither was fitted to.
+
+    Attributes
+    ----------
+    average_precision, plain_average_precision : float
+        Average precision of the mitigated and of the plain classifier.
+    average_precision_error : float
+        Standard error of the difference of the two.
+    mcdp, plain_mcdp : float
+        MCDP(0) of the mitigated and of the plain classifier, the largest over pairs of
+        groups.
+    mcdp_error : float
+        Standard error of the difference of the two.
+    noise : float
+        The MCDP(0) that two groups of these sizes exceed in at most 5 % of samples if
+        their scores have the same distribution (for the pair with the largest gap, and
+        all pairs together).
+    max_gap : float or None
+        Largest gap that the mitigator was asked for, None if it was asked for none.
+    n_samples : int
+        Number of rows with a weight.
+    group_sizes : dict
+        Number of those rows in each group that has any.
+
+    Notes
+    -----
+    Numbers are nan where they are undefined: without positive rows, or with fewer than
+    two groups. Standard errors are those of the infinitesimal jackknife, from the
+    derivative of the difference in the weight of each row: both classifiers are
+    compared on the same rows, whose noise cancels in part. To the error of the gap half
+    a row of each group is added, since a group of one row has no variance within.
+    The noise is a quantile of Kolmogorov's distribution, with Bonferroni's correction.
+
+    References
+    ----------
+    .. [1] Efron. "The Jackknife, the Bootstrap and Other Resampling Plans". SIAM, 1982.
+       Chapter 6 is on the infinitesimal jackknife.
+    """
+
+    average_precision: float
+    plain_average_precision: float
+    average_precision_error: float
+    mcdp: float
+    plain_mcdp: float
+    mcdp_error: float
+    noise: float
+    max_gap: float | None
+    n_samples: int
+    group_sizes: dict[Hashable, int] = field(repr=False)
+
+    @property
+    def problems(self) -> list[str]:
+        """What is worse than it should be by more than noise, one sentence for each."""
+        loss = self.plain_average_precision - self.average_precision
+        increase = self.mcdp - self.plain_mcdp
+        less_precise = loss > _N_ERRORS * self.average_precision_error
+        less_fair = increase > _N_ERRORS * self.mcdp_error
+        found = []
+        if less_fair or (less_precise and increase >= 0):
+            found.append(
+                f"MCDP(0) is {self.mcdp:.3f}, the plain classifier's is "
+                f"{self.plain_mcdp:.3f} (standard error of the difference "
+                f"{self.mcdp_error:.3f}); average precision is "
+                f"{self.average_precision:.3f} and {self.plain_average_precision:.3f} "
+                f"({self.average_precision_error:.3f})"
+            )
+        if self.max_gap is not None and self.mcdp > self.max_gap + self.noise:
+            found.append(
+                f"MCDP(0) is {self.mcdp:.3f}, above the largest gap asked for, "
+                f"{self.max_gap:g}, by more than sampling noise ({self.noise:.3f}); "
+                f"the plain classifier's is {self.plain_mcdp:.3f}"
+            )
+        return found
+
+    def warn(self, mitigator: object, remedy: str) -> None:
+        """Warn the user of the problems, if there are any.
+
+        Parameters
+        ----------
+        mitigator : estimator
+            What is compared.
+        remedy : str
+            What the user should change, a sentence without its full stop.
+
+        Warns
+        -----
+        MitigationWarning
+        """
+        if self.problems:
+            warnings.warn(
+                f"{type(mitigator).__name__}, on {self.n_samples} held-out rows: "
+                f"{'; '.join(self.problems)}. {remedy}.",
+                MitigationWarning,
+                stacklevel=_level_of_user(),
+            )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Table of one row, to be joined with those of other models.
+
+        Returns
+        -------
+        DataFrame
+            One column for each number, named as the attribute.
+        """
+        return one_row(self)
+
+
+def compare_with_plain(
+    y_true: ArrayLike,
+    plain_scores: ArrayLike,
+    scores: ArrayLike,
+    groups: Groups,
+    *,
+    sample_weight: ArrayLike | None = None,
+    max_gap: float | None = None,
+) -> PlainComparison:
+    """Compare the scores of a mitigated classifier with those of the plain one.
+
+    Rows were used to fit neither. `y_true` is 1 for the second class, else 0; rows of
+    no group (code -1) count in the average precision only.
+    """
+    weights = np.asarray(1.0 if sample_weight is None else sample_weight, float)
+    weights = np.broadcast_to(weights, len(groups))
+    kept = weights > 0
+    y, old, new, weights = (
+        np.asarray(values, float)[kept]
+        for values in (y_true, plain_scores, scores, weights)
+    )
+    groups = groups[kept]
+    sizes = groups.sizes()
+    present = [groups.labels[group] for group in np.flatnonzero(sizes)]
+    groups = encode_groups(groups, labels=present)
+    plain_precision = _average_precision(y, old, weights)
+    precision = _average_precision(y, new, weights)
+    plain_gap = _largest_gap(old, groups, weights)
+    gap = _largest_gap(new, groups, weights)
+    n_pairs = max(1, len(present) * (len(present) - 1) // 2)
+    noise = kolmogi(_LEVEL / n_pairs) * math.sqrt(sum(gap.inverse_sizes.values()))
+    half_rows = [
+        s / 2 for s in ({**plain_gap.inverse_sizes, **gap.inverse_sizes}).values()
+    ]
+    return PlainComparison(
+        precision.value,
+        plain_precision.value,
+        _error(precision, plain_precision, weights),
+        gap.value,
+        plain_gap.value,
+        math.hypot(_error(gap, plain_gap, weights), *half_rows),
+        min(1.0, float(noise)) if half_rows else math.nan,
+        max_gap,
+        len(y),
+        dict(zip(present, sizes[sizes > 0].tolist(), strict=True)),
+    )
+
+
+class _Estimate(NamedTuple):
+    """A number, and its derivative in the weight of each row.
+
+    Of a gap, also one over the number of rows of each of the two groups compared.
+    """
+
+    value: float
+    derivative: Array
+    inverse_sizes: Mapping[int, float] = MappingProxyType({})
+
+
+def _error(first: _Estimate, second: _Estimate, weights: Array) -> float:
+    """Return the standard error of a difference, by the infinitesimal jackknife."""
+    if math.isnan(first.value):
+        return math.nan
+    return float(np.linalg.norm(weights * (first.derivative - second.derivative)))
+
+
+def _average_precision(y: Array, scores: Array, weights: Array) -> _Estimate:
+    """Average precision, the mean precision at the positive rows."""
+    # Levels are the distinct scores from the largest on.
+    _, level = np.unique(-scores, return_inverse=True)
+    total, positive = np.bincount(level, weights), np.bincount(level, weights * y)
+    selected, hits = np.cumsum(total), np.cumsum(positive)
+    if not len(y) or hits[-1] == 0:
+        return _Estimate(math.nan, np.zeros(len(y)))
+    precision = hits / selected
+    value = float(positive @ precision / hits[-1])
+    # A row is selected at its own level and at all later ones: there its weight adds
+    # to the rows selected, and if it is positive to the hits.
+    per_hit = np.cumsum((positive / selected)[::-1])[::-1]
+    per_row = np.cumsum((positive * precision / selected)[::-1])[::-1]
+    derivative = y * (precision - value + per_hit)[level] - per_row[level]
+    return _Estimate(value, derivative / hits[-1])
+
+
+def _largest_gap(scores: Array, groups: Groups, weights: Array) -> _Estimate:
+    """MCDP(0), whose derivative is that of the gap at the threshold that attains it."""
+    derivative, n_groups = np.zeros(len(scores)), len(groups.labels)
+    if n_groups < 2:
+        return _Estimate(math.nan, derivative)
+    members = [np.flatnonzero(groups.codes == group) for group in range(n_groups)]
+    totals = [weights[rows].sum() for rows in members]
+    thresholds = np.unique(scores)
+    highest, lowest = np.zeros(len(thresholds)), np.ones(len(thresholds))
+    for rows, total in zip(members, totals, strict=True):
+        ordered = rows[np.argsort(scores[rows])]
+        cdf = np.append(0.0, np.cumsum(weights[ordered]) / total)
+        cdf = cdf[np.searchsorted(scores[ordered], thresholds, side="right")]
+        np.maximum(highest, cdf, out=highest)
+        np.minimum(lowest, cdf, out=lowest)
+    best = int((highest - lowest).argmax())
+    below = scores <= thresholds[best]
+    shares = np.array([weights[rows] @ below[rows] for rows in members]) / totals
+    order = shares.argsort(kind="stable").tolist()
+    pair = order[-1], order[0]
+    inverse_sizes = {}
+    for group, sign in zip(pair, (1, -1), strict=True):
+        rows, total = members[group], totals[group]
+        derivative[rows] = sign * (below[rows] - shares[group]) / total
+        inverse_sizes[group] = float(weights[rows] @ weights[rows] / total**2)
+    return _Estimate(float(highest[best] - lowest[best]), derivative, inverse_sizes)
+
+
+def _level_of_user() -> int:
+    """Stack level, for `warnings.warn`, of the first caller outside of skfair."""
+    frame, level = inspect.currentframe(), 0
+    while frame and frame.f_globals.get("__name__", "").startswith("skfair."):
+        frame, level = frame.f_back, level + 1
+    return level

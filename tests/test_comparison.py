@@ -1,0 +1,233 @@
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+from sklearn.metrics import average_precision_score
+
+from skfair._comparison import _average_precision, _largest_gap, compare_with_plain
+from skfair.exceptions import MitigationWarning
+from skfair.groups import Groups, encode_groups
+from skfair.metrics import mcdp
+
+
+def draw(n_samples, shift=1.0, seed=0, rate=0.3, n_groups=2):
+    """Labels, what two models know of them, and groups that have other rates."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, n_groups, n_samples)
+    truth = rng.normal(size=n_samples) + shift * (codes == 1)
+    y = truth + rng.normal(size=n_samples) > np.quantile(truth, 1 - rate)
+    logits = truth[:, None] + 0.4 * rng.normal(size=(n_samples, 2))
+    return y.astype(int), *expit(logits.T), Groups(codes, tuple(range(n_groups)))
+
+
+def warned(comparison):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        comparison.warn(object(), "Do something")
+    return caught
+
+
+# --- the numbers
+
+
+@pytest.mark.parametrize("decimals", [1, 12])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_values_are_those_of_the_metrics(decimals, weighted):
+    y, plain, fair, groups = draw(300, n_groups=3)
+    plain, fair = plain.round(decimals), fair.round(decimals)
+    weights = np.arange(300) % 4 if weighted else None
+    found = compare_with_plain(y, plain, fair, groups, sample_weight=weights)
+    for prefix, scores in (("plain_", plain), ("", fair)):
+        assert_allclose(
+            getattr(found, prefix + "average_precision"),
+            average_precision_score(y, scores, sample_weight=weights),
+        )
+        kept = slice(None) if weights is None else weights > 0
+        assert_allclose(
+            getattr(found, prefix + "mcdp"),
+            mcdp(
+                None,
+                scores[kept],
+                sensitive_features=groups[kept],
+                sample_weight=None if weights is None else weights[kept],
+            ),
+        )
+    assert found.n_samples == (225 if weighted else 300)
+    assert sum(found.group_sizes.values()) == found.n_samples
+
+
+@pytest.mark.parametrize("decimals", [1, 12])
+def test_derivatives_are_finite_differences(decimals):
+    y, scores, _, groups = draw(60)
+    scores, weights = scores.round(decimals), np.random.default_rng(1).random(60)
+    for estimate in (
+        lambda weights: _average_precision(y * 1.0, scores, weights),
+        lambda weights: _largest_gap(scores, groups, weights),
+    ):
+        found = estimate(weights)
+        for row in range(0, 60, 7):
+            step = 1e-6 * (np.arange(60) == row)
+            slope = (estimate(weights + step).value - found.value) / 1e-6
+            assert_allclose(found.derivative[row], slope, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_standard_errors_are_those_of_new_samples():
+    samples = [compare_with_plain(*draw(1500, seed=seed)) for seed in range(400)]
+    for name in ("average_precision", "mcdp"):
+        differences = [getattr(c, name) - getattr(c, "plain_" + name) for c in samples]
+        errors = [getattr(c, name + "_error") for c in samples]
+        assert 0.9 < np.mean(errors) / np.std(differences) < 1.3
+
+
+def test_noise_is_what_shuffled_groups_read():
+    y, plain, fair, groups = draw(400, n_groups=2)
+    noise = compare_with_plain(y, plain, fair, groups).noise
+    rng = np.random.default_rng(0)
+    read = [
+        mcdp(None, fair, sensitive_features=rng.permutation(groups.codes))
+        for _ in range(400)
+    ]
+    assert 0.93 < np.mean(np.array(read) <= noise) < 0.99
+    y, plain, fair, groups = draw(400, n_groups=5)
+    assert compare_with_plain(y, plain, fair, groups).noise > 1.5 * noise
+
+
+def test_a_row_without_weight_or_group():
+    y, plain, fair, groups = draw(200)
+    expected = compare_with_plain(y, plain, fair, groups)
+    y = np.append(y, [1, 0])
+    plain, fair = (np.append(v, [0.1, 0.9]) for v in (plain, fair))
+    codes = np.append(groups.codes, [0, -1])
+    weights = np.append(np.ones(200), [0, 1])
+    found = compare_with_plain(
+        y, plain, fair, Groups(codes, (0, 1, 2)), sample_weight=weights
+    )
+    assert found.n_samples == 201
+    assert found.group_sizes == expected.group_sizes
+    assert found.mcdp == expected.mcdp
+    assert found.average_precision != expected.average_precision
+
+
+def test_two_for_one_are_a_row_twice():
+    y, plain, fair, groups = draw(100)
+    weights = 1 + np.arange(100) % 2
+    twice = np.repeat(np.arange(100), weights)
+    weighted = compare_with_plain(y, plain, fair, groups, sample_weight=weights)
+    repeated = compare_with_plain(y[twice], plain[twice], fair[twice], groups[twice])
+    assert_allclose(weighted.average_precision, repeated.average_precision)
+    assert_allclose(weighted.mcdp, repeated.mcdp)
+    # A weight is no second observation: errors are larger.
+    assert weighted.average_precision_error > repeated.average_precision_error
+
+
+def test_undefined_is_nan_without_a_warning():
+    y, plain, fair, groups = draw(50)
+    alone = compare_with_plain(y, plain, fair, Groups(groups.codes * 0, ("a", "b")))
+    assert np.isnan([alone.mcdp, alone.mcdp_error, alone.noise]).all()
+    assert np.isfinite(alone.average_precision_error)
+    negative = compare_with_plain(y * 0, plain, fair, groups, max_gap=0.9)
+    assert np.isnan([negative.average_precision, negative.plain_average_precision])[0]
+    none = compare_with_plain([], [], [], groups[:0], max_gap=0.1)
+    assert np.isnan([none.average_precision, none.mcdp, none.noise]).all()
+    for comparison in (alone, negative, none):
+        assert not comparison.problems
+        assert not warned(comparison)
+
+
+# --- the warning
+
+
+def test_worse_in_both():
+    y, plain, _, groups = draw(2000)
+    rng = np.random.default_rng(0)
+    worse = expit(rng.normal(size=2000) + 3 * groups.codes)
+    (caught,) = warned(compare_with_plain(y, plain, worse, groups))
+    assert caught.category is MitigationWarning
+    assert caught.filename == __file__
+    text = str(caught.message)
+    assert text.startswith("object, on 2000 held-out rows: MCDP(0) is 0.8")
+    assert "the plain classifier's is 0." in text
+    assert "average precision is" in text
+    assert text.endswith("Do something.")
+
+
+def test_less_fair_only_and_less_precise_only():
+    y, plain, _, groups = draw(2000)
+    less_fair = expit(2 * y - 1 + 2 * groups.codes)
+    assert len(compare_with_plain(y, plain, less_fair, groups).problems) == 1
+    # Half of the rows have no use of their scores, in the same way in both groups.
+    noisy = np.where(np.arange(2000) % 2, plain, expit(2 * groups.codes - 1))
+    found = compare_with_plain(y, plain, noisy, groups)
+    assert len(found.problems) == (found.mcdp >= found.plain_mcdp)
+    fairer = expit(np.random.default_rng(0).normal(size=2000))
+    found = compare_with_plain(y, plain, fairer, groups)
+    assert found.average_precision < found.plain_average_precision - 0.1
+    assert not found.problems  # the price of a gap that did fall
+
+
+def test_the_gap_asked_for():
+    y, plain, fair, groups = draw(2000)
+    found = compare_with_plain(y, plain, fair, groups, max_gap=0.1)
+    (problem,) = found.problems
+    assert "above the largest gap asked for, 0.1, by more than sampling" in problem
+    inside = found.mcdp - found.noise / 2  # missed by less than noise
+    assert not compare_with_plain(y, plain, fair, groups, max_gap=inside).problems
+
+
+def test_nothing_to_say_of_the_same_scores():
+    y, plain, _, groups = draw(300)
+    found = compare_with_plain(y, plain, plain, groups)
+    assert found.average_precision_error == 0
+    assert not found.problems
+
+
+@pytest.mark.parametrize("n_samples", [2, 5, 12, 40])
+def test_a_handful_of_rows_is_noise(n_samples):
+    found = [compare_with_plain(*draw(n_samples, 1.0, seed)) for seed in range(100)]
+    assert sum(bool(comparison.problems) for comparison in found) <= 3
+
+
+def test_a_group_of_one_row_is_noise():
+    y, plain, fair, groups = draw(500)
+    codes = groups.codes.copy()
+    codes[0] = 2
+    fair[0] = 0.0
+    found = compare_with_plain(y, plain, fair, Groups(codes, (0, 1, 2)))
+    assert found.mcdp_error >= 0.5
+    assert not found.problems
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_groups", [2, 5])
+@pytest.mark.parametrize("rate", [0.5, 0.05])
+@pytest.mark.parametrize("n_samples", [30, 300, 2000])
+def test_equally_good_models_are_rarely_called_worse(n_samples, rate, n_groups):
+    found = [
+        compare_with_plain(*draw(n_samples, 1.0, seed, rate, n_groups))
+        for seed in range(300)
+    ]
+    assert np.mean([bool(comparison.problems) for comparison in found]) < 0.06
+
+
+# --- the result
+
+
+def test_a_thousand_groups_of_text_labels():
+    y, plain, fair, groups = draw(3000, n_groups=1000)
+    labels = np.array([f"group {code}" for code in groups.codes])
+    found = compare_with_plain(y, plain, fair, encode_groups(labels), max_gap=0.5)
+    assert found.noise == 1
+    assert len(found.group_sizes) == len(set(labels))
+
+
+def test_table_and_pickle():
+    found = compare_with_plain(*draw(100), max_gap=0.2)
+    table = found.to_frame()
+    assert table.shape == (1, 9)
+    assert table.loc[0, "plain_mcdp"] == found.plain_mcdp
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert "group_sizes" not in repr(found)

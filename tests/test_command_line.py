@@ -1,8 +1,11 @@
 """``python -m skfair audit``, on good files and bad ones."""
 
+import datetime
+import hashlib
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +67,15 @@ def audit(table, tmp_path, monkeypatch, capsys):
     return run
 
 
+def source_of(path):
+    """What the page says about its input."""
+    return f"{path}, SHA-256 {hashlib.sha256(Path(path).read_bytes()).hexdigest()}"
+
+
+def without_source(page):
+    return re.sub("<dt>Input</dt><dd>.*?</dd>", "", page)
+
+
 GOOD = "table.csv --y-true y --y-score p --sensitive sex --out out.html"
 
 
@@ -94,7 +106,7 @@ def test_report_is_that_of_the_library(audit, table, scores, attributes):
         random_state=3,
         title="Audit",
     )
-    assert page == report.to_html()
+    assert page == report.to_html(source=source_of("table.csv"))
     assert said.out.splitlines()[-1] == "out.html"
     assert said.err == ""  # no progress where there is no terminal
 
@@ -114,8 +126,10 @@ def test_other_files(audit, table, suffix):
         table.to_excel("table.xlsx", index=False)
     else:
         table.to_csv("table.csv.gz", index=False)
-    expected = audit(GOOD)[1]
-    assert audit(GOOD.replace(".csv", suffix))[1] == expected
+    expected = without_source(audit(GOOD)[1])
+    page = audit(GOOD.replace(".csv", suffix))[1]
+    assert without_source(page) == expected
+    assert source_of(f"table{suffix}") in page
 
 
 def test_text_labels(audit):
@@ -319,6 +333,49 @@ def test_formats(audit, tmp_path):
     code, _, said = audit(f"{GOOD} --no-overwrite")
     assert code == 2
     assert "exists already" in said.err
+
+
+@pytest.mark.parametrize("form", ["html", "md", "json"])
+def test_record_of_input_and_date(audit, tmp_path, form):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "table.csv").rename(tmp_path / "folder" / "ta_b&le.csv")
+    arguments = f"folder/ta_b&le.csv {GOOD.partition(' ')[2]} --format {form}"
+    page, again = audit(arguments)[1], audit(arguments)[1]
+    assert page == again
+    names = {
+        "html": "ta_b&amp;le.csv",
+        "md": "ta\\_b&amp;le.csv",
+        "json": "ta_b&le.csv",
+    }
+    content = (tmp_path / "folder" / "ta_b&le.csv").read_bytes()
+    assert names[form] in page
+    assert hashlib.sha256(content).hexdigest() in page
+    assert "folder" not in page
+    assert f"skfair {skfair.__version__}, seed 0" in page or form == "json"
+    assert "Date" not in page
+    dated = audit(f"{arguments} --date 2026-01-31")[1]
+    assert "2026-01-31" in dated
+    today = datetime.date.today().isoformat()
+    assert today in audit(f"{arguments} --date")[1] or today != str(
+        datetime.date.today()
+    )
+    if form == "json":
+        summary = json.loads(dated)
+        assert summary["date"] == "2026-01-31"
+        assert (
+            FairnessReport(summary).to_html()
+            == FairnessReport(json.loads(page)).to_html()
+        )
+
+
+@pytest.mark.parametrize("date", ["table.csv", "31.1.2026", "2026-02-30"])
+def test_dates_that_are_none(audit, date):
+    code, page, said = audit(f"{GOOD} --date {date}")
+    assert (code, page) == (2, None)
+    assert (
+        f"--date must be a date such as 2026-01-31, or have no value, got '{date}'"
+        in (said.err)
+    )
 
 
 def test_missing_scores_are_left_out(audit, table, tmp_path):

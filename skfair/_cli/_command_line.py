@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import os
 import re
 import sys
@@ -17,6 +18,7 @@ from skfair._cli._outcome import (
     ABOVE_LIMIT,
     NOTHING_SAID,
     beyond_limits,
+    input_record,
     read_limits,
     says_nothing,
     write,
@@ -146,6 +148,13 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
             help=f"{what} (default: %(default)s)",
         )
     add("--title", default="Fairness report", help="title of the page")
+    add(
+        "--date",
+        nargs="?",
+        const="today",
+        help="write a date on the page, such as 2026-01-31; without a value, today "
+        "(default: no date, so that the same file gives the same page every day)",
+    )
     add("--quiet", action="store_true", help="show no progress")
 
 
@@ -154,8 +163,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = make_parser().parse_args(arguments)
     try:
         limits = read_limits(given.limit)
-        report = _audit(given)
-        write(report, given.out, given.format)
+        date = _date(given.date)
+        report, record = _audit(given)
+        write(report, given.out, given.format, record | date)
     except (ValueError, OSError, ImportError) as error:
         _end_progress()
         message = str(error)
@@ -197,8 +207,24 @@ def _separator(text: str) -> str:
     return mark
 
 
-def _audit(given: argparse.Namespace) -> FairnessReport:
-    """Read the table and compute the report; cheap checks come first."""
+def _date(text: str | None) -> dict[str, str]:
+    """Read a date, or today's."""
+    if text is None:
+        return {}
+    try:
+        date = datetime.date.fromisoformat(text) if text != "today" else None
+    except ValueError:
+        raise ValueError(
+            f"--date must be a date such as 2026-01-31, or have no value, got {text!r}."
+        ) from None
+    return {"date": (date or datetime.date.today()).isoformat()}
+
+
+def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
+    """Read the table, compute the report, and say what was read.
+
+    Cheap checks come first.
+    """
     if given.format == "html":
         require_report_extra()
     _check_writable(given.out, given.no_overwrite)
@@ -215,6 +241,7 @@ def _audit(given: argparse.Namespace) -> FairnessReport:
     table = read_columns(
         given.table, [*scores, *labels, *sensitive, *others], sensitive, form
     )
+    record = input_record(given.table)
     table = _without_missing(given, form, table, [*scores, *labels, *others])
     groups = {
         name: _groups(given, form, into_bins(table[name], bins.get(name)))
@@ -223,7 +250,7 @@ def _audit(given: argparse.Namespace) -> FairnessReport:
     y_true = None if given.y_true is None else table[given.y_true]
     weights = None if given.sample_weight is None else table[given.sample_weight]
     with _lines(given.table, form, table.index):
-        return FairnessReport.from_predictions(
+        report = FairnessReport.from_predictions(
             y_true,
             {name: table[name] for name in scores} or None,
             y_pred={name: table[name] for name in labels} or None,
@@ -236,6 +263,7 @@ def _audit(given: argparse.Namespace) -> FairnessReport:
             verbose=int(not given.quiet and sys.stderr.isatty()),
             **settings,
         )
+    return report, record
 
 
 @contextmanager

@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
 from skfair._utils._validation import check_choice, check_real
 from skfair.report import FairnessReport
 from skfair.report._options import KEYS, MEASURES
+from skfair.report._words._text import visible_text
 
 #: Exit codes beside 0 for success, 2 for bad input and 130 if interrupted.
 ABOVE_LIMIT, NOTHING_SAID = 3, 4
 
 
-def write(report: FairnessReport, path: Path, how: str) -> None:
-    """Write a report as a page, as JSON, or as Markdown."""
+def input_record(path: Path) -> dict[str, str]:
+    """Name a file, without its directory, and hash its bytes as they are stored."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"input": visible_text(path.name, 100), "sha256": digest}
+
+
+def write(report: FairnessReport, path: Path, how: str, record: dict[str, str]) -> None:
+    """Write a report and the record of its input as a page, JSON, or Markdown."""
     if how == "html":
-        report.to_html(path)
+        source = f"{record['input']}, SHA-256 {record['sha256']}"
+        report.to_html(path, date=record.get("date"), source=source)
         return
-    text = json.dumps(report.summary, indent=1, ensure_ascii=False)
+    text = json.dumps(report.summary | record, indent=1, ensure_ascii=False)
     if how == "md":
-        text = to_markdown(report)
+        text = to_markdown(report, record)
     path.write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
-def to_markdown(report: FairnessReport) -> str:
+def to_markdown(report: FairnessReport, record: dict[str, str]) -> str:
     """Write what a report says and its metrics as Markdown."""
     summary = report.summary
     lines = [f"# {_plain(summary['title'])}", "", f"{summary['n_rows']:,} rows.", ""]
+    if "date" in record:
+        lines.append(f"- Date: {record['date']}")
+    lines.append(f"- Input: {_plain(record['input'])}, SHA-256 {record['sha256']}")
+    seed = summary["settings"]["random_state"]
+    lines += [f"- Made with: skfair {summary['versions']['skfair']}, seed {seed}", ""]
     for lead in summary["verdict"]["leads"]:
         lines.append(f"- **{_plain(lead['model'])}**: {_plain(lead['text'])}")
     for attribute in summary["attributes"]:

@@ -130,3 +130,22 @@ def test_curve_starts_at_mcdp_of_saturated_scores(data):
     groups = np.arange(n_rows) % data.draw(st.integers(2, 3)) if n_rows > 2 else [0, 1]
     curve = mcdp_curve(None, scores, sensitive_features=groups)
     assert curve[1][0] == mcdp(None, scores, sensitive_features=groups)
+
+
+#: Scores whose differences round: decimals, sums of decimals, thirds and sevenths.
+ROUNDED = [0, 0.1, 0.2, 0.1 + 0.2, 0.3, 1 / 3, 0.4, 3 / 7, 0.6, 5 / 7, 0.7, 0.8, 1]
+ROUNDED += [0.3 - 1e-16, 0.5 - 1e-15, 0.5 + 3e-16, 0.55, 1e-16, 1 - 2**-53]
+
+
+@given(st.data())
+def test_curve_is_mcdp_at_every_epsilon_however_scores_round(data):
+    score = st.one_of(st.sampled_from(ROUNDED), st.floats(0, 1))
+    scores = data.draw(st.lists(score, min_size=2, max_size=8))
+    groups = np.arange(len(scores)) % 2
+    first, second = (data.draw(st.sampled_from(scores)) for _ in range(2))
+    meeting = abs(first - second) / 2
+    steps = mcdp_curve(None, scores, sensitive_features=groups)[0]
+    epsilons = [meeting, abs(first - second), *steps, data.draw(st.floats(0, 0.5))]
+    epsilons = np.concatenate([np.nextafter(epsilons, end) for end in (0, 1)])
+    around = np.clip([*epsilons, meeting, *(epsilons + 2**-52)], 0, 0.5)
+    assert_is_mcdp_everywhere(scores, groups, around)

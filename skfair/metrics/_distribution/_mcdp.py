@@ -286,9 +286,11 @@ def _approximate(gap: Gap, epsilon: float, n_subdivisions: int) -> float:
     return float(best / gap.scale)
 
 
-#: Lengths this close to a window's are taken as equal to it: scores and windows such
-#: as 0.8 - 0.6 against 2 * 0.1 carry a few units of rounding each.
+#: Lengths this close to a window's may be equal to it: scores and windows such as
+#: 0.8 - 0.6 against 2 * 0.1 carry a few units of rounding each.
 ROUNDING = 4 * 2.0**-53
+#: Differences of decimal scores are decimal again to this many places.
+_DECIMALS = 15
 #: Pieces that are bounded together before single pieces are evaluated.
 _BLOCK = 64
 
@@ -365,10 +367,24 @@ def _fits_window(
     epsilon: float,
 ) -> NDArray[np.bool_]:
     """Which runs are long enough for a window."""
-    fits = scores[last] - scores[first] > 2 * epsilon + ROUNDING
+    halves = (scores[last] - scores[first]) / 2
     if len(first) and scores[first[0]] == 0:
-        fits[0] |= scores[last[0]] > epsilon + ROUNDING
+        halves[0] = scores[last[0]]
+    fits = halves > epsilon
+    close = np.flatnonzero(np.abs(halves - epsilon) <= ROUNDING)
+    fits[close] = _without_rounding(halves[close]) > epsilon
     return fits
+
+
+def _without_rounding(halves: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Least epsilons whose windows do not fit into runs of these half lengths.
+
+    (0.8 - 0.6) / 2 exceeds 0.1 by rounding only: no window of 0.1 fits into it. Half
+    lengths that are no decimals may have been rounded up, so they become smaller.
+    """
+    decimal = np.round(halves, _DECIMALS)
+    near = (np.abs(halves - decimal) <= ROUNDING / 2) & (decimal > 0)
+    return np.where(near, decimal, halves - ROUNDING / 2)
 
 
 def _ranges(first: NDArray[np.intp], last: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -382,8 +398,6 @@ def _ranges(first: NDArray[np.intp], last: NDArray[np.intp]) -> NDArray[np.intp]
 
 #: Longest half-window that the metric is defined for.
 _MAX_EPSILON = 0.5
-#: Differences of decimal scores are decimal again to this many places.
-_DECIMALS = 15
 
 
 def gap_profile(gap: Gap) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -404,12 +418,8 @@ def gap_profile(gap: Gap) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if scores[0] == 0:
         at_zero = before < 0
         reach[at_zero] = ends[at_zero]
-    # (0.8 - 0.6) / 2 exceeds 0.1 by rounding only: no window of 0.1 fits into it.
-    decimal = np.round(reach, _DECIMALS)
-    rounded = (decimal < reach) & (reach <= decimal + ROUNDING / 2) & (decimal > 0)
-    np.copyto(reach, decimal, where=rounded)
     # MCDP(0) sees every piece, however short: none may end at epsilon 0.
-    np.maximum(reach, np.nextafter(0, 1), out=reach)
+    reach = np.maximum(_without_rounding(reach), np.nextafter(0, 1))
     order = np.argsort(reach)
     values = np.maximum.accumulate(heights[positive][order][::-1])[::-1] / gap.scale
     return merge_steps(np.concatenate([[0.0], reach[order]]), np.append(values, 0.0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import numbers
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -27,19 +28,14 @@ def asks_for_groups(estimator: Any, method: str) -> bool:
 
 
 @contextmanager
-def tip_for_unknown_columns(estimator: Any, sensitive_features: Any) -> Iterator[None]:
+def tip_for_unknown_columns(
+    estimator: Any, X: Any, sensitive_features: Any
+) -> Iterator[None]:
     """Say how to pass a sensitive column of X that the estimator was not fitted on."""
     try:
         yield
     except ValueError as error:
-        known = getattr(estimator, "feature_names_in_", None)
-        named = sensitive_features
-        named = named if isinstance(named, (list, tuple)) else [named]
-        unknown = [
-            name
-            for name in named
-            if known is not None and isinstance(name, str) and name not in known
-        ]
+        unknown = _unknown_columns(estimator, X, sensitive_features)
         if not unknown:
             raise
         raise ValueError(
@@ -47,6 +43,22 @@ def tip_for_unknown_columns(estimator: Any, sensitive_features: Any) -> Iterator
             "the sensitive columns out of X, and pass their values beside it, in "
             "sensitive_features."
         ) from error
+
+
+def _unknown_columns(estimator: Any, X: Any, named: Any) -> list[Any]:
+    """Sensitive columns of X that the estimator was not fitted on.
+
+    Of positions this is known only if they are what X has too much.
+    """
+    named = list(named) if isinstance(named, (list, tuple)) else [named]
+    known = getattr(estimator, "feature_names_in_", None)
+    if all(isinstance(column, str) for column in named):
+        return [] if known is None else [name for name in named if name not in known]
+    n_known = getattr(estimator, "n_features_in_", -1)
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    are_positions = all(isinstance(column, numbers.Integral) for column in named)
+    exceeds = len(shape) == 2 and shape[1] - len(set(named)) == n_known
+    return named if are_positions and exceeds else []
 
 
 def respond(

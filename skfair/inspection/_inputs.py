@@ -30,7 +30,7 @@ def estimator_response(
     routed = None if named else sensitive_features
     selector = sensitive_features if named else None
     groups = resolve_groups(routed, n_samples=n_samples, X=X, selector=selector)
-    with tip_for_unknown_columns(estimator, selector):
+    with tip_for_unknown_columns(estimator, X, selector):
         return respond(estimator, method, X, sensitive_features=routed), groups
 
 

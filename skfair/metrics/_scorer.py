@@ -106,7 +106,7 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
         if sensitive_features is not None:
             method_caller = partial(_forward, method_caller, sensitive_features)
         kwargs = self._metric_options(estimator, X, sensitive_features) | kwargs
-        with tip_for_unknown_columns(estimator, self._sensitive_features):
+        with tip_for_unknown_columns(estimator, X, self._sensitive_features):
             return float(super()._score(method_caller, estimator, X, y_true, **kwargs))
 
     def _metric_options(

@@ -320,7 +320,7 @@ def estimator_inputs(
     scores, predictions = {}, {}
     for name, model in estimator.items():
         name = str(name)
-        with tip_for_unknown_columns(model, sensitive_features if named else None):
+        with tip_for_unknown_columns(model, X, sensitive_features if named else None):
             if len(classes) == 2 and hasattr(model, "predict_proba"):
                 scores[name] = respond(model, "predict_proba", X, pos_label, routed)
             predictions[name] = respond(model, "predict", X, sensitive_features=routed)

@@ -163,14 +163,14 @@ def attribute_specific_plan(
 
 
 def read_weights(
-    group_weights: Mapping[Any, float] | ArrayLike,
+    group_weights: Mapping[Any, float] | ArrayLike, name: str = "group_weights"
 ) -> tuple[list[Any] | None, NDArray[np.float64]]:
     """Return the labels of the groups, None for an array, and their scaled weights."""
     if isinstance(group_weights, Mapping | pd.Series):
         given = dict(group_weights.items())
         labels = list(given)
-        return labels, check_group_weights(list(given.values()), labels)
-    return None, check_group_weights(group_weights)
+        return labels, check_group_weights(list(given.values()), labels, name)
+    return None, check_group_weights(group_weights, name=name)
 
 
 def _as_series(counts: NDArray[Any], labels: list[Any] | None) -> pd.Series:

@@ -53,7 +53,7 @@ def renyi_entropy(
     2.0
     """
     order = check_real("order", order, 0, math.inf)
-    shares = read_weights(weights)[1]
+    shares = read_weights(weights, "weights")[1]
     logs = np.log(shares[shares > 0])
     if order == 1:
         nats = -float(np.exp(logs) @ logs)

@@ -196,6 +196,19 @@ def test_column_that_the_model_does_not_know(biased, make_model):
         scorer(model, X.drop(columns="x0"), y)
 
 
+@pytest.mark.parametrize("selector", [0, [0], -1, [0, -1]])
+def test_position_that_the_model_does_not_know(biased, make_model, selector):
+    X, y = biased[0].to_numpy(), biased[1]
+    taken_out = np.delete(X, selector, axis=1)
+    model = make_model().fit(taken_out, y)
+    scorer = get_fairness_scorer("neg_mcdp", sensitive_features=selector)
+    with pytest.raises(ValueError, match=r"without \[.*\]: .* pass their values"):
+        scorer(model, X, y)
+    # Errors of another cause stay as they are.
+    with pytest.raises(ValueError, match=r"features(?s:(?!.*fitted without))"):
+        scorer(model, np.hstack([X, X]), y)
+
+
 def test_wrong_length_of_groups(biased, make_model):
     X, y = biased
     scorer = get_fairness_scorer("neg_mcdp")

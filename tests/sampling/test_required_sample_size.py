@@ -32,6 +32,15 @@ def test_entropies():
         renyi_entropy(weights, -1)
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [[], [0, 0], [1, -1], {"a": np.nan}, ["a"], [[1, 2]], np.ma.array([1], mask=1)],
+)
+def test_errors_of_the_entropy_name_its_argument(bad):
+    with pytest.raises(ValueError, match=r"^weights "):
+        renyi_entropy(bad)
+
+
 def test_simulated_groups_have_the_cvar_fairness_asked_for():
     generator = np.random.default_rng(0)
     for weights in (uniform(40), generator.dirichlet(np.ones(40))):

@@ -15,8 +15,8 @@ from _paper_protocol import load_task, split
 from _timing import seconds
 from diffmcdp_table import NETWORKS
 
+from skfair._penalty._smooth_gap import smooth_gap
 from skfair.inprocessing import DiffMCDPClassifier
-from skfair.inprocessing._smooth_gap import smooth_gap
 
 TARGET = 3.0
 

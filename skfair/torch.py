@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from skfair._utils._validation import check_choice, check_real
-from skfair.groups import encode_groups
-from skfair.inprocessing._smooth_gap import (
+from skfair._penalty._smooth_gap import (
     NEWTON_STEPS,
     OBJECTIVES,
     Objective,
     threshold_grid,
 )
+from skfair._utils._validation import check_choice, check_real
+from skfair.groups import encode_groups
 
 try:
     import torch

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from skfair._penalty._smooth_gap import smooth_gap
 from skfair.groups import encode_groups
-from skfair.inprocessing._smooth_gap import smooth_gap
 
 OBJECTIVES = ["mcdp", "dp", "abcc"]
 

@@ -13,6 +13,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_array, check_random_state
 
 from skfair._mitigation import Mitigator
+from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
+from skfair._penalty._smooth_gap import Objective
+from skfair._penalty._training_rows import (
+    hold_out,
+    training_rows,
+)
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.groups import Selector
 from skfair.inprocessing._network import (
@@ -20,13 +26,7 @@ from skfair.inprocessing._network import (
     initial_parameters,
     predict_logits,
 )
-from skfair.inprocessing._penalised_loss import PenalisedLoss, check_penalised_loss
-from skfair.inprocessing._smooth_gap import Objective
 from skfair.inprocessing._training import TrainingOptions, train
-from skfair.inprocessing._training_rows import (
-    hold_out,
-    training_rows,
-)
 
 
 class DiffMCDPClassifier(

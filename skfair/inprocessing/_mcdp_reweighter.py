@@ -18,9 +18,11 @@ from skfair._mitigation import (
     route_fit_params,
     weight_keyword,
 )
+from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
+from skfair._penalty._smooth_gap import Objective
+from skfair._penalty._training_rows import hold_out, training_rows
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.groups import Selector
-from skfair.inprocessing._penalised_loss import PenalisedLoss, check_penalised_loss
 from skfair.inprocessing._reweighting import (
     FORMS,
     Form,
@@ -28,8 +30,6 @@ from skfair.inprocessing._reweighting import (
     choose_round,
     reweighting_rounds,
 )
-from skfair.inprocessing._smooth_gap import Objective
-from skfair.inprocessing._training_rows import hold_out, training_rows
 
 
 def _estimator_has(method: str) -> Any:

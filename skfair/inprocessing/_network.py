@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair.inprocessing._training_rows import Array
+from skfair._penalty._training_rows import Array
 
 #: Coefficients (n_in, n_out) and intercepts (n_out,) of each layer in turn.
 Parameters: TypeAlias = list[Array]

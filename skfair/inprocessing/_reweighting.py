@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skfair._mitigation import params_of_rows, take_rows
+from skfair._penalty._penalised_loss import Evaluation, PenalisedLoss, clip_scores
+from skfair._penalty._training_rows import Array, TrainingRows
 from skfair._utils._response import respond
-from skfair.inprocessing._penalised_loss import Evaluation, PenalisedLoss, clip_scores
-from skfair.inprocessing._training_rows import Array, TrainingRows
 
 Form: TypeAlias = Literal["two_label", "sample_weight"]
 FORMS: tuple[Form, ...] = ("two_label", "sample_weight")

@@ -10,6 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from skfair._penalty._penalised_loss import PenalisedLoss
+from skfair._penalty._smooth_gap import SmoothGap, smooth_gap
+from skfair._penalty._training_rows import Array, Positions, TrainingRows
 from skfair.inprocessing._network import (
     Adam,
     Parameters,
@@ -18,9 +21,6 @@ from skfair.inprocessing._network import (
     log_losses,
     predict_logits,
 )
-from skfair.inprocessing._penalised_loss import PenalisedLoss
-from skfair.inprocessing._smooth_gap import SmoothGap, smooth_gap
-from skfair.inprocessing._training_rows import Array, Positions, TrainingRows
 
 #: Steps between two evaluations on the held-out rows, and the number of evaluations
 #: without a smaller loss after which training stops.

@@ -9,11 +9,11 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
+from skfair._penalty._penalised_loss import PenalisedLoss
+from skfair._penalty._smooth_gap import smooth_gap
+from skfair._penalty._training_rows import TrainingRows
 from skfair.inprocessing import MCDPReweighter
-from skfair.inprocessing._penalised_loss import PenalisedLoss
 from skfair.inprocessing._reweighting import single_label_weights, two_label_weights
-from skfair.inprocessing._smooth_gap import smooth_gap
-from skfair.inprocessing._training_rows import TrainingRows
 
 rows = st.lists(
     st.tuples(

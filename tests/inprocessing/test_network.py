@@ -5,10 +5,10 @@ from scipy.optimize import approx_fprime
 from scipy.sparse import csr_array
 from sklearn.neural_network import MLPClassifier
 
+from skfair._penalty._penalised_loss import PenalisedLoss
+from skfair._penalty._training_rows import TrainingRows
 from skfair.inprocessing._network import Adam, forward, initial_parameters, log_losses
-from skfair.inprocessing._penalised_loss import PenalisedLoss
 from skfair.inprocessing._training import TrainingOptions, batch_gradients
-from skfair.inprocessing._training_rows import TrainingRows
 
 
 def training_rows(n_samples=30):

@@ -13,7 +13,7 @@ from scipy.sparse import csc_array
 from scipy.spatial.distance import pdist
 from scipy.special import expit, logsumexp
 
-from skfair.inprocessing._training_rows import Array
+from skfair._penalty._training_rows import Array
 
 Objective: TypeAlias = Literal["mcdp", "dp", "abcc"]
 OBJECTIVES: tuple[Objective, ...] = ("mcdp", "dp", "abcc")

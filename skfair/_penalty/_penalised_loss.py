@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from skfair._penalty._smooth_gap import OBJECTIVES, Objective, SmoothGap, smooth_gap
+from skfair._penalty._training_rows import Array, TrainingRows
 from skfair._utils._validation import check_choice, check_real
-from skfair.inprocessing._smooth_gap import OBJECTIVES, Objective, SmoothGap, smooth_gap
-from skfair.inprocessing._training_rows import Array, TrainingRows
 
 #: Distance of clipped scores from 0 and 1, where log-odds and weights are infinite.
 _MARGIN = 1e-4

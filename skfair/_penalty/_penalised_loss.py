@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from skfair._penalty._smooth_gap import OBJECTIVES, Objective, SmoothGap, smooth_gap
+from skfair._penalty._smooth_gap import (
+    OBJECTIVES,
+    Objective,
+    SmoothGap,
+    smooth_gap,
+    smooth_gap_on_grid,
+)
 from skfair._penalty._training_rows import Array, TrainingRows
 from skfair._utils._validation import check_choice, check_real
 
@@ -18,9 +24,10 @@ from skfair._utils._validation import check_choice, check_real
 _MARGIN = 1e-4
 #: Sharpness of the soft maximum over thresholds, see `smooth_gap`.
 _SHARPNESS = 100.0
-#: Intervals of the grid of scores: at least, and for each unit of temperature. The grid
-#: is much finer than the sigmoids are wide; the gap is exact to about a thousandth.
-_MIN_INTERVALS, _INTERVALS_PER_TEMPERATURE = 1000, 40
+#: Intervals of the grid of scores: at least, for each unit of temperature, and at most.
+#: The grid is much finer than the sigmoids are wide (or, at the most, than thresholds
+#: are apart); the gap is exact to about a thousandth.
+_MIN_INTERVALS, _INTERVALS_PER_TEMPERATURE, _MAX_INTERVALS = 1000, 20, 5000
 
 
 class Evaluation(NamedTuple):
@@ -101,30 +108,30 @@ class PenalisedLoss:
         """
         n_groups = max(1, int(codes.max()) + 1)
         n_steps = int(_INTERVALS_PER_TEMPERATURE * self.temperature)
-        n_steps = max(_MIN_INTERVALS, n_steps)
+        n_steps = min(max(_MIN_INTERVALS, n_steps), _MAX_INTERVALS)
         n_points = n_groups * (n_steps + 1)
-        points, point_codes, totals = scores, codes, weights
-        gridded = 2 * n_points <= len(scores)
-        if gridded:
-            place = scores * n_steps
-            below = np.minimum(place.astype(np.intp), n_steps - 1)
-            share_above = place - below
-            weights = weights * (codes >= 0)
-            left = np.maximum(codes, 0).astype(np.intp) * (n_steps + 1) + below
-            totals = np.zeros(n_points)
-            totals += np.bincount(left, weights * (1 - share_above), n_points)
-            totals += np.bincount(left + 1, weights * share_above, n_points)
-            points = np.tile(np.linspace(0, 1, n_steps + 1), n_groups)
-            point_codes = np.repeat(np.arange(n_groups), n_steps + 1)
-        gap = smooth_gap(
-            points, point_codes, totals, self.temperature, self.objective, _SHARPNESS
-        )
-        slopes = np.zeros_like(gap.gradient)
-        np.divide(gap.gradient, totals, out=slopes, where=totals > 0)
-        if gridded:
-            slopes = (1 - share_above) * slopes[left] + share_above * slopes[left + 1]
-            slopes = np.where(weights > 0, slopes, 0.0)
-        return gap, slopes
+        kind = self.temperature, self.objective, _SHARPNESS
+        if len(scores) < 2 * n_points:
+            gap = smooth_gap(scores, codes, weights, *kind)
+            return gap, _divide(gap.gradient, weights)
+        place = scores * n_steps
+        below = np.minimum(place.astype(np.intp), n_steps - 1)
+        share_above = place - below
+        weights = weights * (codes >= 0)
+        left = np.maximum(codes, 0).astype(np.intp) * (n_steps + 1) + below
+        totals = np.zeros(n_points)
+        totals += np.bincount(left, weights * (1 - share_above), n_points)
+        totals += np.bincount(left + 1, weights * share_above, n_points)
+        gap = smooth_gap_on_grid(totals.reshape(n_groups, -1), *kind)
+        slopes = _divide(gap.gradient.ravel(), totals)
+        slopes = (1 - share_above) * slopes[left] + share_above * slopes[left + 1]
+        return gap, np.where(weights > 0, slopes, 0.0)
+
+
+def _divide(gradient: Array, weights: Array) -> Array:
+    """Gradient by unit of weight, 0 where there is no weight."""
+    slopes = np.zeros_like(gradient)
+    return np.divide(gradient, weights, out=slopes, where=weights > 0)
 
 
 def check_penalised_loss(model: Any) -> PenalisedLoss:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -76,6 +77,32 @@ def smooth_gap(
     return replace(gap, pair=(int(present[first]), int(present[second])))
 
 
+def smooth_gap_on_grid(
+    totals: Array, temperature: float, objective: Objective, sharpness: float
+) -> SmoothGap:
+    """Smooth gap between groups whose scores are equally spaced from 0 to 1.
+
+    `totals` is the weight of each group at each score, shape (n_groups, n_scores), and
+    so is the gradient. For ``"mcdp"`` the `sharpness` of the soft maximum is finite.
+    """
+    present = np.flatnonzero(totals.any(axis=1))
+    if len(present) < 2:
+        return SmoothGap(0.0, np.zeros(totals.shape), math.nan, (-1, -1))
+    found = totals[present]
+    grid = _Grid(found / found.sum(axis=1, keepdims=True), temperature)
+    if objective == "dp":
+        gap = _mean_gap(grid)
+    elif objective == "abcc":
+        gap = _area(grid)
+    else:
+        gap = _soft_maximum(grid, sharpness)
+    first, second = gap.pair
+    gradient = np.zeros(totals.shape)
+    gradient[present] = gap.gradient
+    pair = int(present[first]), int(present[second])
+    return replace(gap, gradient=gradient, pair=pair)
+
+
 def threshold_grid(temperature: float) -> Array:
     """Thresholds from 0 to 1, closer than the sigmoids are wide up to a limit."""
     low, high = _INTERVALS
@@ -141,10 +168,54 @@ class _Rows(NamedTuple):
             gradient[block] = -self.temperature * self.shares[block] * total
         return gradient
 
+    def means(self) -> Array:
+        """Mean score of each group."""
+        grouped = self.codes >= 0
+        weighted = (self.shares * self.scores)[grouped]
+        return np.bincount(self.codes[grouped], weighted).astype(np.float64)
+
     def signed_shares(self, pair: tuple[int, int]) -> Array:
         """Shares in the pair's first group, minus those in its second, else 0."""
         signs = (self.codes == pair[0]).astype(np.float64) - (self.codes == pair[1])
         return np.asarray(signs * self.shares)
+
+
+class _Grid(NamedTuple):
+    """Shares of each group at equally spaced scores, shape (n_groups, n_scores).
+
+    It has the methods of `_Rows`; gradients have the shape of the shares.
+    """
+
+    shares: Array
+    temperature: float
+
+    def cdfs(self) -> tuple[Array, Array]:
+        """Thresholds of the grid, and smooth CDFs, (n_groups, n_thresholds)."""
+        below, _ = _sigmoids_on_grid(self.temperature, self.shares.shape[1])
+        return threshold_grid(self.temperature), self.shares @ below
+
+    def gradient(self, thresholds: Array, slopes: Array) -> Array:
+        """Gradient in the scores, from the slopes in the CDFs at all thresholds."""
+        _, density = _sigmoids_on_grid(self.temperature, self.shares.shape[1])
+        return -self.temperature * self.shares * (slopes @ density.T)
+
+    def means(self) -> Array:
+        """Mean score of each group."""
+        return self.shares @ np.linspace(0, 1, self.shares.shape[1])
+
+    def signed_shares(self, pair: tuple[int, int]) -> Array:
+        """Shares in the pair's first group, minus those in its second, else 0."""
+        signed = np.zeros_like(self.shares)
+        signed[pair[0]], signed[pair[1]] = self.shares[pair[0]], -self.shares[pair[1]]
+        return signed
+
+
+@lru_cache(maxsize=1)
+def _sigmoids_on_grid(temperature: float, n_scores: int) -> tuple[Array, Array]:
+    """Sigmoids of thresholds minus scores, and their slopes, by score and threshold."""
+    distances = threshold_grid(temperature) - np.linspace(0, 1, n_scores)[:, None]
+    below = expit(temperature * distances)
+    return below, below * (1 - below)
 
 
 def _extremes(values: NDArray[Any]) -> tuple[int, int]:
@@ -153,10 +224,9 @@ def _extremes(values: NDArray[Any]) -> tuple[int, int]:
     return (first, second) if first != second else (0, 1)
 
 
-def _mean_gap(rows: _Rows) -> SmoothGap:
+def _mean_gap(rows: _Rows | _Grid) -> SmoothGap:
     """Difference of the largest and the least mean score."""
-    grouped = rows.codes >= 0
-    means = np.bincount(rows.codes[grouped], (rows.shares * rows.scores)[grouped])
+    means = rows.means()
     pair = _extremes(-means)
     return SmoothGap(float(np.ptp(means)), -rows.signed_shares(pair), math.nan, pair)
 
@@ -195,7 +265,7 @@ def _refine_threshold(rows: _Rows, signed: Array, threshold: float) -> float:
     return best
 
 
-def _soft_maximum(rows: _Rows, sharpness: float) -> SmoothGap:
+def _soft_maximum(rows: _Rows | _Grid, sharpness: float) -> SmoothGap:
     """Soft maximum of the gap over the thresholds of the grid."""
     thresholds, cdfs = rows.cdfs()
     gaps = cdfs.max(axis=0) - cdfs.min(axis=0)
@@ -212,7 +282,7 @@ def _soft_maximum(rows: _Rows, sharpness: float) -> SmoothGap:
     return SmoothGap(value, gradient, float(thresholds[best]), _extremes(cdfs[:, best]))
 
 
-def _area(rows: _Rows) -> SmoothGap:
+def _area(rows: _Rows | _Grid) -> SmoothGap:
     """Largest area between two CDFs, by the trapezoidal rule."""
     thresholds, cdfs = rows.cdfs()
     widths = np.full(len(thresholds), thresholds[1])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 
-from skfair._penalty._smooth_gap import SmoothGap, smooth_gap
+from skfair._penalty._smooth_gap import SmoothGap, smooth_gap, smooth_gap_on_grid
 from skfair.metrics import abcc, demographic_parity_difference, mcdp
 
 KINDS = [("mcdp", math.inf), ("mcdp", 60.0), ("dp", math.inf), ("abcc", math.inf)]
@@ -232,3 +232,19 @@ def test_a_thousand_groups(coded_scores):
     ]
     assert np.all(np.isfinite(values))
     assert values[0] > 0.9
+
+
+@pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
+def test_equally_spaced_scores_give_the_same(objective):
+    totals = np.random.default_rng(0).integers(0, 3, (4, 101)) + 0.0
+    totals[1] = 0  # a group without weight
+    scores, codes = np.tile(np.linspace(0, 1, 101), 4), np.repeat(np.arange(4), 101)
+    expected = smooth_gap(scores, codes, totals.ravel(), 50.0, objective, 80.0)
+    found = smooth_gap_on_grid(totals, 50.0, objective, 80.0)
+    assert_allclose(found.value, expected.value)
+    assert_allclose(found.gradient.ravel(), expected.gradient, atol=1e-12)
+    assert_allclose(found.threshold, expected.threshold)
+    assert found.pair == expected.pair
+    alone = smooth_gap_on_grid(totals[:2], 50.0, objective, 80.0)
+    assert (alone.value, alone.pair) == (0, (-1, -1))
+    assert_array_equal(alone.gradient, np.zeros((2, 101)))

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics._inputs import (
@@ -21,7 +21,21 @@ from skfair.metrics._uncertainty._permutation import compares_errors
 from skfair.statistics import GroupedConfusion
 
 
-@compares_errors(lambda **options: True)
+def _sum_of_differences(
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weight: Any = None
+) -> float:
+    """Add up all differences between rates of a group and of everyone.
+
+    The largest difference takes few values where a group has few rows of a label. Among
+    permutations with the same largest difference the sum tells which are larger.
+    """
+    rates, everyone = _rates(
+        grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
+    )
+    return float(np.abs(rates - everyone).sum())
+
+
+@compares_errors(lambda **options: True, ties=_sum_of_differences)
 def equalized_odds_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedConfusion,
@@ -91,9 +105,7 @@ def equalized_odds_difference(
     check_multigroup(multigroup)
     if warn_if_undefined("Equalized odds difference", statistic):
         return math.nan
-    # A class that is only ever predicted has no rates to compare.
     true = statistic.matrices.sum(axis=(0, 2)) > 0
-    rates = statistic.confusion[:, true]
     lacks = statistic.label_frequencies[:, true] == 0
     if lacks.any():
         group, label = (int(i) for i in np.argwhere(lacks)[0])
@@ -108,6 +120,16 @@ def equalized_odds_difference(
             stacklevel=2,
         )
         return math.nan
-    pooled = statistic.matrices.sum(axis=0)[true]
-    everyone = pooled / pooled.sum(axis=1, keepdims=True)
+    rates, everyone = _rates(statistic)
     return largest_difference(rates, everyone, multigroup)
+
+
+def _rates(
+    statistic: GroupedConfusion,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """P(prediction | true label) of each group, and of everyone."""
+    pooled = statistic.matrices.sum(axis=0)
+    # A class that is only ever predicted has no rates to compare.
+    true = pooled.sum(axis=1) > 0
+    everyone = pooled[true] / pooled[true].sum(axis=1, keepdims=True)
+    return statistic.confusion[:, true], everyone

@@ -119,12 +119,13 @@ def stratified_draws(
     return draw
 
 
-def exact_pvalue(observed: float, null: NDArray[np.float64]) -> float:
+def exact_pvalue(observed: float, null: NDArray[np.float64], n_below: int = 0) -> float:
     """Share of permutations with a value at least as large, the given order included.
 
-    nan where the observed value is undefined.
+    `n_below` of those with an equal value count as smaller. nan where the observed
+    value is undefined.
     """
     if math.isnan(observed):
         return math.nan
     as_large = null >= observed - ROUNDING * max(abs(observed), 1)
-    return float((1 + as_large.sum()) / (1 + len(null)))
+    return float((1 + as_large.sum() - n_below) / (1 + len(null)))

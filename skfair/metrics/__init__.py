@@ -4,6 +4,11 @@ Disparities are smaller for fairer, so their names carry no suffix ``_score``, a
 their scorers are negated and called ``neg_...``.
 """
 
+from skfair.metrics._confidence._certify import CertifyResult, certify
+from skfair.metrics._confidence._confidence_interval import (
+    ConfidenceInterval,
+    confidence_interval,
+)
 from skfair.metrics._dcp._channel._min_dcp_bounds import MinDCPResult, min_dcp_bounds
 from skfair.metrics._dcp._dcp import DCPResult, dcp
 from skfair.metrics._dcp._dcp_bounds import dcp_bounds
@@ -42,6 +47,8 @@ __all__ = [
     "BootstrapResult",
     "RateVarianceResult",
     "CVaRTestResult",
+    "CertifyResult",
+    "ConfidenceInterval",
     "DCPResult",
     "FairnessScorer",
     "MADDBandwidthResult",
@@ -49,6 +56,8 @@ __all__ = [
     "PermutationTestResult",
     "abcc",
     "bootstrap_interval",
+    "certify",
+    "confidence_interval",
     "rate_variance",
     "cvar_fairness",
     "cvar_fairness_report",

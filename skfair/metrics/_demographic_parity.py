@@ -109,7 +109,7 @@ def demographic_parity_difference(
         )
     else:
         check_y_true(y_true, y_score_or_pred)
-        outcomes = _outcomes(y_score_or_pred, threshold, pos_label)
+        outcomes = parity_outcomes(y_score_or_pred, threshold, pos_label)
         statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
     check_multigroup(multigroup)
     if warn_if_undefined("Demographic parity difference", statistic):
@@ -118,7 +118,7 @@ def demographic_parity_difference(
     return largest_difference(statistic.means, everyone, multigroup)
 
 
-def _outcomes(
+def parity_outcomes(
     values: ArrayLike, threshold: float | None, pos_label: Any
 ) -> NDArray[np.float64]:
     """Turn scores or predicted labels into values in [0, 1]."""

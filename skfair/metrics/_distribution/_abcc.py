@@ -94,9 +94,9 @@ def abcc(
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
     if warn_if_undefined("ABCC", statistic):
         return math.nan
-    return largest_gap(statistic, multigroup, _area, distance=_area).value
+    return largest_gap(statistic, multigroup, area, distance=area).value
 
 
-def _area(gap: Gap) -> float:
+def area(gap: Gap) -> float:
     heights = np.abs(gap.signed[:-1]) / gap.scale
     return min(1.0, float(heights @ np.diff(gap.scores)))  # rounding may exceed 1

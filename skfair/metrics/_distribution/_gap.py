@@ -45,14 +45,16 @@ def largest_gap(
     multigroup: Multigroup,
     measure: Callable[[Gap], float],
     distance: Callable[[Gap], float],
+    offsets: ArrayLike = 0.0,
 ) -> LargestGap:
     """Largest measure of a gap between two groups, or between a group and everyone.
 
     `distance` is a measure that is nowhere smaller and obeys the triangle inequality:
     the sum of two groups' distances from everyone bounds the measure of their gap.
+    An offset is added to the measure of each pair, in the order of `compared_pairs`.
     """
     pairs = compared_pairs(statistic.n_groups, multigroup)
-    bounds = np.full(len(pairs), np.inf)
+    bounds, added = np.full(len(pairs), np.inf), np.broadcast_to(offsets, len(pairs))
     if len(pairs) > statistic.n_groups:
         from_everyone = np.array(
             [
@@ -62,7 +64,9 @@ def largest_gap(
         )
         bounds = from_everyone[np.array(pairs)].sum(axis=1)
     return largest_bounded(
-        pairs, bounds, lambda i: measure(gap_between(statistic, *pairs[i]))
+        pairs,
+        bounds + added,
+        lambda i: measure(gap_between(statistic, *pairs[i])) + added[i],
     )
 
 
@@ -74,7 +78,7 @@ def largest_bounded(
     Pairs whose bound is below the largest value so far are not evaluated.
     """
     limits = np.asarray(bounds)
-    largest, best = -1.0, len(pairs)
+    largest, best = -math.inf, len(pairs)
     for i in np.argsort(-limits, kind="stable"):
         if limits[i] + _ROUNDING < largest:
             break

@@ -115,7 +115,7 @@ def madd(
     0.667
     """
     auto = isinstance(bandwidth, str) and bandwidth == "auto"
-    n_bins = 0 if auto else _bins(bandwidth)
+    n_bins = 0 if auto else count_bins(bandwidth)
     check_multigroup(multigroup)
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
     if warn_if_undefined("MADD", statistic):
@@ -123,7 +123,7 @@ def madd(
     if auto:
         _, found = most_stable(statistic, multigroup, N_BANDWIDTHS, stable_interval)
         return found.mean
-    measure = partial(_fixed, n_bins=n_bins)
+    measure = partial(histogram_distance, n_bins=n_bins)
     return largest_gap(statistic, multigroup, measure, distance=measure).value
 
 
@@ -199,7 +199,7 @@ def madd_curve(
     return bandwidths, values
 
 
-def _bins(bandwidth: Any) -> int:
+def count_bins(bandwidth: Any) -> int:
     width = check_real(
         "bandwidth", bandwidth, 0, 1, closed="right", alternative="'auto' or "
     )
@@ -207,7 +207,7 @@ def _bins(bandwidth: Any) -> int:
     return math.floor(min(1 / width * (1 + 1e-12), _MAX_BINS))
 
 
-def _fixed(gap: Gap, n_bins: int) -> float:
+def histogram_distance(gap: Gap, n_bins: int) -> float:
     if n_bins <= len(gap.scores):
         return float(histogram_distances(gap, np.array([n_bins]))[0])
     bins = np.floor(gap.scores * n_bins)

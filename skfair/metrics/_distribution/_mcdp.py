@@ -115,12 +115,12 @@ def mcdp(
     >>> round(mcdp(None, y_score, sensitive_features=sex, epsilon=0.1), 3)
     0.667
     """
-    measure = _measure(epsilon, method, n_subdivisions)
+    measure = mcdp_measure(epsilon, method, n_subdivisions)
     check_multigroup(multigroup)
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
     if warn_if_undefined("MCDP", statistic):
         return math.nan
-    return largest_gap(statistic, multigroup, measure, distance=_kolmogorov).value
+    return largest_gap(statistic, multigroup, measure, distance=kolmogorov).value
 
 
 def mcdp_curve(
@@ -221,7 +221,7 @@ def largest_sustained_gap(
 ) -> SustainedGap:
     """MCDP(epsilon) with the pair of groups and the scores at which it is attained."""
     measure = partial(sustained_gap, epsilon=epsilon)
-    value, pair, _ = largest_gap(statistic, multigroup, measure, distance=_kolmogorov)
+    value, pair, _ = largest_gap(statistic, multigroup, measure, distance=kolmogorov)
     if value == 0:
         return SustainedGap(value, pair, math.nan, (math.nan, math.nan))
     gap = gap_between(statistic, *pair)
@@ -253,12 +253,14 @@ def _roomiest_window(
     return left, left + 2 * epsilon
 
 
-def _kolmogorov(gap: Gap) -> float:
+def kolmogorov(gap: Gap) -> float:
     """MCDP(0), which no window exceeds."""
     return sustained_gap(gap, 0.0)
 
 
-def _measure(epsilon: Any, method: str, n_subdivisions: Any) -> Callable[[Gap], float]:
+def mcdp_measure(
+    epsilon: Any, method: str, n_subdivisions: Any
+) -> Callable[[Gap], float]:
     check_choice("method", method, ("exact", "approximate"))
     epsilon = check_real("epsilon", epsilon, 0, 0.5)
     n_subdivisions = check_integer("n_subdivisions", n_subdivisions, 1)

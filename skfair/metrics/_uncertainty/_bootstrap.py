@@ -118,6 +118,7 @@ def bootstrap_interval(
 
     See Also
     --------
+    confidence_interval : Interval that keeps its level, for metrics that it knows.
     permutation_test : Test of the hypothesis that there is no disparity.
 
     Notes

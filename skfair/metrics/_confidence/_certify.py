@@ -1,0 +1,172 @@
+"""Certificate that a disparity is at most a given value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+
+from skfair._utils._results import one_row
+from skfair._utils._validation import check_choice, check_real
+from skfair.metrics._confidence._confidence_interval import Method, upper_bound
+from skfair.metrics._confidence._noise import Arguments, Comparisons, compare
+
+#: P-values below this are reported as this.
+_LEAST_PVALUE = 1e-300
+
+
+@dataclass(frozen=True)
+class CertifyResult:
+    """Result of `certify`.
+
+    Attributes
+    ----------
+    statistic : float
+        The metric on the data as given.
+    at_most : float
+        The value that the disparity is compared with.
+    pvalue : float
+        Probability, at most, of data that speak as clearly against a disparity of more
+        than `at_most`, if there is one.
+    certified : bool
+        Whether the p-value is at most 1 - `confidence_level`.
+    least : float
+        Smallest value of `at_most` that these data would certify.
+    confidence_level : float
+    """
+
+    statistic: float
+    at_most: float
+    pvalue: float
+    certified: bool
+    least: float
+    confidence_level: float
+
+    def to_frame(self) -> pd.DataFrame:
+        """Table of one row, to be joined with those of other results.
+
+        Returns
+        -------
+        DataFrame
+            One column for each attribute.
+
+        Examples
+        --------
+        >>> from skfair.metrics import CertifyResult
+        >>> CertifyResult(0.02, 0.1, 0.001, True, 0.06, 0.95).to_frame()
+           statistic  at_most  pvalue  certified  least  confidence_level
+        0       0.02      0.1   0.001       True   0.06              0.95
+        """
+        return one_row(self)
+
+
+def certify(
+    metric: Callable[..., float],
+    y_true: ArrayLike | None,
+    y_score: Any,
+    *,
+    at_most: float,
+    sensitive_features: Any = None,
+    confidence_level: float = 0.95,
+    method: Method = "band",
+    sample_weight: ArrayLike | None = None,
+) -> CertifyResult:
+    """Test whether a disparity is at most a given value.
+
+    A small disparity in a small sample proves nothing. The null hypothesis is that the
+    true disparity is above `at_most`; only many rows with a small disparity reject it.
+
+    Parameters
+    ----------
+    metric : callable
+        `mcdp`, `abcc`, `madd`, `demographic_parity_difference`,
+        `equalized_odds_difference` or `max_gap`; `functools.partial` of one of them
+        sets its options.
+    y_true : array-like of shape (n_samples,) or None
+        True labels, as the metric takes them.
+    y_score : array-like of shape (n_samples,), or a statistic
+        Scores or predicted labels, or the statistic that the metric takes instead of
+        rows. It must be one of rows without sample weights.
+    at_most : float
+        Largest disparity to be tolerated, above 0 and below the metric's largest value.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection. None with a
+        statistic.
+    confidence_level : float in (0, 1), default=0.95
+        One minus the largest p-value of a certificate.
+    method : {"band", "finite_sample"}, default="band"
+        Which bounds of the noise are used, see `confidence_interval`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights, see `confidence_interval`.
+
+    Returns
+    -------
+    CertifyResult
+        With nan in place of numbers, and not certified, where the metric is undefined.
+
+    Raises
+    ------
+    ValueError
+        If `at_most` is out of range, and as in `confidence_interval`.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        As the metric does.
+
+    See Also
+    --------
+    confidence_interval : Interval by the same bounds.
+    permutation_test : Test whether there is any disparity at all.
+
+    Notes
+    -----
+    The p-value is the smallest level whose one-sided upper bound is at most `at_most`.
+    Choose `at_most` before the data are seen: the level holds for one value.
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_biased_scores
+    >>> from skfair.metrics import certify, mcdp
+    >>> y_true, y_score, group = make_biased_scores(2000, random_state=0)
+    >>> result = certify(
+    ...     mcdp, y_true, y_score, sensitive_features=group, at_most=0.1
+    ... )
+    >>> result.certified
+    False
+    """
+    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    check_choice("method", method, ("band", "finite_sample"))
+    arguments = Arguments(y_true, y_score, sensitive_features, sample_weight)
+    comparisons = compare(metric, arguments, method == "finite_sample")
+    limit = check_real("at_most", at_most, 0, comparisons.maximum, closed="neither")
+    pvalue = _least_level(comparisons, limit)
+    return CertifyResult(
+        comparisons.value,
+        limit,
+        pvalue,
+        pvalue <= 1 - level,
+        upper_bound(comparisons, 1 - level),
+        level,
+    )
+
+
+def _least_level(comparisons: Comparisons, limit: float) -> float:
+    """Smallest level whose upper bound is at most the limit, which falls with it."""
+    if math.isnan(comparisons.value):
+        return math.nan
+
+    def excess(logarithm: float) -> float:
+        return comparisons.largest(comparisons.above(math.exp(logarithm))) - limit
+
+    lowest, highest = math.log(_LEAST_PVALUE), math.log1p(-1e-12)
+    if excess(highest) > 0:
+        return 1.0
+    if excess(lowest) <= 0:
+        return _LEAST_PVALUE
+    return math.exp(brentq(excess, lowest, highest, xtol=1e-12))

@@ -1,0 +1,168 @@
+"""Confidence interval of a disparity that keeps its level."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from skfair._utils._results import one_row
+from skfair._utils._validation import check_choice, check_real
+from skfair.metrics._confidence._noise import Arguments, Comparisons, compare
+
+Method = Literal["band", "finite_sample"]
+
+
+@dataclass(frozen=True)
+class ConfidenceInterval:
+    """Result of `confidence_interval`.
+
+    Attributes
+    ----------
+    statistic : float
+        The metric on the data as given, which lies in the interval.
+    low, high : float
+        Ends of the interval.
+    confidence_level : float
+    method : str
+    """
+
+    statistic: float
+    low: float
+    high: float
+    confidence_level: float
+    method: str
+
+    def to_frame(self) -> pd.DataFrame:
+        """Table of one row, to be joined with those of other results.
+
+        Returns
+        -------
+        DataFrame
+            One column for each attribute.
+
+        Examples
+        --------
+        >>> from skfair.metrics import ConfidenceInterval
+        >>> ConfidenceInterval(0.3, 0.2, 0.4, 0.95, "band").to_frame()
+           statistic  low  high  confidence_level method
+        0        0.3  0.2   0.4              0.95   band
+        """
+        return one_row(self)
+
+
+def confidence_interval(
+    metric: Callable[..., float],
+    y_true: ArrayLike | None,
+    y_score: Any,
+    *,
+    sensitive_features: Any = None,
+    confidence_level: float = 0.95,
+    method: Method = "band",
+    sample_weight: ArrayLike | None = None,
+) -> ConfidenceInterval:
+    """Confidence interval of a disparity that keeps its level, at parity as elsewhere.
+
+    The ends come from bounds on how far noise can move all CDFs, histograms or rates
+    at once, without resampling.
+
+    Parameters
+    ----------
+    metric : callable
+        `mcdp`, `abcc`, `madd`, `demographic_parity_difference`,
+        `equalized_odds_difference` or `max_gap`; `functools.partial` of one of them
+        sets its options.
+    y_true : array-like of shape (n_samples,) or None
+        True labels, as the metric takes them.
+    y_score : array-like of shape (n_samples,), or a statistic
+        Scores or predicted labels, or the statistic that the metric takes instead of
+        rows. It must be one of rows without sample weights.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection. None with a
+        statistic.
+    confidence_level : float in (0, 1), default=0.95
+        Probability that the interval covers the true value, or less than it.
+    method : {"band", "finite_sample"}, default="band"
+        With ``"band"``, quantiles of normal noise and of Brownian bridges: the level is
+        kept in large samples, and measured to be kept from 20 rows a group on
+        (``benchmarks/interval_coverage.py``). With ``"finite_sample"``, inequalities
+        that hold for any number of rows and any distribution; the interval is wider.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights, which must not depend on the scores within a group.
+        They count by Kish's effective numbers of rows. None with ``"finite_sample"``.
+
+    Returns
+    -------
+    ConfidenceInterval
+        The statistic always lies in it. With nan in place of numbers where the metric
+        is undefined.
+
+    Raises
+    ------
+    ValueError
+        On another metric, a level outside (0, 1), another method, a statistic of
+        weighted rows, sample weights or MADD with ``bandwidth="auto"`` with
+        ``"finite_sample"``, and as the metric does.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        As the metric does.
+
+    See Also
+    --------
+    certify : Test whether a disparity is at most a given value.
+    bootstrap_interval : Approximate interval of any metric.
+    permutation_test : Test of the hypothesis that there is no disparity.
+
+    Notes
+    -----
+    Rows are independent, and the numbers of rows of the groups are fixed, or random and
+    conditioned on. With `alpha` = (1 - `confidence_level`) / 2:
+
+    - The true disparity is that of one pair of groups, and exceeds the sample's value
+      for this pair by more than its quantile with probability `alpha`. No correction
+      for the number of pairs is needed.
+    - The value of a pair exceeds its true disparity by at most the norm of the noise,
+      which is below its quantile for all pairs at once with probability 1 - `alpha`,
+      by Bonferroni's inequality.
+
+    The interval of MADD with ``bandwidth="auto"`` is for the mean over the bandwidths
+    that the data chose. The choice itself is not accounted for.
+
+    References
+    ----------
+    .. [1] Massart. "The Tight Constant in the Dvoretzky-Kiefer-Wolfowitz Inequality".
+       Annals of Probability 18(3), 1990.
+    .. [2] McDiarmid. "On the Method of Bounded Differences". Surveys in Combinatorics,
+       1989.
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_biased_scores
+    >>> from skfair.metrics import confidence_interval, mcdp
+    >>> y_true, y_score, group = make_biased_scores(2000, random_state=0)
+    >>> result = confidence_interval(mcdp, y_true, y_score, sensitive_features=group)
+    >>> result.low < mcdp(y_true, y_score, sensitive_features=group) < result.high
+    True
+    """
+    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    check_choice("method", method, ("band", "finite_sample"))
+    arguments = Arguments(y_true, y_score, sensitive_features, sample_weight)
+    comparisons = compare(metric, arguments, method == "finite_sample")
+    value, tail = comparisons.value, (1 - level) / 2
+    low = comparisons.largest(-comparisons.below(tail / comparisons.n_comparisons))
+    low = value if math.isnan(value) else float(min(max(low, 0.0), value))
+    return ConfidenceInterval(value, low, upper_bound(comparisons, tail), level, method)
+
+
+def upper_bound(comparisons: Comparisons, tail: float) -> float:
+    """Bound that the true disparity exceeds with at most a given probability."""
+    if math.isnan(comparisons.value):
+        return math.nan
+    bound = comparisons.largest(comparisons.above(tail))
+    return float(min(max(bound, 0.0), comparisons.maximum))

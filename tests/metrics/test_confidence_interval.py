@@ -1,0 +1,297 @@
+"""Confidence intervals and certificates of disparities."""
+
+import math
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.metrics import (
+    abcc,
+    certify,
+    confidence_interval,
+    dcp,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    madd,
+    max_gap,
+    mcdp,
+)
+from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+
+METRICS = {
+    "mcdp": mcdp,
+    "mcdp_epsilon": partial(mcdp, epsilon=0.05),
+    "abcc": abcc,
+    "madd": madd,
+    "madd_bins": partial(madd, bandwidth=0.1),
+    "parity": demographic_parity_difference,
+    "odds": equalized_odds_difference,
+    "max_gap": max_gap,
+}
+FINITE = sorted(set(METRICS) - {"madd"})
+
+
+def draw(n_groups=3, n_samples=600, seed=0):
+    """Labels, scores and groups; the first group has higher scores."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, n_groups, n_samples)
+    scores = rng.beta(2 + (groups == 0), 5)
+    return (rng.random(n_samples) < scores).astype(int), scores, groups
+
+
+def response(name, scores):
+    return (scores > 0.3).astype(int) if name in ("odds", "max_gap") else scores
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("n_groups", [2, 4])
+def test_the_value_lies_in_its_interval(name, n_groups):
+    y_true, scores, groups = draw(n_groups)
+    y_score, metric = response(name, scores), METRICS[name]
+    value = metric(y_true, y_score, sensitive_features=groups)
+    narrow, wide = (
+        confidence_interval(
+            metric, y_true, y_score, sensitive_features=groups, confidence_level=level
+        )
+        for level in (0.5, 0.99)
+    )
+    assert narrow.statistic == wide.statistic == pytest.approx(value, abs=1e-15)
+    assert 0 <= wide.low <= narrow.low <= value <= narrow.high <= wide.high
+    assert wide.high < 2 if name.startswith("madd") else 1
+
+
+@pytest.mark.parametrize("name", FINITE)
+def test_finite_sample_bounds_are_wider(name):
+    y_true, scores, groups = draw()
+    y_score = response(name, scores)
+    band, finite = (
+        confidence_interval(
+            METRICS[name], y_true, y_score, sensitive_features=groups, method=method
+        )
+        for method in ("band", "finite_sample")
+    )
+    assert finite.low <= band.low
+    assert band.high < finite.high
+
+
+def test_mcdp_of_two_groups():
+    _, scores, groups = draw(2)
+    value = mcdp(None, scores, sensitive_features=groups)
+    scale = np.sqrt((1 / np.bincount(groups)).sum())
+    found = confidence_interval(mcdp, None, scores, sensitive_features=groups)
+    # Smirnov's limit of the supremum, and a binomial at one half.
+    assert stats.kstwobign.sf((value - found.low) / scale) == pytest.approx(0.025, 1e-3)
+    assert found.high == pytest.approx(value + stats.norm.ppf(0.975) / 2 * scale)
+
+
+@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
+@pytest.mark.parametrize("metric", [mcdp, abcc, madd, demographic_parity_difference])
+def test_many_groups_are_the_extremes_over_comparisons(metric, multigroup):
+    _, scores, groups = draw(4)
+    metric = partial(metric, multigroup=multigroup)
+    if metric.func is madd:
+        metric = partial(metric, bandwidth=0.1)
+    many = confidence_interval(metric, None, scores, sensitive_features=groups)
+    if multigroup == "pairwise":
+        parts = [np.isin(groups, pair) for pair in combinations(range(4), 2)]
+        compared = [(scores[part], groups[part], 1.0) for part in parts]
+    else:  # with everyone: with the others, times their share
+        compared = [(scores, groups == g, np.mean(groups != g)) for g in range(4)]
+    lows, highs = [], []
+    for part, codes, share in compared:
+        pair = partial(metric, multigroup="pairwise")
+        low, high = (
+            confidence_interval(
+                pair, None, part, sensitive_features=codes, confidence_level=level
+            )
+            for level in (1 - 0.05 / len(compared), 0.95)
+        )
+        lows.append(low.low * share)
+        highs.append(high.high * share)
+    # The others vary less as strata than as one group, and Welch's t is another.
+    tolerance = 1e-9 if multigroup == "pairwise" else 0.01
+    assert many.low == pytest.approx(max(lows), abs=tolerance)
+    assert many.high == pytest.approx(max(highs), abs=tolerance)
+
+
+def test_parity_is_welchs_interval():
+    _, scores, groups = draw(2, 4000)
+    ours = confidence_interval(
+        demographic_parity_difference, None, scores, sensitive_features=groups
+    )
+    welch = stats.ttest_ind(
+        scores[groups == 0], scores[groups == 1], equal_var=False
+    ).confidence_interval(0.95)
+    assert ours.high == pytest.approx(welch.high, abs=2e-4)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_statistics_stand_for_rows(name):
+    y_true, scores, groups = draw()
+    y_score, rows = response(name, scores), {"sensitive_features": groups}
+    if name == "odds":
+        statistic = GroupedConfusion.from_predictions(y_true, y_score, **rows)
+    elif name == "max_gap":
+        statistic = GroupedOutcomes.from_outcomes(y_score, **rows)
+    elif name == "parity":
+        y_score = (scores > 0.3).astype(int)
+        statistic = GroupedOutcomes.from_outcomes(y_score, **rows)
+    else:
+        statistic = GroupedScores.from_scores(scores, **rows)
+    by_rows = confidence_interval(METRICS[name], y_true, y_score, **rows)
+    assert confidence_interval(METRICS[name], None, statistic) == by_rows
+
+
+@pytest.mark.parametrize("name", FINITE)  # weights change the bandwidths of the other
+def test_weights_count_by_effective_numbers_of_rows(name):
+    y_true, scores, groups = draw()
+    y_score, rows = response(name, scores), {"sensitive_features": groups}
+    plain = confidence_interval(METRICS[name], y_true, y_score, **rows)
+    heavy, uneven = (
+        confidence_interval(
+            METRICS[name], y_true, y_score, sample_weight=weights, **rows
+        )
+        for weights in (np.full(600, 2.5), np.tile([1, 9], 300))
+    )
+    assert (heavy.low, heavy.high) == pytest.approx((plain.low, plain.high))
+    assert uneven.high - uneven.statistic > 1.1 * (plain.high - plain.statistic)
+
+
+def test_statistics_of_weighted_rows_are_refused():
+    _, scores, groups = draw()
+    weighted = {"sensitive_features": groups, "sample_weight": np.full(600, 2)}
+    statistic = GroupedScores.from_scores(scores, **weighted)
+    with pytest.raises(ValueError, match="without sample weights"):
+        confidence_interval(mcdp, None, statistic)
+    with pytest.raises(ValueError, match="sample_weight must be None"):
+        confidence_interval(mcdp, None, scores, method="finite_sample", **weighted)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_one_group_is_undefined(name):
+    y_true, scores, _ = draw()
+    groups = np.zeros(600, int)
+    arguments = METRICS[name], y_true, response(name, scores)
+    with pytest.warns(UndefinedMetricWarning):
+        found = confidence_interval(*arguments, sensitive_features=groups)
+    assert math.isnan(found.statistic)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    with pytest.warns(UndefinedMetricWarning):
+        result = certify(*arguments, sensitive_features=groups, at_most=0.5)
+    assert math.isnan(result.pvalue)
+    assert result.certified is False
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_one_row_a_group(name):
+    found = confidence_interval(
+        METRICS["madd_bins" if name == "madd" else name],
+        [1, 0, 1, 0],
+        [1, 0, 1, 1],
+        sensitive_features=["a", "a", "b", "b"] if name == "odds" else list("abcd"),
+    )
+    assert found.low == 0
+    assert found.high == (2 if name.startswith("madd") else 1)
+
+
+def test_extreme_rates_have_noise():
+    y_pred, groups = np.repeat([0, 1], [39, 1]), np.repeat([0, 1], 20)
+    found = confidence_interval(
+        demographic_parity_difference, None, y_pred, sensitive_features=groups
+    )
+    assert found.low == 0
+    assert 0.1 < found.high < 0.3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"metric": dcp}, "metric must be one of mcdp"),
+        ({"metric": partial(mcdp, None)}, "options set by keyword"),
+        ({"metric": partial(mcdp, epsilon=0.1, method="approximate")}, "'exact'"),
+        ({"metric": madd, "method": "finite_sample"}, "chosen by the data"),
+        ({"method": "bootstrap"}, "method must be 'band' or 'finite_sample'"),
+        ({"confidence_level": 1}, "confidence_level must be a number in"),
+    ],
+)
+def test_errors(arguments, message):
+    _, scores, groups = draw()
+    with pytest.raises(ValueError, match=message):
+        confidence_interval(
+            **{"metric": mcdp, "y_true": None, "y_score": scores} | arguments,
+            sensitive_features=groups,
+        )
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_certificates_agree_with_upper_bounds(name):
+    y_true, scores, groups = draw()
+    arguments = METRICS[name], y_true, response(name, scores)
+    one = partial(certify, *arguments, sensitive_features=groups)
+    least = one(at_most=0.5).least
+    at_least, below = one(at_most=least), one(at_most=0.99 * least)
+    assert at_least.pvalue == pytest.approx(0.05)
+    assert below.pvalue > 0.05
+    assert not below.certified
+    assert one(at_most=1.01 * least).certified
+    interval = confidence_interval(
+        *arguments, sensitive_features=groups, confidence_level=0.9
+    )
+    assert interval.high == pytest.approx(least)
+
+
+@pytest.mark.parametrize("at_most", [0, 1, -0.1, math.nan, "0.1"])
+def test_limits_are_checked(at_most):
+    _, scores, groups = draw()
+    with pytest.raises(ValueError, match="at_most must be a number in"):
+        certify(mcdp, None, scores, sensitive_features=groups, at_most=at_most)
+
+
+def test_clear_certificates():
+    scores, groups = np.tile(np.linspace(0, 1, 20_000), 2), np.repeat([0, 1], 20_000)
+    found = certify(mcdp, None, scores, sensitive_features=groups, at_most=0.9)
+    assert found.pvalue == 1e-300
+    few = certify(mcdp, None, scores[:4], sensitive_features=[0, 1, 0, 1], at_most=0.01)
+    assert few.pvalue > 0.8
+    assert found.to_frame()["certified"].item()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shift", [0.0, 0.1, 1.5])
+@pytest.mark.parametrize("sizes", [(20, 200), (1000, 1000), (20, 200, 200, 200)])
+def test_coverage(shift, sizes):
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    first, second = stats.beta(2 + shift, 5), stats.beta(2, 5)
+    grid = np.linspace(0, 1, 10_001)
+    gap = np.abs(first.cdf(grid) - second.cdf(grid))
+    bins = np.abs(np.diff(gap_of_cdfs(first, second))).sum()
+    truths = {
+        mcdp: gap.max(),
+        abcc: np.trapezoid(gap, grid),
+        demographic_parity_difference: first.mean() - second.mean(),
+        partial(madd, bandwidth=0.1): bins,
+    }
+    covered = dict.fromkeys(truths, 0)
+    certified = dict.fromkeys(truths, 0)
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        scores = rng.beta(np.where(groups == 0, 2 + shift, 2), 5)
+        for metric, truth in truths.items():
+            rows = {"sensitive_features": groups}
+            found = confidence_interval(metric, None, scores, **rows)
+            covered[metric] += found.low - 1e-12 <= truth <= found.high
+            limit = max(truth, 1e-6)
+            result = certify(metric, None, scores, at_most=limit, **rows)
+            certified[metric] += result.certified
+    assert min(covered.values()) >= 0.935 * 400
+    assert max(certified.values()) <= 0.075 * 400
+
+
+def gap_of_cdfs(first, second):
+    edges = np.linspace(0, 1, 11)
+    return first.cdf(edges) - second.cdf(edges)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skfair.inspection import _inputs, _layout, _style
 from skfair.metrics._groupwise._cvar_fairness_report import cvar_fairness_report
 from skfair.metrics._groupwise._group_gaps import GroupWeights
-from skfair.metrics._groupwise._quality import Quality
+from skfair.metrics._inputs import Quality
 from skfair.statistics import GroupedOutcomes
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skfair.report._words._text import label_text, listed, visible_text
-from skfair.report._words._verdict import states
+from skfair._utils._text import label_text, listed, visible_text
+from skfair.report._words._summary import states
 
 PERCENT = r"([\d.]+)%"
 

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._results import one_row
 from skfair._utils._validation import check_real
 from skfair.metrics._groupwise._group_gaps import GroupWeights, group_gaps
-from skfair.metrics._groupwise._quality import (
+from skfair.metrics._groupwise._rate_variance import Sampling, make_estimator
+from skfair.metrics._inputs import (
     Quality,
     compares_rates_of_errors,
     grouped_quality,
 )
-from skfair.metrics._groupwise._rate_variance import Sampling, make_estimator
 from skfair.metrics._uncertainty._permutation import compares_errors, permute_hits
 from skfair.statistics import GroupedOutcomes
 

@@ -16,7 +16,7 @@ from skfair.metrics._groupwise._group_gaps import (
     group_index,
     wilson_interval,
 )
-from skfair.metrics._groupwise._quality import Quality, grouped_quality
+from skfair.metrics._inputs import Quality, grouped_quality
 from skfair.statistics import GroupedOutcomes
 
 

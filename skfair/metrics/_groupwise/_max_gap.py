@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair.metrics._groupwise._group_gaps import GroupWeights, group_gaps
-from skfair.metrics._groupwise._quality import (
+from skfair.metrics._inputs import (
     Quality,
     compares_rates_of_errors,
     count_hits,

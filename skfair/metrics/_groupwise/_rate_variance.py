@@ -16,7 +16,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair._utils._results import one_row
 from skfair._utils._validation import check_real
 from skfair.metrics._groupwise._group_gaps import GroupWeights, weigh_groups
-from skfair.metrics._groupwise._quality import Quality, count_hits, grouped_quality
+from skfair.metrics._inputs import Quality, count_hits, grouped_quality
 from skfair.statistics import GroupedOutcomes
 
 Sampling: TypeAlias = (

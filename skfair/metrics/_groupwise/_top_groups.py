@@ -11,7 +11,7 @@ from scipy.stats import false_discovery_control, hypergeom
 
 from skfair._utils._validation import check_real
 from skfair.metrics._groupwise._group_gaps import group_index, wilson_interval
-from skfair.metrics._groupwise._quality import Quality, count_hits, grouped_quality
+from skfair.metrics._inputs import Quality, count_hits, grouped_quality
 from skfair.statistics import GroupedOutcomes
 
 

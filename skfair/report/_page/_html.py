@@ -7,9 +7,7 @@ import importlib.resources
 from collections.abc import Mapping
 from typing import Any
 
-from skfair.report._options import MEASURES, QUESTIONS
-from skfair.report._page._pictures import cdf_picture, group_gap_picture
-from skfair.report._words._text import (
+from skfair._utils._text import (
     DASH,
     counted,
     number,
@@ -18,6 +16,8 @@ from skfair.report._words._text import (
     pvalue_text,
     visible_text,
 )
+from skfair.report._options import MEASURES, QUESTIONS
+from skfair.report._page._pictures import cdf_picture, group_gap_picture
 
 Summary = dict[str, Any]
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 
-from skfair.report._words._text import percent, points, quoted
+from skfair._utils._text import percent, points, quoted
 
 Summary = dict[str, Any]
 

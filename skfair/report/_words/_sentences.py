@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-from skfair.report._numbers._draws import Uncertainty
-from skfair.report._numbers._sample import DCP_SECONDS, Finding, Sample
-from skfair.report._words._text import (
+from skfair._utils._text import (
     counted,
     label_text,
     percent,
@@ -14,6 +12,8 @@ from skfair.report._words._text import (
     quoted,
     visible_text,
 )
+from skfair.report._numbers._draws import Uncertainty
+from skfair.report._numbers._sample import DCP_SECONDS, Finding, Sample
 
 #: A p-value of at most this is called more than chance.
 LEVEL = 0.05

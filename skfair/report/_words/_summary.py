@@ -1,12 +1,14 @@
-"""The summary of a report: a plain dict of all that it says."""
+"""The summary of a report, a plain dict of all that it says: numbers and conclusions."""
 
 from __future__ import annotations
 
 import platform
 import sys
 from importlib.metadata import version
+from typing import Any
 
 import skfair
+from skfair._utils._text import counted, label_text, listed, or_none, visible_text
 from skfair.report._inputs import Attribute, Audit, Model
 from skfair.report._numbers._draws import (
     Drawn,
@@ -14,18 +16,45 @@ from skfair.report._numbers._draws import (
     draw_all,
     uncertainty,
 )
-from skfair.report._numbers._groups import group_numbers, performance
 from skfair.report._numbers._sample import (
     Finding,
     Sample,
     cdf_curves,
+    group_numbers,
     make_samples,
     observe,
+    performance,
 )
 from skfair.report._options import MEASURES, Measure
-from skfair.report._words._sentences import describe, note, with_chance
-from skfair.report._words._text import label_text, or_none, visible_text
-from skfair.report._words._verdict import Summary, cautions, verdict
+from skfair.report._words._sentences import (
+    LEVEL,
+    chance_text,
+    describe,
+    in_unit,
+    note,
+    with_chance,
+)
+
+Summary = dict[str, Any]
+
+#: The metric that answers each question in the verdict; the first that is defined.
+PRIMARY = {
+    "decisions": ("demographic_parity_difference", "max_gap"),
+    "scores": ("mcdp", "abcc", "madd", "mean_score_difference"),
+    "errors": ("equalized_odds_difference", "dcp"),
+}
+#: Rates of groups smaller than this are uncertain by ten points and more.
+_SMALL = 100
+
+_CANNOT_SHOW = (
+    "Whether a difference is justified. Groups may differ in what the decision is "
+    "rightly based on, and equal numbers may be unjust.",
+    "What caused a difference: the model, the labels it learnt from, or who is in "
+    "these rows.",
+    "Whether the true labels themselves are fair.",
+    "Anything about people who are not like those in these rows.",
+    "That a model is fair. Finding no difference is not the same as there being none.",
+)
 
 
 def summarize(audit: Audit, title: str) -> Summary:
@@ -172,3 +201,211 @@ def _versions() -> dict[str, str]:
         "Python": platform.python_version(),
         "system": f"{sys.platform} {platform.machine()}",
     }
+
+
+def verdict(summary: Summary) -> Summary:
+    """Draw the conclusions of a summary.
+
+    "leads" holds a text for each model, "glance" the metrics that answer each question
+    by attribute and model, "points" a sentence for each of these.
+    """
+    names = [model["name"] for model in summary["models"]]
+    results = [
+        (attribute, result)
+        for attribute in summary["attributes"]
+        for result in attribute["results"]
+    ]
+    level = summary["settings"]["confidence_level"]
+    points = [_point(attribute, result, level) for attribute, result in results]
+    return {
+        "leads": [
+            {"model": name, "text": _lead(summary, i)} for i, name in enumerate(names)
+        ],
+        "glance": [
+            {
+                "attribute": attribute["name"],
+                "n_groups": len(attribute["groups"]),
+                "model": result["model"],
+                "cells": [{"measure": m, "state": text} for m, text in states(result)],
+            }
+            for attribute, result in results
+        ],
+        "points": [point for point in points if point is not None],
+        "tests": _count_tests(summary),
+        "cannot": list(_CANNOT_SHOW),
+    }
+
+
+def states(result: Summary) -> list[tuple[Summary | None, str]]:
+    """Return the metric that answers each question, and whether it is beyond chance.
+
+    Up to three tests are made of each model and attribute, so their p-values are
+    adjusted (Holm): the probability of any false finding is at most `LEVEL`.
+    """
+    by_key = {measure["key"]: measure for measure in result["measures"]}
+    chosen: list[Summary | None] = []
+    for keys in PRIMARY.values():
+        present = [by_key[key] for key in keys if key in by_key]
+        defined = [measure for measure in present if measure["value"] is not None]
+        chosen.append(next(iter(defined or present), None))
+    pvalues = sorted(m["pvalue"] for m in chosen if m and m["pvalue"] is not None)
+    largest = 0.0  # of the p-values that are small after adjustment
+    for i, pvalue in enumerate(pvalues):
+        if pvalue * (len(pvalues) - i) > LEVEL * (1 + 1e-9):
+            break
+        largest = pvalue
+    return [(measure, _state(measure, largest)) for measure in chosen]
+
+
+def _state(measure: Summary | None, largest: float) -> str:
+    """Compare a p-value with the largest that is small after adjustment."""
+    if measure is None:
+        return "not asked"
+    if measure["value"] is None:
+        return "not computable"
+    if measure["pvalue"] is None:
+        return "not tested"
+    return "beyond chance" if measure["pvalue"] <= largest else "may be chance"
+
+
+def _lead(summary: Summary, model: int) -> str:
+    """Say in a few sentences by which attributes a model differs."""
+    differing: dict[str, list[str]] = {}
+    within, neither = [], []
+    for attribute in summary["attributes"]:
+        found = dict(zip(PRIMARY, states(attribute["results"][model]), strict=True))
+        beyond = [name for name, (_, text) in found.items() if text == "beyond chance"]
+        if beyond:
+            differing.setdefault(listed(beyond), []).append(attribute["name"])
+        elif any(text == "may be chance" for _, text in found.values()):
+            within.append(attribute["name"])
+        else:
+            neither.append(attribute["name"])
+    texts = []
+    if differing:
+        verbs = ["differ between groups by", *["by"] * (len(differing) - 1)]
+        text = "; ".join(
+            f"{what} {verb} {listed(names)}"
+            for verb, (what, names) in zip(verbs, differing.items(), strict=True)
+        )
+        texts.append(f"{text[0].upper()}{text[1:]}, by more than chance explains.")
+    if within:
+        texts.append(
+            f"By {listed(within)}, no difference beyond chance was found, which does "
+            "not show that there is none."
+        )
+    if neither:
+        texts.append(f"By {listed(neither)}, nothing can be said.")
+    return " ".join(texts)
+
+
+def _point(attribute: Summary, result: Summary, level: float) -> Summary | None:
+    """Describe one finding: of decisions, else of scores, else of errors."""
+    found = [(m, text) for m, text in states(result) if m is not None]
+    defined = [(m, text) for m, text in found if m["value"] is not None]
+    if not found:
+        return None
+    measure, state = (defined or found)[0]
+    text = measure["finding"]
+    details = []
+    if measure["lower"] is not None:
+        ends = measure["lower"], measure["upper"]
+        low, high = (in_unit(measure["key"], end) for end in ends)
+        details.append(f"{100 * level:g}% interval {low} to {high}")
+    if measure["null"] is not None:
+        details.append(f"chance alone {chance_text(measure['key'], measure['null'])}")
+    return {
+        "attribute": attribute["name"],
+        "model": result["model"],
+        "state": state,
+        "text": text + (f" ({'; '.join(details)})" if details else "") + ".",
+    }
+
+
+def _count_tests(summary: Summary) -> Summary:
+    """Count the p-values of a report, and those that are small."""
+    pvalues = [
+        measure["pvalue"]
+        for attribute in summary["attributes"]
+        for result in attribute["results"]
+        for measure in result["measures"]
+        if measure["pvalue"] is not None
+    ]
+    return {
+        "n": len(pvalues),
+        "small": sum(pvalue <= LEVEL for pvalue in pvalues),
+        "by_chance": LEVEL * len(pvalues),
+        "level": LEVEL,
+    }
+
+
+def cautions(summary: Summary) -> list[str]:
+    """List what limits the numbers of a report, each point once."""
+    texts: list[str] = []
+    smallest = summary["settings"]["min_group_size"]
+    for attribute in summary["attributes"]:
+        texts += _about_groups(attribute, smallest)
+        for result in attribute["results"]:
+            texts += _about_measures(summary, attribute, result)
+    if summary["settings"]["sample_weight"]:
+        texts.append(
+            "Rows are weighted. Group sizes count rows, rates and metrics add up "
+            "weights, and which groups differ from the others is not tested."
+        )
+    return list(dict.fromkeys(texts))
+
+
+def _about_groups(attribute: Summary, smallest: int) -> list[str]:
+    name, groups, aside = (attribute[key] for key in ("name", "groups", "aside"))
+    texts = []
+    if len(groups) < 2:
+        texts.append(
+            f"{name}: nothing can be compared, since "
+            f"{counted(len(groups), 'group')} of {len(groups) + len(aside)} "
+            f"{'has' if len(groups) == 1 else 'have'} at least "
+            f"{counted(smallest, 'row')}."
+        )
+    if aside:
+        named = [f"“{group['label']}” ({group['n']:,})" for group in aside]
+        texts.append(
+            f"{name}: {counted(len(aside), 'group')} with fewer than "
+            f"{counted(smallest, 'row')} cannot be compared and "
+            f"{'is' if len(aside) == 1 else 'are'} left out: {listed(named)}."
+        )
+    if attribute["n_missing"]:
+        texts.append(
+            f"{name}: {counted(attribute['n_missing'], 'row')} without a group "
+            f"{'is' if attribute['n_missing'] == 1 else 'are'} left out."
+        )
+    return texts + _about_sizes(name, groups)
+
+
+def _about_sizes(name: str, groups: list[Summary]) -> list[str]:
+    """Say how uncertain the rates of small groups are."""
+    small = sorted((g["n"], f"“{g['label']}” ({g['n']:,})") for g in groups)
+    small = [(n, text) for n, text in small if n < _SMALL]
+    if not small or len(groups) < 2:
+        return []
+    error = 98 / small[0][0] ** 0.5
+    return [
+        f"{name}: {len(small)} of {len(groups)} groups "
+        f"{'has' if len(small) == 1 else 'have'} fewer than {_SMALL} rows: "
+        f"{listed([text for _, text in small])}. A rate in the smallest is "
+        f"uncertain by up to {error:.0f} percentage points either way, and the "
+        "largest difference tends to be found where groups are small."
+    ]
+
+
+def _about_measures(summary: Summary, attribute: Summary, result: Summary) -> list[str]:
+    if len(attribute["groups"]) < 2:
+        return []
+    model = f", {result['model']}" if len(summary["models"]) > 1 else ""
+    texts = []
+    for measure in result["measures"]:
+        where = f"{attribute['name']}{model}: {measure['title']}"
+        if measure["value"] is None:
+            finding = measure["finding"]
+            texts.append(f"{where} {finding[0].lower()}{finding[1:]}.")
+        elif measure["note"]:
+            texts.append(f"{where}: {measure['note']}")
+    return texts

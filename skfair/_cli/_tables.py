@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import importlib
 import warnings
 import zipfile
 from collections.abc import Sequence
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+
+from skfair._utils._optional import require
 
 #: Suffixes of the files that can be read.
 SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".parquet", ".xlsx")
@@ -120,13 +121,7 @@ def _read_csv(
 
 def _read_excel(path: Path, wanted: Sequence[str], text: Sequence[str]) -> pd.DataFrame:
     """Read the first worksheet."""
-    try:
-        importlib.import_module("openpyxl")
-    except ImportError as error:
-        raise ImportError(
-            f"{path} needs openpyxl to be read, which is not installed. Install it "
-            "with 'pip install openpyxl', or save the table as CSV."
-        ) from error
+    require("openpyxl", f"Reading {path}", "save the table as CSV")
     try:
         header = pd.read_excel(path, header=None, nrows=1, dtype=str, engine="openpyxl")
         names = [str(name) for name in header.iloc[0]] if len(header) else []
@@ -148,13 +143,7 @@ def _read_excel(path: Path, wanted: Sequence[str], text: Sequence[str]) -> pd.Da
 def _read_parquet(
     path: Path, wanted: Sequence[str], text: Sequence[str]
 ) -> pd.DataFrame:
-    try:
-        parquet = importlib.import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise ImportError(
-            f"{path} needs pyarrow to be read, which is not installed. Install it with "
-            "'pip install pyarrow', or convert the table to CSV."
-        ) from error
+    parquet = require("pyarrow.parquet", f"Reading {path}", "save the table as CSV")
     # ArrowInvalid is a ValueError with a clear message.
     names = [str(name) for name in parquet.read_schema(path).names]
     _check_columns(path, names, wanted)

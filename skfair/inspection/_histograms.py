@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair.inspection import _layout, _style
+from skfair.inspection import _style
 from skfair.metrics import MADDBandwidthResult
 from skfair.statistics import GroupedScores
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Least height of the axes as a multiple of the highest bin: the legend goes above it.
-_HEADROOM = 1.35
+HEADROOM = 1.35
 
 
 def bins_to_show(result: MADDBandwidthResult) -> int:
@@ -66,8 +66,3 @@ def draw_histograms(
         xlim=(0, 1),
     )
     return histograms
-
-
-def draw_legend(ax: Axes, heading: str | None, highest: float) -> None:
-    """Draw a legend above histograms whose highest bin is given."""
-    _layout.legend_above_data(ax, heading, highest, _HEADROOM)

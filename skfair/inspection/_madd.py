@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._validation import check_integer
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._histograms import (
+    HEADROOM,
     bins_to_show,
     draw_histograms,
-    draw_legend,
     shares_in_bins,
 )
 from skfair.metrics import (
@@ -139,7 +139,8 @@ class MADDDisplay:
         self.null_lines_ = self._draw_null(second)
         self._scale_search(second)
         highest = float(np.max(self.shares))
-        draw_legend(first, _style.folded(", ".join(heading)) or None, highest)
+        text = _style.folded(", ".join(heading)) or None
+        _layout.legend_above_data(first, text, highest, HEADROOM)
         self._draw_search_legend(second)
         return self
 

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from skfair._utils._columns import drop_columns
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._histograms import (
+    HEADROOM,
     bins_to_show,
     draw_histograms,
-    draw_legend,
     shares_in_bins,
 )
 from skfair.metrics import madd_optimal_bandwidth
@@ -145,7 +145,8 @@ class RepairDisplay:
             axes.set_title(heading)
         highest = float(max(np.max(self.before), np.max(self.after)))
         for axes in self.axes_[1:]:
-            draw_legend(axes, _style.names_text(self.sensitive_names), highest)
+            names = _style.names_text(self.sensitive_names)
+            _layout.legend_above_data(axes, names, highest, HEADROOM)
         return self
 
     def _draw_losses(self, ax: Axes) -> None:

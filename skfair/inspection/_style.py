@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._optional import extra, require
 from skfair._utils._text import one_line
 from skfair.inspection import _fonts
 
@@ -49,14 +50,7 @@ _MAX_LINE = 48
 
 def require_matplotlib(caller: str) -> None:
     """Raise an ImportError that names the caller unless matplotlib is installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"{caller} needs matplotlib, which is not installed. Install it with "
-            "'pip install matplotlib', or with the extra 'plot' of a skfair checkout: "
-            'pip install -e ".[plot]".'
-        ) from error
+    require("matplotlib", caller, extra("plot"))
 
 
 def one_axes(

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._utils._text import listed
 from skfair._utils._validation import (
     ParameterError,
     as_array,
@@ -199,9 +200,8 @@ def undefined_reason(
     smallest = max(statistic.min_group_size, 1)
     small = np.flatnonzero(counts < smallest)
     if len(small):
-        named = ", ".join(f"{labels[i]!r} has {counts[i]} rows" for i in small[:5])
-        more = f" and {len(small) - 5} more" if len(small) > 5 else ""
-        return f"each group needs at least {smallest} rows, and {named}{more}"
+        named = listed([f"{labels[i]!r} has {counts[i]} rows" for i in small])
+        return f"each group needs at least {smallest} rows, but {named}"
     if len(labels) < 2:
         return f"there must be at least two groups, got only {list(labels)}"
     return None

@@ -159,24 +159,15 @@ def _numbers(
     """
     try:
         values = np.asarray(cv_results[column])
-        if values.dtype.kind not in "biufO":
+        shaped = values.ndim == 1 and len(values) in (n_candidates or len(values),)
+        if not (shaped and values.size and values.dtype.kind in "biufO"):
             raise TypeError
-        values = values.astype(np.float64)
+        return values.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"cv_results[{column!r}] must have one number for each candidate of the "
             f"search, got {reprlib.repr(cv_results[column])}."
         ) from None
-    if (
-        values.ndim != 1
-        or not len(values)
-        or len(values) != (n_candidates or len(values))
-    ):
-        raise ValueError(
-            f"cv_results[{column!r}] must have one number for each candidate of the "
-            f"search, got an array of shape {values.shape}."
-        )
-    return values
 
 
 def scores_of(

@@ -18,6 +18,7 @@ from sklearn.utils import (
 )
 from sklearn.utils.multiclass import type_of_target
 
+from skfair._utils._text import listed
 from skfair._utils._validation import check_choice, check_integer, count_rows
 from skfair.groups import Codes, Groups, Selector, resolve_groups
 from skfair.metrics._inputs import check_no_missing
@@ -214,7 +215,7 @@ def _warn_of_small_cells(
         for group, code in np.argwhere(small)
     ]
     text = (
-        f"Fewer rows than n_splits={n_splits}: {_first_few(named)}. They are merged "
+        f"Fewer rows than n_splits={n_splits}: {listed(named)}. They are merged "
         "with the rest of their group."
     )
     absent = [
@@ -223,14 +224,8 @@ def _warn_of_small_cells(
         if 0 < size < n_splits
     ]
     if absent:
-        text += f" Some folds have no row of the groups {_first_few(absent)}."
+        text += f" Some folds have no row of the groups {listed(absent)}."
     warnings.warn(text, UserWarning, stacklevel=3)
-
-
-def _first_few(names: list[str]) -> str:
-    """List up to five names and the number of the others."""
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return ", ".join(names[:5]) + more
 
 
 def stratified_splits(

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from skfair._mitigation import take_rows
 from skfair._utils._columns import names_columns, select_columns
+from skfair._utils._text import listed
 from skfair._utils._validation import count_rows
 from skfair.groups import Groups, resolve_groups
 
@@ -105,13 +106,9 @@ def _check_counts(counts: dict[Any, Any], groups: Groups) -> NDArray[np.int64]:
     available = dict(zip(groups.labels, groups.sizes().tolist(), strict=True))
     short = [label for label, n in counts.items() if n > available.get(label, 0)]
     if short:
-        named = ", ".join(
-            f"{label!r} ({available.get(label, 0)} of {counts[label]})"
-            for label in short[:5]
-        )
-        more = f" and {len(short) - 5} more" if len(short) > 5 else ""
+        named = [f"{k!r} ({available.get(k, 0)} of {counts[k]})" for k in short]
         raise ValueError(
             f"X has too few rows of {len(short)} groups that counts names: "
-            f"{named}{more}."
+            f"{listed(named)}."
         )
     return np.array([counts.get(label, 0) for label in groups.labels], dtype=np.int64)

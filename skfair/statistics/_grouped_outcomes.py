@@ -156,14 +156,9 @@ class GroupedOutcomes:
             placed[positions] = column
             return placed
 
-        return replace(
-            self,
-            sums=place(self.sums),
-            totals=place(self.totals),
-            squares=place(self.squares),
-            counts=place(self.counts),
-            labels=labels,
-        )
+        columns = "sums", "totals", "squares", "counts"
+        placed: dict[str, Any] = {name: place(getattr(self, name)) for name in columns}
+        return replace(self, labels=labels, **placed)
 
     def __add__(self, other: GroupedOutcomes) -> GroupedOutcomes:
         if not isinstance(other, GroupedOutcomes):

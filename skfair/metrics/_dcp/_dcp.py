@@ -292,28 +292,14 @@ class DCPResult:
            group  class  disparity  too_rare
         0      1      1    0.05625       1.0
         """
-        return table_of_disparities(
-            self.groups,
-            self.classes,
-            self.weights,
-            self.eta,
-            self.baseline,
-            self.confusion,
-        )
+        return table_of_disparities(self)
 
 
-def table_of_disparities(
-    groups: tuple[Hashable, ...],
-    classes: tuple[Hashable, ...],
-    weights: Floats,
-    eta: Floats,
-    baseline: Floats,
-    confusion: Floats,
-) -> pd.DataFrame:
+def table_of_disparities(result: Any) -> pd.DataFrame:
     """Table by group and true class that `DCPResult.to_frame` describes."""
-    at_group, at_class = np.indices(eta.shape).reshape(2, -1)
-    base, own = baseline[at_class], confusion[at_group, at_class]
-    weight, eta = weights.ravel(), eta.ravel()
+    at_group, at_class = np.indices(result.eta.shape).reshape(2, -1)
+    base, own = result.baseline[at_class], result.confusion[at_group, at_class]
+    weight, eta = result.weights.ravel(), result.eta.ravel()
     ratios = np.full(own.shape, np.inf)
     np.divide(own, base, out=ratios, where=base > 0)
     rare = ratios.argmin(axis=1)
@@ -322,10 +308,10 @@ def table_of_disparities(
     differs = eta > 0
     disparity = weight * np.nan_to_num(eta)
     whole = disparity.sum()
-    names = pd.Series(list(classes))
+    names = pd.Series(list(result.classes))
     frame = pd.DataFrame(
         {
-            "group": pd.Series([groups[a] for a in at_group]),
+            "group": pd.Series([result.groups[a] for a in at_group]),
             "class": names[at_class].to_numpy(),
             "weight": weight,
             "eta": eta,

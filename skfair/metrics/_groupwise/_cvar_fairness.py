@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._results import one_row
+from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_real
 from skfair.metrics._groupwise._group_gaps import GroupWeights, group_gaps
 from skfair.metrics._groupwise._rate_variance import Sampling, make_estimator
@@ -151,7 +150,7 @@ def cvar_fairness(
 
 
 @dataclass(frozen=True, eq=False)
-class CVaRTestResult:
+class CVaRTestResult(NumbersResult):
     """Result of `cvar_fairness_test`; ``str(result)`` is a sentence for a report.
 
     Attributes
@@ -207,30 +206,6 @@ class CVaRTestResult:
             f"{self.n_groups:,} groups ({self.sampling} sampling), of which "
             f"{self.n_small_groups:,} have fewer than two rows."
         )
-
-    def to_frame(self) -> pd.DataFrame:
-        """Table of one row, to be joined with those of other results.
-
-        Returns
-        -------
-        DataFrame
-            One column for each number, named as the attribute.
-
-        Examples
-        --------
-        >>> from skfair.metrics import cvar_fairness_test
-        >>> result = cvar_fairness_test(
-        ...     None,
-        ...     [1, 1, 0, 0],
-        ...     sensitive_features=["a", "a", "b", "b"],
-        ...     alpha=0.5,
-        ...     epsilon=0.2,
-        ... )
-        >>> result.to_frame()[["statistic", "threshold", "reject"]]
-           statistic  threshold  reject
-        0       0.25       0.01    True
-        """
-        return one_row(self)
 
 
 def cvar_fairness_test(

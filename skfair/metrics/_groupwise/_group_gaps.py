@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._utils._text import listed
 from skfair._utils._validation import check_real
 from skfair.metrics._inputs import check_group_weights
 from skfair.statistics import GroupedOutcomes
@@ -144,12 +145,11 @@ def _describe_left_out(
     positions = np.flatnonzero(~compared)
     if not len(positions):
         return ""
-    named = ", ".join(repr(statistic.labels[i]) for i in positions[:5])
-    more = f" and {len(positions) - 5} more" if len(positions) > 5 else ""
+    named = listed([repr(statistic.labels[i]) for i in positions])
     rows = "no rows" if smallest == 1 else f"fewer than {smallest} rows"
     return (
         f"{len(positions)} of {statistic.n_groups} groups have {rows} that count "
-        f"({named}{more})"
+        f"({named})"
     )
 
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._utils._results import one_row
+from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_real
 from skfair.metrics._groupwise._group_gaps import GroupWeights, weigh_groups
 from skfair.metrics._inputs import Quality, count_hits, grouped_quality
@@ -28,7 +27,7 @@ EXPONENT = 2 / 3
 
 
 @dataclass(frozen=True)
-class RateVarianceResult:
+class RateVarianceResult(NumbersResult):
     """Result of `rate_variance`.
 
     Attributes
@@ -58,26 +57,6 @@ class RateVarianceResult:
     n_rows: int
     n_groups: int
     n_small_groups: int
-
-    def to_frame(self) -> pd.DataFrame:
-        """Table of one row, to be joined with those of other results.
-
-        Returns
-        -------
-        DataFrame
-            One column for each number, named as the attribute.
-
-        Examples
-        --------
-        >>> from skfair.metrics import rate_variance
-        >>> result = rate_variance(
-        ...     None, [1, 1, 0, 0], sensitive_features=["a", "a", "b", "b"]
-        ... )
-        >>> result.to_frame()[["value", "n_rows", "n_groups"]]
-           value  n_rows  n_groups
-        0   0.25       4         2
-        """
-        return one_row(self)
 
 
 def rate_variance(

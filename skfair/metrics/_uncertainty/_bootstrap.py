@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._results import one_row
+from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_integer, check_real
 from skfair.metrics._uncertainty._resampling import (
     Rows,
@@ -23,7 +22,7 @@ from skfair.metrics._uncertainty._resampling import (
 
 
 @dataclass(frozen=True, eq=False)
-class BootstrapResult:
+class BootstrapResult(NumbersResult):
     """Result of `bootstrap_interval`.
 
     Attributes
@@ -44,24 +43,6 @@ class BootstrapResult:
     confidence_level: float
     n_resamples: int
     distribution: NDArray[np.float64] = field(repr=False)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Table of one row, to be joined with those of other results.
-
-        Returns
-        -------
-        DataFrame
-            One column for each number, named as the attribute.
-
-        Examples
-        --------
-        >>> from skfair.metrics import BootstrapResult
-        >>> result = BootstrapResult(0.3, 0.2, 0.4, 0.95, 3, [0.3, 0.3, 0.4])
-        >>> result.to_frame()
-           statistic  low  high  confidence_level  n_resamples
-        0        0.3  0.2   0.4              0.95            3
-        """
-        return one_row(self)
 
 
 def bootstrap_interval(

@@ -11,11 +11,10 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._utils._results import one_row
+from skfair._utils._results import NumbersResult
 from skfair._utils._validation import as_array, check_integer
 from skfair.groups import encode_column
 from skfair.metrics._inputs import check_no_missing
@@ -36,7 +35,7 @@ _FEW_ROWS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class PermutationTestResult:
+class PermutationTestResult(NumbersResult):
     """Result of `permutation_test`.
 
     Attributes
@@ -58,24 +57,6 @@ class PermutationTestResult:
     null_mean: float
     n_permutations: int
     null_distribution: NDArray[np.float64] = field(repr=False)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Table of one row, to be joined with those of other results.
-
-        Returns
-        -------
-        DataFrame
-            One column for each number, named as the attribute.
-
-        Examples
-        --------
-        >>> from skfair.metrics import PermutationTestResult
-        >>> result = PermutationTestResult(0.3, 0.01, 0.1, 99, [0.1] * 99)
-        >>> result.to_frame()
-           statistic  pvalue  null_mean  n_permutations
-        0        0.3    0.01        0.1              99
-        """
-        return one_row(self)
 
 
 def permutation_test(

@@ -62,12 +62,10 @@ class Rows:
 
     def evaluate(self, metric: Callable[..., float]) -> float:
         """Value of the metric on these rows."""
-        weights = (
-            {} if self.sample_weight is None else {"sample_weight": self.sample_weight}
-        )
-        return float(
-            metric(self.y_true, self.y_score, sensitive_features=self.groups, **weights)
-        )
+        rows: dict[str, Any] = {"sensitive_features": self.groups}
+        if self.sample_weight is not None:
+            rows["sample_weight"] = self.sample_weight
+        return float(metric(self.y_true, self.y_score, **rows))
 
 
 def evaluate_each(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.resources
 from collections.abc import Mapping
 from typing import Any
 
+from skfair._utils._optional import extra, require
 from skfair._utils._text import (
     DASH,
     counted,
@@ -28,14 +28,7 @@ _SHOWN = 12
 def require_report_extra() -> None:
     """Raise an ImportError with advice unless the extra `report` is installed."""
     for name in ("jinja2", "matplotlib"):
-        try:
-            importlib.import_module(name)
-        except ImportError as error:
-            raise ImportError(
-                f"FairnessReport needs {name} to write a page, which is not installed. "
-                f"Install it with 'pip install {name}', or with the extra 'report' of "
-                'a skfair checkout: pip install -e ".[report]".'
-            ) from error
+        require(name, "The page of a FairnessReport", extra("report"))
 
 
 def render(summary: Summary, record: Mapping[str, Any]) -> str:

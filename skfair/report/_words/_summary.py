@@ -1,4 +1,4 @@
-"""The summary of a report, a plain dict of all that it says: numbers and conclusions."""
+"""The summary of a report: a plain dict of its numbers and of what they say."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -106,14 +106,7 @@ class MinDCPResult:
         >>> result.to_frame()[["group", "class", "weight", "disparity"]].shape
         (4, 4)
         """
-        return table_of_disparities(
-            self.groups,
-            self.classes,
-            self.weights,
-            self.eta,
-            self.baseline,
-            self.confusion,
-        )
+        return table_of_disparities(self)
 
 
 def min_dcp_bounds(
@@ -203,7 +196,7 @@ def min_dcp_bounds(
     tol = check_real("tol", tol, 0, 1, closed="neither")
     n_starts = check_integer("n_starts", n_starts, 1)
     report = progress("min_dcp_bounds", check_verbose(verbose), seconds=1)
-    data, groups, classes = _frequencies(
+    data = _frequencies(
         group_weights, label_frequencies, prediction_frequencies, sum_tolerance
     )
     clock = Clock.of(check_time_limit(time_limit))
@@ -221,8 +214,7 @@ def min_dcp_bounds(
         n_searches += 1
         again = search_from(merged, data, clock)
         found = found if again is None or again.loss >= found.loss else again
-    result = _result(found, lower, n_searches, tol, data)
-    return replace(result, groups=groups, classes=classes)
+    return _result(found, lower, n_searches, tol, data)
 
 
 def _frequencies(
@@ -230,7 +222,7 @@ def _frequencies(
     label_frequencies: ArrayLike,
     prediction_frequencies: ArrayLike,
     sum_tolerance: float,
-) -> tuple[Frequencies, tuple[Hashable, ...], tuple[Hashable, ...]]:
+) -> Frequencies:
     """Check what was published; the frequencies, and labels of groups and classes."""
     sum_tolerance = check_sum_tolerance(sum_tolerance)
     tables = {
@@ -257,7 +249,7 @@ def _frequencies(
         group_weights = group_weights.iloc[order]
     weights = check_group_weights(group_weights, groups[1])
     true, predicted = check_distributions(arrays, sum_tolerance, groups[1], classes[1])
-    return Frequencies(weights, true, predicted), groups[1], classes[1]
+    return Frequencies(weights, true, predicted, groups[1], classes[1])
 
 
 def _result(
@@ -289,8 +281,8 @@ def _result(
         confusion=confusion,
         eta=np.where(weights > 0, eta, np.nan),
         weights=weights,
-        groups=tuple(range(len(weights))),
-        classes=tuple(range(weights.shape[1])),
+        groups=data.groups,
+        classes=data.classes,
     )
 
 

@@ -12,6 +12,7 @@ it carries. The search solves linear programs in turn from many starts.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import comb
@@ -42,11 +43,13 @@ _by_loss = attrgetter("loss")
 
 @dataclass(frozen=True, eq=False)
 class Frequencies:
-    """Weights of the groups, and frequencies (n_groups, n_classes) within each."""
+    """Weights of the groups, frequencies (n_groups, n_classes) in each, and labels."""
 
     weights: Floats
     true: Floats
     predicted: Floats
+    groups: tuple[Hashable, ...] = ()
+    classes: tuple[Hashable, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

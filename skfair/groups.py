@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._columns import Selector, select_columns
+from skfair._utils._types import Integers
 from skfair._utils._validation import (
     as_array,
     check_choice,
@@ -82,7 +83,7 @@ class Groups:
         )
         return f"Groups({len(self)} rows; {sizes})"
 
-    def sizes(self) -> NDArray[np.intp]:
+    def sizes(self) -> Integers:
         """Count the rows of each group.
 
         Returns
@@ -394,7 +395,7 @@ def _smallest(codes: NDArray[Any], n_labels: int) -> Codes:
     return codes.astype(dtype)
 
 
-def count_codes(codes: Codes, n_labels: int) -> NDArray[np.intp]:
+def count_codes(codes: Codes, n_labels: int) -> Integers:
     """Count the rows of each code, those left out (-1) excepted."""
     if n_labels <= _MAX_COMPARED:
         counts = [np.count_nonzero(codes == code) for code in range(n_labels)]
@@ -431,7 +432,7 @@ def join_groups(first: Any, second: Any) -> tuple[Labels, tuple[str, ...], int]:
     )
 
 
-def positions_in(labels: Labels, found: Labels) -> NDArray[np.intp]:
+def positions_in(labels: Labels, found: Labels) -> Integers:
     """Where each of the labels `found` stands in `labels`."""
     position = {label: i for i, label in enumerate(labels)}
     return np.array([position[label] for label in found], dtype=np.intp)
@@ -439,7 +440,7 @@ def positions_in(labels: Labels, found: Labels) -> NDArray[np.intp]:
 
 def drop_weightless(
     values: NDArray[Any], groups: Groups, sample_weight: ArrayLike | None
-) -> tuple[NDArray[Any], Codes, Any, NDArray[np.intp]]:
+) -> tuple[NDArray[Any], Codes, Any, Integers]:
     """Leave out the rows without a group and those of weight zero.
 
     Returns values, codes and weights of the other rows, and their number in each group.

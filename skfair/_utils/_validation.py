@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._types import Floats
+
 
 class ParameterError(ValueError):
     """Names a parameter, which may go by another name elsewhere, and its problem."""
@@ -104,7 +106,7 @@ _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-150, 1e150
 _MAX_EXACT_SUM = 2**53
 
 
-def check_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[np.float64]:
+def check_scores(y_score: ArrayLike, name: str = "y_score") -> Floats:
     """Return scores as floats in [0, 1], clipped where they leave it by rounding."""
     scores = as_array(y_score, name)
     check_shape(scores, name)
@@ -167,7 +169,7 @@ def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> Any:
     return weights.astype(np.int64) if exact else weights
 
 
-def _to_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+def _to_numbers(values: NDArray[Any], name: str) -> Floats:
     if values.dtype.kind == "O":
         real = [isinstance(v, numbers.Real | np.bool_) for v in values]
     else:

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.utils import check_random_state
 
+from skfair._utils._types import Floats
+
 # Of group 0 and group 1, before they are cut to [0, 1].
 DISTRIBUTIONS = (stats.gamma(4, scale=1 / 11), stats.norm(0.55, 0.1))
 
 
 def make_biased_scores(
     n_samples: int | Sequence[int] = 20000, *, random_state: Any = None
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
     """Draw the scores of a model that prefers group 1 to group 0.
 
     This is the simulation of [1]_, section 4.4.1: scores of group 0 follow a gamma

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._types import Floats
 from skfair._utils._validation import check_real
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._gap_mark import GapMark, gap_mark, shares_at, step_cdf
@@ -79,8 +80,8 @@ class CDFGapDisplay:
     [0.57, 0.53]
     """
 
-    scores: Sequence[NDArray[np.float64]]
-    shares: Sequence[NDArray[np.float64]]
+    scores: Sequence[Floats]
+    shares: Sequence[Floats]
     labels: Sequence[Hashable]
     counts: NDArray[Any]
     marks: Sequence[GapMark]
@@ -181,7 +182,7 @@ class CDFGapDisplay:
         return lines
 
     def _draw_bands(
-        self, coloured: list[int], widths: NDArray[np.float64], text: str
+        self, coloured: list[int], widths: Floats, text: str
     ) -> list[PolyCollection]:
         """Draw the confidence band of each coloured group, with one legend entry."""
         return [
@@ -390,7 +391,7 @@ class CDFGapDisplay:
 
 def effective_sizes(
     statistic: GroupedScores, sensitive_features: Any, sample_weight: ArrayLike | None
-) -> NDArray[np.float64]:
+) -> Floats:
     """Kish's effective number of rows of each group, nan where it is unknown.
 
     A statistic given in place of rows holds it only if the rows were unweighted.
@@ -407,9 +408,7 @@ def effective_sizes(
     return np.where(unweighted, statistic.counts, np.nan)
 
 
-def _band_widths(
-    effective_sizes: NDArray[np.float64], confidence_level: Any
-) -> NDArray[np.float64]:
+def _band_widths(effective_sizes: Floats, confidence_level: Any) -> Floats:
     """Half-widths of the confidence bands of Dvoretzky, Kiefer and Wolfowitz."""
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     if np.isnan(effective_sizes).any():

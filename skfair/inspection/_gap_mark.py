@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skfair._utils._types import Floats
 from skfair.metrics._distribution._mcdp import largest_sustained_gap
 from skfair.statistics import GroupedScores
 
@@ -24,7 +24,7 @@ class GapMark:
     value : float
         MCDP(epsilon).
     pair : tuple of two ints
-        Positions of the two groups among the group labels.
+        Integers of the two groups among the group labels.
     score : float
         Score at which the gap between the two CDFs is `value`; nan if `value` is 0.
     shares : tuple of two floats
@@ -55,9 +55,7 @@ def gap_mark(statistic: GroupedScores, epsilon: float) -> GapMark:
     return GapMark(epsilon, value, (first, second), score, shares, window)
 
 
-def step_cdf(
-    statistic: GroupedScores, group: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def step_cdf(statistic: GroupedScores, group: int) -> tuple[Floats, Floats]:
     """CDF of one group as post steps from (0, 0) to (1, 1)."""
     scores, shares = statistic.cdf(group)
     return np.concatenate([[0.0], scores, [1.0]]), np.concatenate(
@@ -65,8 +63,6 @@ def step_cdf(
     )
 
 
-def shares_at(
-    scores: NDArray[np.float64], shares: NDArray[np.float64], where: Any
-) -> Any:
+def shares_at(scores: Floats, shares: Floats, where: Any) -> Any:
     """Evaluate a CDF, given as `step_cdf` returns it, at one or many scores."""
     return shares[np.searchsorted(scores, where, side="right") - 1]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from skfair._utils._types import Bools, Integers
 from skfair.inspection import _inputs, _layout, _style
 from skfair.metrics._groupwise._cvar_fairness_report import cvar_fairness_report
 from skfair.metrics._groupwise._group_gaps import GroupWeights
@@ -151,9 +152,7 @@ class GroupGapDisplay:
         _layout.legend_outside(self.ax_, None, may_grow=ax is None)
         return self
 
-    def _draw_points(
-        self, ranks: NDArray[np.intp], in_tail: NDArray[np.bool_]
-    ) -> list[Line2D]:
+    def _draw_points(self, ranks: Integers, in_tail: Bools) -> list[Line2D]:
         """Mark the groups, filled in the tail and hollow elsewhere."""
         named = len(ranks) <= _MAX_NAMED
         differences = self.report["difference"].to_numpy()
@@ -180,7 +179,7 @@ class GroupGapDisplay:
             )
         return points
 
-    def _label_axes(self, ranks: NDArray[np.intp]) -> None:
+    def _label_axes(self, ranks: Integers) -> None:
         """Label the axes and, where there are few, the groups."""
         report = self.report
         reach = 1.05 * max(abs(self.ax_.dataLim.x0), abs(self.ax_.dataLim.x1))

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skfair._utils._types import Floats, Integers
 from skfair.inspection import _style
 from skfair.metrics import MADDBandwidthResult
 from skfair.statistics import GroupedScores
@@ -29,7 +29,7 @@ def bins_to_show(result: MADDBandwidthResult) -> int:
 
 def shares_in_bins(
     statistic: GroupedScores, groups: Sequence[Hashable], n_bins: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]:
+) -> tuple[Floats, Floats, Integers]:
     """Edges of the bins, share of each of the given groups in them, and group sizes."""
     edges = np.arange(n_bins + 1) / n_bins
     positions = [statistic.labels.index(label) for label in groups]
@@ -44,10 +44,10 @@ def shares_in_bins(
 
 def draw_histograms(
     ax: Axes,
-    edges: NDArray[np.float64],
-    shares: NDArray[np.float64],
+    edges: Floats,
+    shares: Floats,
     labels: Sequence[Hashable],
-    counts: NDArray[np.intp],
+    counts: Integers,
 ) -> list[Any]:
     """Draw the histograms of two groups."""
     histograms = [

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skfair._utils._types import Floats
 from skfair.inspection import _fonts
 
 if TYPE_CHECKING:
@@ -124,14 +124,14 @@ def arrange(ax: Axes) -> None:
         engine.execute(figure)
 
 
-def inches(ax: Axes) -> NDArray[np.float64]:
+def inches(ax: Axes) -> Floats:
     """Width and height of the axes as they will be drawn."""
     arrange(ax)
     box = ax.get_window_extent()
     return np.array([box.width, box.height]) / float(_root(ax).dpi)
 
 
-def keep_size(ax: Axes, size: Sequence[float] | NDArray[np.float64]) -> None:
+def keep_size(ax: Axes, size: Sequence[float] | Floats) -> None:
     """Enlarge the figure until the axes have at least a size in inches."""
     figure = _root(ax)
     for _ in range(2):  # enlarged by rounding and by ticks that need more room
@@ -140,7 +140,7 @@ def keep_size(ax: Axes, size: Sequence[float] | NDArray[np.float64]) -> None:
     arrange(ax)
 
 
-def _enlarge(figure: Any, inches: Sequence[float] | NDArray[np.float64]) -> None:
+def _enlarge(figure: Any, inches: Sequence[float] | Floats) -> None:
     """Add to the width and height of a figure."""
     figure.set_size_inches(figure.get_size_inches() + np.asarray(inches))
 
@@ -151,7 +151,7 @@ def _root(ax: Axes) -> Any:
     return getattr(figure, "figure", figure) or figure
 
 
-def marks(ax: Axes) -> list[tuple[NDArray[np.float64], bool]]:
+def marks(ax: Axes) -> list[tuple[Floats, bool]]:
     """Vertices on the screen of all that was drawn, and whether they are an area."""
     found = [(_line_vertices(line), False) for line in ax.lines]
     for patch in ax.patches:
@@ -165,7 +165,7 @@ def marks(ax: Axes) -> list[tuple[NDArray[np.float64], bool]]:
     return found
 
 
-def _line_vertices(line: Line2D) -> NDArray[np.float64]:
+def _line_vertices(line: Line2D) -> Floats:
     """Vertices of a line on the screen, its steps among them."""
     from matplotlib.cbook import STEP_LOOKUP_MAP
 
@@ -173,7 +173,7 @@ def _line_vertices(line: Line2D) -> NDArray[np.float64]:
     return np.asarray(line.get_transform().transform(np.column_stack(list(steps))))
 
 
-def _meets(mark: tuple[NDArray[np.float64], bool], box: Bbox) -> bool:
+def _meets(mark: tuple[Floats, bool], box: Bbox) -> bool:
     """Whether a mark on the screen reaches into a box."""
     from matplotlib.path import Path
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from skfair._utils._optional import extra, require
 from skfair._utils._text import one_line
+from skfair._utils._types import Integers
 from skfair.inspection import _fonts
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def group_text(label: Hashable, count: int, effective: float | None = None) -> s
     return f"{label_text(label)} (n = {count:,}{more})"
 
 
-def groups_text(labels: Sequence[Hashable], counts: NDArray[np.intp]) -> str:
+def groups_text(labels: Sequence[Hashable], counts: Integers) -> str:
     """List groups with their sizes, one a line; of many, give only the number."""
     if len(labels) > MAX_GROUPS:
         return f"{len(labels)} groups ({range_text(counts)})"
@@ -148,7 +149,7 @@ def counted_groups(n_groups: int) -> str:
     return f"{n_groups:,} group" + ("" if n_groups == 1 else "s")
 
 
-def range_text(counts: NDArray[np.intp]) -> str:
+def range_text(counts: Integers) -> str:
     """Range of group sizes."""
     low, high = int(counts.min()), int(counts.max())
     return f"n = {low:,}" if low == high else f"n = {low:,} to {high:,}"

@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from skfair._utils._types import Floats
 from skfair._utils._validation import as_array, check_real, check_scores, check_shape
 from skfair.metrics._inputs import (
     Multigroup,
@@ -120,7 +121,7 @@ def demographic_parity_difference(
 
 def parity_outcomes(
     values: ArrayLike, threshold: float | None, pos_label: Any
-) -> NDArray[np.float64]:
+) -> Floats:
     """Turn scores or predicted labels into values in [0, 1]."""
     name = "y_score_or_pred"
     if threshold is not None:

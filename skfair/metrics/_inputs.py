@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._text import listed
+from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
     ParameterError,
     as_array,
@@ -82,9 +83,7 @@ def grouped_quality(
     return GroupedOutcomes.from_outcomes(outcomes, mask=mask, **rows)
 
 
-def count_hits(
-    statistic: GroupedOutcomes,
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def count_hits(statistic: GroupedOutcomes) -> tuple[Integers, Integers]:
     """Return the number of rows of each group, and of rows with outcome 1 (hits)."""
     hits = np.rint(statistic.sums)
     single = (statistic.totals == statistic.counts) & (statistic.sums == hits)
@@ -134,7 +133,7 @@ def check_y_true(y_true: ArrayLike | None, y_score: Any) -> None:
         )
 
 
-def positive_rows(values: NDArray[Any], name: str, pos_label: Any) -> NDArray[np.bool_]:
+def positive_rows(values: NDArray[Any], name: str, pos_label: Any) -> Bools:
     """Whether each class label is the positive one."""
     check_no_missing(values, name)
     if pos_label is None and values.dtype.kind in "biuf":  # faster than pd.unique
@@ -184,7 +183,7 @@ def check_multigroup(multigroup: str) -> None:
 
 
 def largest_difference(
-    by_group: NDArray[np.float64], everyone: Any, multigroup: Multigroup
+    by_group: Floats, everyone: Any, multigroup: Multigroup
 ) -> float:
     """Largest difference of any number between two groups, or a group and everyone."""
     if multigroup == "pairwise":
@@ -225,7 +224,7 @@ def check_group_weights(
     values: ArrayLike,
     labels: Sequence[Hashable] | None = None,
     name: str = "group_weights",
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the weights of the groups, scaled to sum to one."""
     check_unmasked(values, name)
     try:
@@ -269,7 +268,7 @@ def compares_rates_of_errors(
 
 def _outcomes(
     y_true: ArrayLike | None, y_pred: ArrayLike, quality: Quality, pos_label: Any
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
+) -> tuple[Bools, Bools | None]:
     """Return the outcome of each row, and which rows count, None for all."""
     predicted = as_array(y_pred, "y_pred")
     check_shape(predicted, "y_pred")
@@ -295,7 +294,7 @@ def _outcomes(
 
 def _call_quality(
     quality: Callable[..., Any], y_true: ArrayLike | None, y_pred: NDArray[Any]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
+) -> tuple[Bools, Bools | None]:
     """Return the outcomes and the mask that a callable gives, checked."""
     true = None if y_true is None else _check_classes(y_true, len(y_pred), "a callable")
     result = quality(true, y_pred)
@@ -308,7 +307,7 @@ def _call_quality(
     return outcomes, mask
 
 
-def _check_zero_one(values: Any, n_samples: int, must: str) -> NDArray[np.bool_]:
+def _check_zero_one(values: Any, n_samples: int, must: str) -> Bools:
     """Return 0/1 values as bool, or raise with a message that starts with `must`."""
     array = np.asarray(values)
     if array.shape != (n_samples,):
@@ -335,7 +334,7 @@ def _check_classes(
     return true
 
 
-def _agree(y_true: NDArray[Any], y_pred: NDArray[Any]) -> NDArray[np.bool_]:
+def _agree(y_true: NDArray[Any], y_pred: NDArray[Any]) -> Bools:
     """Return whether the predicted class of each row is the true one."""
     for name, classes in (("y_true", y_true), ("y_pred", y_pred)):
         check_no_missing(classes, name)

@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.stats import sem
 from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair._utils._types import Floats
 
 #: The attribute ``cv_results_`` of a search, or a DataFrame made from it.
 CVResults: TypeAlias = Mapping[str, Any] | pd.DataFrame
@@ -152,7 +153,7 @@ def metrics_of(cv_results: Any) -> list[str]:
 
 def _numbers(
     cv_results: CVResults, column: str, n_candidates: int | None = None
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return a column with one number for each candidate, of which there must be any.
 
     The number of candidates is checked if it is known.
@@ -170,9 +171,7 @@ def _numbers(
         ) from None
 
 
-def scores_of(
-    cv_results: CVResults, metric: str, statistic: str
-) -> NDArray[np.float64]:
+def scores_of(cv_results: CVResults, metric: str, statistic: str) -> Floats:
     """Mean ("mean") or standard deviation ("std") of test scores, by candidate."""
     present = metrics_of(cv_results)
     if metric not in present:

@@ -19,11 +19,12 @@ from sklearn.utils import (
 from sklearn.utils.multiclass import type_of_target
 
 from skfair._utils._text import listed
+from skfair._utils._types import Integers
 from skfair._utils._validation import check_choice, check_integer, count_rows
 from skfair.groups import Codes, Groups, Selector, resolve_groups
 from skfair.metrics._inputs import check_no_missing
 
-Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
+Split: TypeAlias = tuple[Integers, Integers]
 
 
 class GroupStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
@@ -147,7 +148,7 @@ Groups, default=None
         Yields
         ------
         train, test : ndarray of int
-            Positions of rows, increasing.
+            Integers of rows, increasing.
 
         Raises
         ------
@@ -239,7 +240,7 @@ def stratified_splits(
 
 def assign_folds(
     classes: Codes, groups: Codes, n_folds: int, random_state: RandomState | None
-) -> NDArray[np.intp]:
+) -> Integers:
     """Fold of each row; without a random state, rows of a cell keep their order.
 
     Between any two folds, the numbers of rows of a group, of a cell (a class in a

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._utils._types import Bools, Floats
 from skfair.model_selection._candidates import (
     CVResults,
     check_metric,
     compared_means,
     scores_of,
 )
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 def pareto_front(
@@ -150,7 +149,7 @@ def _reference(given: ArrayLike | None, points: Floats, n_metrics: int) -> Float
     return reference.astype(np.float64)
 
 
-def non_dominated(points: Floats) -> NDArray[np.bool_]:
+def non_dominated(points: Floats) -> Bools:
     """Which points, of coordinates to be maximised, no other point dominates.
 
     Equal points do not dominate each other. Two coordinates take O(n log n), more take

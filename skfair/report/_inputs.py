@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._columns import names_columns, select_columns
 from skfair._utils._response import respond, tip_for_unknown_columns
+from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_scores, check_weights, count_rows
 from skfair.groups import (
     Groups,
@@ -47,8 +48,8 @@ class Model:
     """Scores in [0, 1] and predicted classes, as positions in `Audit.classes`."""
 
     name: str
-    y_score: NDArray[np.float64] | None
-    y_pred: NDArray[np.intp]
+    y_score: Floats | None
+    y_pred: Integers
     decided_by: str
 
 
@@ -77,7 +78,7 @@ class Audit:
 
     models: tuple[Model, ...]
     attributes: tuple[Attribute, ...]
-    y_true: NDArray[np.intp] | None
+    y_true: Integers | None
     classes: Classes
     sample_weight: NDArray[Any] | None
     options: Options
@@ -158,10 +159,10 @@ def make_audit(
 
 def _model(
     name: str,
-    scores: NDArray[np.float64] | None,
+    scores: Floats | None,
     predicted: Encoded | None,
     classes: Classes,
-    kept: NDArray[np.intp],
+    kept: Integers,
     options: Options,
 ) -> Model:
     """Make a model of its rows that count; scores are compared with the threshold."""
@@ -174,9 +175,7 @@ def _model(
     return Model(name, scores, y_pred, decided_by)
 
 
-def _recode(
-    encoded: Encoded, classes: Classes, kept: NDArray[np.intp]
-) -> NDArray[np.intp]:
+def _recode(encoded: Encoded, classes: Classes, kept: Integers) -> Integers:
     codes, labels = encoded
     return np.asarray(positions_in(classes, labels)[codes[kept]])
 
@@ -248,7 +247,7 @@ def _classes(found: Classes, pos_label: Any, scored: bool) -> Classes:
 
 
 def _attributes(
-    sensitive_features: Any, n_samples: int, kept: NDArray[np.intp], options: Options
+    sensitive_features: Any, n_samples: int, kept: Integers, options: Options
 ) -> tuple[Attribute, ...]:
     """Each attribute, and the intersection of all of them where there are several."""
     if sensitive_features is None:

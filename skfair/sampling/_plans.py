@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from skfair._utils._types import Floats
 from skfair._utils._validation import check_integer, check_real
 from skfair.metrics._groupwise._rate_variance import EXPONENT, weighted_shares
 from skfair.metrics._inputs import check_group_weights
@@ -141,8 +142,8 @@ def attribute_specific_sampling(
 
 
 def attribute_specific_plan(
-    weights: NDArray[np.float64], n: int, gamma: float | None = None
-) -> tuple[int, NDArray[np.float64]]:
+    weights: Floats, n: int, gamma: float | None = None
+) -> tuple[int, Floats]:
     """Return the rows of a sampled group, and the chance of each group to be one."""
     if gamma is None:
         if n < 2:
@@ -164,7 +165,7 @@ def attribute_specific_plan(
 
 def read_weights(
     group_weights: Mapping[Any, float] | ArrayLike, name: str = "group_weights"
-) -> tuple[list[Any] | None, NDArray[np.float64]]:
+) -> tuple[list[Any] | None, Floats]:
     """Return the labels of the groups, None for an array, and their scaled weights."""
     if isinstance(group_weights, Mapping | pd.Series):
         given = dict(group_weights.items())

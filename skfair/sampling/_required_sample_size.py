@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.metrics._groupwise._rate_variance import (
     EXPONENT,
@@ -225,9 +226,7 @@ def _smallest_size(power_of: Callable[[int], float], power: float) -> tuple[int,
     return high, share
 
 
-def _rate(
-    weights: NDArray[np.float64], alpha: float, epsilon: float, method: Method
-) -> float:
+def _rate(weights: Floats, alpha: float, epsilon: float, method: Method) -> float:
     """Return the rate of corollary 1 (equation 40) or 2, with all constants 1."""
     second = 1 / (epsilon**4 * (1 - alpha) ** 2)
     if method == "attribute_specific":
@@ -239,7 +238,7 @@ def _rate(
 
 
 def simulated_estimates(
-    weights: NDArray[np.float64],
+    weights: Floats,
     n: int,
     method: Method,
     *,
@@ -247,7 +246,7 @@ def simulated_estimates(
     epsilon: float,
     n_simulations: int,
     generator: np.random.Generator,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the rate variance (definition 7) estimated by each simulated audit."""
     values = np.empty(n_simulations)
     n_in_block = max(1, _BLOCK // len(weights))
@@ -267,12 +266,12 @@ def simulated_estimates(
 
 
 def unequal_rates(
-    weights: NDArray[np.float64],
+    weights: Floats,
     n_audits: int,
     tail: float,
     epsilon: float,
     generator: np.random.Generator,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the rates of the groups in each audit, shape (n_audits, n_groups).
 
     In groups of weight `tail`, chosen at random, they are 0.5 + epsilon and
@@ -293,7 +292,7 @@ def unequal_rates(
 
 
 def draw_sizes(
-    weights: NDArray[np.float64],
+    weights: Floats,
     n: int,
     method: Method,
     n_audits: int,

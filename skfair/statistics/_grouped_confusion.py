@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._types import Floats, Integers
 from skfair.groups import (
     columns_of,
     drop_weightless,
@@ -63,7 +64,7 @@ class GroupedConfusion:
     """
 
     matrices: NDArray[Any]
-    counts: NDArray[np.intp]
+    counts: Integers
     classes: tuple[Hashable, ...]
     labels: tuple[Hashable, ...]
     names: tuple[str, ...] = ()
@@ -193,7 +194,7 @@ class GroupedConfusion:
         return np.asarray(self.matrices.sum(axis=(1, 2)))
 
     @property
-    def confusion(self) -> NDArray[np.float64]:
+    def confusion(self) -> Floats:
         """P(prediction | true class) of each group, shaped as `matrices`.
 
         The row of a class that a group never has is zero.
@@ -201,17 +202,17 @@ class GroupedConfusion:
         return _shares(self.matrices)
 
     @property
-    def group_weights(self) -> NDArray[np.float64]:
+    def group_weights(self) -> Floats:
         """Share of each group in the population, of shape (n_groups,)."""
         return _shares(self.totals)
 
     @property
-    def label_frequencies(self) -> NDArray[np.float64]:
+    def label_frequencies(self) -> Floats:
         """Share of each true class in each group, of shape (n_groups, n_classes)."""
         return _shares(self.matrices.sum(axis=2))
 
     @property
-    def prediction_frequencies(self) -> NDArray[np.float64]:
+    def prediction_frequencies(self) -> Floats:
         """Share of each prediction in each group, of shape (n_groups, n_classes)."""
         return _shares(self.matrices.sum(axis=1))
 
@@ -239,7 +240,7 @@ class GroupedConfusion:
         return f"GroupedConfusion({len(self.classes)} classes; {groups})"
 
 
-def _shares(values: NDArray[Any]) -> NDArray[np.float64]:
+def _shares(values: NDArray[Any]) -> Floats:
     sums = values.sum(axis=-1, keepdims=True)
     shares = np.zeros(values.shape)
     np.divide(values, sums, out=shares, where=sums > 0)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import as_array, check_scores
 from skfair.groups import drop_weightless, join_groups, positions_in, resolve_groups
 
@@ -52,7 +53,7 @@ class GroupedOutcomes:
     sums: NDArray[Any]
     totals: NDArray[Any]
     squares: NDArray[Any]
-    counts: NDArray[np.intp]
+    counts: Integers
     labels: tuple[Hashable, ...]
     names: tuple[str, ...] = ()
     min_group_size: int = 1
@@ -120,14 +121,14 @@ class GroupedOutcomes:
         return len(self.labels)
 
     @property
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> Floats:
         """Mean outcome of each group, of shape (n_groups,); nan without rows."""
         means = np.full(self.n_groups, np.nan)
         np.divide(self.sums, self.totals, out=means, where=self.totals > 0)
         return means
 
     @property
-    def effective_sizes(self) -> NDArray[np.float64]:
+    def effective_sizes(self) -> Floats:
         """Kish's effective number of rows of each group, of shape (n_groups,).
 
         The number of rows where all weigh the same; 0 without rows.
@@ -185,7 +186,7 @@ class GroupedOutcomes:
         return f"GroupedOutcomes({means})"
 
 
-def _check_mask(mask: ArrayLike, n_samples: int) -> NDArray[np.bool_]:
+def _check_mask(mask: ArrayLike, n_samples: int) -> Bools:
     kept = as_array(mask, "mask")
     if kept.shape != (n_samples,) or kept.dtype != bool:
         raise ValueError(

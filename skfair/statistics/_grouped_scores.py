@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import check_scores
 from skfair.groups import drop_weightless, join_groups, positions_in, resolve_groups
 
@@ -57,10 +58,10 @@ class GroupedScores:
     1.0
     """
 
-    scores: NDArray[np.float64]
+    scores: Floats
     codes: NDArray[np.integer]
     weights: NDArray[Any]
-    counts: NDArray[np.intp]
+    counts: Integers
     totals: NDArray[Any]
     labels: tuple[Hashable, ...]
     names: tuple[str, ...] = ()
@@ -112,7 +113,7 @@ class GroupedScores:
         """Number of groups, absent ones included."""
         return len(self.labels)
 
-    def of_group(self, group: int | None) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    def of_group(self, group: int | None) -> tuple[Floats, NDArray[Any]]:
         """Distinct scores of one group, or of everyone, and their weights.
 
         Parameters
@@ -132,7 +133,7 @@ class GroupedScores:
         starts, weights = _join(scores[1:] != scores[:-1], self.weights, len(scores))
         return scores if starts is None else scores[starts], weights
 
-    def cdf(self, group: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def cdf(self, group: int | None) -> tuple[Floats, Floats]:
         """Cumulative distribution function of one group's scores, or of everyone's.
 
         Parameters
@@ -188,13 +189,13 @@ class GroupedScores:
         return f"GroupedScores({len(self.scores)} entries; rows {sizes})"
 
     @cached_property
-    def _order(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _order(self) -> tuple[Integers, Integers]:
         """Entries of each group one after the other, and where each group starts."""
         sizes = np.bincount(self.codes, minlength=self.n_groups)
         starts = np.concatenate([[0], np.cumsum(sizes)])
         return np.argsort(self.codes, kind="stable"), starts
 
-    def rows_of(self, group: int) -> NDArray[np.intp]:
+    def rows_of(self, group: int) -> Integers:
         order, starts = self._order
         return order[starts[group] : starts[group + 1]]
 
@@ -211,7 +212,7 @@ class Gap(NamedTuple):
     rounding. `totals` are the total weights behind the two CDFs.
     """
 
-    scores: NDArray[np.float64]
+    scores: Floats
     signed: NDArray[Any]
     scale: float
     totals: tuple[float, float]
@@ -248,14 +249,14 @@ def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap
     return Gap(scores, signed, float(scale), (float(ours), float(theirs)))
 
 
-Entries = tuple[NDArray[np.float64], NDArray[np.integer], NDArray[Any]]
+Entries = tuple[Floats, NDArray[np.integer], NDArray[Any]]
 
 #: The bit patterns of floats in [0, 1] leave this many high bits unused.
 _SPARE_BITS = 2
 
 
 def sort_scores(
-    scores: NDArray[np.float64],
+    scores: Floats,
     codes: NDArray[np.integer],
     weights: NDArray[Any] | None,
     *,
@@ -278,9 +279,7 @@ def sort_scores(
 
 
 def _sort_packed(
-    scores: NDArray[np.float64],
-    codes: NDArray[np.integer],
-    weights: NDArray[Any] | None,
+    scores: Floats, codes: NDArray[np.integer], weights: NDArray[Any] | None
 ) -> Entries:
     """Sort one integer per row that holds score and group without loss.
 
@@ -305,8 +304,8 @@ def _sort_packed(
 
 
 def _join(
-    new: NDArray[np.bool_], weights: NDArray[Any] | None, n_samples: int
-) -> tuple[NDArray[np.intp] | None, NDArray[Any]]:
+    new: Bools, weights: NDArray[Any] | None, n_samples: int
+) -> tuple[Integers | None, NDArray[Any]]:
     """Where entries start (None: at every row) and how much each weighs.
 
     `new` says whether each row but the first differs from the one before.

@@ -13,8 +13,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._utils._types import Floats
 from skfair.metrics._dcp._clock import check_time_limit
-from skfair.metrics._dcp._search._rows import Floats, RowResult, etas
+from skfair.metrics._dcp._search._rows import RowResult, etas
 from skfair.metrics._dcp._search._solve import Method, Options, solve_rows
 from skfair.metrics._inputs import grouped_confusion, undefined_reason
 from skfair.metrics._uncertainty._permutation import compares_errors

@@ -9,10 +9,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_real, check_unmasked
-from skfair.metrics._dcp._search._rows import Floats
 
 #: Sums that differ from one by more are no rounded shares, but another scale.
 _MAX_SUM_TOLERANCE = 0.1
@@ -119,8 +118,8 @@ def positions(
     labels: pd.Index | None,
     reference: tuple[str, tuple[Hashable, ...]],
     of_what: str,
-) -> NDArray[np.intp]:
-    """Positions of labels in the order of another argument's, the `reference`."""
+) -> Integers:
+    """Integers of labels in the order of another argument's, the `reference`."""
     other, wanted = reference
     if labels is None or tuple(labels.tolist()) == wanted:
         return np.arange(len(wanted))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._types import Floats, Integers
 from skfair.metrics._distribution._gap import Pair, compared_pairs
 from skfair.metrics._inputs import Multigroup
 from skfair.statistics import GroupedScores
@@ -23,12 +24,12 @@ N_BANDWIDTHS = 500
 _BLOCK = 128
 
 
-def bandwidths_to_one(n_bandwidths: int) -> NDArray[np.float64]:
+def bandwidths_to_one(n_bandwidths: int) -> Floats:
     """All bandwidths that matter, increasing: 1 / n_bandwidths, ..., 1 / 2, 1."""
     return 1 / bin_numbers(n_bandwidths)
 
 
-def bin_numbers(n_bandwidths: int) -> NDArray[np.intp]:
+def bin_numbers(n_bandwidths: int) -> Integers:
     """Numbers of bins of the histograms: n_bandwidths, ..., 2, 1."""
     return np.arange(n_bandwidths, 0, -1)
 
@@ -38,7 +39,7 @@ class GapCurve(NamedTuple):
 
     pair: Pair
     totals: tuple[float, float]
-    values: NDArray[np.float64]
+    values: Floats
 
 
 def gap_curves(
@@ -80,7 +81,7 @@ def _block(pair: Pair) -> tuple[int, int]:
     return first // _BLOCK, 0 if second is None else second // _BLOCK
 
 
-def histogram_distances(gap: Gap, n_bins: NDArray[np.intp]) -> NDArray[np.float64]:
+def histogram_distances(gap: Gap, n_bins: Integers) -> Floats:
     """Sum over bins of the absolute change of one gap, for each number of bins."""
     below, starts = bin_edges(gap.scores, n_bins)
     at_edges = np.append(gap.signed, 0)[below - 1]  # index -1, below all: no gap
@@ -88,7 +89,7 @@ def histogram_distances(gap: Gap, n_bins: NDArray[np.intp]) -> NDArray[np.float6
 
 
 def bin_changes(
-    at_edges: NDArray[Any], starts: NDArray[np.intp], out: NDArray[Any] | None = None
+    at_edges: NDArray[Any], starts: Integers, out: NDArray[Any] | None = None
 ) -> NDArray[Any]:
     """Change in the bin after each edge; 0 after the last edge of each histogram."""
     changes = np.empty_like(at_edges) if out is None else out
@@ -99,21 +100,19 @@ def bin_changes(
 
 
 def bin_distances(
-    changes: NDArray[Any], starts: NDArray[np.intp], scale: float = 1.0
-) -> NDArray[np.float64]:
+    changes: NDArray[Any], starts: Integers, scale: float = 1.0
+) -> Floats:
     """Sum of the absolute changes in each histogram, which are overwritten."""
     sums = np.add.reduceat(np.abs(changes, out=changes), starts)
     return np.minimum(sums / scale, 2.0)  # rounding may exceed 2
 
 
-def first_edges(n_bins: NDArray[np.intp]) -> NDArray[np.intp]:
+def first_edges(n_bins: Integers) -> Integers:
     """Position of the first edge of each histogram among the edges of all."""
     return np.asarray(np.cumsum(n_bins + 1) - (n_bins + 1))
 
 
-def bin_edges(
-    scores: NDArray[np.float64], n_bins: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def bin_edges(scores: Floats, n_bins: Integers) -> tuple[Integers, Integers]:
     """How many sorted scores lie below each edge, and where each histogram starts.
 
     All scores lie below the last edge of each histogram, whose last bin is closed.
@@ -140,7 +139,7 @@ def most_stable(
     statistic: GroupedScores,
     multigroup: Multigroup,
     n_bandwidths: int,
-    search: Callable[[NDArray[np.float64], tuple[float, float]], StableInterval],
+    search: Callable[[Floats, tuple[float, float]], StableInterval],
 ) -> tuple[GapCurve, StableInterval]:
     """Stable interval of the pair of groups with the largest mean of MADD over it."""
     pairs = compared_pairs(statistic.n_groups, multigroup)
@@ -156,7 +155,7 @@ def optimal_order(totals: tuple[float, float]) -> float:
 
 
 def stable_interval(
-    values: NDArray[np.float64],
+    values: Floats,
     totals: tuple[float, float],
     *,
     min_points: int = 50,
@@ -197,7 +196,7 @@ def stable_interval(
     )
 
 
-def _running(values: NDArray[np.float64]) -> tuple[Any, Any]:
+def _running(values: Floats) -> tuple[Any, Any]:
     """Sum the first 0, 1, ..., n values, and their squares."""
     return (
         np.concatenate([[0], np.cumsum(values)]),

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from skfair._utils._types import Floats
 from skfair._utils._validation import check_integer, check_real
 from skfair.metrics._distribution._gap import compared_pairs, largest_gap
 from skfair.metrics._distribution._histograms import (
@@ -135,7 +136,7 @@ def madd_curve(
     n_bandwidths: int = N_BANDWIDTHS,
     multigroup: Multigroup = "pairwise",
     sample_weight: ArrayLike | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """MADD for the bandwidths 1, 1/2, ..., 1/n_bandwidths.
 
     These are all the bandwidths that matter: in between, the number of bins and so

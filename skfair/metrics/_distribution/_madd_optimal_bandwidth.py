@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from skfair._utils._types import Floats
 from skfair._utils._validation import check_integer, check_real
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
@@ -55,8 +56,8 @@ class MADDBandwidthResult:
     std: float
     h_sup: float
     groups: tuple[Hashable, Hashable]
-    bandwidths: NDArray[np.float64] = field(repr=False)
-    values: NDArray[np.float64] = field(repr=False)
+    bandwidths: Floats = field(repr=False)
+    values: Floats = field(repr=False)
 
     def to_frame(self) -> pd.DataFrame:
         """Table of MADD by bandwidth.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import minimum_filter1d
 
+from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.metrics._distribution._gap import Pair, compared_pairs, largest_gap
 from skfair.metrics._inputs import (
@@ -130,7 +131,7 @@ def mcdp_curve(
     sensitive_features: Any = None,
     multigroup: Multigroup = "pairwise",
     sample_weight: ArrayLike | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """MCDP for every epsilon at once, exactly.
 
     MCDP(epsilon) is a step function: it never increases, and it takes ``values[i]``
@@ -189,9 +190,7 @@ def mcdp_curve(
     )
 
 
-def _upper_envelope(
-    curves: list[tuple[NDArray[np.float64], NDArray[np.float64]]],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _upper_envelope(curves: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
     """Largest of several step functions, as a step function."""
     if len(curves) == 1:
         return curves[0]
@@ -238,7 +237,7 @@ def largest_sustained_gap(
 
 
 def _roomiest_window(
-    scores: NDArray[np.float64], above: NDArray[np.bool_], epsilon: float
+    scores: Floats, above: Bools, epsilon: float
 ) -> tuple[float, float]:
     """Centre a window in the run of pieces that has most room for it."""
     first, last = _runs(above)
@@ -310,9 +309,7 @@ def sustained_gap(gap: Gap, epsilon: float) -> float:
     return float(_sustained(gap.scores, heights, epsilon) / gap.scale)
 
 
-def _sustained(
-    scores: NDArray[np.float64], heights: NDArray[Any], epsilon: float
-) -> Any:
+def _sustained(scores: Floats, heights: NDArray[Any], epsilon: float) -> Any:
     """Bound by blocks of pieces, then search the few levels left one by one."""
     starts = np.arange(0, len(scores), _BLOCK)
     edges = np.append(scores[starts], scores[-1])
@@ -329,7 +326,7 @@ def _sustained(
 
 
 def _highest(
-    scores: NDArray[np.float64],
+    scores: Floats,
     heights: NDArray[Any],
     epsilon: float,
     lower: Any = 0,
@@ -352,7 +349,7 @@ def _highest(
     return levels[low - 1] if low else lower
 
 
-def _runs(above: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _runs(above: Bools) -> tuple[Integers, Integers]:
     """First piece of each run of true values, and the piece after its last."""
     changes = np.flatnonzero(above[1:] != above[:-1]) + 1
     if above[0]:
@@ -363,11 +360,8 @@ def _runs(above: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 def _fits_window(
-    scores: NDArray[np.float64],
-    first: NDArray[np.intp],
-    last: NDArray[np.intp],
-    epsilon: float,
-) -> NDArray[np.bool_]:
+    scores: Floats, first: Integers, last: Integers, epsilon: float
+) -> Bools:
     """Which runs are long enough for a window."""
     halves = (scores[last] - scores[first]) / 2
     if len(first) and scores[first[0]] == 0:
@@ -378,7 +372,7 @@ def _fits_window(
     return fits
 
 
-def _without_rounding(halves: NDArray[np.float64]) -> NDArray[np.float64]:
+def _without_rounding(halves: Floats) -> Floats:
     """Least epsilons whose windows do not fit into runs of these half lengths.
 
     (0.8 - 0.6) / 2 exceeds 0.1 by rounding only: no window of 0.1 fits into it. Half
@@ -389,11 +383,11 @@ def _without_rounding(halves: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(near, decimal, halves - ROUNDING / 2)
 
 
-def _ranges(first: NDArray[np.intp], last: NDArray[np.intp]) -> NDArray[np.intp]:
+def _ranges(first: Integers, last: Integers) -> Integers:
     """All integers of the half-open ranges, one range after the other."""
     lengths = last - first
     offsets = np.cumsum(lengths) - lengths
-    positions: NDArray[np.intp] = np.arange(lengths.sum())
+    positions: Integers = np.arange(lengths.sum())
     positions += np.repeat(first - offsets, lengths)
     return positions
 
@@ -402,7 +396,7 @@ def _ranges(first: NDArray[np.intp], last: NDArray[np.intp]) -> NDArray[np.intp]
 _MAX_EPSILON = 0.5
 
 
-def gap_profile(gap: Gap) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def gap_profile(gap: Gap) -> tuple[Floats, Floats]:
     """Sustained gap as a right-continuous step function of epsilon.
 
     Every piece, extended left and right while the gap stays at least its own, is the
@@ -427,9 +421,7 @@ def gap_profile(gap: Gap) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return merge_steps(np.concatenate([[0.0], reach[order]]), np.append(values, 0.0))
 
 
-def merge_steps(
-    epsilons: NDArray[np.float64], values: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def merge_steps(epsilons: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Drop steps of no width or no height, and those beyond the largest epsilon."""
     inside = epsilons <= _MAX_EPSILON
     inside[:-1] &= epsilons[:-1] < epsilons[1:]

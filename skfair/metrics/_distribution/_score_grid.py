@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._types import Floats, Integers
 from skfair.metrics._distribution._gap import (
     LargestGap,
     Pair,
@@ -27,8 +28,6 @@ from skfair.metrics._distribution._mcdp import sustained_gap
 from skfair.metrics._inputs import Multigroup
 from skfair.statistics._grouped_scores import Gap
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 #: Weight of each score of the grid in a group, by its position; None is everyone.
 Count = Callable[[int | None], NDArray[Any]]
 
@@ -98,7 +97,7 @@ class ScoreGrid:
             )
         return best
 
-    def count(self, rows: Rows) -> NDArray[Any]:
+    def count(self, rows: Integers) -> NDArray[Any]:
         """Weight of each score among some rows, which may repeat."""
         weights = None if self.sample_weight is None else self.sample_weight[rows]
         return np.bincount(self.positions[rows], weights, len(self.scores))

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from skfair._utils._results import NumbersResult
+from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import check_real
 from skfair.metrics._groupwise._group_gaps import GroupWeights, group_gaps
 from skfair.metrics._groupwise._rate_variance import Sampling, make_estimator
@@ -188,7 +189,7 @@ class CVaRTestResult(NumbersResult):
     n_groups: int
     n_small_groups: int
     n_permutations: int
-    null_distribution: NDArray[np.float64] = field(repr=False)
+    null_distribution: Floats = field(repr=False)
 
     def __str__(self) -> str:
         if np.isnan(self.statistic):
@@ -347,12 +348,8 @@ def cvar_fairness_test(
 
 
 def tail_shares(
-    gaps: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    alpha: float,
-    *,
-    fractional: bool = True,
-) -> NDArray[np.float64]:
+    gaps: Floats, weights: Floats, alpha: float, *, fractional: bool = True
+) -> Floats:
     """Return how much of each group belongs to the tail Q of equation 28, from 0 to 1.
 
     Groups whose gap is nan, of weight 0, take no part.
@@ -378,21 +375,14 @@ def tail_shares(
     return shares
 
 
-def tail_mean(
-    gaps: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    shares: NDArray[np.float64],
-    alpha: float,
-) -> float:
+def tail_mean(gaps: Floats, weights: Floats, shares: Floats, alpha: float) -> float:
     """Return the mean gap of the tail (equation 29)."""
     # Rounding must not bring the mean above the largest gap of the tail.
     value = (weights * shares) @ gaps / (1 - alpha)
     return float(min(value, gaps[shares > 0].max(initial=0.0)))
 
 
-def best_subset(
-    ratios: NDArray[np.float64], weights: NDArray[np.float64], capacity: float
-) -> NDArray[np.bool_]:
+def best_subset(ratios: Floats, weights: Floats, capacity: float) -> Bools:
     """Subset of total weight at most `capacity` that maximises ``weights @ ratios``.
 
     It is optimal up to a relative difference of 1e-8.
@@ -413,18 +403,13 @@ class _Knapsack:
     # that of the break item. For the others, lists of undominated subsets are built
     # item by item (Nemhauser and Ullmann), and pruned by the same bound.
 
-    def __init__(
-        self,
-        ratios: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        capacity: float,
-    ) -> None:
+    def __init__(self, ratios: Floats, weights: Floats, capacity: float) -> None:
         self.ratios, self.weights, self.capacity = ratios, weights, capacity
         # Total weight and value of the first 0, 1, 2, ... items.
         self.total_weights = np.append(0, np.cumsum(weights))
         self.total_values = np.append(0, np.cumsum(weights * ratios))
 
-    def solve(self) -> NDArray[np.bool_]:
+    def solve(self) -> Bools:
         """Return whether each item is taken."""
         if len(self.ratios) == 0 or self.total_weights[-1] <= self.capacity:
             return np.ones(len(self.ratios), dtype=bool)
@@ -437,7 +422,7 @@ class _Knapsack:
         undecided = losses < bound - value - _TOLERANCE * bound
         if not undecided.any():
             return greedy
-        taken: NDArray[np.bool_] = ~undecided & (np.arange(len(losses)) < break_item)
+        taken: Bools = ~undecided & (np.arange(len(losses)) < break_item)
         rest = _Knapsack(
             self.ratios[undecided],
             self.weights[undecided],
@@ -450,7 +435,7 @@ class _Knapsack:
         taken[np.flatnonzero(undecided)[found]] = True
         return taken
 
-    def _search(self, best: float, tolerance: float) -> NDArray[np.intp] | None:
+    def _search(self, best: float, tolerance: float) -> Integers | None:
         """Return the items of a subset worth more than `best`, if there is one."""
         # Each state is a subset of the items so far: capacity left, and value.
         left, values = np.array([self.capacity]), np.zeros(1)
@@ -479,21 +464,21 @@ class _Knapsack:
             steps.append((parents[order], is_in[order]))
         return None if found is None else _items_of(steps, *found)
 
-    def _bounds(self, item: int, left: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _bounds(self, item: int, left: Floats) -> Floats:
         """Return the most that items from `item` on add when one may be cut."""
         end = self._first_too_many(item, left)
         spare = left - (self.total_weights[end] - self.total_weights[item])
-        added: NDArray[np.float64] = self.total_values[end] - self.total_values[item]
+        added: Floats = self.total_values[end] - self.total_values[item]
         added += spare * np.append(self.ratios, 0)[end]
         return added
 
-    def _first_too_many(self, item: int, left: NDArray[np.float64]) -> NDArray[np.intp]:
+    def _first_too_many(self, item: int, left: Floats) -> Integers:
         """Return the first item that does not fit when taken in order from `item`."""
         filled = self.total_weights[item] + left
         end = np.searchsorted(self.total_weights, filled, "right") - 1
         return np.asarray(end, dtype=np.intp)
 
-    def _greedy(self) -> NDArray[np.bool_]:
+    def _greedy(self) -> Bools:
         """Take every item that still fits."""
         taken = np.zeros(len(self.ratios), dtype=bool)
         left = self.capacity
@@ -505,11 +490,8 @@ class _Knapsack:
 
 
 def _items_of(
-    steps: list[tuple[NDArray[np.intp], NDArray[np.bool_]]],
-    item: int,
-    state: int,
-    end: int,
-) -> NDArray[np.intp]:
+    steps: list[tuple[Integers, Bools]], item: int, state: int, end: int
+) -> Integers:
     """Return the items of a state of the search, and those from `item` to `end`."""
     items = list(range(item, end))
     for position in range(item - 1, -1, -1):

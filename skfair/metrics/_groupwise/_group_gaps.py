@@ -10,11 +10,12 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._text import listed
+from skfair._utils._types import Bools, Floats
 from skfair._utils._validation import check_real
 from skfair.metrics._inputs import check_group_weights
 from skfair.statistics import GroupedOutcomes
@@ -31,13 +32,13 @@ class GroupGaps:
     # Of all groups that have a weight, those without rows included.
     statistic: GroupedOutcomes
     # Sum to one; 0 for groups that are not compared.
-    weights: NDArray[np.float64]
+    weights: Floats
     # Whether a group has enough rows.
-    compared: NDArray[np.bool_]
+    compared: Bools
     # nan where fewer than two groups are compared.
     average: float
     # nan for groups that are not compared.
-    gaps: NDArray[np.float64]
+    gaps: Floats
 
     @property
     def defined(self) -> bool:
@@ -83,7 +84,7 @@ def group_gaps(
 
 def weigh_groups(
     statistic: GroupedOutcomes, group_weights: GroupWeights
-) -> tuple[GroupedOutcomes, NDArray[np.float64]]:
+) -> tuple[GroupedOutcomes, Floats]:
     """Return the weights of the groups, which sum to one, with the statistic.
 
     Groups that only a mapping names are added to the statistic, without rows.
@@ -116,8 +117,8 @@ def weigh_groups(
 
 
 def wilson_interval(
-    rates: NDArray[np.float64], sizes: NDArray[np.float64], confidence_level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    rates: Floats, sizes: Floats, confidence_level: float
+) -> tuple[Floats, Floats]:
     """Return Wilson's score interval of each rate, nan where a size is 0."""
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     z = ndtri((1 + level) / 2)
@@ -139,7 +140,7 @@ def group_index(labels: Sequence[Any], names: Sequence[str]) -> pd.Index:
 
 
 def _describe_left_out(
-    statistic: GroupedOutcomes, compared: NDArray[np.bool_], smallest: int
+    statistic: GroupedOutcomes, compared: Bools, smallest: int
 ) -> str:
     """Return the number and names of the groups left out; "" if there are none."""
     positions = np.flatnonzero(~compared)

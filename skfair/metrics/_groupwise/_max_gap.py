@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._types import Floats
 from skfair.metrics._groupwise._group_gaps import GroupWeights, group_gaps
 from skfair.metrics._inputs import (
     Quality,
@@ -185,7 +186,7 @@ def max_gap_test(
     sizes, hits = (part[groups.compared] for part in count_hits(groups.statistic))
     weights = groups.weights[groups.compared]
 
-    def largest_gaps(hits: NDArray[np.int64]) -> NDArray[np.float64]:
+    def largest_gaps(hits: NDArray[np.int64]) -> Floats:
         if not groups.defined:
             return np.full(len(hits), np.nan)
         rates = hits / sizes

@@ -13,6 +13,7 @@ from scipy.stats import binom
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._results import NumbersResult
+from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_real
 from skfair.metrics._groupwise._group_gaps import GroupWeights, weigh_groups
 from skfair.metrics._inputs import Quality, count_hits, grouped_quality
@@ -167,16 +168,16 @@ class SamplingDesign:
 
     name: str
     # Of the groups, shape (n_groups,); they sum to one over those that take part.
-    weights: NDArray[np.float64]
+    weights: Floats
     # Probability that a group has at least one row, and at least two.
-    one_row: NDArray[np.float64]
-    two_rows: NDArray[np.float64]
+    one_row: Floats
+    two_rows: Floats
     # Probability of each group in one draw, under weighted sampling.
-    shares: NDArray[np.float64] | None = None
+    shares: Floats | None = None
 
 
 def sampling_design(
-    sampling: Sampling, weights: NDArray[np.float64], sizes: NDArray[np.intp]
+    sampling: Sampling, weights: Floats, sizes: Integers
 ) -> SamplingDesign:
     """Return the design that `sampling` names for groups of these sizes."""
     name, parameter = _check_sampling(sampling)
@@ -216,9 +217,7 @@ def _check_sampling(sampling: Any) -> tuple[str, float | None]:
     )
 
 
-def weighted_shares(
-    weights: NDArray[np.float64], exponent: float
-) -> NDArray[np.float64]:
+def weighted_shares(weights: Floats, exponent: float) -> Floats:
     """Return the probability of each group in a draw of weighted sampling (eq. 35)."""
     exponent = check_real("exponent", exponent, 0, math.inf, closed="left")
     powers = np.zeros(len(weights))
@@ -235,8 +234,8 @@ class RateVarianceEstimator:
     """The estimator of definition 7 for groups of given sizes, and observed hits."""
 
     design: SamplingDesign
-    sizes: NDArray[np.intp]
-    hits: NDArray[np.intp]
+    sizes: Integers
+    hits: Integers
 
     @property
     def n_rows(self) -> int:
@@ -253,9 +252,7 @@ class RateVarianceEstimator:
         """Whether some group with a positive weight has two rows."""
         return bool((self.design.weights[self.sizes >= 2] > 0).any())
 
-    def moments(
-        self, hits: NDArray[Any]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def moments(self, hits: NDArray[Any]) -> tuple[Floats, Floats]:
         """Return F1 and F2 for each row of hits; nan where undefined."""
         if not self.defined:
             undefined = np.full(len(hits), np.nan)
@@ -267,7 +264,7 @@ class RateVarianceEstimator:
         f2 = counts @ divide(weights, self.design.one_row * sizes)
         return f1, f2
 
-    def values(self, hits: NDArray[Any]) -> NDArray[np.float64]:
+    def values(self, hits: NDArray[Any]) -> Floats:
         """Return F for each row of hits (equation 36)."""
         f1, f2 = self.moments(hits)
         return f1 - f2**2
@@ -313,7 +310,7 @@ def make_estimator(
     return estimator
 
 
-def divide(numerator: Any, denominator: Any) -> NDArray[np.float64]:
+def divide(numerator: Any, denominator: Any) -> Floats:
     """Return the quotient, 0 where the denominator is 0 (as in definition 7)."""
     quotient = np.zeros(np.shape(denominator))
     np.divide(numerator, denominator, out=quotient, where=np.asarray(denominator) > 0)

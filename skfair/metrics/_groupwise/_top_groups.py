@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import false_discovery_control, hypergeom
 
+from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_real
 from skfair.metrics._groupwise._group_gaps import group_index, wilson_interval
 from skfair.metrics._inputs import Quality, count_hits, grouped_quality
@@ -122,9 +123,7 @@ def _compared_with_others(statistic: GroupedOutcomes) -> pd.DataFrame:
     return pd.DataFrame(columns, group_index(statistic.labels, statistic.names))
 
 
-def _pvalues(
-    sizes: NDArray[np.intp], hits: NDArray[np.intp], n_rows: int, n_hits: int
-) -> NDArray[np.float64]:
+def _pvalues(sizes: Integers, hits: Integers, n_rows: int, n_hits: int) -> Floats:
     """Two-sided exact p-value of each group against all other rows."""
     below = hypergeom.cdf(hits, n_rows, n_hits, sizes)
     above = hypergeom.sf(hits - 1, n_rows, n_hits, sizes)

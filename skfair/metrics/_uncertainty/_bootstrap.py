@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from skfair._utils._results import NumbersResult
+from skfair._utils._types import Floats
 from skfair._utils._validation import check_integer, check_real
 from skfair.metrics._uncertainty._resampling import (
     Rows,
@@ -42,7 +43,7 @@ class BootstrapResult(NumbersResult):
     high: float
     confidence_level: float
     n_resamples: int
-    distribution: NDArray[np.float64] = field(repr=False)
+    distribution: Floats = field(repr=False)
 
 
 def bootstrap_interval(

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._results import NumbersResult
+from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_integer
 from skfair.groups import encode_column
 from skfair.metrics._inputs import check_no_missing
@@ -56,7 +57,7 @@ class PermutationTestResult(NumbersResult):
     pvalue: float
     null_mean: float
     n_permutations: int
-    null_distribution: NDArray[np.float64] = field(repr=False)
+    null_distribution: Floats = field(repr=False)
 
 
 def permutation_test(
@@ -196,8 +197,8 @@ def compares_errors(
     return mark
 
 
-def _strata(within: Any, metric: Any, rows: Rows) -> list[NDArray[np.intp]] | None:
-    """Positions of the rows of each stratum, None for one stratum of all rows."""
+def _strata(within: Any, metric: Any, rows: Rows) -> list[Integers] | None:
+    """Integers of the rows of each stratum, None for one stratum of all rows."""
     if within is None:
         return None
     if isinstance(within, str) and within == "auto":
@@ -226,7 +227,7 @@ def _unwrapped(metric: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _shuffle(
-    rows: Rows, strata: list[NDArray[np.intp]] | None, generator: np.random.Generator
+    rows: Rows, strata: list[Integers] | None, generator: np.random.Generator
 ) -> Rows:
     """Permute the groups over all rows, or among those of each stratum."""
     codes = rows.groups.codes
@@ -243,7 +244,7 @@ def _count_below(
     rows: Rows,
     metric: Any,
     observed: float,
-    null: NDArray[np.float64],
+    null: Floats,
     shuffled: Iterable[Rows],
     n_jobs: int | None,
 ) -> int:
@@ -257,7 +258,7 @@ def _count_below(
     return int((others < rows.evaluate(ties) - ROUNDING).sum())
 
 
-def _warn_if_constant(observed: float, null: NDArray[np.float64]) -> None:
+def _warn_if_constant(observed: float, null: Floats) -> None:
     """Warn where no choice of groups changes the value, other than no disparity."""
     if abs(observed) > ROUNDING and np.abs(null - observed).max() <= ROUNDING:
         warnings.warn(
@@ -272,9 +273,9 @@ def _warn_if_constant(observed: float, null: NDArray[np.float64]) -> None:
 
 
 def permute_hits(
-    statistic: Callable[[NDArray[np.int64]], NDArray[np.float64]],
-    sizes: NDArray[np.intp],
-    hits: NDArray[np.intp],
+    statistic: Callable[[NDArray[np.int64]], Floats],
+    sizes: Integers,
+    hits: Integers,
     *,
     n_permutations: int,
     random_state: int | np.random.RandomState | None,
@@ -293,7 +294,7 @@ def permute_hits(
         n_in_block = max(1, _BLOCK // len(sizes))
         n_hits, starts = int(hits.sum()), range(0, n_permutations, n_in_block)
 
-        def block(start: int, generator: np.random.Generator) -> NDArray[np.float64]:
+        def block(start: int, generator: np.random.Generator) -> Floats:
             size = min(n_in_block, n_permutations - start)
             return statistic(shuffled_hits(sizes, n_hits, size, generator))
 
@@ -307,10 +308,7 @@ def permute_hits(
 
 
 def shuffled_hits(
-    sizes: NDArray[np.intp],
-    n_hits: int,
-    n_permutations: int,
-    generator: np.random.Generator,
+    sizes: Integers, n_hits: int, n_permutations: int, generator: np.random.Generator
 ) -> NDArray[np.int64]:
     """Hits of each group when outcomes are permuted over all rows.
 
@@ -322,9 +320,7 @@ def shuffled_hits(
     )
 
 
-def _result(
-    observed: float, null: NDArray[np.float64], n_below: int = 0
-) -> PermutationTestResult:
+def _result(observed: float, null: Floats, n_below: int = 0) -> PermutationTestResult:
     """Summarise the values; `n_below` of those that are equal count as smaller."""
     return PermutationTestResult(
         statistic=observed,

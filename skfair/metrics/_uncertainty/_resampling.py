@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array
 from skfair.groups import Groups, resolve_groups
 
@@ -51,7 +52,7 @@ class Rows:
                 )
         return cls(labels, scores, groups, weights)
 
-    def take(self, rows: NDArray[np.intp]) -> Rows:
+    def take(self, rows: Integers) -> Rows:
         """Rows at the given positions."""
         return Rows(
             None if self.y_true is None else self.y_true[rows],
@@ -73,7 +74,7 @@ def evaluate_each(
     resamples: Iterable[Rows],
     n_jobs: int | None,
     verbose: int,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Values of the metric on each resample, which are drawn one after the other."""
     return np.array(
         Parallel(n_jobs=n_jobs, verbose=verbose)(
@@ -89,7 +90,7 @@ def check_seed(random_state: Any) -> np.random.Generator:
 
 
 def basic_interval(
-    observed: float, values: NDArray[np.float64], confidence_level: float
+    observed: float, values: Floats, confidence_level: float
 ) -> tuple[float, float]:
     """Compute the basic bootstrap interval, cut at 0 and at the largest value seen."""
     tail = (1 - confidence_level) / 2
@@ -100,10 +101,10 @@ def basic_interval(
 
 def stratified_draws(
     groups: Groups, generator: np.random.Generator
-) -> Callable[[], NDArray[np.intp]]:
+) -> Callable[[], Integers]:
     """Draw as many rows of each group as it has, with replacement, at each call.
 
-    Positions of rows are returned, those of the first group first.
+    Integers of rows are returned, those of the first group first.
     """
     order = np.argsort(groups.codes, kind="stable")
     sizes = groups.sizes()
@@ -111,13 +112,13 @@ def stratified_draws(
     lengths = np.repeat(sizes, sizes)
     offsets = np.repeat(starts, sizes)
 
-    def draw() -> NDArray[np.intp]:
+    def draw() -> Integers:
         return order[offsets + generator.integers(lengths)]
 
     return draw
 
 
-def exact_pvalue(observed: float, null: NDArray[np.float64], n_below: int = 0) -> float:
+def exact_pvalue(observed: float, null: Floats, n_below: int = 0) -> float:
     """Share of permutations with a value at least as large, the given order included.
 
     `n_below` of those with an equal value count as smaller. nan where the observed

@@ -15,10 +15,10 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._utils._types import Floats, Integers
 from skfair.metrics._uncertainty import (
     basic_interval,
     check_seed,
@@ -27,7 +27,7 @@ from skfair.metrics._uncertainty import (
 )
 from skfair.report._inputs import Audit
 from skfair.report._numbers._cells import MANY_ROWS, Cells
-from skfair.report._numbers._sample import Rows, Sample, sort_by_group
+from skfair.report._numbers._sample import Sample, sort_by_group
 from skfair.report._options import OF_ERRORS, Options
 
 #: DCP is computed again in each draw where its exact search, which enumerates
@@ -41,7 +41,7 @@ _ENOUGH = 0.5
 _BLOCK = 20
 
 #: Values of each metric in all draws, nan where it is undefined.
-Draws = dict[str, NDArray[np.float64]]
+Draws = dict[str, Floats]
 
 
 class Drawn(NamedTuple):
@@ -207,7 +207,7 @@ def _values(job: _Job, keys: tuple[str, ...]) -> Iterator[dict[str, float]]:
 
 
 #: Rows of a draw, and the metrics that are computed on them.
-Parts = list[tuple[Rows, tuple[str, ...]]]
+Parts = list[tuple[Integers, tuple[str, ...]]]
 
 
 def _bootstraps(sample: Sample, keys: tuple[str, ...]) -> Iterator[Parts]:
@@ -276,9 +276,7 @@ def uncertainty(
     return Uncertainty(lower, upper, null, pvalue, undefined, no_test)
 
 
-def _defined(
-    values: NDArray[np.float64] | None,
-) -> tuple[NDArray[np.float64] | None, float | None]:
+def _defined(values: Floats | None) -> tuple[Floats | None, float | None]:
     """Draws in which a metric is defined, unless too few, and the share of others."""
     if values is None or not len(values):
         return None, None

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import average_precision_score, log_loss
 
+from skfair._utils._types import Floats, Integers
 from skfair.metrics import (
     DCPResult,
     cvar_fairness,
@@ -44,8 +45,6 @@ DCP_SECONDS = 20.0
 #: Points of a curve along each axis; more cannot be seen in a picture.
 _N_POINTS = 150
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 Values = dict[str, float]
 #: Numbers by name, None where one is undefined.
 Numbers = dict[str, float | None]
@@ -53,9 +52,9 @@ Numbers = dict[str, float | None]
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows of one model and one attribute, and the metrics to compute.
+    """Integers of one model and one attribute, and the metrics to compute.
 
-    Rows are positions, sorted by group, as many for each group as it has.
+    Integers are positions, sorted by group, as many for each group as it has.
     """
 
     model: Model
@@ -69,11 +68,11 @@ class Sample:
         """Whether there are two groups to compare."""
         return len(self.attribute.groups.labels) > 1
 
-    def split(self, rows: Rows) -> list[Rows]:
-        """Rows of each group."""
+    def split(self, rows: Integers) -> list[Integers]:
+        """Integers of each group."""
         return np.split(rows, np.cumsum(self.attribute.groups.sizes())[:-1])
 
-    def confusion(self, rows: Rows) -> GroupedConfusion:
+    def confusion(self, rows: Integers) -> GroupedConfusion:
         """Count predictions; without true labels all rows are of the first class."""
         groups, n_classes = self.attribute.groups, self.n_classes
         sizes, weights = groups.sizes(), self.audit.sample_weight
@@ -103,12 +102,12 @@ class Sample:
         how = self.attribute.comparison
         return Measuring(self.keys, how, options.alpha, options.epsilon)
 
-    def values(self, rows: Rows, keys: Sequence[str]) -> Values:
+    def values(self, rows: Integers, keys: Sequence[str]) -> Values:
         """Metrics on rows, nan where one is undefined on them."""
         count = self.count(rows)
         return self.measuring.values(self.confusion(rows), self.grid, count, keys)
 
-    def count(self, rows: Rows) -> Count:
+    def count(self, rows: Integers) -> Count:
         """Count the scores of a group, or of everyone, when they are asked for."""
         parts, grid = self.split(rows), self.grid
 
@@ -181,8 +180,8 @@ def make_samples(audit: Audit) -> list[Sample]:
     ]
 
 
-def sort_by_group(codes: NDArray[np.integer]) -> Rows:
-    """Positions of the rows that have a group, sorted by group."""
+def sort_by_group(codes: NDArray[np.integer]) -> Integers:
+    """Integers of the rows that have a group, sorted by group."""
     n_without = int(np.count_nonzero(codes < 0))
     return np.argsort(codes, kind="stable")[n_without:]
 
@@ -254,7 +253,7 @@ def _decisions(sample: Sample, selected: GroupedOutcomes) -> dict[str, Finding]:
     return dict(zip(OF_DECISIONS, found, strict=True))
 
 
-def _scores(sample: Sample, rows: Rows) -> dict[str, Finding]:
+def _scores(sample: Sample, rows: Integers) -> dict[str, Finding]:
     found, count = {}, sample.count(rows)
     gaps = sample.measuring.score_gaps(
         len(sample.attribute.groups.labels), sample.grid, count, sample.keys
@@ -389,7 +388,7 @@ def group_numbers(sample: Sample) -> list[dict[str, Any]]:
     return groups
 
 
-def _rates(audit: Audit, model: Model, rows: Rows) -> Numbers:
+def _rates(audit: Audit, model: Model, rows: Integers) -> Numbers:
     """Compute the base rate, and rates of positive decisions by true class."""
     assert audit.y_true is not None
     true, selected = audit.y_true[rows] == 1, model.y_pred[rows] == 1

@@ -13,11 +13,11 @@ exact; with three, a group loses at least the largest of the losses of the sets.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skfair._utils._types import Bools, Floats, Integers
 from skfair.metrics._dcp._channel._upper_bound import Carried, Frequencies
 from skfair.metrics._dcp._clock import Clock, Report
-from skfair.metrics._dcp._search._rows import Floats, halves
+from skfair.metrics._dcp._search._rows import halves
 
 #: Boxes that are split at a time.
 _BATCH = 4096
@@ -57,9 +57,7 @@ class MergedSearch:
     sets, the others being the third.
     """
 
-    def __init__(
-        self, data: Frequencies, sets: NDArray[np.bool_], channel: Floats
-    ) -> None:
+    def __init__(self, data: Frequencies, sets: Bools, channel: Floats) -> None:
         self.weights, self.true = data.weights, data.true
         self.sets = sets
         self.shares = sets @ data.predicted.T
@@ -109,7 +107,7 @@ class MergedSearch:
         self.bounds = self.bounds[open_]
         self.lower = float(self.bounds.min(initial=self.closed))
 
-    def _split(self, chosen: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
+    def _split(self, chosen: Integers) -> tuple[Floats, Floats, Floats]:
         """Halve one side of each box, for the set with the largest loss there."""
         lows, highs = self.lows[chosen], self.highs[chosen]
         middles = (lows + highs) / 2
@@ -218,7 +216,7 @@ def _advance(
     return best
 
 
-def _refinements(inside: NDArray[np.bool_]) -> list[NDArray[np.bool_]]:
+def _refinements(inside: Bools) -> list[Bools]:
     """All ways of splitting one of two sets, each as two disjoint sets."""
     ways = []
     for whole in (inside, ~inside):

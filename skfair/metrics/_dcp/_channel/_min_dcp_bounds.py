@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from skfair._utils._types import Floats
 from skfair._utils._validation import check_integer, check_real
 from skfair.metrics._dcp._channel._lower_bound import merged_lower_bound
 from skfair.metrics._dcp._channel._upper_bound import (
@@ -29,7 +30,7 @@ from skfair.metrics._dcp._frequencies import (
     positions,
     row_labels,
 )
-from skfair.metrics._dcp._search._rows import Floats, etas
+from skfair.metrics._dcp._search._rows import etas
 from skfair.metrics._inputs import check_group_weights
 
 #: Share of the time limit that the search for the upper bound may take.

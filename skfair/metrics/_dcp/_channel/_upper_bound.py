@@ -21,9 +21,10 @@ from operator import attrgetter
 import numpy as np
 from scipy.sparse import block_diag, csc_array, hstack, kron, vstack
 
+from skfair._utils._types import Floats
 from skfair.metrics._dcp._clock import Clock, Report
 from skfair.metrics._dcp._search._linear_program import maximise
-from skfair.metrics._dcp._search._rows import Floats, explained_shares
+from skfair.metrics._dcp._search._rows import explained_shares
 
 #: Sizes of the sets of groups that are emphasised together.
 _SET_SIZES = (2, 3)

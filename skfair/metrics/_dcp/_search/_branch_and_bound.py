@@ -8,6 +8,7 @@ from itertools import count
 
 import numpy as np
 
+from skfair._utils._types import Floats
 from skfair.metrics._dcp._clock import Clock, Report
 from skfair.metrics._dcp._search._enumeration import (
     ROUNDING,
@@ -21,7 +22,6 @@ from skfair.metrics._dcp._search._heuristics import (
 )
 from skfair.metrics._dcp._search._linear_program import maximise_explained
 from skfair.metrics._dcp._search._rows import (
-    Floats,
     RowResult,
     explained_shares,
     merged_bound,

@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._types import Floats, Integers
 from skfair.metrics._dcp._clock import Clock
-from skfair.metrics._dcp._search._rows import Floats, RowResult, row_losses
+from skfair.metrics._dcp._search._rows import RowResult, row_losses
 
 #: Relative noise that breaks ties between groups, which would hide vertices.
 _TIE_BREAK = 1e-12
@@ -33,7 +34,7 @@ class _Trees(NamedTuple):
 
     rows: Floats  # (n_trees, n_classes), up to a factor; 0 for classes not in use
     shares: Floats  # (n_trees, n_groups), explained by the row, up to that factor
-    joints: NDArray[np.intp]  # (n_trees, n_edges), the group of each edge
+    joints: Integers  # (n_trees, n_edges), the group of each edge
     # (n_trees, n_classes), edges at each class; one more at a root given in advance,
     # which is never a leaf.
     degrees: NDArray[np.int8]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skfair._utils._types import Bools, Floats, Integers
 from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._linear_program import maximise_explained
 from skfair.metrics._dcp._search._rows import (
-    Floats,
     RowResult,
     best_split,
     halves,
@@ -43,7 +42,7 @@ def starting_rows(rates: Floats, weights: Floats, n_starts: int) -> list[Floats]
     return [*own, average_row(rates, weights)]
 
 
-def _search_sets(n_classes: int) -> NDArray[np.bool_]:
+def _search_sets(n_classes: int) -> Bools:
     """List the sets of classes; mass moves between each set and the other classes."""
     single = np.eye(n_classes, dtype=bool)
     if n_classes <= _MAX_SUBSET_CLASSES:
@@ -55,10 +54,7 @@ def _search_sets(n_classes: int) -> NDArray[np.bool_]:
 
 
 def search_locally(
-    rates: Floats,
-    weights: Floats,
-    clock: Clock,
-    subsets: NDArray[np.bool_] | None = None,
+    rates: Floats, weights: Floats, clock: Clock, subsets: Bools | None = None
 ) -> RowResult:
     """Best of a few local searches, with the lower bound from merged classes."""
     lower = merged_bound(rates, weights, subsets)
@@ -120,7 +116,7 @@ def _descend(
     return loss, row
 
 
-def _scaled_within(sets: NDArray[np.bool_], row: Floats) -> Floats:
+def _scaled_within(sets: Bools, row: Floats) -> Floats:
     """Part of a row in each set, scaled to sum to one; a single class is one."""
     masses = sets * row
     empty = (masses.sum(axis=1) == 0) & (sets.sum(axis=1) == 1)
@@ -160,7 +156,7 @@ def _greedy_row(rates: Floats, weights: Floats, first: int, clock: Clock) -> Flo
     return best
 
 
-def _greedy_in_order(rates: Floats, weights: Floats, order: NDArray[np.intp]) -> Floats:
+def _greedy_in_order(rates: Floats, weights: Floats, order: Integers) -> Floats:
     """Optimise the probabilities of the classes one after the other."""
     row = np.zeros(len(order))
     explained, rest = np.ones(len(rates)), 1.0

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csc_array
 
+from skfair._utils._types import Bools, Floats
 from skfair.metrics._dcp._clock import Clock
-from skfair.metrics._dcp._search._rows import Floats
 
 #: SciPy's stubs know no sparse matrices here.
 _linprog: Any = linprog
@@ -53,7 +52,7 @@ def maximise(
 def maximise_explained(
     slopes: Floats,
     right: Floats,
-    binds: NDArray[np.bool_],
+    binds: Bools,
     low: Floats,
     high: Floats,
     weights: Floats,

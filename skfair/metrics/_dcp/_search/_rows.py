@@ -19,9 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from skfair._utils._types import Bools, Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +84,7 @@ def best_split(first: Floats, second: Floats, weights: Floats) -> tuple[Floats, 
     return explained[problems, best], masses[problems, best]
 
 
-def merged_bound(
-    rates: Floats, weights: Floats, subsets: NDArray[np.bool_] | None = None
-) -> float:
+def merged_bound(rates: Floats, weights: Floats, subsets: Bools | None = None) -> float:
     """Lower bound of the loss: the largest after merging classes into two."""
     # Merging can only lower the loss (appendix C), and two classes are solved exactly.
     # Single classes as subsets, the default, give the paper's bound, equation 7.
@@ -97,7 +94,7 @@ def merged_bound(
     return max(0.0, float(weights.sum() - explained.min()))
 
 
-def halves(n_classes: int) -> NDArray[np.bool_]:
+def halves(n_classes: int) -> Bools:
     """All ways of splitting classes into two sets, shape (n_ways, n_classes)."""
     # True marks the set without class 0, so that each way occurs once.
     codes = np.arange(1, 2 ** (n_classes - 1))

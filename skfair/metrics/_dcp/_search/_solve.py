@@ -10,12 +10,13 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice, check_real
 from skfair.metrics._dcp._clock import Clock, check_verbose, progress
 from skfair.metrics._dcp._search._branch_and_bound import RowSearch
 from skfair.metrics._dcp._search._enumeration import enumerate_row, n_vertices
 from skfair.metrics._dcp._search._heuristics import search_locally, solve_as_paper
-from skfair.metrics._dcp._search._rows import Floats, RowResult, halves
+from skfair.metrics._dcp._search._rows import RowResult, halves
 
 Method = Literal[
     "auto", "enumerate", "branch_and_bound", "local", "average", "greedy", "greedy+lm"

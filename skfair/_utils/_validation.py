@@ -81,8 +81,11 @@ def check_unmasked(values: Any, name: str) -> None:
         )
 
 
-def as_array(values: Any, name: str) -> NDArray[Any]:
-    """Return one value for each row as an array; raise where entries are masked."""
+def as_array(values: Any, name: str, n_samples: int | None = None) -> NDArray[Any]:
+    """Return one value for each row as an array; raise where entries are masked.
+
+    With `n_samples` it must have one axis, of that length.
+    """
     check_unmasked(values, name)
     try:
         array = np.asarray(values)
@@ -92,6 +95,11 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         raise ValueError(
             f"{name} must have shape (n_samples,), one value for each row, got a "
             f"single {type(values).__name__}."
+        )
+    if n_samples is not None and array.shape != (n_samples,):
+        raise ValueError(
+            f"{name} must have shape ({n_samples},), one value for each row, got "
+            f"{array.shape}."
         )
     return array
 
@@ -143,26 +151,17 @@ def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> Any:
     """Return sample weights as int64 if all are whole numbers, else as float64."""
     if sample_weight is None:
         return None
-    weights = as_array(sample_weight, "sample_weight")
-    if weights.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight must have shape ({n_samples},), got {weights.shape}."
-        )
+    weights = as_array(sample_weight, "sample_weight", n_samples)
     weights = _to_numbers(weights, "sample_weight")
-    bad = ~(np.isfinite(weights) & (weights >= 0))
+    usable = (weights > _SMALLEST_WEIGHT) & (weights < _LARGEST_WEIGHT)
+    bad = ~(usable | (weights == 0))
     if bad.any():
         row = int(bad.argmax())
         raise ValueError(
-            f"sample_weight must be finite and non-negative, got {weights[row]} in "
-            f"row {row}."
-        )
-    bad = (weights > 0) & ~((weights > _SMALLEST_WEIGHT) & (weights < _LARGEST_WEIGHT))
-    if bad.any():
-        row = int(bad.argmax())
-        raise ValueError(
-            f"sample_weight must be 0 or lie between {_SMALLEST_WEIGHT:g} and "
-            f"{_LARGEST_WEIGHT:g}, got {weights[row]} in row {row}. Multiply all "
-            "weights by the same number."
+            "sample_weight must be finite and non-negative, 0 or between "
+            f"{_SMALLEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}, got {weights[row]} in row "
+            f"{row}. Multiply all weights by the same number if some are too small or "
+            "too large."
         )
     whole = np.array_equal(weights, np.rint(weights))
     exact = whole and weights.sum() < _MAX_EXACT_SUM

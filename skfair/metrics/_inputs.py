@@ -112,12 +112,7 @@ def check_y_true(y_true: ArrayLike | None, y_score: Any) -> None:
     """Raise unless `y_true` is None, or binary and of the length of `y_score`."""
     if y_true is None:
         return
-    values = as_array(y_true, "y_true")
-    if values.ndim != 1 or len(values) != len(y_score):
-        raise ValueError(
-            f"y_true must have shape ({len(y_score)},), one label for each row, "
-            f"got {values.shape}."
-        )
+    values = as_array(y_true, "y_true", len(y_score))
     if len(values) == 0:
         return
     check_no_missing(values, "y_true")
@@ -325,13 +320,7 @@ def _check_classes(
     """Return the true classes of the rows; raise without them."""
     if y_true is None:
         raise ValueError(f"y_true must be labels for quality {quality!r}, got None.")
-    true = as_array(y_true, "y_true")
-    if true.shape != (n_samples,):
-        raise ValueError(
-            f"y_true must have shape ({n_samples},), one label for each row of y_pred, "
-            f"got {true.shape}."
-        )
-    return true
+    return as_array(y_true, "y_true", n_samples)
 
 
 def _agree(y_true: NDArray[Any], y_pred: NDArray[Any]) -> Bools:

@@ -187,10 +187,7 @@ class GroupedOutcomes:
 
 
 def _check_mask(mask: ArrayLike, n_samples: int) -> Bools:
-    kept = as_array(mask, "mask")
-    if kept.shape != (n_samples,) or kept.dtype != bool:
-        raise ValueError(
-            f"mask must be an array of bool of shape ({n_samples},), got one of "
-            f"{kept.dtype} of shape {kept.shape}."
-        )
+    kept = as_array(mask, "mask", n_samples)
+    if kept.dtype != bool:
+        raise ValueError(f"mask must be an array of bool, got one of {kept.dtype}.")
     return kept

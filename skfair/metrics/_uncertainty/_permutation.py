@@ -207,12 +207,9 @@ def _strata(within: Any, metric: Any, rows: Rows) -> list[Integers] | None:
         if rows.y_true is None or when is None or not when(**options):
             return None
         within = rows.y_true
-    expected = f"within must be 'auto', None, or have shape ({len(rows.y_score)},)"
     if isinstance(within, str):
-        raise ValueError(f"{expected}, got {within!r}.")
-    values = as_array(within, "within")
-    if values.shape != (len(rows.y_score),):
-        raise ValueError(f"{expected}, got shape {values.shape}.")
+        raise ValueError(f"within must be 'auto', None or an array, got {within!r}.")
+    values = as_array(within, "within", len(rows.y_score))
     check_no_missing(values, "within")
     codes, _ = encode_column(values, "raise", None)
     return [np.flatnonzero(codes == code) for code in np.unique(codes)]

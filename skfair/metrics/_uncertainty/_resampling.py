@@ -40,16 +40,10 @@ class Rows:
         """Convert the arguments once for all resamples."""
         scores = as_array(y_score, "y_score")
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
-        labels = None if y_true is None else as_array(y_true, "y_true")
-        weights = (
-            None if sample_weight is None else as_array(sample_weight, "sample_weight")
+        labels, weights = (
+            None if values is None else as_array(values, name, len(scores))
+            for name, values in (("y_true", y_true), ("sample_weight", sample_weight))
         )
-        for name, values in (("y_true", labels), ("sample_weight", weights)):
-            if values is not None and len(values) != len(scores):
-                raise ValueError(
-                    f"{name} has {len(values)} rows, expected {len(scores)} like "
-                    "y_score."
-                )
         return cls(labels, scores, groups, weights)
 
     def take(self, rows: Integers) -> Rows:

@@ -11,11 +11,10 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import kolmogi
 
-from skfair._utils._results import one_row
+from skfair._utils._results import NumbersResult
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, encode_groups
 
@@ -29,7 +28,7 @@ _LEVEL = 0.05
 
 
 @dataclass(frozen=True)
-class PlainComparison:
+class PlainComparison(NumbersResult):
     """A mitigated classifier beside the plain one, on rows that neither was fitted to.
 
     Attributes
@@ -125,16 +124,6 @@ class PlainComparison:
                 MitigationWarning,
                 stacklevel=_level_of_user(),
             )
-
-    def to_frame(self) -> pd.DataFrame:
-        """Table of one row, to be joined with those of other models.
-
-        Returns
-        -------
-        DataFrame
-            One column for each number, named as the attribute.
-        """
-        return one_row(self)
 
 
 def compare_with_plain(

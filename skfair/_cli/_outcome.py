@@ -6,10 +6,10 @@ import hashlib
 import json
 from pathlib import Path
 
+from skfair._utils._text import visible_text
 from skfair._utils._validation import check_choice, check_real
 from skfair.report import FairnessReport
 from skfair.report._options import KEYS, MEASURES
-from skfair.report._words._text import visible_text
 
 #: Exit codes beside 0 for success, 2 for bad input and 130 if interrupted.
 ABOVE_LIMIT, NOTHING_SAID = 3, 4

@@ -158,17 +158,19 @@ def _numbers(
 
     The number of candidates is checked if it is known.
     """
+    must = f"cv_results[{column!r}] must have one number for each candidate of the"
     try:
         values = np.asarray(cv_results[column])
-        shaped = values.ndim == 1 and len(values) in (n_candidates or len(values),)
-        if not (shaped and values.size and values.dtype.kind in "biufO"):
+        if values.dtype.kind not in "biufO":
             raise TypeError
-        return values.astype(np.float64)
+        values = values.astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"cv_results[{column!r}] must have one number for each candidate of the "
-            f"search, got {reprlib.repr(cv_results[column])}."
-        ) from None
+        found = reprlib.repr(cv_results[column])
+        raise ValueError(f"{must} search, got {found}.") from None
+    given = len(values) if values.ndim == 1 else 0
+    if not given or given != (n_candidates or given):
+        raise ValueError(f"{must} search, got an array of shape {values.shape}.")
+    return values
 
 
 def scores_of(cv_results: CVResults, metric: str, statistic: str) -> Floats:

@@ -182,10 +182,10 @@ def test_other_metrics_are_permuted_over_all_rows(metric):
 @pytest.mark.parametrize(
     ("within", "message"),
     [
-        ("y_true", "within must be 'auto', None, or have shape .* got 'y_true'"),
+        ("y_true", "within must be 'auto', None or an array, got 'y_true'"),
         (3, "within must have shape .* got a single int"),
-        ([0, 1, 1], r"within must be 'auto', None, or have shape \(2,\).*\(3,\)"),
-        ([[0], [1]], r"within must be 'auto', None, or have shape \(2,\).*\(2, 1\)"),
+        ([0, 1, 1], r"within must have shape \(2,\).*\(3,\)"),
+        ([[0], [1]], r"within must have shape \(2,\).*\(2, 1\)"),
         ([0, None], "within has 1 missing"),
     ],
 )

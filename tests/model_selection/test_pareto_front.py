@@ -151,7 +151,7 @@ def test_bad_input(metrics, reference, message):
 def test_two_dimensional_scores():
     cv_results = results([[1, 2]])
     cv_results["mean_test_m1"] = np.ones((1, 3))
-    with pytest.raises(ValueError, match=r"one number for each .* got array\(\[\["):
+    with pytest.raises(ValueError, match=r"one number for each .* shape \(1, 3\)"):
         pareto_front(cv_results, names(2))
 
 

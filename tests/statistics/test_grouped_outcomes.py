@@ -146,7 +146,7 @@ def test_mask_leaves_the_groups_given_as_they_are():
     "mask", [[1, 0], [True], [[True, False]], ["x", "y"], [0.0, 1.0]]
 )
 def test_mask_must_be_bool_of_the_right_length(mask):
-    with pytest.raises(ValueError, match=r"mask must (be an array of bool|have shape \(2,\))"):
+    with pytest.raises(ValueError, match=r"must (be an array of bool|have shape)"):
         GroupedOutcomes.from_outcomes([1, 0], sensitive_features=[0, 1], mask=mask)
 
 

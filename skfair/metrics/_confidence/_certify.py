@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from skfair._utils._results import one_row
+from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_choice, check_real
 from skfair.metrics._confidence._confidence_interval import Method, upper_bound
 from skfair.metrics._confidence._noise import Arguments, Comparisons, compare
@@ -21,7 +20,7 @@ _LEAST_PVALUE = 1e-300
 
 
 @dataclass(frozen=True)
-class CertifyResult:
+class CertifyResult(NumbersResult):
     """Result of `certify`.
 
     Attributes
@@ -46,23 +45,6 @@ class CertifyResult:
     certified: bool
     least: float
     confidence_level: float
-
-    def to_frame(self) -> pd.DataFrame:
-        """Table of one row, to be joined with those of other results.
-
-        Returns
-        -------
-        DataFrame
-            One column for each attribute.
-
-        Examples
-        --------
-        >>> from skfair.metrics import CertifyResult
-        >>> CertifyResult(0.02, 0.1, 0.001, True, 0.06, 0.95).to_frame()
-           statistic  at_most  pvalue  certified  least  confidence_level
-        0       0.02      0.1   0.001       True   0.06              0.95
-        """
-        return one_row(self)
 
 
 def certify(

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair._utils._results import one_row
+from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_choice, check_real
 from skfair.metrics._confidence._noise import Arguments, Comparisons, compare
 
@@ -18,7 +17,7 @@ Method = Literal["band", "finite_sample"]
 
 
 @dataclass(frozen=True)
-class ConfidenceInterval:
+class ConfidenceInterval(NumbersResult):
     """Result of `confidence_interval`.
 
     Attributes
@@ -36,23 +35,6 @@ class ConfidenceInterval:
     high: float
     confidence_level: float
     method: str
-
-    def to_frame(self) -> pd.DataFrame:
-        """Table of one row, to be joined with those of other results.
-
-        Returns
-        -------
-        DataFrame
-            One column for each attribute.
-
-        Examples
-        --------
-        >>> from skfair.metrics import ConfidenceInterval
-        >>> ConfidenceInterval(0.3, 0.2, 0.4, 0.95, "band").to_frame()
-           statistic  low  high  confidence_level method
-        0        0.3  0.2   0.4              0.95   band
-        """
-        return one_row(self)
 
 
 def confidence_interval(

@@ -41,8 +41,7 @@ from skfair.metrics._distribution._mcdp import kolmogorov, mcdp, mcdp_measure
 from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._groupwise._group_gaps import group_gaps
 from skfair.metrics._groupwise._max_gap import max_gap
-from skfair.metrics._groupwise._quality import grouped_quality
-from skfair.metrics._inputs import Multigroup, grouped_scores
+from skfair.metrics._inputs import Multigroup, grouped_quality, grouped_scores
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 
 Floats = NDArray[np.float64]

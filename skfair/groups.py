@@ -43,8 +43,8 @@ class Groups:
     names : tuple of str
         Names of the sensitive columns, empty where the input had none.
     min_group_size : int
-        A group with fewer rows than this is too small to be compared: metrics
-        are undefined (nan, with a warning) while it is present or absent.
+        Smallest number of rows with which a group can be compared. Metrics are
+        undefined (nan, with a warning) if any group has fewer rows, or none.
 
     See Also
     --------

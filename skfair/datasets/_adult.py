@@ -91,7 +91,7 @@ def fetch_adult(
             ``["sex", "race", "native-country"]``.
         split : Series or ndarray of shape (48842,)
             The original split, ``"train"`` or ``"test"``. Only if the local file has
-            this column: OpenML's table does not tell.
+            this column, which OpenML's table lacks.
         DESCR : str
             Source, citation, licence and known caveats.
 

@@ -53,15 +53,15 @@ def fetch_bank_marketing(
       ``bank_additional_full.csv.gz``: the edition *bank-additional-full* of 2014.
     - Otherwise the *older* edition *bank-full*, downloaded once from OpenML (data_id
       1461) through :func:`sklearn.datasets.fetch_openml`. No copy of the newer one on
-      OpenML is known to us. OpenML calls its columns V1 to V16 and Class; they get
-      their names back here, and the labels 1 and 2 read ``"no"`` and ``"yes"``.
+      OpenML is known to us. OpenML calls its columns V1 to V16 and Class, and its
+      labels 1 and 2; the loader restores the names, and ``"no"`` and ``"yes"``.
 
     ================  ==============================  ==============================
     Edition           bank-additional-full (local)    bank-full (OpenML)
     ================  ==============================  ==============================
     Samples           41,188                          45,211
     Features          20                              16
-    Of its own        day_of_week, emp.var.rate,      balance, day
+    Only here         day_of_week, emp.var.rate,      balance, day
                       cons.price.idx, cons.conf.idx,
                       euribor3m, nr.employed
     education         8 levels, as university.degree  4 levels, as tertiary

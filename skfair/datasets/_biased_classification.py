@@ -33,9 +33,9 @@ def make_biased_classification(
 ) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     """Generate a binary classification problem with groups and a chosen bias.
 
-    Two sources of bias, which can be had apart or together: groups that differ in
-    their share of positives, and groups whose features are shifted, whatever the
-    label, so that a model that reads the features favours one of them.
+    There are two sources of bias, which can be combined: groups that differ in their
+    share of positives, and groups whose features are shifted, independently of the
+    label, so that a model of the features favours one of them.
 
     Parameters
     ----------
@@ -49,15 +49,15 @@ def make_biased_classification(
         ``{"group": {"a": 0.5, "b": 0.5}}``.
     base_rates : mapping of str to mapping of label to float, default=None
         For attributes of `group_sizes`, the probability of y = 1 for each label;
-        0.5 for what is not mentioned.
+        0.5 for labels that are not named.
     score_shifts : mapping of str to mapping of label to float, default=None
         For attributes of `group_sizes`, how far each label's features are moved
         towards class 1 (or class 0, if negative), in standard deviations of the
-        noise, independently of y; 0 for what is not mentioned. Shifts of several
+        noise, independently of y; 0 for labels that are not named. Shifts of several
         attributes add up.
     class_sep : float, default=1.0
         Half the distance between the classes, in standard deviations of the noise.
-        With 0 the features say nothing about y.
+        With 0 the features have no information on y.
     random_state : int, RandomState instance or None, default=None
         Seed for reproducible output.
 
@@ -72,8 +72,8 @@ def make_biased_classification(
     Raises
     ------
     TypeError
-        If `n_samples` or `n_features` is not an integer, `class_sep` not a number, or
-        a mapping something else.
+        If `n_samples` or `n_features` is not an integer, `class_sep` is not a number,
+        or another argument is not a mapping.
     ValueError
         If `n_samples` or `n_features` is less than 1, `class_sep` is negative, shares
         are not positive or do not sum to 1, a rate is not between 0 and 1, a shift is
@@ -86,8 +86,8 @@ def make_biased_classification(
     y = 1. With rates for several they are combined on the log-odds scale: the odds
     ratio between two labels of an attribute is that of their rates, whatever the
     other attributes, and the level is the mean, over the attributes with rates, of
-    their average log-odds. The rate of a label over everyone is then in general not
-    the one given.
+    their average log-odds. The overall rate of a label then differs in general
+    from the one given.
 
     Features are standard normal noise plus ``class_sep * (2 * y - 1)`` plus the
     shifts, along the direction in which all features grow alike. A model fitted

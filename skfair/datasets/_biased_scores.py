@@ -23,7 +23,7 @@ def make_biased_scores(
     """Draw the scores of a model that prefers group 1 to group 0.
 
     This is the simulation of [1]_, section 4.4.1: scores of group 0 follow a gamma
-    distribution of shape 4, at eleven times the score, those of group 1 a normal
+    distribution of shape 4 and scale 1/11, those of group 1 a normal
     distribution of mean 0.55 and standard deviation 0.1, both truncated to [0, 1].
     The L1 distance of the two densities, which MADD estimates, is 1.195. Labels are
     drawn with the score as their probability: the scores are calibrated in both

@@ -52,9 +52,9 @@ def fetch_oulad(
 ) -> Bunch | tuple[Any, Any]:
     """Load a course of the Open University: which students pass.
 
-    Reads ``oulad_madd_bbb.csv.gz`` or ``oulad_madd_fff.csv.gz`` from a directory of
-    yours; nothing is downloaded, since there is no copy on OpenML. See Notes for how
-    to make the files.
+    Reads ``oulad_madd_bbb.csv.gz`` or ``oulad_madd_fff.csv.gz`` from a local
+    directory; nothing is downloaded, since there is no copy on OpenML. See Notes for
+    how to make the files.
 
     ================  =================================
     Samples           5,299 (BBB) or 4,740 (FFF)

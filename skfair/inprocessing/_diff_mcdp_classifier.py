@@ -71,7 +71,7 @@ class DiffMCDPClassifier(
         Number of rows in a mini-batch, at most all rows. Each group should have many
         rows in it, since the gap of few rows is mostly noise.
     max_iter : int, default=600
-        Number of steps. Each takes one mini-batch, so this is no number of epochs.
+        Number of steps. Each takes one mini-batch, so this is not a number of epochs.
     dropout : float in [0, 1), default=0.0
         Share of the hidden units that are set to 0 in a step, drawn for each row.
     early_stopping : bool, default=False

@@ -24,7 +24,7 @@ class GapMark:
     value : float
         MCDP(epsilon).
     pair : tuple of two ints
-        Integers of the two groups among the group labels.
+        Positions of the two groups among the group labels.
     score : float
         Score at which the gap between the two CDFs is `value`; nan if `value` is 0.
     shares : tuple of two floats

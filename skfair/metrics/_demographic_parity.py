@@ -58,7 +58,7 @@ def demographic_parity_difference(
         are numbers; text labels need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest difference between two groups, or between a group and everyone,
-        the group included. The second is smaller, with two groups, too.
+        the group included. The second is smaller, even with two groups.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 

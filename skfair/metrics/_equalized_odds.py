@@ -60,7 +60,7 @@ def equalized_odds_difference(
         Group of each row; several columns stand for their intersection.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest difference between two groups, or between a group and everyone,
-        the group included. The second is smaller, with two groups, too.
+        the group included. The second is smaller, even with two groups.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 

@@ -148,7 +148,7 @@ Groups, default=None
         Yields
         ------
         train, test : ndarray of int
-            Integers of rows, increasing.
+            Positions of rows, increasing.
 
         Raises
         ------

@@ -22,7 +22,7 @@ _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
 
 
 class FairnessReport:
-    """Every applicable metric, with its uncertainty and in words, as one page.
+    """Report of all applicable metrics, with their uncertainty, in numbers and words.
 
     It is made by `from_estimator` or `from_predictions`, for one or several models.
     Several sensitive attributes are reported one by one, and as their intersection.

@@ -46,7 +46,8 @@ def dcp_bounds(
     ----------
     confusion : array-like of shape (n_groups, n_classes, n_classes)
         ``confusion[a, y, z]`` is P(prediction z | true class y, group a), so that
-        rows sum to one. Of a list of dataframes rows and columns are matched by label.
+        rows sum to one. Rows and columns of a list of dataframes are matched by
+        label.
     group_weights : array-like of shape (n_groups,)
         Share of each group in the population, or its size. The labels of a Series
         must be those of `label_frequencies`, in the same order.

@@ -119,7 +119,7 @@ def positions(
     reference: tuple[str, tuple[Hashable, ...]],
     of_what: str,
 ) -> Integers:
-    """Integers of labels in the order of another argument's, the `reference`."""
+    """Positions of labels in the order of another argument's, the `reference`."""
     other, wanted = reference
     if labels is None or tuple(labels.tolist()) == wanted:
         return np.arange(len(wanted))

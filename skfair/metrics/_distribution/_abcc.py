@@ -48,8 +48,8 @@ def abcc(
         Group of each row; several columns stand for their intersection.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included. The second is smaller, with two groups, too, where the
-        paper's value is "pairwise".
+        the group included. The second is smaller, even with two groups; the paper
+        uses the first.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 

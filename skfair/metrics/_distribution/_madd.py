@@ -68,8 +68,8 @@ def madd(
         `madd_optimal_bandwidth`; it takes some milliseconds for each comparison.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included. The second is another value with two groups, too, where the
-        paper's value is "pairwise".
+        the group included. The second is another value, even with two groups; the
+        paper uses the first.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights, which count rows.
 
@@ -154,8 +154,8 @@ def madd_curve(
         Number of bandwidths.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included, for each bandwidth. The second is smaller, with two groups,
-        too, where the paper's value is "pairwise".
+        the group included, for each bandwidth. The second is smaller, even with two
+        groups; the paper uses the first.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 

@@ -123,8 +123,8 @@ def madd_optimal_bandwidth(
         Least length of the interval, as a multiple of h_sup.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The result for the pair of groups, or for the group compared with everyone,
-        the group included, with the largest MADD. The second is another value with
-        two groups, too, where the paper's value is "pairwise".
+        the group included, with the largest MADD. The second is another value, even
+        with two groups; the paper uses the first.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. Their totals stand for n_0 and n_1.
 

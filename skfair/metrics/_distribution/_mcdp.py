@@ -68,7 +68,7 @@ def mcdp(
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
         the group included, which takes time linear in their number. The second is
-        smaller, with two groups, too, where the paper's value is "pairwise".
+        smaller, even with two groups; the paper uses the first.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. Whole numbers count rows, without rounding.
 
@@ -147,8 +147,8 @@ def mcdp_curve(
         Group of each row; several columns stand for their intersection.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included, for each epsilon. The second is smaller, with two groups,
-        too, where the paper's value is "pairwise".
+        the group included, for each epsilon. The second is smaller, even with two
+        groups; the paper uses the first.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 

@@ -73,15 +73,15 @@ def permutation_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> PermutationTestResult:
-    """Test whether a disparity is larger than group labels at random would give.
+    """Test whether a disparity is larger than with randomly permuted group labels.
 
-    Under the null hypothesis that a row's group has nothing to do with its label,
-    score and weight, group labels can be permuted over rows. The p-value is exact at
+    Under the null hypothesis that a row's group is independent of its label, score and
+    weight, group labels can be permuted over rows. The p-value is exact at
     any sample size, for any metric. A small one says that the disparity is not
     noise, not that it is large or unjust.
 
     Metrics of errors have another null hypothesis: that among rows of the same true
-    label the group has nothing to do with the prediction. Groups may differ in how
+    label the group is independent of the prediction. Groups may differ in how
     often they have each label, so group labels are permuted among the rows of each
     true label.
 
@@ -198,7 +198,7 @@ def compares_errors(
 
 
 def _strata(within: Any, metric: Any, rows: Rows) -> list[Integers] | None:
-    """Integers of the rows of each stratum, None for one stratum of all rows."""
+    """Positions of the rows of each stratum, None for one stratum of all rows."""
     if within is None:
         return None
     if isinstance(within, str) and within == "auto":

@@ -98,7 +98,7 @@ def stratified_draws(
 ) -> Callable[[], Integers]:
     """Draw as many rows of each group as it has, with replacement, at each call.
 
-    Integers of rows are returned, those of the first group first.
+    Positions of rows are returned, those of the first group first.
     """
     order = np.argsort(groups.codes, kind="stable")
     sizes = groups.sizes()

@@ -52,9 +52,9 @@ Numbers = dict[str, float | None]
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Integers of one model and one attribute, and the metrics to compute.
+    """Rows of one model and one attribute, and the metrics to compute.
 
-    Integers are positions, sorted by group, as many for each group as it has.
+    Rows are positions, sorted by group, as many for each group as it has.
     """
 
     model: Model
@@ -69,7 +69,7 @@ class Sample:
         return len(self.attribute.groups.labels) > 1
 
     def split(self, rows: Integers) -> list[Integers]:
-        """Integers of each group."""
+        """Rows of each group."""
         return np.split(rows, np.cumsum(self.attribute.groups.sizes())[:-1])
 
     def confusion(self, rows: Integers) -> GroupedConfusion:
@@ -181,7 +181,7 @@ def make_samples(audit: Audit) -> list[Sample]:
 
 
 def sort_by_group(codes: NDArray[np.integer]) -> Integers:
-    """Integers of the rows that have a group, sorted by group."""
+    """Positions of the rows that have a group, sorted by group."""
     n_without = int(np.count_nonzero(codes < 0))
     return np.argsort(codes, kind="stable")[n_without:]
 

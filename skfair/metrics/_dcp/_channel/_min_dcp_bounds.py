@@ -89,8 +89,8 @@ class MinDCPResult:
     def to_frame(self) -> pd.DataFrame:
         """Table of who is treated differently, if the matrices are `confusion`.
 
-        Other matrices with the same frequencies can attain the same bound. The sum of
-        the disparities is `upper`, which groups it is due to can differ.
+        Other matrices with the same frequencies can attain the same bound. Their
+        disparities have the same sum, `upper`, but can belong to other groups.
 
         Returns
         -------
@@ -130,8 +130,8 @@ def min_dcp_bounds(
     Parameters
     ----------
     group_weights : array-like of shape (n_groups,)
-        Share of each group in the population, or its size. Of pandas objects groups
-        are matched by the labels of their rows, and classes by those of columns.
+        Share of each group in the population, or its size. Groups of
+        pandas objects are matched by the labels of rows, classes by those of columns.
     label_frequencies : array-like of shape (n_groups, n_classes)
         ``label_frequencies[a, y]`` is P(true class y | group a).
     prediction_frequencies : array-like of shape (n_groups, n_classes)

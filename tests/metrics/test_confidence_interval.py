@@ -65,17 +65,17 @@ def test_the_value_lies_in_its_interval(name, n_groups):
 
 
 @pytest.mark.parametrize("name", FINITE)
-def test_finite_sample_bounds_are_wider(name):
+def test_bounds_that_say_more_are_wider(name):
     y_true, scores, groups = draw()
     y_score = response(name, scores)
-    band, finite = (
+    band, finite, anytime = (
         confidence_interval(
             METRICS[name], y_true, y_score, sensitive_features=groups, method=method
         )
-        for method in ("band", "finite_sample")
+        for method in ("band", "finite_sample", "anytime")
     )
-    assert finite.low <= band.low
-    assert band.high < finite.high
+    assert anytime.low <= finite.low <= band.low
+    assert band.high < finite.high < anytime.high
 
 
 def test_mcdp_of_two_groups():
@@ -215,7 +215,10 @@ def test_extreme_rates_have_noise():
         ({"metric": partial(mcdp, None)}, "options set by keyword"),
         ({"metric": partial(mcdp, epsilon=0.1, method="approximate")}, "'exact'"),
         ({"metric": madd, "method": "finite_sample"}, "chosen by the data"),
-        ({"method": "bootstrap"}, "method must be 'band' or 'finite_sample'"),
+        (
+            {"method": "bootstrap"},
+            "method must be 'band', 'finite_sample' or 'anytime'",
+        ),
         ({"confidence_level": 1}, "confidence_level must be a number in"),
     ],
 )

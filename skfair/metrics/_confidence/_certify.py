@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from skfair._utils._results import NumbersResult
-from skfair._utils._validation import check_choice, check_real
-from skfair.metrics._confidence._confidence_interval import Method, upper_bound
-from skfair.metrics._confidence._noise import Arguments, Comparisons, compare
+from skfair._utils._validation import check_real
+from skfair.metrics._confidence._confidence_interval import compare_rows, upper_bound
+from skfair.metrics._confidence._noise import Arguments, Comparisons, Method
 
 #: P-values below this are reported as this.
 _LEAST_PVALUE = 1e-300
@@ -81,7 +81,7 @@ def certify(
         statistic.
     confidence_level : float in (0, 1), default=0.95
         One minus the largest p-value of a certificate.
-    method : {"band", "finite_sample"}, default="band"
+    method : {"band", "finite_sample", "anytime"}, default="band"
         Which bounds of the noise are used, see `confidence_interval`.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights, see `confidence_interval`.
@@ -123,9 +123,8 @@ def certify(
     False
     """
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    check_choice("method", method, ("band", "finite_sample"))
-    arguments = Arguments(y_true, y_score, sensitive_features, sample_weight)
-    comparisons = compare(metric, arguments, method == "finite_sample")
+    rows = Arguments(y_true, y_score, sensitive_features, sample_weight)
+    comparisons = compare_rows(metric, rows, method)
     limit = check_real("at_most", at_most, 0, comparisons.maximum, closed="neither")
     pvalue = _least_level(comparisons, limit)
     return CertifyResult(
@@ -142,13 +141,20 @@ def _least_level(comparisons: Comparisons, limit: float) -> float:
     """Smallest level whose upper bound is at most the limit, which falls with it."""
     if math.isnan(comparisons.value):
         return math.nan
+    return least_level(
+        lambda level: comparisons.largest(comparisons.above(level)) - limit
+    )
 
-    def excess(logarithm: float) -> float:
-        return comparisons.largest(comparisons.above(math.exp(logarithm))) - limit
+
+def least_level(excess: Callable[[float], float]) -> float:
+    """Smallest probability at which a decreasing function is at most 0, or 1."""
+
+    def by_logarithm(logarithm: float) -> float:
+        return excess(math.exp(logarithm))
 
     lowest, highest = math.log(_LEAST_PVALUE), math.log1p(-1e-12)
-    if excess(highest) > 0:
+    if by_logarithm(highest) > 0:
         return 1.0
-    if excess(lowest) <= 0:
+    if by_logarithm(lowest) <= 0:
         return _LEAST_PVALUE
-    return math.exp(brentq(excess, lowest, highest, xtol=1e-12))
+    return math.exp(brentq(by_logarithm, lowest, highest, xtol=1e-12))

@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from skfair._utils._results import NumbersResult
-from skfair._utils._validation import check_choice, check_real
-from skfair.metrics._confidence._noise import Arguments, Comparisons, compare
-
-Method = Literal["band", "finite_sample"]
+from skfair._utils._validation import check_real
+from skfair.metrics._confidence._noise import (
+    Arguments,
+    Comparisons,
+    Method,
+    compare,
+    observe,
+)
 
 
 @dataclass(frozen=True)
@@ -68,14 +72,17 @@ def confidence_interval(
         statistic.
     confidence_level : float in (0, 1), default=0.95
         Probability that the interval covers the true value, or less than it.
-    method : {"band", "finite_sample"}, default="band"
+    method : {"band", "finite_sample", "anytime"}, default="band"
         With ``"band"``, quantiles of normal noise and of Brownian bridges: the level is
         kept in large samples, and measured to be kept from 20 rows a group on
         (``benchmarks/interval_coverage.py``). With ``"finite_sample"``, inequalities
         that hold for any number of rows and any distribution; the interval is wider.
+        With ``"anytime"``, inequalities that hold at all looks at growing data at once;
+        the interval is about twice as wide.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights, which must not depend on the scores within a group.
-        They count by Kish's effective numbers of rows. None with ``"finite_sample"``.
+        They count by Kish's effective numbers of rows. None unless the method is
+        ``"band"``.
 
     Returns
     -------
@@ -87,8 +94,8 @@ def confidence_interval(
     ------
     ValueError
         On another metric, a level outside (0, 1), another method, a statistic of
-        weighted rows, sample weights or MADD with ``bandwidth="auto"`` with
-        ``"finite_sample"``, and as the metric does.
+        weighted rows, sample weights or MADD with ``bandwidth="auto"`` with a method
+        other than ``"band"``, and as the metric does.
 
     Warns
     -----
@@ -122,6 +129,10 @@ def confidence_interval(
        Annals of Probability 18(3), 1990.
     .. [2] McDiarmid. "On the Method of Bounded Differences". Surveys in Combinatorics,
        1989.
+    .. [3] Howard, Ramdas. "Sequential Estimation of Quantiles with Applications to A/B
+       Testing and Best-Arm Identification". Bernoulli 28(3), 2022. Corollary 1.
+    .. [4] Howard, Ramdas, McAuliffe, Sekhon. "Time-uniform, Nonparametric,
+       Nonasymptotic Confidence Sequences". Annals of Statistics 49(2), 2021.
 
     Examples
     --------
@@ -129,17 +140,40 @@ def confidence_interval(
     >>> from skfair.metrics import confidence_interval, mcdp
     >>> y_true, y_score, group = make_biased_scores(2000, random_state=0)
     >>> result = confidence_interval(mcdp, y_true, y_score, sensitive_features=group)
-    >>> result.low < mcdp(y_true, y_score, sensitive_features=group) < result.high
+    >>> result.low < result.statistic < result.high
     True
     """
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    check_choice("method", method, ("band", "finite_sample"))
-    arguments = Arguments(y_true, y_score, sensitive_features, sample_weight)
-    comparisons = compare(metric, arguments, method == "finite_sample")
-    value, tail = comparisons.value, (1 - level) / 2
-    low = comparisons.largest(-comparisons.below(tail / comparisons.n_comparisons))
-    low = value if math.isnan(value) else float(min(max(low, 0.0), value))
-    return ConfidenceInterval(value, low, upper_bound(comparisons, tail), level, method)
+    rows = Arguments(y_true, y_score, sensitive_features, sample_weight)
+    comparisons = compare_rows(metric, rows, method)
+    tail = (1 - level) / 2
+    return ConfidenceInterval(
+        comparisons.value,
+        lower_bound(comparisons, tail),
+        upper_bound(comparisons, tail),
+        level,
+        method,
+    )
+
+
+def compare_rows(
+    metric: Callable[..., float], arguments: Arguments, method: Method
+) -> Comparisons:
+    """Find what a metric compares, and quantiles of the noise, from its arguments."""
+    if method != "band" and arguments.sample_weight is not None:
+        raise ValueError(
+            f"sample_weight must be None with method={method!r}, whose bounds are for "
+            "unweighted rows."
+        )
+    return compare(metric, observe(metric, arguments), method)
+
+
+def lower_bound(comparisons: Comparisons, tail: float) -> float:
+    """Bound that the true disparity is below with at most a given probability."""
+    if math.isnan(comparisons.value):
+        return math.nan
+    bound = comparisons.largest(-comparisons.below(tail / comparisons.n_comparisons))
+    return float(min(max(bound, 0.0), comparisons.value))
 
 
 def upper_bound(comparisons: Comparisons, tail: float) -> float:

@@ -16,13 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, NamedTuple
+from inspect import signature
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
-from skfair._utils._validation import check_weights
+from skfair._utils._validation import check_choice, check_weights
 from skfair.groups import resolve_groups
 from skfair.metrics._demographic_parity import (
     demographic_parity_difference,
@@ -45,11 +46,14 @@ from skfair.metrics._inputs import Multigroup, grouped_quality, grouped_scores
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 
 Floats = NDArray[np.float64]
+Method = Literal["band", "finite_sample", "anytime"]
 #: A quantile for each comparison: exceeded with at most the probability given.
 Quantiles = Callable[[float], Any]
 
 #: Mean of the absolute value of a standard normal variable.
 _MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
+#: Variance at which bounds for all sizes are sharpest: about a thousand rows a group.
+_MIXING = 25.0
 #: Scores at which the noise of the area between CDFs is evaluated.
 _GRID = 1024
 #: Numbers of bins, of those that MADD averages over, at which its noise is evaluated.
@@ -72,6 +76,17 @@ class Arguments(NamedTuple):
         }
 
 
+class Observed(NamedTuple):
+    """Statistic of a metric, with what its noise depends on."""
+
+    statistic: Any
+    # Numbers of rows that each distribution, mean or rate comes from; with weights,
+    # effective numbers.
+    sizes: Floats
+    # Means of squared outcomes.
+    squares: Floats | None = None
+
+
 class Comparisons(NamedTuple):
     """What a metric is the largest of, and how far noise may move each value."""
 
@@ -92,10 +107,30 @@ _UNDEFINED = Comparisons(
 )
 
 
+def observe(metric: Callable[..., float], arguments: Arguments) -> Observed:
+    """Collect the statistic of a metric."""
+    kind, options = _resolve(metric)
+    return kind.observe(arguments, **options)
+
+
 def compare(
-    metric: Callable[..., float], arguments: Arguments, finite_sample: bool
+    metric: Callable[..., float], observed: Observed, method: Method
 ) -> Comparisons:
     """Find what a metric compares, and quantiles of the noise of each comparison."""
+    check_choice("method", method, get_args(Method))
+    kind, options = _resolve(metric)
+    return kind.compare(observed, method, **options)
+
+
+class _Kind(NamedTuple):
+    """How the statistic of a metric is collected and compared; both take options."""
+
+    observe: Callable[..., Observed]
+    compare: Callable[..., Comparisons]
+
+
+def _resolve(metric: Any) -> tuple[_Kind, dict[str, Any]]:
+    """Find the kind and the options of a metric, which may be a partial of another."""
     options: dict[str, Any] = {}
     function: Any = metric
     while isinstance(function, partial):
@@ -104,127 +139,204 @@ def compare(
                 f"metric must have its options set by keyword, got {metric!r}."
             )
         function, options = function.func, {**function.keywords, **options}
-    if function not in _COMPARISONS:
-        names = ", ".join(known.__name__ for known in _COMPARISONS)
+    if function not in _KINDS:
+        names = ", ".join(known.__name__ for known in _KINDS)
         raise ValueError(
             f"metric must be one of {names}, or a functools.partial of it, got "
             f"{metric!r}. bootstrap_interval takes any metric, and is approximate."
         )
-    if finite_sample and arguments.sample_weight is not None:
+    signature(function).bind_partial(**options)
+    return _KINDS[function], options
+
+
+def _observe_scores(arguments: Arguments, **_: Any) -> Observed:
+    """Scores of each group."""
+    statistic = grouped_scores(*arguments)
+    sizes = statistic.counts.astype(float)
+    if isinstance(arguments.y_score, GroupedScores):
+        _check_counts(statistic)
+    elif arguments.sample_weight is not None:
+        rows = arguments.weighted()
+        weighted = GroupedOutcomes.from_outcomes(arguments.y_score, **rows)
+        sizes = weighted.effective_sizes
+    return Observed(statistic, sizes)
+
+
+def _observe_outcomes(
+    arguments: Arguments,
+    *,
+    threshold: float | None = None,
+    pos_label: Any = None,
+    **_: Any,
+) -> Observed:
+    """Scores or decisions whose means are compared."""
+    statistic = arguments.y_score
+    if isinstance(statistic, GroupedOutcomes):
+        # The mean square of values in [0, 1] is at most their mean.
+        return Observed(statistic, statistic.effective_sizes, statistic.means)
+    outcomes = parity_outcomes(statistic, threshold, pos_label)
+    rows = arguments.weighted()
+    rows["sensitive_features"] = resolve_groups(
+        arguments.sensitive_features, n_samples=len(outcomes)
+    )
+    statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
+    squared = GroupedOutcomes.from_outcomes(outcomes**2, **rows)
+    return Observed(statistic, statistic.effective_sizes, squared.means)
+
+
+def _observe_confusion(arguments: Arguments, **_: Any) -> Observed:
+    """Confusion matrices; sizes are those of the true classes of each group."""
+    y_true, y_pred = arguments.y_true, arguments.y_score
+    rows = arguments.weighted()
+    if isinstance(y_pred, GroupedConfusion):
+        _check_counts(y_pred)
+        return Observed(y_pred, y_pred.matrices.sum(axis=2).astype(float))
+    statistic = GroupedConfusion.from_predictions(y_true, y_pred, **rows)
+    sizes = statistic.matrices.sum(axis=2).astype(float)
+    weights = check_weights(arguments.sample_weight, len(y_pred))
+    if weights is not None:
+        rows["sample_weight"] = np.square(weights, dtype=float)
+        squares = GroupedConfusion.from_predictions(y_true, y_pred, **rows).matrices
+        squares = squares.sum(axis=2)
+        np.divide(sizes**2, squares, out=sizes, where=squares > 0)
+    return Observed(statistic, sizes)
+
+
+def _observe_quality(
+    arguments: Arguments,
+    *,
+    quality: Any = "selection_rate",
+    pos_label: Any = None,
+    **_: Any,
+) -> Observed:
+    """Outcomes whose rates are compared."""
+    y_true, y_pred, groups, weights = arguments
+    statistic = grouped_quality(y_true, y_pred, groups, quality, pos_label, weights)
+    return Observed(statistic, statistic.effective_sizes)
+
+
+def _check_counts(statistic: Any) -> None:
+    """Raise where a statistic does not tell the effective numbers of rows."""
+    if not np.array_equal(statistic.totals, statistic.counts):
         raise ValueError(
-            "sample_weight must be None with method='finite_sample', whose bounds are "
-            "for unweighted rows."
+            "y_score must be a statistic of rows without sample weights, whose squares "
+            "it does not keep; pass the rows with their weights."
         )
-    return _COMPARISONS[function](arguments, finite_sample, **options)
 
 
 def _compare_mcdp(
-    arguments: Arguments,
-    finite_sample: bool,
+    observed: Observed,
+    method: Method,
+    /,
     *,
     epsilon: float = 0.0,
-    method: str = "exact",
-    n_subdivisions: int = 32,
     multigroup: Multigroup = "pairwise",
+    **options: Any,
 ) -> Comparisons:
     """Compare CDFs, whose noise is at most that of a Brownian bridge.
 
     The tangent of MCDP(0) is the noise at one score, a difference of binomials.
     MCDP(epsilon) is not convex: it falls by at most the noise on the true window.
     """
-    if method != "exact":
-        raise ValueError(f"method of MCDP must be 'exact', got {method!r}.")
-    statistic, sizes = _scores(arguments)
+    if options.get("method", "exact") != "exact":
+        raise ValueError(f"method of MCDP must be 'exact', got {options['method']!r}.")
+    statistic, sizes, _ = observed
     value = mcdp(None, statistic, epsilon=epsilon, multigroup=multigroup)
     if math.isnan(value):
         return _UNDEFINED
-    scale, band = _scale(statistic, sizes, multigroup)
-    above = _gaussian(scale / 2)
-    if epsilon > 0:
-        above = _supremum(scale, sides=1)
-    below = _supremum(scale, sides=2)
-    if finite_sample:
-        above, below = (band if epsilon > 0 else _supremum(scale, sides=1)), band
-    measure = mcdp_measure(epsilon, method, n_subdivisions)
+    n, shares = statistic.n_groups, _shares(statistic)
+    above, below = _distribution_free(sizes, shares, multigroup, method)
+    if method == "band":
+        scale = np.sqrt(_contrast(1 / sizes, shares, multigroup))
+        above = _supremum(scale, sides=1) if epsilon > 0 else _normal(scale / 2)
+        below = _supremum(scale, sides=2)
+    elif epsilon > 0:
+        above = below
+    measure = mcdp_measure(epsilon, "exact", 1)
     largest = _largest(statistic, multigroup, measure, kolmogorov, value)
-    return Comparisons(value, len(scale), largest, above, below)
+    return Comparisons(value, len(compared_pairs(n, multigroup)), largest, above, below)
 
 
 def _compare_abcc(
-    arguments: Arguments, finite_sample: bool, *, multigroup: Multigroup = "pairwise"
+    observed: Observed,
+    method: Method,
+    /,
+    *,
+    multigroup: Multigroup = "pairwise",
 ) -> Comparisons:
     """Compare areas, whose tangents are means of functions of slope at most 1.
 
     Their variance is at most that of the scores. By the Gaussian isoperimetric
     inequality the area of the noise exceeds its mean by no more than a tangent does.
     """
-    statistic, sizes = _scores(arguments)
+    statistic, sizes, _ = observed
     value = abcc(None, statistic, multigroup=multigroup)
     if math.isnan(value):
         return _UNDEFINED
-    scale, band = _scale(statistic, sizes, multigroup)
-    if finite_sample:
-        above, below = _supremum(scale, sides=1), band
-    else:
-        codes, groups = statistic.codes, statistic.n_groups
+    n, shares = statistic.n_groups, _shares(statistic)
+    above, below = _distribution_free(sizes, shares, multigroup, method)
+    if method == "band":
+        weights, codes = statistic.weights, statistic.codes
         first, second = (
-            np.bincount(codes, statistic.weights * statistic.scores**power, groups)
-            / statistic.totals
+            np.bincount(codes, weights * statistic.scores**power, n) / statistic.totals
             for power in (1, 2)
         )
-        above = _student(first, second, sizes, _shares(statistic), multigroup)
-        grid = np.linspace(0, len(statistic.scores) - 1, _GRID).astype(np.intp)
-        scores = np.unique(statistic.scores[grid])
-        cdfs = _cdfs(statistic, scores)[:, :-1]
-        noise = _contrast(
-            cdfs * (1 - cdfs) / sizes[:, None], _shares(statistic), multigroup
-        )
-        means = _MEAN_ABSOLUTE * np.sqrt(noise) @ np.diff(scores)
-        below = _plus(means, above)
+        above = _student(first, second, sizes, shares, multigroup)
+        below = _plus(_area_noise(observed, multigroup), above)
     largest = _largest(statistic, multigroup, area, area, value)
-    return Comparisons(value, len(scale), largest, above, below)
+    return Comparisons(value, len(compared_pairs(n, multigroup)), largest, above, below)
+
+
+def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
+    """Mean of the area of the noise of each comparison."""
+    statistic, sizes, _ = observed
+    grid = np.linspace(0, len(statistic.scores) - 1, _GRID).astype(np.intp)
+    scores = np.unique(statistic.scores[grid])
+    cdfs = _cdfs(statistic, scores)[:, :-1]
+    variances = cdfs * (1 - cdfs) / sizes[:, None]
+    noise = np.sqrt(_contrast(variances, _shares(statistic), multigroup))
+    return np.asarray(_MEAN_ABSOLUTE * noise @ np.diff(scores))
 
 
 def _compare_madd(
-    arguments: Arguments,
-    finite_sample: bool,
+    observed: Observed,
+    method: Method,
+    /,
     *,
-    bandwidth: float | str = "auto",
+    bandwidth: Any = "auto",
     multigroup: Multigroup = "pairwise",
 ) -> Comparisons:
     """Compare histograms; tangents are means of functions of values -1 and 1."""
-    statistic, sizes = _scores(arguments)
-    options: dict[str, Any] = {"bandwidth": bandwidth, "multigroup": multigroup}
-    value = madd(None, statistic, **options)
+    statistic, sizes, _ = observed
+    value = madd(None, statistic, bandwidth=bandwidth, multigroup=multigroup)
     if math.isnan(value):
         return _UNDEFINED
-    scale, _ = _scale(statistic, sizes, multigroup)
-    above = _gaussian(scale)
-    if bandwidth == "auto":
-        if finite_sample:
+    shares = _shares(statistic)
+    normal = _normal(np.sqrt(_contrast(1 / sizes, shares, multigroup)))
+    if isinstance(bandwidth, str):
+        if method != "band":
             raise ValueError(
-                "bandwidth must be a number with method='finite_sample', got 'auto', "
-                "which is chosen by the data."
+                f"bandwidth must be a number with method={method!r}, got 'auto', which "
+                "is chosen by the data."
             )
         values, means = _stable_values(statistic, sizes, multigroup)
-        return Comparisons(
-            value,
-            len(scale),
-            lambda offsets: float((values + offsets).max()),
-            above,
-            _plus(means, above),
-            maximum=2.0,
-        )
+        below = _plus(means, normal)
+        return _with_values(value, values, normal, below, maximum=2.0)
     n_bins = count_bins(bandwidth)
-    below = _plus(_bin_noise(statistic, sizes, multigroup, n_bins), above)
-    if finite_sample:
-        above = _supremum(2 * scale, sides=1)
-        roots = np.sqrt((n_bins - 1) / sizes)
-        shares = _shares(statistic)
-        below = _plus(_contrast(roots, shares, multigroup, power=1), above)
     measure = partial(histogram_distance, n_bins=n_bins)
     largest = _largest(statistic, multigroup, measure, measure, value)
-    return Comparisons(value, len(scale), largest, above, below, maximum=2.0)
+    one, _ = _distribution_free(sizes, shares, multigroup, method)
+    above: Quantiles = lambda level: 2 * one(level)  # noqa: E731
+    if method == "band":
+        above = normal
+        below = _plus(_bin_noise(statistic, sizes, multigroup, n_bins), normal)
+    elif method == "finite_sample":
+        roots = np.sqrt((n_bins - 1) / sizes)
+        below = _plus(_contrast(roots, shares, multigroup, power=1), above)
+    else:  # at once for all 2**n_bins functions
+        below = lambda level: 2 * one(level * 0.5**n_bins)  # noqa: E731
+    n_comparisons = len(compared_pairs(statistic.n_groups, multigroup))
+    return Comparisons(value, n_comparisons, largest, above, below, maximum=2.0)
 
 
 def _stable_values(
@@ -260,126 +372,91 @@ def _bin_noise(
 
 
 def _compare_parity(
-    arguments: Arguments,
-    finite_sample: bool,
+    observed: Observed,
+    method: Method,
+    /,
     *,
-    threshold: float | None = None,
-    pos_label: Any = None,
     multigroup: Multigroup = "pairwise",
+    **_: Any,
 ) -> Comparisons:
-    """Differences of means."""
-    statistic = arguments.y_score
-    if isinstance(statistic, GroupedOutcomes):
-        squares = statistic.means  # at least the mean square of values in [0, 1]
-        _check_counts(statistic.totals, statistic.counts)
-    else:
-        outcomes = parity_outcomes(statistic, threshold, pos_label)
-        weighted = arguments.weighted()
-        weighted["sensitive_features"] = resolve_groups(
-            arguments.sensitive_features, n_samples=len(outcomes)
-        )
-        statistic, squared = (
-            GroupedOutcomes.from_outcomes(values, **weighted)
-            for values in (outcomes, outcomes**2)
-        )
-        squares = squared.means
+    """Compare means."""
+    statistic, sizes, squares = observed
     value = demographic_parity_difference(None, statistic, multigroup=multigroup)
-    return _compare_means(
-        value,
-        statistic.means,
-        squares,
-        statistic.effective_sizes,
-        statistic.totals / statistic.totals.sum(),
-        multigroup,
-        finite_sample,
-    )
+    means, shares = statistic.means, statistic.totals / statistic.totals.sum()
+    moments = (means, means if squares is None else squares)
+    return _compare_means(value, moments, sizes, shares, multigroup, method)
 
 
 def _compare_equalized_odds(
-    arguments: Arguments, finite_sample: bool, *, multigroup: Multigroup = "pairwise"
+    observed: Observed, method: Method, /, *, multigroup: Multigroup = "pairwise"
 ) -> Comparisons:
-    """Differences of the rates of each true and predicted class."""
-    statistic = arguments.y_score
-    if isinstance(statistic, GroupedConfusion):
-        _check_counts(statistic.totals, statistic.counts)
-        squares = statistic.matrices
-    else:
-        weighted = arguments.weighted()
-        statistic = GroupedConfusion.from_predictions(
-            arguments.y_true, arguments.y_score, **weighted
-        )
-        squares = statistic.matrices
-        weights = check_weights(arguments.sample_weight, len(arguments.y_score))
-        if weights is not None:
-            weighted["sample_weight"] = np.square(weights, dtype=float)
-            squares = GroupedConfusion.from_predictions(
-                arguments.y_true, arguments.y_score, **weighted
-            ).matrices
+    """Compare the rates of each true and predicted class."""
+    statistic = observed.statistic
     value = equalized_odds_difference(None, statistic, multigroup=multigroup)
     if math.isnan(value):
         return _UNDEFINED
     true = statistic.matrices.sum(axis=(0, 2)) > 0
     totals = statistic.matrices[:, true].sum(axis=2, keepdims=True)
-    sizes = totals.astype(float) ** 2 / squares[:, true].sum(axis=2, keepdims=True)
     rates = statistic.matrices[:, true] / totals
-    shares = totals / totals.sum(axis=0)
-    return _compare_means(value, rates, rates, sizes, shares, multigroup, finite_sample)
+    sizes, shares = observed.sizes[:, true, None], totals / totals.sum(axis=0)
+    return _compare_means(value, (rates, rates), sizes, shares, multigroup, method)
 
 
 def _compare_max_gap(
-    arguments: Arguments,
-    finite_sample: bool,
-    *,
-    quality: Any = "selection_rate",
-    group_weights: Any = "uniform",
-    pos_label: Any = None,
+    observed: Observed, method: Method, /, *, group_weights: Any = "uniform", **_: Any
 ) -> Comparisons:
-    """Differences of each group's rate from the weighted average."""
-    statistic = grouped_quality(
-        arguments.y_true,
-        arguments.y_score,
-        arguments.sensitive_features,
-        quality,
-        pos_label,
-        arguments.sample_weight,
-    )
+    """Compare each group's rate with the weighted average."""
+    statistic, sizes = observed.statistic, observed.sizes
     gaps = group_gaps("Max-gap fairness", statistic, group_weights)
     value = float(np.nanmax(gaps.gaps)) if gaps.defined else math.nan
-    means, sizes, weights = (
-        by_group[gaps.compared]
-        for by_group in (statistic.means, statistic.effective_sizes, gaps.weights)
+    kept = np.flatnonzero(gaps.compared[: statistic.n_groups])
+    rates = statistic.means[kept]
+    return _compare_means(
+        value, (rates, rates), sizes[kept], gaps.weights[kept], "pooled", method
     )
-    return _compare_means(value, means, means, sizes, weights, "pooled", finite_sample)
 
 
 def _compare_means(
     value: float,
-    first: Floats,
-    second: Floats,
+    moments: tuple[Floats, Floats],
     sizes: Floats,
     shares: Floats,
     multigroup: Multigroup,
-    finite_sample: bool,
+    method: Method,
 ) -> Comparisons:
-    """Compare means by group, of shape (n_groups, ...), with their mean squares."""
+    """Compare means of shape (n_groups, ...), given with the mean squares."""
     if math.isnan(value):
         return _UNDEFINED
+    means, squares = moments
     if multigroup == "pairwise":
-        i, j = np.triu_indices(len(first), 1)
-        values = np.abs(first[i] - first[j])
+        i, j = np.triu_indices(len(means), 1)
+        values = np.abs(means[i] - means[j])
     else:
-        values = np.abs(first - (shares * first).sum(axis=0))
-    sizes = np.broadcast_to(sizes, first.shape)
-    above = _student(first, second, sizes, shares, multigroup)
-    if finite_sample:
-        scale = np.sqrt(_contrast(1 / sizes, shares, multigroup))
-        above = _supremum(scale, sides=1)
+        values = np.abs(means - (shares * means).sum(axis=0))
+    sizes = np.broadcast_to(sizes, means.shape)
+    if method == "band":
+        above = _student(means, squares, sizes, shares, multigroup)
+    else:
+        above, _ = _distribution_free(sizes, shares, multigroup, method)
+    # The noise has either sign.
+    return _with_values(value, values, above, lambda level: above(level / 2))
+
+
+def _with_values(
+    value: float,
+    values: Floats,
+    above: Quantiles,
+    below: Quantiles,
+    maximum: float = 1.0,
+) -> Comparisons:
+    """Comparisons whose values are all known."""
     return Comparisons(
         value,
         values.size,
         lambda offsets: float((values + offsets).max()),
         above,
-        lambda level: above(level / 2),  # the noise has either sign
+        below,
+        maximum,
     )
 
 
@@ -403,7 +480,7 @@ def _contrast(
     )
 
 
-def _gaussian(deviations: Floats) -> Quantiles:
+def _normal(deviations: Floats) -> Quantiles:
     """Quantiles of normal noise."""
     return lambda level: -ndtri(level) * deviations
 
@@ -414,7 +491,7 @@ def _supremum(scale: Floats, sides: int) -> Quantiles:
 
 
 def _plus(means: Floats, quantiles: Quantiles) -> Quantiles:
-    """Move quantiles."""
+    """Quantiles of noise of another mean."""
     return lambda level: means + quantiles(level)
 
 
@@ -434,15 +511,43 @@ def _student(
     return lambda level: -stdtrit(freedom, level) * np.sqrt(noise)
 
 
-def _scale(
-    statistic: GroupedScores, sizes: Floats, multigroup: Multigroup
-) -> tuple[Floats, Quantiles]:
-    """Root of the sum of squared coefficients over sizes, and the bands by Massart."""
-    shares = _shares(statistic)
+def _distribution_free(
+    sizes: Floats, shares: Any, multigroup: Multigroup, method: Method
+) -> tuple[Quantiles, Quantiles]:
+    """Bounds for any distribution: of the noise of one mean, and of a whole CDF.
+
+    Hoeffding's and Massart's for one look; for all looks at growing data those of
+    Howard, Ramdas, McAuliffe and Sekhon, and of Howard and Ramdas, by group.
+    """
+    involved = 2 if multigroup == "pairwise" else len(sizes)
+
+    def add_up(radius: Callable[[Floats, float], Floats]) -> Quantiles:
+        return lambda level: _contrast(
+            radius(sizes, level / involved), shares, multigroup, power=1
+        )
+
+    if method == "anytime":
+        return add_up(_mean_at_any_time), add_up(_cdf_at_any_time)
     scale = np.sqrt(_contrast(1 / sizes, shares, multigroup))
     roots = _contrast(1 / np.sqrt(sizes), shares, multigroup, power=1)
-    involved = 2 if multigroup == "pairwise" else statistic.n_groups
-    return scale, _supremum(roots, sides=2 * involved)
+    return _supremum(scale, sides=1), _supremum(roots, sides=2 * involved)
+
+
+def _mean_at_any_time(sizes: Floats, level: float) -> Floats:
+    """One-sided bound on the noise of a mean of values in [0, 1], at all sizes at once.
+
+    It is the normal mixture bound, with the variance 1/4.
+    """
+    variance = sizes / 4
+    ratio = np.sqrt((variance + _MIXING) / _MIXING)
+    logarithm = np.log(ratio / (2 * level) + 1)
+    return np.asarray(np.sqrt(2 * (variance + _MIXING) * logarithm) / sizes)
+
+
+def _cdf_at_any_time(sizes: Floats, level: float) -> Floats:
+    """Bound on the noise of a CDF, at all sizes at once."""
+    iterated = np.log(np.log(math.e * sizes)) + 0.8 * math.log(1612 / level)
+    return np.asarray(0.85 * np.sqrt(iterated / sizes))
 
 
 def _largest(
@@ -458,28 +563,6 @@ def _largest(
     return lambda offsets: (
         largest_gap(statistic, multigroup, measure, distance, offsets).value
     )
-
-
-def _scores(arguments: Arguments) -> tuple[GroupedScores, Floats]:
-    """Scores of each group, and the numbers of rows, effective ones with weights."""
-    statistic = grouped_scores(*arguments)
-    if isinstance(arguments.y_score, GroupedScores):
-        _check_counts(statistic.totals, statistic.counts)
-    elif arguments.sample_weight is not None:
-        weighted = GroupedOutcomes.from_outcomes(
-            arguments.y_score, **arguments.weighted()
-        )
-        return statistic, weighted.effective_sizes
-    return statistic, statistic.counts.astype(float)
-
-
-def _check_counts(totals: NDArray[Any], counts: NDArray[Any]) -> None:
-    """Raise where a statistic does not tell the effective numbers of rows."""
-    if not np.array_equal(totals, counts):
-        raise ValueError(
-            "y_score must be a statistic of rows without sample weights, whose squares "
-            "it does not keep; pass the rows with their weights."
-        )
 
 
 def _shares(statistic: GroupedScores) -> Floats:
@@ -498,11 +581,11 @@ def _cdfs(statistic: GroupedScores, scores: Floats) -> Floats:
     return np.asarray(np.cumsum(sums, axis=1)[:, :-1] / statistic.totals[:, None])
 
 
-_COMPARISONS: dict[Callable[..., float], Callable[..., Comparisons]] = {
-    mcdp: _compare_mcdp,
-    abcc: _compare_abcc,
-    madd: _compare_madd,
-    demographic_parity_difference: _compare_parity,
-    equalized_odds_difference: _compare_equalized_odds,
-    max_gap: _compare_max_gap,
+_KINDS: dict[Callable[..., float], _Kind] = {
+    mcdp: _Kind(_observe_scores, _compare_mcdp),
+    abcc: _Kind(_observe_scores, _compare_abcc),
+    madd: _Kind(_observe_scores, _compare_madd),
+    demographic_parity_difference: _Kind(_observe_outcomes, _compare_parity),
+    equalized_odds_difference: _Kind(_observe_confusion, _compare_equalized_odds),
+    max_gap: _Kind(_observe_quality, _compare_max_gap),
 }

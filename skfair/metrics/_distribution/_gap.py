@@ -66,7 +66,7 @@ def largest_gap(
     return largest_bounded(
         pairs,
         bounds + added,
-        lambda i: measure(gap_between(statistic, *pairs[i])) + added[i],
+        lambda i: measure(gap_between(statistic, *pairs[i])) + float(added[i]),
     )
 
 

@@ -21,10 +21,11 @@ from skfair.groups import (
     recode,
     resolve_groups,
 )
+from skfair.statistics._json import JSONStatistic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupedConfusion:
+class GroupedConfusion(JSONStatistic):
     """Confusion matrix of every group.
 
     It is the sufficient statistic of equalized odds and of disparate conditional
@@ -230,6 +231,14 @@ class GroupedConfusion:
             matrices[np.ix_(groups, cells, cells)] += part.matrices
             counts[groups] += part.counts
         return GroupedConfusion(matrices, counts, classes, labels, names, smallest)
+
+    def _find_problem(self) -> str | None:
+        n_classes = len(self.classes)
+        if self.matrices.shape != (len(self.labels), n_classes, n_classes):
+            return "matrices must have shape (n_groups, n_classes, n_classes)"
+        if self.counts.shape != (len(self.labels),):
+            return "counts must have one number for each label"
+        return None
 
     def __repr__(self) -> str:
         right = np.trace(self.matrices, axis1=1, axis2=2)

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import as_array, check_scores
 from skfair.groups import drop_weightless, join_groups, positions_in, resolve_groups
+from skfair.statistics._json import JSONStatistic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupedOutcomes:
+class GroupedOutcomes(JSONStatistic):
     """Size and summed outcome of every group.
 
     It is the sufficient statistic of rates and means by group, and additive:
@@ -175,6 +176,16 @@ class GroupedOutcomes:
             names,
             smallest,
         )
+
+    def _find_problem(self) -> str | None:
+        columns = (self.sums, self.totals, self.squares, self.counts)
+        if any(column.shape != (len(self.labels),) for column in columns):
+            return (
+                "sums, totals, squares and counts must have one number for each label"
+            )
+        if (self.sums > self.totals * (1 + 1e-9)).any():
+            return "a sum of outcomes is above the total weight"
+        return None
 
     def __repr__(self) -> str:
         means = ", ".join(

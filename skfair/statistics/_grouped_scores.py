@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import check_scores
 from skfair.groups import drop_weightless, join_groups, positions_in, resolve_groups
+from skfair.statistics._json import JSONStatistic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupedScores:
+class GroupedScores(JSONStatistic):
     """The empirical score distribution of every group.
 
     One entry per distinct pair of score and group, sorted by score. It is a
@@ -187,6 +188,25 @@ class GroupedScores:
             for label, count in zip(self.labels, self.counts, strict=True)
         )
         return f"GroupedScores({len(self.scores)} entries; rows {sizes})"
+
+    def _find_problem(self) -> str | None:
+        entries = (self.scores, self.codes, self.weights)
+        if len({part.shape for part in entries}) > 1 or self.scores.ndim != 1:
+            return "scores, codes and weights differ in length"
+        sizes = (len(self.labels),)
+        if self.counts.shape != sizes or self.totals.shape != sizes:
+            return "counts and totals must have one number for each label"
+        if self.counts.dtype.kind != "i" or self.codes.dtype.kind != "i":
+            return "counts and codes must be whole numbers"
+        if (self.codes >= len(self.labels)).any() or (self.scores > 1).any():
+            return "a code has no label, or a score is above 1"
+        rank = np.lexsort((self.codes, self.scores))
+        if not np.array_equal(rank, np.arange(len(rank))):
+            return "entries are not sorted by score and group"
+        totals = np.bincount(self.codes, self.weights, len(self.labels))
+        if not np.allclose(totals, self.totals, rtol=1e-9):
+            return "totals are not the sums of the weights"
+        return None
 
     @cached_property
     def _order(self) -> tuple[Integers, Integers]:

@@ -1,0 +1,129 @@
+"""Statistics as text that parties can exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class JSONStatistic:
+    """Base of the statistics, which are dataclasses of arrays and labels."""
+
+    def to_dict(self: Any) -> dict[str, Any]:
+        """Return the statistic as lists, numbers and text, for `json.dumps`.
+
+        Parties can exchange statistics in place of rows. Numbers keep all their bits.
+
+        Returns
+        -------
+        dict
+            The name of the class as ``"type"``, and one entry for each attribute.
+
+        Raises
+        ------
+        ValueError
+            If a label is neither text nor a number nor a tuple of these.
+
+        Examples
+        --------
+        >>> import json
+        >>> from skfair.statistics import GroupedOutcomes
+        >>> hired = GroupedOutcomes.from_outcomes(
+        ...     [1, 0, 1], sensitive_features=["a", "a", "b"]
+        ... )
+        >>> text = json.dumps(hired.to_dict())
+        >>> GroupedOutcomes.from_dict(json.loads(text))
+        GroupedOutcomes('a': 0.5 of 2, 'b': 1 of 1)
+        """
+        columns = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                value = value.tolist()
+            elif isinstance(value, tuple):
+                value = [_label_to_json(label) for label in value]
+            columns[field.name] = value
+        return {"type": type(self).__name__, **columns}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the statistic of which `to_dict` made a dictionary.
+
+        Parameters
+        ----------
+        data : mapping
+            As `to_dict` returns it.
+
+        Returns
+        -------
+        statistic
+            An instance of this class.
+
+        Raises
+        ------
+        ValueError
+            If the dictionary is of another class, lacks an entry, or if its numbers
+            contradict each other.
+        """
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        given = data.get("type") if isinstance(data, Mapping) else None
+        if given != cls.__name__:
+            raise ValueError(
+                f"data must be a dictionary of type {cls.__name__!r}, got {given!r}."
+            )
+        lacking = [name for name in names if name not in data]
+        if lacking:
+            raise ValueError(f"data lacks {lacking[0]!r}, expected {names}.")
+        values = {name: _value_from_json(name, data[name]) for name in names}
+        statistic = cls(**values)
+        problem = statistic._find_problem()
+        if problem is not None:
+            raise ValueError(f"data must be a {cls.__name__}, but {problem}.")
+        return statistic
+
+    def _find_problem(self) -> str | None:
+        """Say what contradicts itself in a statistic that was loaded."""
+        raise NotImplementedError
+
+
+def _label_to_json(label: Any) -> Any:
+    """Return a label as text or a number, and tuples as lists."""
+    if isinstance(label, tuple):
+        return [_label_to_json(part) for part in label]
+    if isinstance(label, np.generic):
+        label = label.item()
+    if label is None or isinstance(label, (str, bool, int, float)):
+        return label
+    raise ValueError(
+        f"labels must be text, numbers or tuples of these, got {label!r} of type "
+        f"{type(label).__name__}."
+    )
+
+
+def _label_from_json(label: Any) -> Hashable:
+    """Return lists as tuples."""
+    return tuple(map(_label_from_json, label)) if isinstance(label, list) else label
+
+
+def _value_from_json(name: str, value: Any) -> Any:
+    """Return an attribute of a statistic; all but three are arrays of numbers."""
+    if name in ("labels", "classes", "names"):
+        if not isinstance(value, list):
+            raise ValueError(f"{name} must be a list, got {value!r}.")
+        return _label_from_json(value)
+    if name == "min_group_size":
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} must be a positive integer, got {value!r}.")
+        return value
+    array: NDArray[Any] = np.asarray(value)
+    if (
+        array.dtype.kind not in "if"
+        or not np.isfinite(array).all()
+        or (array < 0).any()
+    ):
+        raise ValueError(f"{name} must be finite numbers of at least 0.")
+    return array

@@ -74,6 +74,10 @@ class Rule(ABC):
         except ValueError as error:
             # scikit-learn discards all results of a search if `refit` raises.
             reason = str(error)
+            if self.performance not in names:
+                reason += (
+                    " search.score will end in a KeyError, without a scorer of it."
+                )
         order = dict.fromkeys((self.performance, self.fairness, *names))
         chosen, description = _best_by_any(cv_results, order, names)
         warnings.warn(

@@ -41,14 +41,16 @@ class FairnessReport:
     Notes
     -----
     Numbers are those of `skfair.metrics` for the same rows and `random_state`; the page
-    lists the calls. From 50,000 rows of equal weight on, intervals and p-values are
-    those of draws of counts, whose distribution is the same, in a time that hardly
-    grows with the rows; where more than 16,384 scores are distinct, close ones count
-    as one for this. Up to ten groups are compared in pairs. Each of more than ten
-    groups is compared with everyone (``multigroup="pooled"``), and MADD is left out
-    unless `metrics` names it. For the p-values of equalized odds and DCP, groups are
-    permuted among the rows of each true label. Undefined metrics are None in the
-    summary and nan in the frame; the report says why, without a warning.
+    lists the calls. From 50,000 rows on, intervals and p-values are those of draws of
+    counts, whose distribution is the same, in a time that hardly grows with the rows;
+    where more than 16,384 scores are distinct, close ones count as one for this. Rows
+    are counted by weight, too, of which close ones count as one where more than 32 are
+    distinct, and scores are joined to 16,384 cells of score and weight. Up to ten
+    groups are compared in pairs. Each of more than ten groups is compared with
+    everyone (``multigroup="pooled"``), and MADD is left out unless `metrics` names it.
+    For the p-values of equalized odds and DCP, groups are permuted among the rows of
+    each true label. Undefined metrics are None in the summary and nan in the frame;
+    the report says why, without a warning.
 
     Examples
     --------

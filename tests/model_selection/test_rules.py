@@ -136,7 +136,7 @@ def test_missing_metric_lists_those_present(rule):
     with pytest.warns(UserWarning, match=expected + r".* the best by 'ap'"):
         assert rule(cv_results) == 1
     other = type(rule)(**{**asdict(rule), "performance": "f1"})
-    with pytest.warns(UserWarning, match=r"no metric 'f1'.* the best by 'ap'"):
+    with pytest.warns(UserWarning, match=r"no metric 'f1'.*KeyError.* best by 'ap'"):
         assert other(cv_results) == 1
     with pytest.raises(ValueError, match=r"no metric 'f1'"):
         FairestWithin("f1").least_performance(cv_results)

@@ -21,14 +21,14 @@ def many(monkeypatch):
     monkeypatch.setattr(_draws, "MANY_ROWS", 1)
 
 
-def make(y_true, y_score=None, y_pred=None, group=None, **options):
+def make(y_true, y_score=None, y_pred=None, group=None, weights=None, **options):
     audit = make_audit(
         y_true=y_true,
         y_score=y_score,
         y_pred=y_pred,
         sensitive_features=group,
         pos_label=None,
-        sample_weight=None,
+        sample_weight=weights,
         options=Options(**{**DRAWS, **options}),
     )
     return make_samples(audit)
@@ -44,9 +44,10 @@ def people():
 
 
 @pytest.mark.slow
-def test_draws_have_the_distribution_of_draws_of_rows(people, monkeypatch):
+@pytest.mark.parametrize("weights", [None, np.arange(400) % 3 * 1.5 + 0.5])
+def test_draws_have_the_distribution_of_draws_of_rows(people, monkeypatch, weights):
     y_true, y_score, group = people
-    samples = make(y_true, y_score.round(2), group=group)
+    samples = make(y_true, y_score.round(2), group=group, weights=weights)
     (of_rows,) = _draws.draw_all(samples)
     monkeypatch.setattr(_draws, "MANY_ROWS", 1)
     (of_counts,) = _draws.draw_all(samples)
@@ -67,14 +68,14 @@ def test_joined_scores_say_almost_the_same(people, many, monkeypatch):
     alone = _cells.Cells.from_sample(sample)
     monkeypatch.setattr(_cells, "_MAX_SCORES", 100)
     joined = _cells.Cells.from_sample(sample)
-    assert alone.scores.shape == (3, 400)
+    assert alone.scores.shape == (3, 400, 1)
     assert joined.scores.shape[1] in (99, 100, 101)
     assert_allclose(joined.scores.sum(axis=1), alone.scores.sum(axis=1))
     assert (joined.scores.sum(axis=0) > 0).all()
     for key, value in alone.values().items():
         assert joined.values()[key] == pytest.approx(value, abs=0.05), key
     # Means of scores are kept.
-    means = [cells.scores @ cells.grid.scores for cells in (alone, joined)]
+    means = [cells.scores[..., 0] @ cells.grid.scores for cells in (alone, joined)]
     assert_allclose(means[0].sum(), means[1].sum())
 
 
@@ -103,12 +104,79 @@ def test_same_numbers_for_any_number_of_processes(make_report, people, many):
     assert one.summary["settings"]["counts_are_drawn"]
 
 
-def test_rows_are_drawn_where_weights_differ(make_report, people, many):
+def test_few_weights_are_counted_without_loss(people, many):
     y_true, y_score, group = people
-    report = make_report(
-        y_true, y_score, sensitive_features=group, sample_weight=np.arange(400) + 1
+    weights = np.arange(400) % 3 * 1.5 + 0.5
+    (sample,) = make(y_true, y_score, group=group, weights=weights)
+    cells = _cells.Cells.from_sample(sample)
+    assert cells.weights.tolist() == [0.5, 2, 3.5]
+    for key, finding in observe(sample).items():
+        assert cells.values()[key] == pytest.approx(finding.value, abs=1e-12), key
+    generator = np.random.default_rng(0)
+    keys = tuple(cells.values())
+    drawn = [cells.permutation(generator, keys), cells.bootstrap(generator, keys)]
+    assert all(np.isfinite(list(values.values())).all() for values in drawn)
+
+
+@pytest.mark.parametrize("spread", [1, 100])
+def test_joined_weights_say_almost_the_same(people, many, spread):
+    y_true, y_score, group = people
+    weights = np.random.default_rng(0).lognormal(0, 1, 400) * 10.0**spread
+    (sample,) = make(y_true, y_score, group=group, weights=weights)
+    cells = _cells.Cells.from_sample(sample)
+    assert 20 <= len(cells.weights) <= 32
+    assert (np.diff(cells.weights) > 0).all()
+    counts = cells.scores.sum(axis=(0, 1))
+    assert counts.sum() == 400
+    assert counts @ cells.weights == pytest.approx(weights.sum())
+    squares = counts @ (cells.weights / 10.0**spread) ** 2
+    assert squares == pytest.approx(((weights / 10.0**spread) ** 2).sum(), rel=0.02)
+    for key, finding in observe(sample).items():
+        assert cells.values()[key] == pytest.approx(finding.value, abs=0.05), key
+
+
+def test_equal_weights_are_as_good_as_none(people, many):
+    y_true, y_score, group = people
+    plain, weighted = (
+        _draws.draw_all(
+            make(
+                y_true,
+                y_score,
+                group=group,
+                weights=weights,
+                metrics=["mcdp", "max_gap", "equalized_odds_difference", "dcp"],
+                n_bootstrap=9,
+                n_permutations=59,
+            )
+        )[0]
+        for weights in (None, np.full(400, 2))
     )
-    assert not report.summary["settings"]["counts_are_drawn"]
+    for kind in ("bootstrap", "permutation"):
+        for key, values in getattr(plain, kind).items():
+            assert_allclose(getattr(weighted, kind)[key], values, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_pvalues_of_joined_weights_hold_their_level(many):
+    small = 0
+    for seed in range(200):
+        generator = np.random.default_rng(seed)
+        group, y_score = generator.integers(0, 2, 200), generator.random(200)
+        weights = generator.lognormal(0, 1, 200)
+        samples = make(
+            y_score > generator.random(200),
+            y_score,
+            group=group,
+            weights=weights,
+            metrics=["mcdp"],
+            n_bootstrap=1,
+            n_permutations=99,
+            random_state=seed,
+        )
+        (drawn,) = _draws.draw_all(samples)
+        value = observe(samples[0])["mcdp"].value
+        small += _draws.uncertainty(value, "mcdp", drawn, 0.95).pvalue <= 0.05
+    assert 0.01 <= small / 200 <= 0.1  # .05, and three standard errors
 
 
 @pytest.mark.parametrize("kind", ["labels", "classes", "no true labels", "constant"])

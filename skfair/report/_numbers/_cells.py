@@ -4,10 +4,12 @@ A draw of rows with replacement makes the counts of each group multinomial, and 
 permutation of groups makes them multivariate hypergeometric: counts are drawn from
 these at once, at a cost that does not depend on the number of rows. Predictions are
 counted by class, without any loss. Close scores are counted together, as one score.
+Weighted rows are counted by weight, too; close weights count as one.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,39 +17,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair.metrics._distribution import ScoreGrid
+from skfair.report._inputs import Audit
 from skfair.report._numbers._sample import Measuring, Sample, Values, sort_by_group
 from skfair.report._options import OF_ERRORS, OF_SCORES
 from skfair.statistics import GroupedConfusion
 
-#: From this number of rows on, counts are drawn; their weights must be equal.
+#: From this number of rows on, counts are drawn.
 MANY_ROWS = 50_000
-#: More distinct scores than this are joined to as many cells.
+#: More distinct scores than this are joined to as many cells; with weights, there are
+#: as many cells of score and weight.
 _MAX_SCORES = 2**14
+#: More distinct weights than this are joined to as many. The sum of the squares of
+#: lognormal weights with sigma = 1, on which intervals depend, falls by .9 %.
+_MAX_WEIGHTS = 32
 
 Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Rows of a sample by group and predicted class, and by group and score.
+    """Rows of a sample by group and class, and by group and score; each by weight.
 
-    `scores` has shape (n_groups, n_cells), with the scores of the cells in `grid`;
-    without scores all rows are in one cell.
+    `predictions` has shape (n_groups, n_classes, n_classes, n_weights), true classes
+    before predicted ones, `scores` (n_groups, n_cells, n_weights), with the scores of
+    the cells in `grid`; without scores all rows are in one cell.
     """
 
     measuring: Measuring
     confusion: GroupedConfusion
     grid: ScoreGrid | None
+    predictions: Counts
     scores: Counts
+    weights: NDArray[Any]
 
     @classmethod
     def from_sample(cls, sample: Sample) -> Cells:
         """Count the rows of a sample."""
-        confusion = sample.confusion(sort_by_group(sample.attribute.groups.codes))
-        grid, scores = None, confusion.counts.reshape(-1, 1).astype(np.int64)
+        rows = sort_by_group(sample.attribute.groups.codes)
+        confusion = sample.confusion(rows)
+        levels, weights = _join_weights(sample.audit)
+        shape = (*confusion.matrices.shape, len(weights))
+        cells = sample.classes_of(rows) * len(weights) + levels[rows]
+        predictions = np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
+        grid, scores = None, predictions.sum(axis=(1, 2))[:, np.newaxis]
         if sample.grid is not None and not set(OF_SCORES).isdisjoint(sample.keys):
-            grid, scores = _count_scores(sample, sample.grid)
-        return cls(sample.measuring, confusion, grid, scores)
+            grid, scores = _count_scores(sample, sample.grid, levels, len(weights))
+        return cls(sample.measuring, confusion, grid, predictions, scores, weights)
 
     @property
     def n_classes(self) -> int:
@@ -56,15 +71,15 @@ class Cells:
 
     def values(self) -> Values:
         """Metrics of these counts."""
-        return self._values(self.confusion.matrices, self.scores, self.measuring.keys)
+        return self._values(self.predictions, self.scores, self.measuring.keys)
 
     def bootstrap(
         self, generator: np.random.Generator, keys: tuple[str, ...]
     ) -> Values:
         """Metrics of rows that are drawn within each group, with replacement."""
-        matrices = [_resample(matrix, generator) for matrix in self._matrices]
+        predictions = [_resample(counts, generator) for counts in self.predictions]
         scores = [_resample(counts, generator) for counts in self.scores]
-        return self._values(np.array(matrices), np.array(scores), keys)
+        return self._values(np.array(predictions), np.array(scores), keys)
 
     def permutation(
         self, generator: np.random.Generator, keys: tuple[str, ...]
@@ -72,28 +87,24 @@ class Cells:
         """Metrics of permuted groups; metrics of errors within each true class."""
         errors = tuple(key for key in keys if key in OF_ERRORS)
         others = tuple(key for key in keys if key not in OF_ERRORS)
-        matrices, shuffled = self._matrices, np.zeros_like(self._matrices)
+        given, shuffled = self.predictions, np.zeros_like(self.predictions)
         # All rows of one class are as good as their true classes, which others ignore.
-        shuffled[:, 0] = _deal(matrices.sum(axis=1), generator)
+        shuffled[:, 0] = _deal(given.sum(axis=1), generator)
         values = self._values(shuffled, _deal(self.scores, generator), others)
         if errors:
-            for true in range(matrices.shape[1]):
-                shuffled[:, true] = _deal(matrices[:, true], generator)
+            for true in range(given.shape[1]):
+                shuffled[:, true] = _deal(given[:, true], generator)
             values |= self._values(shuffled, self.scores, errors)
         return values
 
-    @property
-    def _matrices(self) -> Counts:
-        return self.confusion.matrices.astype(np.int64)
-
     def _values(
-        self, matrices: NDArray[Any], scores: Counts, keys: tuple[str, ...]
+        self, predictions: Counts, scores: Counts, keys: tuple[str, ...]
     ) -> Values:
-        def count(group: int | None) -> Counts:
-            counts: Counts = scores.sum(axis=0) if group is None else scores[group]
-            return counts
+        def count(group: int | None) -> NDArray[Any]:
+            counts = scores.sum(axis=0) if group is None else scores[group]
+            return np.asarray(counts @ self.weights)
 
-        confusion = replace(self.confusion, matrices=matrices)
+        confusion = replace(self.confusion, matrices=predictions @ self.weights)
         return self.measuring.values(confusion, self.grid, count, keys)
 
 
@@ -108,18 +119,40 @@ def _resample(counts: Counts, generator: np.random.Generator) -> Counts:
 
 def _deal(counts: Counts, generator: np.random.Generator) -> Counts:
     """Deal all rows to groups of the same sizes anew."""
-    left, sizes = counts.sum(axis=0), counts.sum(axis=1)
-    dealt = np.empty_like(counts)
+    flat = counts.reshape(len(counts), -1)
+    left, sizes = flat.sum(axis=0), flat.sum(axis=1)
+    dealt = np.empty_like(flat)
     for group, size in enumerate(sizes[:-1]):
         dealt[group] = generator.multivariate_hypergeometric(
             left, size, method="marginals"
         )
         left = left - dealt[group]
     dealt[-1] = left
-    return dealt
+    return dealt.reshape(counts.shape)
 
 
-def _count_scores(sample: Sample, grid: ScoreGrid) -> tuple[ScoreGrid, Counts]:
+def _join_weights(audit: Audit) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Return the level of each row's weight, and the weights of the levels.
+
+    Where too many are distinct, close ones are replaced by their mean; large weights
+    are joined less, so that all levels have about the same sum of squares.
+    """
+    if audit.sample_weight is None:
+        return np.zeros(audit.n_rows, dtype=np.intp), np.ones(1, dtype=np.int64)
+    distinct, levels = np.unique(audit.sample_weight, return_inverse=True)
+    if len(distinct) <= _MAX_WEIGHTS:
+        return levels, distinct
+    numbers = np.bincount(levels)
+    squares = np.cumsum(numbers * (distinct / distinct[-1]) ** 2)
+    joined = np.minimum(_MAX_WEIGHTS * squares / squares[-1], _MAX_WEIGHTS - 1)
+    _, joined = np.unique(joined.astype(np.intp), return_inverse=True)
+    means = np.bincount(joined, numbers * distinct) / np.bincount(joined, numbers)
+    return joined[levels], means
+
+
+def _count_scores(
+    sample: Sample, grid: ScoreGrid, levels: NDArray[np.intp], n_weights: int
+) -> tuple[ScoreGrid, Counts]:
     """Count scores by group; where too many are distinct, by cells of close scores.
 
     Cells hold about as many rows each, and have the mean of their scores.
@@ -129,8 +162,8 @@ def _count_scores(sample: Sample, grid: ScoreGrid) -> tuple[ScoreGrid, Counts]:
     codes, positions = codes[rows].astype(np.int64), grid.positions[rows]
     totals = np.bincount(positions, minlength=len(grid.scores))
     starts = np.flatnonzero(totals)
-    if len(starts) > _MAX_SCORES:
-        even = np.linspace(0, len(rows), _MAX_SCORES, endpoint=False)
+    if len(starts) > _MAX_SCORES // n_weights:
+        even = np.linspace(0, len(rows), _MAX_SCORES // n_weights, endpoint=False)
         edges = np.searchsorted(np.cumsum(totals), even, side="right")
         starts = np.unique(np.append(edges, 0))
     numbers = np.add.reduceat(totals, starts)
@@ -142,5 +175,6 @@ def _count_scores(sample: Sample, grid: ScoreGrid) -> tuple[ScoreGrid, Counts]:
     n_groups, n_cells = len(sample.attribute.groups.labels), int(filled.sum())
     # Before the first start there are no rows.
     cells = codes * n_cells + cell_of[positions - starts[0]]
-    counts = np.bincount(cells, minlength=n_groups * n_cells)
-    return ScoreGrid(means[filled], None), counts.reshape(n_groups, n_cells)
+    shape = n_groups, n_cells, n_weights
+    counts = np.bincount(cells * n_weights + levels[rows], minlength=math.prod(shape))
+    return ScoreGrid(means[filled], None), counts.reshape(shape)

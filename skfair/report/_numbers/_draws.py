@@ -97,8 +97,8 @@ def draw_all(samples: list[Sample]) -> list[Drawn]:
 
 
 def counts_are_drawn(audit: Audit) -> bool:
-    """Whether counts are drawn: there are many rows, and each weighs the same."""
-    return audit.sample_weight is None and audit.n_rows >= MANY_ROWS
+    """Whether counts are drawn, since there are many rows."""
+    return audit.n_rows >= MANY_ROWS
 
 
 def _source(sample: Sample) -> Sample | Cells:

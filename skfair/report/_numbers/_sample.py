@@ -76,12 +76,10 @@ class Sample:
         """Count predictions; without true labels all rows are of the first class."""
         groups, n_classes = self.attribute.groups, self.n_classes
         sizes, weights = groups.sizes(), self.audit.sample_weight
-        cells = np.repeat(np.arange(len(sizes)) * n_classes**2, sizes)
-        cells += self.model.y_pred[rows]
-        if self.audit.y_true is not None:
-            cells += self.audit.y_true[rows] * n_classes
         counted = None if weights is None else weights[rows]
-        matrices = np.bincount(cells, counted, len(sizes) * n_classes**2)
+        matrices = np.bincount(
+            self.classes_of(rows), counted, len(sizes) * n_classes**2
+        )
         return GroupedConfusion(
             matrices.reshape(len(sizes), n_classes, n_classes),
             sizes,
@@ -89,6 +87,15 @@ class Sample:
             groups.labels,
             groups.names,
         )
+
+    def classes_of(self, rows: Integers) -> Integers:
+        """One number for the group, the true and the predicted class of each row."""
+        sizes, n_classes = self.attribute.groups.sizes(), self.n_classes
+        cells = np.repeat(np.arange(len(sizes)) * n_classes**2, sizes)
+        cells += self.model.y_pred[rows]
+        if self.audit.y_true is not None:
+            cells += self.audit.y_true[rows] * n_classes
+        return cells
 
     @property
     def n_classes(self) -> int:
@@ -204,7 +211,7 @@ class Finding:
 
     `pair` holds the groups that differ, None for everyone, and `figures` what differs
     between them: rates, mean scores, or shares of scores of at most `score`.
-    `classes` and `sizes` are true and predicted class, and rows of the true class, of
+    `classes` and `sizes` are true and predicted class, and weight of the true class, of
     equalized odds; `lacking` holds a group and a class without rows, for which these
     are undefined, and the number of such cases. DCP is certified to lie in `bounds`.
     """
@@ -215,7 +222,7 @@ class Finding:
     score: float = math.nan
     n_tail: int = 0
     classes: tuple[int, int] = (0, 0)
-    sizes: tuple[int, int] = (0, 0)
+    sizes: tuple[float, float] = (0, 0)
     lacking: tuple[int, int, int] | None = None
     bounds: tuple[float, float] | None = None
 
@@ -300,7 +307,7 @@ def _equalized_odds(sample: Sample, confusion: GroupedConfusion) -> Finding:
         pair,
         _of_pair(pair, column, of_all),
         classes=(true, predicted),
-        sizes=_of_pair(pair, sizes[:, true].astype(np.intp), int(totals[true, 0])),
+        sizes=_of_pair(pair, sizes[:, true], totals[true, 0]),
     )
 
 

@@ -120,7 +120,7 @@ def _describe_errors(
         what = "the positive decision"
     weighted = sample.audit.sample_weight is not None
     ours, theirs = (
-        f"{percent(rate)} of {'' if weighted else f'{size:,} in '}{name}"
+        f"{percent(rate)} of {'' if weighted else f'{size:,.0f} in '}{name}"
         for rate, size, name in zip(found.figures, found.sizes, names, strict=True)
     )
     return (

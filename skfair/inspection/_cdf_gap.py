@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._text import counted
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_real
 from skfair.inspection import _inputs, _layout, _style
@@ -177,7 +178,7 @@ class CDFGapDisplay:
         others = [i for i in range(len(self.labels)) if i not in coloured]
         if others:
             sizes_text = _style.range_text(self.counts[others])
-            text = _style.counted_groups(len(others)).replace(" ", " other ")
+            text = counted(len(others), "group").replace(" ", " other ")
             lines[others[0]].set_label(f"{text} ({sizes_text})")
         return lines
 

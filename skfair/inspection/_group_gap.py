@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from skfair._utils._text import counted
 from skfair._utils._types import Bools, Integers
 from skfair.inspection import _inputs, _layout, _style
 from skfair.metrics._groupwise._cvar_fairness_report import cvar_fairness_report
@@ -163,9 +164,9 @@ class GroupGapDisplay:
         points: list[Line2D] = []
         for text, chosen in ((tail, in_tail), ("Other groups", ~in_tail)):
             filled = chosen is in_tail
-            counted = "\n" + _style.counted_groups(int(chosen.sum()))
+            number = "\n" + counted(int(chosen.sum()), "group")
             if chosen.any():
-                counted += f" ({_style.range_text(sizes[chosen])})"
+                number += f" ({_style.range_text(sizes[chosen])})"
             points += self.ax_.plot(
                 differences[chosen],
                 ranks[chosen],
@@ -175,7 +176,7 @@ class GroupGapDisplay:
                 color=_style.COLORS[1] if filled else _style.COLORS[0],
                 markerfacecolor=_style.COLORS[1] if filled else "white",
                 markeredgewidth=1.2 if named else 0.5,
-                label=text + counted,
+                label=text + number,
             )
         return points
 

@@ -272,5 +272,7 @@ def _post_processor(estimator: Any, X: Any) -> tuple[MADDPostProcessor, Any]:
             f"got {type(model).__name__}."
         )
     if model.losses_ is None:
-        raise ValueError("estimator was fitted without sensitive_features: no repair.")
+        raise ValueError(
+            "estimator was fitted without sensitive_features: it has no repair to draw."
+        )
     return model, X

@@ -144,11 +144,6 @@ def joined_text(labels: Sequence[Hashable]) -> str:
     return f"{first} and{between}{second}"
 
 
-def counted_groups(n_groups: int) -> str:
-    """Count groups: ``1 group``, ``2 groups``."""
-    return f"{n_groups:,} group" + ("" if n_groups == 1 else "s")
-
-
 def range_text(counts: Integers) -> str:
     """Range of group sizes."""
     low, high = int(counts.min()), int(counts.max())

@@ -147,7 +147,7 @@ def attribute_specific_plan(
     """Return the rows of a sampled group, and the chance of each group to be one."""
     if gamma is None:
         if n < 2:
-            raise ValueError(f"n must be at least 2 to see a group twice, got {n}.")
+            raise ValueError(f"n must be at least 2, two rows of a group, got {n}.")
         # gamma is n / 2, or less if the largest probability would exceed 1 then. Rows
         # are rounded down, which rounds gamma up: if all weights are equal, every
         # group is sampled.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.metrics._groupwise._rate_variance import (
@@ -33,7 +34,7 @@ _BLOCK = 2**20
 
 
 @dataclass(frozen=True)
-class SampleSizeResult:
+class SampleSizeResult(NumbersResult):
     """Result of `required_sample_size`; ``str(result)`` explains its numbers.
 
     Attributes

@@ -48,10 +48,8 @@ def check_real(
     `closed` says which ends belong to the interval, `alternative` what else the
     parameter may be, for the message.
     """
-    includes_low, includes_high = (
-        closed in ("both", "left"),
-        closed in ("both", "right"),
-    )
+    includes_low = closed in ("both", "left")
+    includes_high = closed in ("both", "right")
     inside = isinstance(value, numbers.Real) and not isinstance(value, bool)
     inside = inside and (low < value or (includes_low and low == value))
     inside = inside and (value < high or (includes_high and high == value))

@@ -335,10 +335,8 @@ def _highest(
     """Highest level in (lower, upper] with a run as long as a window, else `lower`."""
     inside = (heights > lower) & (heights <= upper)
     levels = np.unique(heights[inside])
-    low, high = (
-        0,
-        len(levels),
-    )  # a window fits at levels[:low], and at none of levels[high:]
+    # A window fits at levels[:low], and at none of levels[high:].
+    low, high = 0, len(levels)
     while low < high:
         middle = (low + high) // 2
         first, last = _runs(heights >= levels[middle])

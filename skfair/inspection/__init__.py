@@ -6,6 +6,7 @@ from skfair.inspection._gap_mark import GapMark
 from skfair.inspection._group_gap import GroupGapDisplay
 from skfair.inspection._madd import MADDDisplay
 from skfair.inspection._mcdp_curve import MCDPCurveDisplay
+from skfair.inspection._monitor import MonitorDisplay
 from skfair.inspection._repair import RepairDisplay
 from skfair.inspection._trade_off import TradeOffDisplay
 
@@ -16,6 +17,7 @@ __all__ = [
     "GroupGapDisplay",
     "MADDDisplay",
     "MCDPCurveDisplay",
+    "MonitorDisplay",
     "RepairDisplay",
     "TradeOffDisplay",
 ]

@@ -109,7 +109,7 @@ _UNDEFINED = Comparisons(
 
 def observe(metric: Callable[..., float], arguments: Arguments) -> Observed:
     """Collect the statistic of a metric."""
-    kind, options = _resolve(metric)
+    kind, options = resolve_metric(metric)
     return kind.observe(arguments, **options)
 
 
@@ -118,18 +118,41 @@ def compare(
 ) -> Comparisons:
     """Find what a metric compares, and quantiles of the noise of each comparison."""
     check_choice("method", method, get_args(Method))
-    kind, options = _resolve(metric)
+    kind, options = resolve_metric(metric)
     return kind.compare(observed, method, **options)
+
+
+def metric_to_dict(metric: Callable[..., float]) -> dict[str, Any]:
+    """Return the name and the options of a metric, for `json.dumps`."""
+    _, options = resolve_metric(metric)
+    while isinstance(metric, partial):
+        metric = metric.func
+    for name, value in options.items():
+        if not (value is None or isinstance(value, (str, bool, int, float))):
+            raise ValueError(f"metric has the option {name}={value!r}, expected text.")
+    return {"name": metric.__name__, "options": options}
+
+
+def metric_from_dict(data: Any) -> tuple[Callable[..., float], Any]:
+    """Return a metric, and the class of its statistic, from name and options."""
+    known = {function.__name__: function for function in _KINDS}
+    if not isinstance(data, dict) or data.get("name") not in known:
+        raise ValueError(
+            f"metric must be a dictionary with a known name, got {data!r}."
+        )
+    function = known[data["name"]]
+    return partial(function, **data["options"]), _KINDS[function].statistic
 
 
 class _Kind(NamedTuple):
     """How the statistic of a metric is collected and compared; both take options."""
 
+    statistic: type
     observe: Callable[..., Observed]
     compare: Callable[..., Comparisons]
 
 
-def _resolve(metric: Any) -> tuple[_Kind, dict[str, Any]]:
+def resolve_metric(metric: Any) -> tuple[_Kind, dict[str, Any]]:
     """Find the kind and the options of a metric, which may be a partial of another."""
     options: dict[str, Any] = {}
     function: Any = metric
@@ -582,10 +605,14 @@ def _cdfs(statistic: GroupedScores, scores: Floats) -> Floats:
 
 
 _KINDS: dict[Callable[..., float], _Kind] = {
-    mcdp: _Kind(_observe_scores, _compare_mcdp),
-    abcc: _Kind(_observe_scores, _compare_abcc),
-    madd: _Kind(_observe_scores, _compare_madd),
-    demographic_parity_difference: _Kind(_observe_outcomes, _compare_parity),
-    equalized_odds_difference: _Kind(_observe_confusion, _compare_equalized_odds),
-    max_gap: _Kind(_observe_quality, _compare_max_gap),
+    mcdp: _Kind(GroupedScores, _observe_scores, _compare_mcdp),
+    abcc: _Kind(GroupedScores, _observe_scores, _compare_abcc),
+    madd: _Kind(GroupedScores, _observe_scores, _compare_madd),
+    demographic_parity_difference: _Kind(
+        GroupedOutcomes, _observe_outcomes, _compare_parity
+    ),
+    equalized_odds_difference: _Kind(
+        GroupedConfusion, _observe_confusion, _compare_equalized_odds
+    ),
+    max_gap: _Kind(GroupedOutcomes, _observe_quality, _compare_max_gap),
 }

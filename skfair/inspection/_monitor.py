@@ -1,0 +1,187 @@
+"""The history of a monitor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import pandas as pd
+
+from skfair.inspection import _layout, _style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from skfair.monitoring import FairnessMonitor
+
+#: With more looks than this, single ones are not marked.
+_FEW_LOOKS = 40
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MonitorDisplay:
+    """Disparity of all rows so far at each look, with the interval that holds at all.
+
+    Parameters
+    ----------
+    history : DataFrame
+        With the columns of `FairnessMonitor.history_`.
+    metric : str
+        Name of the metric.
+    at_most : float
+        Largest disparity without an alarm.
+    confidence_level : float
+        Probability that the interval covers the true disparity at all looks.
+    name : str, default=None
+        Name of the model, for the title.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The disparity of all rows so far.
+    band_ : matplotlib PolyCollection
+        The interval.
+    limit_line_ : matplotlib Line2D
+        The largest disparity without an alarm.
+    alarm_line_ : matplotlib Line2D or None
+        The look at which the alarm was raised.
+
+    See Also
+    --------
+    skfair.monitoring.FairnessMonitor : The numbers behind the picture.
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_biased_scores
+    >>> from skfair.inspection import MonitorDisplay
+    >>> from skfair.metrics import mcdp
+    >>> from skfair.monitoring import FairnessMonitor
+    >>> monitor = FairnessMonitor(mcdp, at_most=0.2)
+    >>> _, y_score, group = make_biased_scores(500, random_state=0)
+    >>> monitor.update(None, y_score, sensitive_features=group)
+    >>> display = MonitorDisplay.from_monitor(monitor)
+    >>> display.alarm_line_.get_label()
+    'Alarm, after 500 rows'
+    """
+
+    history: pd.DataFrame
+    metric: str
+    at_most: float
+    confidence_level: float
+    name: str | None = None
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        name : str, default=None
+            Title of the axes. None stands for the display's own.
+
+        Returns
+        -------
+        MonitorDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        self.ax_ = _style.one_axes(self, ax)
+        self.figure_ = self.ax_.figure
+        looks = self.history.astype(float)
+        few = len(looks) <= _FEW_LOOKS
+        (self.line_,) = self.ax_.plot(
+            looks["n_rows"],
+            looks["statistic"],
+            color=_style.COLORS[0],
+            marker="o" if few else None,
+            markersize=4,
+            label="All rows so far",
+        )
+        self.band_ = self.ax_.fill_between(
+            looks["n_rows"],
+            looks["low"],
+            looks["high"],
+            color=_style.COLORS[0],
+            alpha=0.2,
+            linewidth=0,
+            label=f"{self.confidence_level:.0%} interval at all looks",
+        )
+        self.limit_line_ = self.ax_.axhline(
+            self.at_most,
+            color=_style.INK,
+            linestyle=_style.LINE_STYLES[1],
+            linewidth=1.2,
+            label=f"At most {self.at_most:.4g} allowed",
+        )
+        self.alarm_line_ = self._draw_alarm()
+        self.ax_.set(xlabel="Rows so far", ylabel=_style.metric_text(self.metric))
+        _style.title(self.ax_, self.name if name is None else name)
+        highest = max(self.at_most, looks["high"].max())
+        if not highest > 0:  # undefined so far
+            highest = 1.0
+        _layout.legend_above_data(self.ax_, None, highest, 1.05)
+        return self
+
+    def _draw_alarm(self) -> Any:
+        """Mark the first look with an alarm, if there is one."""
+        alarms = self.history.loc[self.history["alarm"].astype(bool), "n_rows"]
+        if alarms.empty:
+            return None
+        return self.ax_.axvline(
+            alarms.iloc[0],
+            color=_style.COLORS[1],
+            linewidth=1.2,
+            label=f"Alarm, after {alarms.iloc[0]:,} rows",
+        )
+
+    @classmethod
+    def from_monitor(
+        cls,
+        monitor: FairnessMonitor,
+        *,
+        ax: Axes | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Draw the history of a monitor.
+
+        Parameters
+        ----------
+        monitor : FairnessMonitor
+            It has been updated at least once.
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        name : str, default=None
+            Title of the axes.
+
+        Returns
+        -------
+        MonitorDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If the monitor has seen no rows yet.
+        """
+        _style.require_matplotlib(f"{cls.__name__}.from_monitor")
+        history = monitor.history_
+        if history.empty:
+            raise ValueError("the monitor has seen no rows yet: call update first.")
+        metric: Any = monitor.metric
+        while hasattr(metric, "func"):
+            metric = metric.func
+        display = cls(
+            history=history,
+            metric=metric.__name__,
+            at_most=monitor.at_most,
+            confidence_level=monitor.confidence_level,
+            name=name,
+        )
+        return display.plot(ax)

@@ -1,0 +1,49 @@
+"""Picture of the history of a monitor."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.inspection import MonitorDisplay
+from skfair.metrics import mcdp
+from skfair.monitoring import FairnessMonitor
+
+
+def monitor(shift, n_looks=3):
+    found = FairnessMonitor(mcdp, at_most=0.05)
+    for look in range(n_looks):
+        rng = np.random.default_rng(look)
+        groups = rng.integers(0, 2, 400)
+        scores = rng.beta(2 + shift * groups, 5)
+        found.update(None, scores, sensitive_features=groups)
+    return found
+
+
+def test_marks_are_those_of_the_history():
+    display = MonitorDisplay.from_monitor(monitor(3.0), name="credit")
+    history = monitor(3.0).history_
+    np.testing.assert_array_equal(
+        display.line_.get_xydata(), history[["n_rows", "statistic"]].to_numpy(float)
+    )
+    first = history.loc[history["alarm"], "n_rows"].iloc[0]
+    assert display.alarm_line_.get_xdata()[0] == first
+    assert display.limit_line_.get_ydata()[0] == 0.05
+    assert display.ax_.get_ylim()[1] >= history["high"].max()
+    assert display.ax_.get_title() == "credit"
+
+
+def test_no_alarm():
+    display = MonitorDisplay.from_monitor(monitor(0.0, n_looks=1))
+    assert display.alarm_line_ is None
+
+
+def test_undefined_looks():
+    found = FairnessMonitor(mcdp)
+    with pytest.warns(UndefinedMetricWarning):
+        found.update(None, [0.5], sensitive_features=["a"])
+    assert MonitorDisplay.from_monitor(found).ax_.get_ylim()[1] >= 1
+
+
+def test_a_monitor_without_looks_is_refused():
+    with pytest.raises(ValueError, match="call update first"):
+        MonitorDisplay.from_monitor(FairnessMonitor(mcdp))

@@ -1,0 +1,176 @@
+"""Monitors: what they see, that they may be looked at always, and their state."""
+
+import json
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.metrics import (
+    abcc,
+    confidence_interval,
+    dcp,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    madd,
+    max_gap,
+    mcdp,
+)
+from skfair.monitoring import FairnessMonitor
+from skfair.statistics import GroupedScores
+
+METRICS = {
+    "mcdp": mcdp,
+    "mcdp_epsilon": partial(mcdp, epsilon=0.1),
+    "abcc": abcc,
+    "madd": partial(madd, bandwidth=0.25),
+    "parity": partial(demographic_parity_difference, threshold=0.5),
+    "odds": equalized_odds_difference,
+    "max_gap": max_gap,
+}
+
+
+def batch(seed, shift=0.0, n_samples=300, name="mcdp"):
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, 2, n_samples)
+    scores = rng.beta(2 + shift * groups, 5)
+    y_true = rng.integers(0, 2, n_samples)
+    if name in ("odds", "max_gap"):
+        scores = (scores > 0.3).astype(int)
+    return {"y_true": y_true, "y_score": scores, "sensitive_features": groups}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_looks_are_those_of_all_rows_so_far(name):
+    monitor, batches = FairnessMonitor(METRICS[name]), []
+    for seed in range(3):
+        batches.append(batch(seed, 1.0, name=name))
+        monitor.update(**batches[-1])
+    rows = {key: np.concatenate([b[key] for b in batches]) for key in batches[0]}
+    expected = confidence_interval(METRICS[name], **rows, method="anytime")
+    assert monitor.interval_ == expected
+    assert monitor.history_["n_rows"].tolist() == [300, 600, 900]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_state_survives_json(name):
+    reference = None
+    if name == "mcdp":
+        rows = batch(9)
+        del rows["y_true"]
+        reference = GroupedScores.from_scores(**rows)
+    monitor = FairnessMonitor(METRICS[name], at_most=0.1, reference=reference)
+    empty = FairnessMonitor.from_dict(json.loads(json.dumps(monitor.to_dict())))
+    for one in (monitor, empty):
+        one.update(**batch(0, 1.0, name=name))
+    resumed = FairnessMonitor.from_dict(json.loads(json.dumps(monitor.to_dict())))
+    for one in (monitor, empty, resumed):
+        one.update(**batch(1, 1.0, name=name))
+        assert one.history_.equals(monitor.history_)
+
+
+def test_alarm_and_pvalue():
+    monitor = FairnessMonitor(mcdp, at_most=0.05)
+    for seed in range(20):
+        monitor.update(**batch(seed, 2.0))
+    history = monitor.history_
+    assert monitor.alarm_
+    assert monitor.pvalue_ < 1e-6
+    assert (history["pvalue"].diff().dropna() <= 0).all()
+    assert (history["alarm"] == (history["pvalue"] <= 0.05)).all()
+    assert (history["low"] <= history["statistic"]).all()
+    assert (history["statistic"] <= history["high"]).all()
+    # An alarm is raised as soon as the one-sided bound exceeds the limit.
+    one_sided = FairnessMonitor(mcdp, at_most=0.05, confidence_level=0.9)
+    for seed in range(20):
+        one_sided.update(**batch(seed, 2.0))
+    below = one_sided.history_["low"] > 0.05
+    assert below.tolist() == history["alarm"].tolist()
+
+
+def test_drift():
+    rows = batch(100, n_samples=3000)
+    del rows["y_true"]
+    reference = GroupedScores.from_scores(**rows)
+    same, other = (FairnessMonitor(mcdp, reference=reference) for _ in range(2))
+    for seed in range(10):
+        same.update(**batch(seed))
+        other.update(**batch(seed, shift=3.0))
+    assert not same.history_["drift_alarm"].any()
+    assert other.history_["drift_alarm"].iloc[-1]
+    found = other.history_.iloc[-1]
+    now = np.concatenate(
+        [
+            b["y_score"][b["sensitive_features"] == 1]
+            for b in (batch(seed, shift=3.0) for seed in range(10))
+        ]
+    )
+    then = rows["y_score"][rows["sensitive_features"] == 1]
+    value = mcdp(
+        None,
+        np.concatenate([now, then]),
+        sensitive_features=np.repeat([0, 1], [len(now), len(then)]),
+    )
+    assert found["drift"] == pytest.approx(value)
+    assert 0 < found["drift_low"] < value
+
+
+def test_statistics_of_batches():
+    rows = batch(0)
+    del rows["y_true"]
+    first, second = FairnessMonitor(mcdp), FairnessMonitor(mcdp)
+    first.update(None, **rows)
+    second.update(None, GroupedScores.from_scores(**rows))
+    assert first.history_.equals(second.history_)
+
+
+def test_undefined_looks_pass():
+    monitor = FairnessMonitor(mcdp)
+    with pytest.warns(UndefinedMetricWarning):
+        monitor.update(None, [0.1, 0.4], sensitive_features=["a", "a"])
+    assert math.isnan(monitor.interval_.low)
+    assert monitor.pvalue_ == 1
+    monitor.update(None, [0.1, 0.4], sensitive_features=["a", "b"])
+    assert monitor.interval_.statistic == pytest.approx(2 / 3)
+
+
+def test_failed_updates_change_nothing():
+    monitor = FairnessMonitor(mcdp)
+    monitor.update(**batch(0))
+    before = monitor.to_dict()
+    with pytest.raises(ValueError, match="y_score must lie in"):
+        monitor.update(None, [0.1, 1.4], sensitive_features=["a", "a"])
+    assert monitor.to_dict() == before
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="metric must be one of mcdp"):
+        FairnessMonitor(dcp)
+    with pytest.raises(ValueError, match="at_most must be a number"):
+        FairnessMonitor(mcdp, at_most=-1)
+    with pytest.raises(ValueError, match="bandwidth must be a number"):
+        FairnessMonitor(madd).update(**batch(0))
+    with pytest.raises(ValueError, match="call update first"):
+        _ = FairnessMonitor(mcdp).pvalue_
+    with pytest.raises(ValueError, match="dictionary of type 'FairnessMonitor'"):
+        FairnessMonitor.from_dict({})
+    with pytest.raises(ValueError, match="known name"):
+        FairnessMonitor.from_dict({"type": "FairnessMonitor", "metric": {"name": "os"}})
+    quality = partial(max_gap, quality=lambda y_true, y_pred: y_pred == 1)
+    with pytest.raises(ValueError, match="metric has the option quality"):
+        FairnessMonitor(quality).to_dict()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mcdp", "parity", "odds"])
+def test_false_alarms_over_all_looks(name):
+    """The proportion of false alarms in 200 runs of 100 looks is at most 5 %."""
+    alarms = 0
+    for run in range(200):
+        monitor = FairnessMonitor(METRICS[name])
+        for look in range(100):
+            monitor.update(**batch(1000 * run + look, n_samples=40, name=name))
+        alarms += monitor.alarm_
+    assert alarms <= 10

@@ -39,14 +39,14 @@ ESTIMATORS = {
         LogisticRegression(), validation_fraction=0.2, max_iter=3, random_state=0
     ),
     "DiffMCDPClassifier": DiffMCDPClassifier(
-        hidden_layer_sizes=8, learning_rate_init=0.01, max_iter=20, random_state=0
+        hidden_layer_sizes=8, learning_rate_init=0.01, max_iter=10, random_state=0
     ),
     "DiffMCDPClassifier, batches": DiffMCDPClassifier(
         hidden_layer_sizes=8,
         batch_size=64,
         dropout=0.2,
         early_stopping=True,
-        max_iter=20,
+        max_iter=10,
         random_state=0,
     ),
     "MADDPostProcessor": MADDPostProcessor(LogisticRegression(), cv=2),
@@ -100,6 +100,22 @@ def fitted_scores(model, people, **fit_params):
     X = features(model, X)
     model.fit(X, y, sensitive_features=sex, **fit_params)
     return scores_of(model, X, sex)
+
+
+@pytest.fixture(scope="module")
+def known_scores():
+    """Expected scores by name of the estimator."""
+    return {}
+
+
+@pytest.fixture
+def expected(request, known_scores, people):
+    """Scores of a clone of the model, fitted to X, y and sex; once for each model."""
+    name = request.node.callspec.params["model"]
+    if name not in known_scores:
+        known_scores[name] = fitted_scores(clone(ESTIMATORS[name]), people)
+        known_scores[name].setflags(write=False)
+    return known_scores[name]
 
 
 # --- scikit-learn's own checks
@@ -252,9 +268,8 @@ def test_unfitted(model, people):
     "container",
     [np.asarray, csr_matrix, pl.from_pandas, lambda X: X.to_numpy().tolist()],
 )
-def test_containers_of_features(model, container, people):
+def test_containers_of_features(model, container, people, expected):
     X, y, sex = people
-    expected = fitted_scores(clone(model), people)
     rows = container(X)
     scores = fitted_scores(model, (rows, y.tolist(), sex))
     assert_allclose(scores, expected, atol=1e-4)
@@ -265,9 +280,8 @@ def test_containers_of_features(model, container, people):
     "container",
     [list, np.array, pl.Series, pd.Categorical, encode_groups, pd.DataFrame],
 )
-def test_containers_of_groups(model, container, people):
+def test_containers_of_groups(model, container, people, expected):
     X, y, sex = people
-    expected = fitted_scores(clone(model), people)
     assert_array_equal(fitted_scores(model, (X, y, container(sex))), expected)
 
 
@@ -285,8 +299,7 @@ def test_containers_of_scores(people):
 
 
 @every_estimator
-def test_unit_weights_are_no_weights(model, people):
-    expected = fitted_scores(clone(model), people)
+def test_unit_weights_are_no_weights(model, people, expected):
     scores = fitted_scores(model, people, sample_weight=np.ones(len(people[1])))
     assert_allclose(scores, expected, atol=1e-6)
 
@@ -331,9 +344,8 @@ def test_column_of_text_that_is_a_feature(model, people):
 
 
 @every_classifier
-def test_groups_by_column_keyword_and_callable_agree(model, people):
+def test_groups_by_column_keyword_and_callable_agree(model, people, expected):
     X, y, _ = people
-    expected = fitted_scores(clone(model), people)
     for selector in ("is_man", 0, ["is_man"], lambda X: X["is_man"] == 1):
         by_column = clone(model).set_params(sensitive_features=selector).fit(X, y)
         assert_array_equal(by_column.predict_proba(X)[:, 1], expected)
@@ -412,10 +424,9 @@ def test_missing_groups(model, people):
 
 
 @every_estimator
-def test_absent_category_is_no_group(model, people):
+def test_absent_category_is_no_group(model, people, expected):
     X, y, sex = people
     groups = pd.Categorical(sex, categories=["F", "M", "X"])
-    expected = fitted_scores(clone(model), people)
     assert_array_equal(fitted_scores(model, (X, y, groups)), expected)
     assert model.groups_ == ("F", "M")
 
@@ -453,9 +464,8 @@ def test_inner_estimator_without_probabilities(model, people):
 
 
 @every_estimator
-def test_last_step_of_a_pipeline_with_routing(model, people):
+def test_last_step_of_a_pipeline_with_routing(model, people, expected):
     X, y, sex = people
-    expected = fitted_scores(clone(model), people)
     X = features(model, X)
     pipeline = make_pipeline(FunctionTransformer(), model)
     with config_context(enable_metadata_routing=True):

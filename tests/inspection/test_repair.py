@@ -14,7 +14,7 @@ from skfair.postprocessing import MADDPostProcessor
 @pytest.fixture(scope="module")
 def biased():
     return make_biased_classification(
-        1000, group_sizes={"sex": {"F": 0.4, "M": 0.6}}, random_state=0
+        500, group_sizes={"sex": {"F": 0.4, "M": 0.6}}, random_state=0
     )
 
 
@@ -96,7 +96,7 @@ def test_pipeline_labels_and_axes(biased, model):
 
 def test_pair_of_many_groups():
     X, y = make_biased_classification(
-        1500, group_sizes={"race": {"a": 0.3, "b": 0.3, "c": 0.4}}, random_state=0
+        600, group_sizes={"race": {"a": 0.3, "b": 0.3, "c": 0.4}}, random_state=0
     )
     model = MADDPostProcessor(LogisticRegression(), drop_sensitive=False, cv=2)
     groups = X.pop("race")

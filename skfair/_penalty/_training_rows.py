@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -76,3 +77,29 @@ def hold_out(
         "few rows to train on or to hold out, expected at least two rows of each "
         "class, and at least one of each class in both parts."
     )
+
+
+def hold_out_if_possible(
+    rows: TrainingRows, validation_fraction: float, rng: np.random.RandomState
+) -> tuple[Positions, Positions] | None:
+    """Draw positions as `hold_out`; None, with a warning, where rows are too few."""
+    try:
+        parts = hold_out(rows, validation_fraction, rng)
+    except ValueError as error:
+        problem = str(error).partition(",")[0]
+    else:
+        grouped = [rows.codes[part][rows.codes[part] >= 0] for part in parts]
+        n_groups = min(len(np.unique(codes)) for codes in grouped)
+        if n_groups >= 2 or (rows.codes < 0).all():
+            return parts
+        problem = (
+            f"validation_fraction={validation_fraction!r} leaves {n_groups} group to "
+            "train on or to hold out"
+        )
+    warnings.warn(
+        f"{problem}: no rows are held out, and no comparison is made with the plain "
+        "classifier. Set validation_fraction=None if this is intended.",
+        UserWarning,
+        stacklevel=3,
+    )
+    return None

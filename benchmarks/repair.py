@@ -2,8 +2,8 @@
 
     SKFAIR_DATA=<folder of the tables> python benchmarks/repair.py [section ...]
 
-Sections: simulation, adult, bank, ensemble, oulad, speed; all of them by default. Every
-figure is a mean over seeds with its 95 % confidence interval (Student's t); seeds draw
+Sections: simulation, adult, bank, ensemble, paths, shared, small, oulad, speed; all of
+them by default. Every figure is a mean over seeds with its 95 % confidence interval (Student's t); seeds draw
 the split and the model. Repair and level are learnt on training or validation rows, and
 measured on test rows.
 """

@@ -122,7 +122,7 @@ class PlainComparison(NumbersResult):
                 f"{type(mitigator).__name__}, on {self.n_samples} held-out rows: "
                 f"{'; '.join(self.problems)}. {remedy}.",
                 MitigationWarning,
-                stacklevel=_level_of_user(),
+                stacklevel=level_of_user(),
             )
 
 
@@ -238,7 +238,7 @@ def _largest_gap(scores: Array, groups: Groups, weights: Array) -> _Estimate:
     return _Estimate(float(highest[best] - lowest[best]), derivative, inverse_sizes)
 
 
-def _level_of_user() -> int:
+def level_of_user() -> int:
     """Stack level, for `warnings.warn`, of the first caller outside of skfair."""
     frame, level = inspect.currentframe(), 0
     while frame and frame.f_globals.get("__name__", "").startswith("skfair."):

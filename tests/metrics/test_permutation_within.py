@@ -1,16 +1,19 @@
 """Permutation within strata, constant statistics, and several processes."""
 
 from functools import partial
-from itertools import combinations
+from itertools import combinations, permutations, product
+from math import nan
 
 import numpy as np
 import pytest
 
+from skfair.groups import encode_groups
 from skfair.metrics import (
     bootstrap_interval,
     cvar_fairness,
     cvar_fairness_test,
     dcp,
+    demographic_parity_difference,
     equalized_odds_difference,
     max_gap,
     max_gap_test,
@@ -267,3 +270,143 @@ def test_progress_on_request(function, capsys):
     assert capsys.readouterr() == ("", "")
     function(None, y_pred, sensitive_features=groups, verbose=1)
     assert "finished" in "".join(capsys.readouterr())
+
+
+# --- p-values at any size
+
+
+def all_assignments(groups, strata):
+    """All ways to assign the groups of each stratum to its rows."""
+    choices = [
+        set(permutations(groups[strata == stratum])) for stratum in np.unique(strata)
+    ]
+    for choice in product(*choices):
+        assigned = groups.copy()
+        for stratum, labels in zip(np.unique(strata), choice, strict=True):
+            assigned[strata == stratum] = labels
+        yield assigned
+
+
+@pytest.mark.filterwarnings("ignore:The metric is .* for all")
+@pytest.mark.parametrize("n_permutations", [2, 9])
+def test_pvalues_of_seven_rows_in_strata_are_valid(n_permutations):
+    # Under the hypothesis all assignments within strata are equally probable.
+    scores = np.array([0.1, 0.4, 0.4, 0.9, 0.3, 0.6, 0.6])
+    groups, strata = np.array(list("aabbaab")), np.array([0, 0, 0, 0, 1, 1, 1])
+    assignments = list(all_assignments(groups, strata))
+    assert len(assignments) == 6 * 3
+    pvalues = np.array(
+        [
+            permutation_test(
+                mcdp,
+                None,
+                scores,
+                sensitive_features=assigned,
+                within=strata,
+                n_permutations=n_permutations,
+                random_state=seed,
+            ).pvalue
+            for assigned in assignments
+            for seed in range(9)
+        ]
+    )
+    for alpha in (1 / 3, 0.5, 0.7):
+        error = 3 * np.sqrt(alpha * (1 - alpha) / len(pvalues))
+        assert (pvalues <= alpha).mean() <= alpha + error
+
+
+def test_pvalue_within_strata_is_the_share_of_all_assignments():
+    scores = np.array([0.1, 0.4, 0.5, 0.9, 0.3, 0.6, 0.7])
+    groups, strata = np.array(list("aabbaab")), np.array(list("xxxxyyy"))
+    values = [
+        mcdp(None, scores, sensitive_features=assigned)
+        for assigned in all_assignments(groups, strata)
+    ]
+    observed = mcdp(None, scores, sensitive_features=groups)
+    result = permutation_test(
+        mcdp, None, scores, sensitive_features=groups, within=strata, random_state=0
+    )
+    exact = np.mean(np.array(values) >= observed - 1e-12)
+    assert result.pvalue == pytest.approx(exact, abs=0.04)
+    assert set(np.round(result.null_distribution, 12)) == set(np.round(values, 12))
+
+
+def test_strata_of_one_row_have_one_permutation():
+    with pytest.warns(UserWarning, match="for all 9 permutations"):
+        result = permutation_test(
+            demographic_parity_difference,
+            None,
+            [0.1, 0.5, 0.9],
+            sensitive_features=["a", "b", "b"],
+            within=["x", "y", "z"],
+            n_permutations=9,
+        )
+    assert result.pvalue == 1
+
+
+def test_undefined_permutations_count_as_large():
+    # One row of four has the label 1: for most assignments a group has none.
+    def metric(y_true, y_pred, *, sensitive_features):
+        rates = [
+            y_pred[(sensitive_features.codes == group) & (y_true == 1)]
+            for group in (0, 1)
+        ]
+        return abs(np.subtract(*map(np.mean, rates))) if all(map(len, rates)) else nan
+
+    y_true, y_pred = np.array([1, 1, 0, 0, 0, 0]), np.array([1, 0, 0, 0, 0, 0])
+    result = permutation_test(
+        metric, y_true, y_pred, sensitive_features=[0, 1, 0, 1, 0, 1], random_state=0
+    )
+    assert np.isnan(result.null_distribution).any()
+    assert (result.pvalue, result.null_mean) == (1, 1)
+
+
+@pytest.mark.parametrize("within", [None, [0, 1] * 6])
+def test_rows_of_weight_zero_and_without_a_group_stay(within):
+    groups = encode_groups(["a"] * 4 + ["b"] * 6 + [None] * 2, missing="drop")
+    weights = np.array([1, 2, 0, 0, 1, 1, 1, 0, 0, 0, 5, 5])
+    scores, seen = np.linspace(0, 1, 12), []
+
+    def record(y_true, y_score, *, sensitive_features, sample_weight):
+        seen.append(sensitive_features.codes)
+        return mcdp(
+            y_true,
+            y_score,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        )
+
+    rows = {"sensitive_features": groups, "sample_weight": weights, "random_state": 0}
+    options = {"within": within, "n_permutations": 50}
+    whole = permutation_test(record, None, scores, **rows, **options)
+    still = (weights == 0) | (groups.codes < 0)
+    assert (np.array(seen)[:, still] == groups.codes[still]).all()
+    assert len({codes.tobytes() for codes in seen}) > 2
+    kept = ~still
+    without = permutation_test(
+        mcdp,
+        None,
+        scores[kept],
+        sensitive_features=groups[kept],
+        sample_weight=weights[kept],
+        random_state=0,
+        n_permutations=50,
+        within=None if within is None else np.array(within)[kept],
+    )
+    np.testing.assert_array_equal(whole.null_distribution, without.null_distribution)
+
+
+def test_resamples_leave_out_rows_of_weight_zero():
+    groups = ["a"] * 5 + ["b"] * 10
+    weights = [1, 0, 0, 0, 0] + [1] * 10
+    scores = np.linspace(0, 1, 15)
+    result = bootstrap_interval(
+        mcdp,
+        None,
+        scores,
+        sensitive_features=groups,
+        sample_weight=weights,
+        n_resamples=50,
+        random_state=0,
+    )
+    assert (result.distribution == 1).all()

@@ -4,7 +4,14 @@ from skfair.metrics._uncertainty._resampling import (
     basic_interval,
     check_seed,
     exact_pvalue,
+    shuffled_codes,
     stratified_draws,
 )
 
-__all__ = ["basic_interval", "check_seed", "exact_pvalue", "stratified_draws"]
+__all__ = [
+    "basic_interval",
+    "check_seed",
+    "exact_pvalue",
+    "shuffled_codes",
+    "stratified_draws",
+]

@@ -138,6 +138,7 @@ def bootstrap_interval(
         values = np.full(n_resamples, np.nan)
         low = high = math.nan
     else:
+        rows = rows.take(rows.that_count())  # a resample of weight zero has no value
         draw = stratified_draws(rows.groups, generator)
         resamples = (rows.take(draw()) for _ in range(n_resamples))
         values = evaluate_each(metric, resamples, n_jobs, verbose)

@@ -25,6 +25,7 @@ from skfair.metrics._uncertainty._resampling import (
     check_seed,
     evaluate_each,
     exact_pvalue,
+    shuffled_codes,
 )
 
 Metric = TypeVar("Metric", bound=Callable[..., Any])
@@ -47,7 +48,8 @@ class PermutationTestResult(NumbersResult):
         Share of permutations, the given order among them, with a value at least as
         large; ties of `equalized_odds_difference` are broken, see `permutation_test`.
     null_mean : float
-        Mean of the metric over permutations: its expected value without a disparity.
+        Mean of the metric over the permutations for which it is defined: its expected
+        value without a disparity.
     n_permutations : int
     null_distribution : ndarray of shape (n_permutations,)
         The metric for each permutation.
@@ -76,9 +78,10 @@ def permutation_test(
     """Test whether a disparity is larger than with randomly permuted group labels.
 
     Under the null hypothesis that a row's group is independent of its label, score and
-    weight, group labels can be permuted over rows. The p-value is exact at
-    any sample size, for any metric. A small one says that the disparity is not
-    noise, not that it is large or unjust.
+    weight, group labels can be permuted over rows. The p-value is exact at any sample
+    size, for any metric and within any strata: if the hypothesis is true, it is at most
+    alpha with a probability of at most alpha. A small one says that the disparity is
+    not noise, not that it is large or unjust.
 
     Metrics of errors have another null hypothesis: that among rows of the same true
     label the group is independent of the prediction. Groups may differ in how
@@ -103,6 +106,8 @@ def permutation_test(
         `dcp`, and the true and false positive rates of `max_gap` and `cvar_fairness`,
         with their options set by `functools.partial` or not, and None for all other
         metrics. A function of your own that compares errors needs ``within=y_true``.
+        A column such as the department tests that within each department groups have
+        nothing to do with the outcome; departments may differ in groups and outcomes.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     sample_weight : array-like of shape (n_samples,), default=None
@@ -135,10 +140,17 @@ def permutation_test(
     See Also
     --------
     bootstrap_interval : How precise the metric is.
+    skfair.model_selection.cross_val_fairness : Tests what all folds held out.
     scipy.stats.ks_2samp : The same question for MCDP(0) and two groups, by theory.
 
     Notes
     -----
+    The given order counts as one of the permutations, so that few permutations cost
+    power, not exactness [1]_. Values equal to the given one within rounding count as
+    large. So do permutations for which the metric is undefined, for example where a
+    group gets no row of a true label, which makes the p-value conservative. Rows of
+    weight zero keep their group, and rows without a group stay without.
+
     Where a group has few rows of a true label, `equalized_odds_difference` takes few
     values, and a p-value that counts every tie rejects far less often than its level
     allows. Permutations whose value equals the given one then count only if the sum
@@ -197,22 +209,32 @@ def compares_errors(
     return mark
 
 
-def _strata(within: Any, metric: Any, rows: Rows) -> list[Integers] | None:
-    """Positions of the rows of each stratum, None for one stratum of all rows."""
-    if within is None:
-        return None
+def permutes_within_labels(metric: Any) -> bool:
+    """Whether a metric, its options set by `partial` or not, compares errors."""
+    metric, options = _unwrapped(metric)
+    when = getattr(metric, "_compares_errors", None)
+    return when is not None and bool(when(**options))
+
+
+def _strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
+    """Positions of the rows of each stratum that are permuted."""
     if isinstance(within, str) and within == "auto":
-        metric, options = _unwrapped(metric)
-        when = getattr(metric, "_compares_errors", None)
-        if rows.y_true is None or when is None or not when(**options):
-            return None
-        within = rows.y_true
+        within = rows.y_true if permutes_within_labels(metric) else None
+    positions = rows.that_count()
+    if within is None:
+        return [positions]
+    values = check_strata(within, len(rows.y_score))[positions]
+    codes, _ = encode_column(values, "raise", None)
+    return [positions[codes == code] for code in np.unique(codes)]
+
+
+def check_strata(within: Any, n_samples: int) -> NDArray[Any]:
+    """Return the stratum of each row as an array, or raise ValueError."""
     if isinstance(within, str):
         raise ValueError(f"within must be 'auto', None or an array, got {within!r}.")
-    values = as_array(within, "within", len(rows.y_score))
+    values = as_array(within, "within", n_samples)
     check_no_missing(values, "within")
-    codes, _ = encode_column(values, "raise", None)
-    return [np.flatnonzero(codes == code) for code in np.unique(codes)]
+    return values
 
 
 def _unwrapped(metric: Any) -> tuple[Any, dict[str, Any]]:
@@ -224,16 +246,10 @@ def _unwrapped(metric: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _shuffle(
-    rows: Rows, strata: list[Integers] | None, generator: np.random.Generator
+    rows: Rows, strata: list[Integers], generator: np.random.Generator
 ) -> Rows:
-    """Permute the groups over all rows, or among those of each stratum."""
-    codes = rows.groups.codes
-    if strata is None:
-        shuffled = generator.permutation(codes)
-    else:
-        shuffled = codes.copy()
-        for stratum in strata:
-            shuffled[stratum] = generator.permutation(codes[stratum])
+    """Permute the groups among the rows of each stratum."""
+    shuffled = shuffled_codes(rows.groups.codes, strata, generator)
     return replace(rows, groups=replace(rows.groups, codes=shuffled))
 
 
@@ -319,10 +335,11 @@ def shuffled_hits(
 
 def _result(observed: float, null: Floats, n_below: int = 0) -> PermutationTestResult:
     """Summarise the values; `n_below` of those that are equal count as smaller."""
+    defined = ~np.isnan(null)
     return PermutationTestResult(
         statistic=observed,
         pvalue=exact_pvalue(observed, null, n_below),
-        null_mean=float(null.mean()),
+        null_mean=float(null[defined].mean()) if defined.any() else math.nan,
         n_permutations=len(null),
         null_distribution=null,
     )

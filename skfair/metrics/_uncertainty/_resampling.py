@@ -55,6 +55,13 @@ class Rows:
             None if self.sample_weight is None else self.sample_weight[rows],
         )
 
+    def that_count(self) -> NDArray[np.intp]:
+        """Positions of the rows that have a group and a weight other than zero."""
+        counts = self.groups.codes >= 0
+        if self.sample_weight is not None:
+            counts &= self.sample_weight > 0
+        return np.flatnonzero(counts)
+
     def evaluate(self, metric: Callable[..., float]) -> float:
         """Value of the metric on these rows."""
         rows: dict[str, Any] = {"sensitive_features": self.groups}
@@ -112,13 +119,25 @@ def stratified_draws(
     return draw
 
 
+def shuffled_codes(
+    codes: Integers,
+    strata: Iterable[Integers],
+    generator: np.random.Generator,
+) -> Integers:
+    """Codes permuted among the rows of each stratum; other rows keep theirs."""
+    shuffled = codes.copy()
+    for rows in strata:
+        shuffled[rows] = generator.permutation(codes[rows])
+    return shuffled
+
+
 def exact_pvalue(observed: float, null: Floats, n_below: int = 0) -> float:
     """Share of permutations with a value at least as large, the given order included.
 
-    `n_below` of those with an equal value count as smaller. nan where the observed
-    value is undefined.
+    `n_below` of those with an equal value count as smaller, undefined values as large.
+    nan where the observed value is undefined.
     """
     if math.isnan(observed):
         return math.nan
-    as_large = null >= observed - ROUNDING * max(abs(observed), 1)
+    as_large = ~(null < observed - ROUNDING * max(abs(observed), 1))
     return float((1 + as_large.sum() - n_below) / (1 + len(null)))

@@ -23,6 +23,7 @@ from skfair.metrics._uncertainty import (
     basic_interval,
     check_seed,
     exact_pvalue,
+    shuffled_codes,
     stratified_draws,
 )
 from skfair.report._inputs import Audit
@@ -231,13 +232,15 @@ def _permutations(sample: Sample, keys: tuple[str, ...]) -> Iterator[Parts]:
     errors = tuple(key for key in keys if key in OF_ERRORS)
     others = tuple(key for key in keys if key not in OF_ERRORS)
     classes = range(len(sample.audit.classes)) if errors else ()
-    same_class = [np.flatnonzero(y_true == i) for i in classes]
+    rows = np.flatnonzero(codes >= 0)
+    if (weights := sample.audit.sample_weight) is not None:
+        rows = rows[weights[rows] > 0]
+    same_class = [np.intersect1d(rows, np.flatnonzero(y_true == i)) for i in classes]
     while True:
-        parts = [(sort_by_group(generator.permutation(codes)), others)]
+        shuffled = shuffled_codes(codes, [rows], generator)
+        parts = [(sort_by_group(shuffled), others)]
         if errors:
-            shuffled = codes.copy()
-            for rows in same_class:
-                shuffled[rows] = within.permutation(codes[rows])
+            shuffled = shuffled_codes(codes, same_class, within)
             parts.append((sort_by_group(shuffled), errors))
         yield parts
 

@@ -15,7 +15,7 @@ from skfair._utils._response import (
     respond,
     tip_for_unknown_columns,
 )
-from skfair._utils._validation import count_rows
+from skfair._utils._validation import check_choice, count_rows
 from skfair.groups import Selector, resolve_groups
 from skfair.metrics._dcp._dcp import dcp
 from skfair.metrics._demographic_parity import demographic_parity_difference
@@ -25,6 +25,8 @@ from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._groupwise._cvar_fairness import cvar_fairness
 from skfair.metrics._groupwise._max_gap import max_gap
+from skfair.metrics._uncertainty import subtract_noise
+from skfair.metrics._uncertainty._permutation import permutation_test
 
 #: scikit-learn's consumers treat only instances of this class as scorers.
 _Scorer: Any = type(make_scorer(accuracy_score))
@@ -137,25 +139,30 @@ class FairnessScorer(GroupScorer):
         kwargs: dict[str, Any],
         response_method: str | tuple[str, ...],
         sensitive_features: Selector | None = None,
+        correct_noise: bool = False,
     ) -> None:
-        super().__init__(score_func, sign, kwargs, response_method)
+        scored = partial(without_noise, score_func) if correct_noise else score_func
+        super().__init__(scored, sign, kwargs, response_method)
+        self._metric = score_func
         self._sensitive_features = sensitive_features
+        self._correct_noise = correct_noise
 
     def __repr__(self) -> str:
         options = {
             "sensitive_features": self._sensitive_features,
             "response_method": self._response_method,
+            **({"correct_noise": True} if self._correct_noise else {}),
             **self._kwargs,
         }
         listed = "".join(f", {name}={value!r}" for name, value in options.items())
-        return f"make_fairness_scorer({_name(self._score_func)}{listed})"
+        return f"make_fairness_scorer({_name(self._metric)}{listed})"
 
     def _metric_options(
         self, estimator: Any, X: Any, sensitive_features: Any
     ) -> dict[str, Any]:
         if sensitive_features is None and self._sensitive_features is None:
             raise ValueError(
-                f"The scorer of {_name(self._score_func)} was given no groups: make it "
+                f"The scorer of {_name(self._metric)} was given no groups: make it "
                 "with sensitive_features=<column of X>, or enable metadata routing and "
                 "pass sensitive_features to the search or cross-validation."
             )
@@ -167,16 +174,9 @@ class FairnessScorer(GroupScorer):
                 selector=self._sensitive_features,
             )
         }
-        if self._needs_pos_label() and len(getattr(estimator, "classes_", ())) == 2:
-            options["pos_label"] = estimator.classes_[1]
-        return options
-
-    def _needs_pos_label(self) -> bool:
-        """Whether the metric takes predicted labels, and a `pos_label` not given."""
-        return (
-            self._response_method == "predict"
-            and "pos_label" not in self._kwargs
-            and "pos_label" in inspect.signature(self._score_func).parameters
+        classes = getattr(estimator, "classes_", ())
+        return options | positive_label(
+            self._metric, self._response_method, classes, self._kwargs
         )
 
 
@@ -259,6 +259,7 @@ def make_fairness_scorer(
     *,
     sensitive_features: Selector | None = None,
     response_method: str | tuple[str, ...] = "auto",
+    correct_noise: bool = False,
     **kwargs: Any,
 ) -> FairnessScorer:
     """Make a scorer from a fairness metric.
@@ -281,6 +282,11 @@ def make_fairness_scorer(
         Method of the estimator whose response is scored. ``"auto"`` is
         ``"predict_proba"`` for a metric whose second parameter is called ``y_score``,
         else ``"predict"``.
+    correct_noise : bool, default=False
+        Whether to score ``sqrt(max(0, value**2 - noise**2))`` in place of the value,
+        where ``noise**2`` is the mean of the squared metric over 40 permutations of the
+        groups. Noise is never negative in a disparity, so that the mean over folds
+        reads too much, the more so the smaller the groups are. See the notes.
     **kwargs : dict
         Options of the metric, as ``epsilon=0.05``.
 
@@ -298,6 +304,7 @@ def make_fairness_scorer(
     --------
     get_fairness_scorer : Scorers by name.
     make_group_scorer : Scorers of performance that pass groups on.
+    skfair.model_selection.cross_val_fairness : The metric of all folds together.
     sklearn.metrics.make_scorer : Takes the metrics too, under metadata routing.
 
     Notes
@@ -305,6 +312,14 @@ def make_fairness_scorer(
     A fold in which a group is absent scores nan, with a warning.
     `sklearn.model_selection.TunedThresholdClassifierCV` passes no X to its metric:
     there the groups must be routed.
+
+    Far from parity noise adds much less than it does at parity: squares are subtracted,
+    since those of independent deviations add up. Permutations are those of
+    `permutation_test`, within true labels for metrics of errors, and are drawn with a
+    fixed seed, so that a model has one score. The corrected score takes 41 evaluations
+    of the metric. It is meant for choices: it stays too large near parity, and is too
+    small where the smallest groups make the noise and others the disparity. Report
+    `skfair.model_selection.cross_val_fairness`, which has less noise to begin with.
 
     Examples
     --------
@@ -319,13 +334,11 @@ def make_fairness_scorer(
     >>> cross_val_score(LogisticRegression(), X, y, scoring=scorer).shape
     (5,)
     """
-    if isinstance(response_method, str) and response_method == "auto":
-        names = list(inspect.signature(metric).parameters)
-        takes_scores = names[1:2] == ["y_score"]
-        response_method = "predict_proba" if takes_scores else "predict"
+    check_choice("correct_noise", correct_noise, (True, False))
+    method = response_method_for(metric, response_method)
     if kwargs:
         _check_options(metric, kwargs)
-    return FairnessScorer(metric, -1, kwargs, response_method, sensitive_features)
+    return FairnessScorer(metric, -1, kwargs, method, sensitive_features, correct_noise)
 
 
 def get_fairness_scorer(
@@ -340,7 +353,8 @@ def get_fairness_scorer(
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Columns of X that hold the group, see `make_fairness_scorer`.
     **kwargs : dict
-        Options of the metric, as ``method="local"`` for ``"neg_dcp"``.
+        Options of the metric, as ``method="local"`` for ``"neg_dcp"``, and
+        `response_method` and `correct_noise` of `make_fairness_scorer`.
 
     Returns
     -------
@@ -423,6 +437,65 @@ def _forward(
     if not asks_for_groups(estimator, method):
         return method_caller(estimator, method, X, pos_label=pos_label)
     return respond(estimator, method, X, pos_label, sensitive_features)
+
+
+def response_method_for(
+    metric: Callable[..., float], response_method: str | tuple[str, ...]
+) -> str | tuple[str, ...]:
+    """Return the response that a metric takes, where the method is "auto"."""
+    if not isinstance(response_method, str) or response_method != "auto":
+        return response_method
+    names = list(inspect.signature(metric).parameters)
+    return "predict_proba" if names[1:2] == ["y_score"] else "predict"
+
+
+def positive_label(
+    metric: Callable[..., float],
+    response_method: str | tuple[str, ...],
+    classes: Any,
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    """Keyword of the positive one of two classes, for a metric of predicted labels.
+
+    Empty where the metric has no such option, or the user has set it.
+    """
+    given = "pos_label" in options
+    function: Any = metric
+    while isinstance(function, partial):
+        given |= "pos_label" in function.keywords
+        function = function.func
+    if given or response_method != "predict" or len(classes) != 2:
+        return {}
+    if "pos_label" not in inspect.signature(metric).parameters:
+        return {}
+    return {"pos_label": classes[1]}
+
+
+#: Permutations that estimate the noise: they leave an error of about 4 % of it.
+_N_PERMUTATIONS = 40
+
+
+def without_noise(
+    metric: Callable[..., float],
+    y_true: Any,
+    y_score: Any,
+    *,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    **options: Any,
+) -> float:
+    """Metric without most of what noise adds to it."""
+    result = permutation_test(
+        partial(metric, **options),
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        n_permutations=_N_PERMUTATIONS,
+        sample_weight=sample_weight,
+        random_state=0,
+        n_jobs=1,
+    )
+    return subtract_noise(result.statistic, result.null_distribution)
 
 
 def _name(metric: Callable[..., float]) -> str:

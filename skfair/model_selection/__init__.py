@@ -1,8 +1,19 @@
 """Choice between models on performance and fairness, and folds that keep groups."""
 
 from skfair.model_selection._best_under import BestUnder
+from skfair.model_selection._cross_val_fairness import (
+    CrossValFairnessResult,
+    cross_val_fairness,
+)
 from skfair.model_selection._fairest_within import FairestWithin
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
 from skfair.model_selection._pareto_front import pareto_front
 
-__all__ = ["BestUnder", "FairestWithin", "GroupStratifiedKFold", "pareto_front"]
+__all__ = [
+    "BestUnder",
+    "CrossValFairnessResult",
+    "FairestWithin",
+    "GroupStratifiedKFold",
+    "cross_val_fairness",
+    "pareto_front",
+]

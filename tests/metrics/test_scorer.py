@@ -6,13 +6,14 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import (
     GridSearchCV,
     HalvingGridSearchCV,
+    KFold,
     RandomizedSearchCV,
     cross_val_score,
     cross_validate,
@@ -22,14 +23,28 @@ from sklearn.model_selection import (
 from skfair.groups import encode_groups
 from skfair.metrics import (
     demographic_parity_difference,
+    equalized_odds_difference,
     get_fairness_scorer,
     get_fairness_scorer_names,
     madd,
     make_fairness_scorer,
     mcdp,
+    permutation_test,
 )
+from skfair.model_selection import BestUnder, FairestWithin
 
 GRID = {"logisticregression__C": [0.01, 1.0]}
+
+
+class FunctionOfFeature(ClassifierMixin, BaseEstimator):
+    """Classifier that scores by its first feature."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.column_stack([1 - X[:, 0], X[:, 0]])
 
 
 @pytest.mark.parametrize(
@@ -103,6 +118,17 @@ def test_metrics_with_any_options_are_accepted():
     assert given._kwargs == {"epsilon": 0.2}
 
 
+def test_positive_label_set_by_partial_is_kept(biased, make_model):
+    X, y = biased
+    model = make_model().fit(X, y)
+
+    def rate(y_true, y_pred, *, sensitive_features, pos_label=None):
+        return float(np.mean(y_pred == pos_label))
+
+    scorer = make_fairness_scorer(partial(rate, pos_label=0), sensitive_features="sex")
+    assert scorer(model, X, y) == -np.mean(model.predict(X) == 0)
+
+
 @pytest.mark.parametrize("positive", [("no", "yes"), (False, True), (1, 2)])
 def test_decisions_of_any_labels(biased, positive, make_model):
     X, y = biased
@@ -145,6 +171,127 @@ def test_names():
         get_fairness_scorer(name)
     with pytest.raises(ValueError, match=r"scoring must be one of .*got 'mcdp'"):
         get_fairness_scorer("mcdp")
+
+
+# --- corrected for noise
+
+
+def test_correction_subtracts_the_squares_of_permutations(biased, make_model):
+    X, y = biased
+    model = make_model().fit(X, y)
+    scores = model.predict_proba(X)[:, 1]
+    for options in ({}, {"epsilon": 0.05}):
+        scorer = make_fairness_scorer(
+            mcdp, sensitive_features="sex", correct_noise=True, **options
+        )
+        test = permutation_test(
+            partial(mcdp, **options),
+            y,
+            scores,
+            sensitive_features=X["sex"],
+            n_permutations=40,
+            random_state=0,
+        )
+        noise = np.mean(test.null_distribution**2)
+        assert test.statistic**2 > noise
+        assert scorer(model, X, y) == pytest.approx(
+            -((test.statistic**2 - noise) ** 0.5)
+        )
+        assert scorer(model, X, y) == scorer(model, X, y)
+
+
+def test_correction_ends_at_zero_and_keeps_nan(biased, make_model):
+    X, y = biased
+    model = make_model().fit(X, y)
+    scorer = get_fairness_scorer("neg_mcdp", correct_noise=True)
+    alternating = np.argsort(np.argsort(model.predict_proba(X)[:, 1])) % 2
+    assert scorer(model, X, y, sensitive_features=alternating) == 0
+    with pytest.warns(UndefinedMetricWarning, match=r"only \[0\]"):
+        assert np.isnan(scorer(model, X, y, sensitive_features=0 * alternating))
+
+
+def test_correction_of_decisions_permutes_within_labels(biased, make_model):
+    X, y = biased
+    labels = np.where(y == 1, "yes", "no")
+    model = make_model().fit(X, labels)
+    for metric in (equalized_odds_difference, demographic_parity_difference):
+        plain, corrected = (
+            make_fairness_scorer(metric, sensitive_features="sex", correct_noise=given)
+            for given in (False, True)
+        )
+        positive = metric is demographic_parity_difference
+        options = {"pos_label": "yes"} if positive else {}
+        null = permutation_test(
+            partial(metric, **options),
+            labels,
+            model.predict(X),
+            sensitive_features=X["sex"],
+            n_permutations=40,
+            random_state=0,
+        ).null_distribution
+        value = plain(model, X, labels)
+        expected = -np.sqrt(max(value**2 - np.mean(null**2), 0))
+        assert corrected(model, X, labels) == pytest.approx(expected)
+
+
+def test_corrected_scorers_pickle_clone_and_print(biased, make_model):
+    X, y = biased
+    model = make_model().fit(X, y)
+    scorer = get_fairness_scorer(
+        "neg_mcdp", sensitive_features="sex", correct_noise=True
+    )
+    again = pickle.loads(pickle.dumps(scorer))
+    assert again(model, X, y) == scorer(model, X, y)
+    assert repr(clone(GridSearchCV(model, GRID, scoring=scorer)).scoring) == (
+        "make_fairness_scorer(mcdp, sensitive_features='sex', "
+        "response_method='predict_proba', correct_noise=True)"
+    )
+
+
+def test_correction_is_true_or_false():
+    with pytest.raises(ValueError, match="correct_noise must be True or False, got 1"):
+        make_fairness_scorer(mcdp, correct_noise=1)
+
+
+def test_corrected_scores_of_small_groups_are_nearer_to_parity():
+    # In each fold two groups of ten rows, whose scores are drawn alike.
+    X = np.column_stack([np.random.default_rng(0).random(400), np.arange(400) % 2])
+    y = np.arange(400) % 2
+    plain, corrected = (
+        -cross_val_score(
+            FunctionOfFeature(),
+            X,
+            y,
+            cv=KFold(20),
+            scoring=make_fairness_scorer(
+                mcdp, sensitive_features=1, correct_noise=given
+            ),
+        ).mean()
+        for given in (False, True)
+    )
+    assert plain > 0.3
+    assert corrected < plain / 2
+
+
+@pytest.mark.parametrize("rule", [FairestWithin, partial(BestUnder, limit=0.3)])
+def test_rules_take_corrected_scores(biased, make_model, rule):
+    X, y = biased
+    fairness = {
+        "plain": get_fairness_scorer("neg_mcdp", sensitive_features="race"),
+        "corrected": get_fairness_scorer(
+            "neg_mcdp", sensitive_features="race", correct_noise=True
+        ),
+    }
+    search = GridSearchCV(
+        make_model(),
+        GRID,
+        scoring={"accuracy": "accuracy", **fairness},
+        refit=rule("accuracy", "corrected"),
+        error_score="raise",
+    ).fit(X, y)
+    results = search.cv_results_
+    assert (results["mean_test_corrected"] > results["mean_test_plain"]).all()
+    assert search.best_index_ == rule("accuracy", "corrected")(results)
 
 
 # --- without usable groups or labels

@@ -108,6 +108,21 @@ def test_interval_by_hand(metric):
     assert result.high == pytest.approx(min(2 * observed - low, largest))
 
 
+def test_interval_is_not_empty_below_zero():
+    # Interleaved scores are closer than noise makes those of any resample.
+    groups, scores = np.arange(40) % 2, np.linspace(0, 1, 40)
+    result = bootstrap_interval(
+        mcdp,
+        None,
+        scores,
+        sensitive_features=groups,
+        n_resamples=99,
+        random_state=0,
+    )
+    assert 2 * result.statistic < np.quantile(result.distribution, 0.025)
+    assert (result.low, result.high) == (0, 0)
+
+
 def test_resamples_keep_every_group_at_its_size():
     groups = np.repeat(["a", "b", "c"], [1, 5, 30])
     seen = []

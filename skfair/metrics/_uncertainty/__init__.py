@@ -6,6 +6,7 @@ from skfair.metrics._uncertainty._resampling import (
     exact_pvalue,
     shuffled_codes,
     stratified_draws,
+    subtract_noise,
 )
 
 __all__ = [
@@ -14,4 +15,5 @@ __all__ = [
     "exact_pvalue",
     "shuffled_codes",
     "stratified_draws",
+    "subtract_noise",
 ]

@@ -216,6 +216,12 @@ def permutes_within_labels(metric: Any) -> bool:
     return when is not None and bool(when(**options))
 
 
+def tie_breaker(metric: Any) -> Callable[..., float] | None:
+    """Return the metric that compares permutations of one value, if there is one."""
+    ties: Callable[..., float] | None = getattr(_unwrapped(metric)[0], "_ties", None)
+    return ties
+
+
 def _strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
     """Positions of the rows of each stratum that are permuted."""
     if isinstance(within, str) and within == "auto":
@@ -262,7 +268,7 @@ def _count_below(
     n_jobs: int | None,
 ) -> int:
     """Count permutations of the observed value that are below it by a tie breaker."""
-    ties = getattr(_unwrapped(metric)[0], "_ties", None)
+    ties = tie_breaker(metric)
     tied = np.abs(null - observed) <= ROUNDING
     if ties is None or not tied.any():
         return 0

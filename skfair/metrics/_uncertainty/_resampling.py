@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array
-from skfair.groups import Groups, resolve_groups
+from skfair.groups import Codes, Groups, resolve_groups
 
 #: Values this close to the observed one count as equal: weighted sums round.
 ROUNDING = 1e-12
@@ -55,7 +55,7 @@ class Rows:
             None if self.sample_weight is None else self.sample_weight[rows],
         )
 
-    def that_count(self) -> NDArray[np.intp]:
+    def that_count(self) -> Integers:
         """Positions of the rows that have a group and a weight other than zero."""
         counts = self.groups.codes >= 0
         if self.sample_weight is not None:
@@ -97,7 +97,8 @@ def basic_interval(
     tail = (1 - confidence_level) / 2
     lower, upper = np.quantile(values, [tail, 1 - tail])
     low = max(0.0, float(2 * observed - upper))
-    return low, min(float(2 * observed - lower), max(observed, float(values.max())))
+    high = min(float(2 * observed - lower), max(observed, float(values.max())))
+    return low, max(low, high)
 
 
 def stratified_draws(
@@ -120,10 +121,10 @@ def stratified_draws(
 
 
 def shuffled_codes(
-    codes: Integers,
+    codes: Codes,
     strata: Iterable[Integers],
     generator: np.random.Generator,
-) -> Integers:
+) -> Codes:
     """Codes permuted among the rows of each stratum; other rows keep theirs."""
     shuffled = codes.copy()
     for rows in strata:
@@ -141,3 +142,14 @@ def exact_pvalue(observed: float, null: Floats, n_below: int = 0) -> float:
         return math.nan
     as_large = ~(null < observed - ROUNDING * max(abs(observed), 1))
     return float((1 + as_large.sum() - n_below) / (1 + len(null)))
+
+
+def subtract_noise(observed: float, null: Floats) -> float:
+    """Subtract from a squared value the mean square of its permutations, down to 0.
+
+    Squares of independent deviations add up, so that the root is free of most noise.
+    """
+    defined = null[~np.isnan(null)]
+    if math.isnan(observed) or not len(defined):
+        return math.nan
+    return math.sqrt(max(observed**2 - float(np.mean(defined**2)), 0))

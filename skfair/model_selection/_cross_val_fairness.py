@@ -1,0 +1,518 @@
+"""A fairness metric of all rows that cross-validation holds out."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import partial
+from inspect import signature
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.model_selection import check_cv
+from sklearn.utils import Bunch, indexable
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_response_method, has_fit_parameter
+
+from skfair._mitigation import params_of_rows, take_rows
+from skfair._utils._columns import Selector, names_columns
+from skfair._utils._response import respond
+from skfair._utils._results import NumbersResult
+from skfair._utils._types import Floats, Integers
+from skfair._utils._validation import (
+    as_array,
+    check_integer,
+    check_real,
+    check_weights,
+    count_rows,
+)
+from skfair.groups import Groups, resolve_groups
+from skfair.metrics import (
+    BootstrapResult,
+    PermutationTestResult,
+    bootstrap_interval,
+    make_fairness_scorer,
+    mcdp,
+    permutation_test,
+)
+from skfair.metrics._scorer import positive_label, response_method_for
+from skfair.metrics._uncertainty import subtract_noise
+from skfair.metrics._uncertainty._permutation import (
+    check_strata,
+    permutes_within_labels,
+    tie_breaker,
+)
+from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValFairnessResult(NumbersResult):
+    """Result of `cross_val_fairness`.
+
+    Attributes
+    ----------
+    value : float
+        The metric of all held-out rows together.
+    low, high : float
+        Ends of its bootstrap interval.
+    pvalue : float in (0, 1]
+        Share of permutations of the groups, the given order among them, with a value
+        at least as large.
+    null_mean : float
+        Mean of the metric over permutations: what noise alone would give.
+    corrected : float
+        ``sqrt(max(0, value**2 - noise**2))``, where ``noise**2`` is the mean of the
+        squared metric over permutations: the value without most of what noise adds.
+    confidence_level : float
+    n_splits : int
+        Number of folds.
+    n_rows : int
+        Number of rows that were held out at least once.
+    group_sizes : dict of {label: int}
+        How many of them each group has.
+    fold_values : ndarray of shape (n_splits,)
+        The metric of each fold alone, nan where it is undefined. Noise pushes it up,
+        the more so the smaller the groups are in a fold.
+    """
+
+    value: float
+    low: float
+    high: float
+    pvalue: float
+    null_mean: float
+    corrected: float
+    confidence_level: float
+    n_splits: int
+    n_rows: int
+    group_sizes: dict[Hashable, int] = field(repr=False)
+    fold_values: Floats = field(repr=False)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Both ends of the interval."""
+        return self.low, self.high
+
+
+def cross_val_fairness(
+    metric: Callable[..., float],
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    groups: ArrayLike | None = None,
+    cv: Any = 5,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    params: dict[str, Any] | None = None,
+    response_method: str | tuple[str, ...] = "auto",
+    sample_weight: ArrayLike | None = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 999,
+    within: ArrayLike | Literal["auto"] | None = "auto",
+    n_permutations: int = 999,
+    random_state: int | np.random.RandomState | None = None,
+) -> CrossValFairnessResult:
+    """Measure a disparity by cross-validation, with an interval and a p-value.
+
+    Each row is predicted by a model that was not fitted to it. The metric is computed
+    once, from all of these rows together, and not as the mean over folds: noise is
+    never negative in a disparity, so each fold reads too much, and their mean keeps
+    the error. Together the groups are as many times larger as there are folds.
+
+    Parameters
+    ----------
+    metric : callable
+        ``metric(y_true, y_score, sensitive_features=...)`` that returns a disparity,
+        any of `skfair.metrics` for example; with a keyword `sample_weight` if that is
+        given. Use `functools.partial` to set its options.
+    estimator : estimator
+        Classifier or pipeline. It is cloned for each fold.
+    X : array-like of shape (n_samples, n_features)
+        Features.
+    y : array-like of shape (n_samples,)
+        True labels.
+    sensitive_features : str, int, list of str, list of int, callable, or array-like \
+of shape (n_samples,) or (n_samples, n_columns)
+        Columns of X that hold the group, several for their intersection, a function of
+        X that returns group labels, or the labels. Labels are also passed to the `fit`
+        and predict methods and to the splitter that ask for them: by metadata routing
+        where it is enabled, else where their signature has `sensitive_features`.
+    groups : array-like of shape (n_samples,), default=None
+        Passed to the splitter, as in :func:`sklearn.model_selection.cross_validate`:
+        rows that `GroupKFold` keeps in one fold. Under metadata routing use `params`.
+    cv : int, splitter or iterable of splits, default=5
+        How rows are held out. An integer is a number of folds, stratified by class and
+        group as by `GroupStratifiedKFold`, without shuffling.
+    n_jobs : int, default=None
+        Number of processes; None is 1 unless in a `joblib.parallel_config` context,
+        -1 uses all processors. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of `joblib.Parallel`; 0 is silent.
+    params : dict, default=None
+        Parameters of the estimator's `fit`, or, under metadata routing, metadata of
+        the estimator and the splitter. Those with one entry for each row are split.
+    response_method : {"auto", "predict_proba", "predict"} or tuple, default="auto"
+        As in `skfair.metrics.make_fairness_scorer`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows in the metric. Under metadata routing `fit` gets them too
+        where it requests them; otherwise pass those of `fit` in `params`.
+    confidence_level : float in (0, 1), default=0.95
+        Nominal probability that the interval covers the true value.
+    n_resamples : int, default=999
+        Number of bootstrap resamples.
+    within : "auto", None or array-like of shape (n_samples,), default="auto"
+        Strata within which groups are permuted, as in
+        `skfair.metrics.permutation_test`.
+    n_permutations : int, default=999
+        Number of permutations.
+    random_state : int, RandomState instance or None, default=None
+        Seed of resamples and permutations.
+
+    Returns
+    -------
+    CrossValFairnessResult
+        With `value`, `interval` and `pvalue`; nan where the metric is undefined.
+
+    Raises
+    ------
+    ValueError
+        On lengths that differ, on parameters out of range, if models of different folds
+        have seen different classes, and as the metric does. Errors of `fit` and
+        predict are not caught: without a fold the result would be of other rows.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If the metric is undefined for all rows together, or for single folds.
+
+    See Also
+    --------
+    sklearn.model_selection.cross_validate : Scores of each fold.
+    skfair.metrics.make_fairness_scorer : Scorers; with ``correct_noise=True`` they
+        subtract most of what noise adds to a fold.
+
+    Notes
+    -----
+    The value estimates the disparity of new rows, each scored by one of the models,
+    drawn at random. These models are fitted to fewer rows than a final one, and their
+    scores are compared as if they were those of one model. For `mcdp` at epsilon 0,
+    `madd`, `abcc` and `demographic_parity_difference` this is at most the mean of the
+    disparities of the single models, since differences of opposite sign cancel.
+
+    Interval and p-value resample and permute held-out rows and keep the models: they
+    leave out how much another training sample would change. The p-value is exact if
+    the models and the folds do not depend on the groups, and approximate otherwise.
+    The interval is that of `skfair.metrics.bootstrap_interval`, approximate near
+    parity.
+
+    Models that learn from the groups themselves, such as
+    `skfair.postprocessing.MADDPostProcessor`, are measured too favourably: what a fold
+    has too much of, the models of the other folds repair, and over all folds it
+    cancels. The value and the p-value then say little; measure them on rows that no
+    fold has used.
+
+    A row that several folds hold out, as `RepeatedStratifiedKFold` does, counts with
+    each of its predictions, and is resampled and permuted with all of them. Rows that
+    are never held out do not count.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skfair.datasets import make_biased_classification
+    >>> from skfair.metrics import mcdp
+    >>> from skfair.model_selection import cross_val_fairness
+    >>> X, y = make_biased_classification(
+    ...     400,
+    ...     group_sizes={"sex": {0: 0.4, 1: 0.6}},
+    ...     base_rates={"sex": {0: 0.3, 1: 0.5}},
+    ...     random_state=0,
+    ... )
+    >>> result = cross_val_fairness(
+    ...     mcdp,
+    ...     LogisticRegression(),
+    ...     X,
+    ...     y,
+    ...     sensitive_features="sex",
+    ...     n_resamples=99,
+    ...     n_permutations=99,
+    ...     random_state=0,
+    ... )
+    >>> result.low < result.value < result.high, result.pvalue
+    (True, 0.01)
+    >>> bool(result.value < result.fold_values.mean())
+    True
+    >>> result.group_sizes
+    {0: 163, 1: 237}
+    """
+    check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    check_integer("n_resamples", n_resamples, 1)
+    check_integer("n_permutations", n_permutations, 1)
+    X, y = indexable(X, as_array(y, "y"))
+    weights = check_weights(sample_weight, len(y))
+    if isinstance(within, str) and within == "auto":
+        within = y if permutes_within_labels(metric) else None
+    strata = None if within is None else check_strata(within, len(y))
+    labels, selector, found = _find_groups(sensitive_features, X)
+    splitter = _make_splitter(cv, groups, selector, y, is_classifier(estimator))
+    method = response_method_for(metric, response_method)
+    metadata = {"sensitive_features": labels, "sample_weight": sample_weight}
+    routed = _route(estimator, splitter, metadata, groups, params or {})
+    predict = delayed(_fit_and_respond)
+    folds = Parallel(n_jobs=n_jobs, verbose=verbose)(
+        predict(clone(estimator), X, y, *rows, routed.estimator.fit, labels, method)
+        for rows in splitter.split(X, y, **routed.splitter.split)
+    )
+    options = positive_label(metric, method, _classes_of(folds), {})
+    held_out = _join(folds, partial(metric, **options), y, found, weights)
+    rows: tuple[Any, ...] = (held_out, None, held_out.rows)
+    drawn: dict[str, Any] = {
+        "sensitive_features": held_out.groups,
+        "random_state": random_state,
+        "n_jobs": n_jobs,
+        "verbose": verbose,
+    }
+    interval = bootstrap_interval(
+        *rows, confidence_level=confidence_level, n_resamples=n_resamples, **drawn
+    )
+    strata = None if strata is None else strata[held_out.rows]
+    test = permutation_test(
+        *rows, within=strata, n_permutations=n_permutations, **drawn
+    )
+    return _result(interval, test, held_out, _fold_values(held_out, folds, found))
+
+
+def _find_groups(
+    sensitive_features: Any, X: Any
+) -> tuple[Any, Selector | None, Groups]:
+    """Labels if they are given beside X, columns of X if not, and the groups."""
+    n_samples = count_rows(X)
+    named = names_columns(sensitive_features, n_samples)
+    labels, selector = (
+        (None, sensitive_features) if named else (sensitive_features, None)
+    )
+    found = resolve_groups(labels, n_samples=n_samples, X=X, selector=selector)
+    return labels, selector, found
+
+
+def _make_splitter(
+    cv: Any, groups: Any, selector: Selector | None, y: Any, classifier: bool
+) -> Any:
+    """Splitter with a method `split`; folds of a number are stratified by group."""
+    if cv is not None and not isinstance(cv, numbers.Integral):
+        return check_cv(cv, y, classifier=classifier)
+    if groups is not None:
+        raise ValueError(
+            "groups need a splitter that takes them, such as cv=GroupKFold(5), got "
+            f"cv={cv!r}."
+        )
+    n_splits = 5 if cv is None else check_integer("cv", cv, 2)
+    return GroupStratifiedKFold(n_splits, sensitive_features=selector)
+
+
+def _route(
+    estimator: Any,
+    splitter: Any,
+    metadata: dict[str, Any],
+    groups: Any,
+    params: dict[str, Any],
+) -> Bunch:
+    """Route metadata as `cross_validate` does, and labels of groups in any case."""
+    given = {name: value for name, value in metadata.items() if value is not None}
+    if get_config()["enable_metadata_routing"]:
+        if groups is not None:
+            raise ValueError(
+                "groups must be None under metadata routing: pass params={'groups': "
+                "...} to the splitter."
+            )
+        scorer = make_fairness_scorer(mcdp)  # stands for the metric, which takes both
+        scorer.set_score_request(sample_weight=True)
+        router = MetadataRouter(owner="cross_val_fairness")
+        for name, one, callee in (
+            ("splitter", splitter, "split"),
+            ("estimator", estimator, "fit"),
+            ("scorer", scorer, "score"),
+        ):
+            mapping = MethodMapping().add(caller="fit", callee=callee)
+            router.add(method_mapping=mapping, **{name: one})
+        return process_routing(router, "fit", **given, **params)
+    labels = {name: given[name] for name in ("sensitive_features",) if name in given}
+    fit = labels if has_fit_parameter(estimator, "sensitive_features") else {}
+    if groups is not None:
+        split = {"groups": groups}
+    else:
+        takes_labels = "sensitive_features" in signature(splitter.split).parameters
+        split = labels if takes_labels else {}
+    return Bunch(estimator=Bunch(fit={**fit, **params}), splitter=Bunch(split=split))
+
+
+class _Fold(NamedTuple):
+    """Rows held out, the response to each, and the classes that the model knows."""
+
+    rows: Integers
+    response: NDArray[Any]
+    classes: list[Any]
+
+
+def _fit_and_respond(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    train: Any,
+    test: Any,
+    fit_params: dict[str, Any],
+    labels: Any,
+    response_method: str | tuple[str, ...],
+) -> _Fold:
+    """Fit an estimator to the training rows, and predict the test rows."""
+    positions = np.arange(len(y))
+    train, test = positions[train], positions[test]  # splits may be masks
+    params = params_of_rows(fit_params, train, len(y))
+    estimator.fit(take_rows(X, train), y[train], **params)
+    labels = None if labels is None else take_rows(labels, test)
+    method = _check_response_method(estimator, response_method).__name__
+    held_out = take_rows(X, test)
+    response = respond(estimator, method, held_out, sensitive_features=labels)
+    return _Fold(test, response, list(getattr(estimator, "classes_", ())))
+
+
+class _HeldOut(NamedTuple):
+    """Held-out rows, with the responses to each one after the other.
+
+    `rows` are positions in the arrays of all samples, `groups` those of `rows`.
+    Responses to row i begin at ``starts[i]``, ``counts[i]`` in number.
+    """
+
+    metric: Callable[..., float]
+    y_true: NDArray[Any]
+    weights: NDArray[Any] | None
+    rows: Integers
+    groups: Groups
+    responses: NDArray[Any]
+    starts: Integers
+    counts: Integers
+
+    @property
+    def _ties(self) -> _HeldOut | None:
+        """Metric that `permutation_test` breaks ties by, of the same rows."""
+        ties = tie_breaker(self.metric)
+        return None if ties is None else self._replace(metric=ties)
+
+    def __call__(self, _: Any, rows: Integers, *, sensitive_features: Groups) -> float:
+        """Metric of all responses to some rows, which may be repeated, and regrouped.
+
+        Rows take the place of scores, so that `bootstrap_interval` and
+        `permutation_test` draw rows with all responses to them.
+        """
+        counts = self.counts[rows]
+        owners = np.repeat(np.arange(len(rows)), counts)
+        first = self.starts[rows] - np.cumsum(counts) + counts
+        responses = self.responses[np.arange(len(owners)) + first[owners]]
+        return self.evaluate(rows[owners], responses, sensitive_features[owners])
+
+    def evaluate(
+        self, rows: Integers, responses: NDArray[Any], groups: Groups
+    ) -> float:
+        """Metric of one response to each row."""
+        weighing = {} if self.weights is None else {"sample_weight": self.weights[rows]}
+        y_true = self.y_true[rows]
+        return float(
+            self.metric(y_true, responses, sensitive_features=groups, **weighing)
+        )
+
+
+def _classes_of(folds: list[_Fold]) -> list[Any]:
+    """Classes that the models of all folds know."""
+    classes = folds[0].classes
+    for position, fold in enumerate(folds):
+        if fold.classes != classes:
+            raise ValueError(
+                "y must have all classes in the training rows of every fold, but the "
+                f"model of fold 0 knows {classes} and that of fold {position} "
+                f"{fold.classes}. Use fewer folds, or a splitter that stratifies."
+            )
+    return classes
+
+
+def _join(
+    folds: list[_Fold],
+    metric: Callable[..., float],
+    y: NDArray[Any],
+    groups: Groups,
+    weights: NDArray[Any] | None,
+) -> _HeldOut:
+    """Responses of all folds, by row; rows of weight zero do not count."""
+    owners = np.concatenate([fold.rows for fold in folds])
+    responses = np.concatenate([fold.response for fold in folds])
+    order = np.argsort(owners, kind="stable")
+    counts = np.bincount(owners, minlength=len(y))
+    rows = np.flatnonzero(counts if weights is None else (counts > 0) & (weights > 0))
+    return _HeldOut(
+        metric,
+        y,
+        weights,
+        rows,
+        groups[rows],
+        responses[order],
+        np.cumsum(counts) - counts,
+        counts,
+    )
+
+
+def _fold_values(held_out: _HeldOut, folds: list[_Fold], groups: Groups) -> Floats:
+    """Metric of each fold alone, with one warning where it is undefined for some."""
+    values = np.full(len(folds), math.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        for position, fold in enumerate(folds):
+            kept = np.isin(fold.rows, held_out.rows)
+            rows = fold.rows[kept]
+            if len(rows):
+                values[position] = held_out.evaluate(
+                    rows, fold.response[kept], groups[rows]
+                )
+    n_undefined = int(np.isnan(values).sum())
+    if 0 < n_undefined < len(folds):
+        warnings.warn(
+            f"The metric is undefined for {n_undefined} of {len(folds)} folds alone, "
+            "whose fold_values are nan: groups are absent there, or too small. It is "
+            "computed from all held-out rows together.",
+            UndefinedMetricWarning,
+            stacklevel=3,
+        )
+    return values
+
+
+def _result(
+    interval: BootstrapResult,
+    test: PermutationTestResult,
+    held_out: _HeldOut,
+    fold_values: Floats,
+) -> CrossValFairnessResult:
+    """Numbers of the interval, of the test, and of the folds."""
+    sizes = held_out.groups.sizes().tolist()
+    return CrossValFairnessResult(
+        value=test.statistic,
+        low=interval.low,
+        high=interval.high,
+        pvalue=test.pvalue,
+        null_mean=test.null_mean,
+        corrected=subtract_noise(test.statistic, test.null_distribution),
+        confidence_level=interval.confidence_level,
+        n_splits=len(fold_values),
+        n_rows=len(held_out.rows),
+        group_sizes=dict(zip(held_out.groups.labels, sizes, strict=True)),
+        fold_values=fold_values,
+    )

@@ -26,9 +26,9 @@ from skfair.metrics import mcdp
 #: Logistic regression is cheap, and needs more rounds to settle than trees.
 ROUNDS = {"logistic": 30, "boosting": 10}
 STRENGTHS = {
-    ("adult", "logistic"): (0.0, 0.1, 0.2, 0.3, 0.345, 0.4, 0.5, 0.7),
-    ("bank", "boosting"): (0.0, 0.1, 0.2, 0.3, 0.5),
-    ("adult", "boosting"): (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.7, 0.8),
+    ("adult", "logistic"): (0.0, 0.1, 0.2, 0.3, 0.4, 0.46, 0.6, 1.0),
+    ("bank", "boosting"): (0.0, 0.2, 0.4, 0.6, 1.0),
+    ("adult", "boosting"): (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 0.9, 1.0),
 }
 #: Least AP and largest MCDP(0) that one strength must reach together.
 TARGETS = {
@@ -107,14 +107,15 @@ def options() -> None:
         {"max_iter": 5},
         {"max_iter": 10},
         {"max_iter": 20},
-        {"validation_fraction": 0.2},
+        {"validation_fraction": 0.1},
+        {"validation_fraction": None},
         {"form": "sample_weight"},
         {"objective": "dp"},
         {"objective": "abcc"},
     ]
     for dataset, name, strength in (
-        ("adult", "logistic", 0.345),
-        ("bank", "boosting", 0.2),
+        ("adult", "logistic", 0.46),
+        ("bank", "boosting", 0.4),
     ):
         print(f"\n{dataset}, {name}, strength {strength}; changed from the defaults:")
         for change in changes:

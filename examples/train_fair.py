@@ -57,10 +57,7 @@ def searches() -> dict[str, GridSearchCV]:
     """Make a search over the strength of the penalty for each way to train."""
     boosting = HistGradientBoostingClassifier(
         categorical_features="from_dtype",
-        learning_rate=0.2,
-        max_iter=20,
-        max_leaf_nodes=8,
-        max_bins=32,  # edges of bins take most of the time where rows have weights
+        max_iter=50,
         early_stopping=False,
         random_state=0,
     )
@@ -71,7 +68,7 @@ def searches() -> dict[str, GridSearchCV]:
         ),
         remainder=StandardScaler(),
     )
-    network = DiffMCDPClassifier(hidden_layer_sizes=64, max_iter=200, random_state=0)
+    network = DiffMCDPClassifier(hidden_layer_sizes=64, max_iter=300, random_state=0)
     models = {
         "boosting, reweighted": (MCDPReweighter(boosting), "strength"),
         "network, DiffMCDP": (
@@ -167,7 +164,7 @@ def main() -> None:
         default="simulated",
         choices=["simulated", "adult"],
     )
-    parser.add_argument("--rows", type=int, default=8_000, help="rows of the table")
+    parser.add_argument("--rows", type=int, default=12_000, help="rows of the table")
     parser.add_argument("--picture", default="train_fair.png", help="file to save")
     arguments = parser.parse_args()
 

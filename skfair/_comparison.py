@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import warnings
 from collections.abc import Hashable, Mapping
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import kolmogi
 
+from skfair._mitigation import level_of_user
 from skfair._utils._results import NumbersResult
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, encode_groups
@@ -236,11 +236,3 @@ def _largest_gap(scores: Array, groups: Groups, weights: Array) -> _Estimate:
         derivative[rows] = sign * (below[rows] - shares[group]) / total
         inverse_sizes[group] = float(weights[rows] @ weights[rows] / total**2)
     return _Estimate(float(highest[best] - lowest[best]), derivative, inverse_sizes)
-
-
-def level_of_user() -> int:
-    """Stack level, for `warnings.warn`, of the first caller outside of skfair."""
-    frame, level = inspect.currentframe(), 0
-    while frame and frame.f_globals.get("__name__", "").startswith("skfair."):
-        frame, level = frame.f_back, level + 1
-    return level

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -298,3 +299,11 @@ def route_fit_params(
         )
         weights = {}
     return Bunch(estimator=Bunch(fit=fit_params | weights), splitter=Bunch(split={}))
+
+
+def level_of_user() -> int:
+    """Stack level, for `warnings.warn`, of the first caller outside of skfair."""
+    frame, level = inspect.currentframe(), 0
+    while frame and frame.f_globals.get("__name__", "").startswith("skfair."):
+        frame, level = frame.f_back, level + 1
+    return level

@@ -62,6 +62,16 @@ class PenalisedLoss:
     center: float = 0.0
     width: float = 1.0
 
+    def for_labels(self, y: Array, weights: Array) -> Self:
+        """Return the loss whose strength suits the share of labels that are 1.
+
+        The log-loss of rare positives is small, and so is what it loses as a gap is
+        closed. The strength is multiplied by the variance of the labels over that of
+        balanced ones.
+        """
+        share = float(np.average(y, weights=weights))
+        return replace(self, strength=self.strength * 4 * share * (1 - share))
+
     def rescaled(self, scores: Array, weights: Array) -> Self:
         """Return the loss with a center and a width that make these scores uniform.
 
@@ -71,11 +81,10 @@ class PenalisedLoss:
         """
         if self.objective != "mcdp":
             return self
-        log_odds, even = logit(clip_scores(scores)), np.ptp(weights) == 0
         low, center, high = np.quantile(
-            log_odds,
+            logit(clip_scores(scores)),
             [0.25, 0.5, 0.75],
-            weights=None if even else weights,  # which takes a sort of all rows
+            weights=weights,
             method="inverted_cdf",
         )
         # Quartiles of the logistic distribution lie log(3) from its median.
@@ -87,7 +96,8 @@ class PenalisedLoss:
         total = rows.weights.sum()
         p = clip_scores(scores)
         loss = -float(rows.weights @ np.log(np.where(rows.y == 1, p, 1 - p)) / total)
-        gap, gradient = self._gap(scores, rows.codes, rows.weights)
+        rescaled = expit((logit(p) - self.center) / self.width)
+        gap, slopes = self.gap_on_grid(rescaled, rows.codes, rows.weights)
         value = gap.value if gap.pair[0] >= 0 else math.nan
         threshold = float(expit(self.center + self.width * logit(gap.threshold)))
         return Evaluation(
@@ -95,49 +105,8 @@ class PenalisedLoss:
             value,
             threshold,
             loss + self.strength * value if self.strength else loss,
-            gradient,
+            self.strength * total * slopes * rescaled * (1 - rescaled) / self.width,
         )
-
-    def penalty_gradient(
-        self, scores: Array, codes: NDArray[np.integer], weights: Array
-    ) -> Array:
-        """Differentiate the penalty in the log-odds of each row, as in `Evaluation`."""
-        return self._gap(scores, codes, weights)[1]
-
-    def expected_gradient(
-        self, scores: Array, probabilities: Array, weights: Array
-    ) -> Array:
-        """Differentiate the penalty where each row belongs to all groups in part.
-
-        `probabilities` are those of the groups, shape (n_groups, n_samples).
-        """
-        rescaled = expit((logit(clip_scores(scores)) - self.center) / self.width)
-        below, above = self._places(rescaled)
-        n_points = self._n_steps + 1
-        totals = np.zeros((len(probabilities), n_points))
-        for total, members in zip(totals, weights * probabilities, strict=True):
-            total += np.bincount(below, members, n_points)
-            moved = np.bincount(below, members * above, n_points)
-            total -= moved
-            total[1:] += moved[:-1]
-        gap = smooth_gap_on_grid(totals, *self._kind)
-        slopes = _divide(gap.gradient, totals)
-        steps = np.diff(slopes, append=0)
-        expected = np.zeros(len(scores))
-        for probability, slope, step in zip(probabilities, slopes, steps, strict=True):
-            expected += probability * (slope[below] + above * step[below])
-        derivative = rescaled * (1 - rescaled) / self.width
-        return np.asarray(self.strength * weights.sum() * expected * derivative)
-
-    def _gap(
-        self, scores: Array, codes: NDArray[np.integer], weights: Array
-    ) -> tuple[SmoothGap, Array]:
-        """Gap of the rescaled scores, and `penalty_gradient`."""
-        log_odds = logit(clip_scores(scores))
-        rescaled = expit((log_odds - self.center) / self.width)
-        gap, slopes = self.gap_on_grid(rescaled, codes, weights)
-        derivative = rescaled * (1 - rescaled) / self.width
-        return gap, self.strength * weights.sum() * slopes * derivative
 
     def gap_on_grid(
         self, scores: Array, codes: NDArray[np.integer], weights: Array
@@ -148,37 +117,25 @@ class PenalisedLoss:
         points next to its score, and `SmoothGap.gradient` has an entry for each point.
         """
         n_groups = max(1, int(codes.max()) + 1)
-        n_points = n_groups * (self._n_steps + 1)
+        n_steps = int(_INTERVALS_PER_TEMPERATURE * self.temperature)
+        n_steps = min(max(_MIN_INTERVALS, n_steps), _MAX_INTERVALS)
+        n_points = n_groups * (n_steps + 1)
+        kind = self.temperature, self.objective, _SHARPNESS
         if len(scores) < 2 * n_points:
-            gap = smooth_gap(scores, codes, weights, *self._kind)
+            gap = smooth_gap(scores, codes, weights, *kind)
             return gap, _divide(gap.gradient, weights)
-        below, share_above = self._places(scores)
+        place = scores * n_steps
+        below = np.minimum(place.astype(np.intp), n_steps - 1)
+        share_above = place - below
         weights = weights * (codes >= 0)
-        left = np.maximum(codes, 0).astype(np.intp) * (self._n_steps + 1) + below
+        left = np.maximum(codes, 0).astype(np.intp) * (n_steps + 1) + below
         totals = np.zeros(n_points)
         totals += np.bincount(left, weights * (1 - share_above), n_points)
         totals += np.bincount(left + 1, weights * share_above, n_points)
-        gap = smooth_gap_on_grid(totals.reshape(n_groups, -1), *self._kind)
+        gap = smooth_gap_on_grid(totals.reshape(n_groups, -1), *kind)
         slopes = _divide(gap.gradient.ravel(), totals)
         slopes = (1 - share_above) * slopes[left] + share_above * slopes[left + 1]
         return gap, np.where(weights > 0, slopes, 0.0)
-
-    @property
-    def _kind(self) -> tuple[float, Objective, float]:
-        """What `smooth_gap` takes beside the rows."""
-        return self.temperature, self.objective, _SHARPNESS
-
-    @property
-    def _n_steps(self) -> int:
-        """Number of intervals of the grid of scores."""
-        n_steps = int(_INTERVALS_PER_TEMPERATURE * self.temperature)
-        return min(max(_MIN_INTERVALS, n_steps), _MAX_INTERVALS)
-
-    def _places(self, scores: Array) -> tuple[NDArray[np.intp], Array]:
-        """Points of the grid below the scores, and shares of the points above."""
-        place = scores * self._n_steps
-        below = np.minimum(place.astype(np.intp), self._n_steps - 1)
-        return below, place - below
 
 
 def _divide(gradient: Array, weights: Array) -> Array:

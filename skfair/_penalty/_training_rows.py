@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from skfair._mitigation import groups_to_compare, take_rows
+from skfair._mitigation import groups_to_compare, level_of_user, take_rows
 from skfair.groups import Groups
 
 Array: TypeAlias = NDArray[np.floating]
 Positions: TypeAlias = NDArray[np.intp]
+
+#: With fewer rows than this, those held out would be too few to compare classifiers.
+MIN_ROWS = 200
 
 
 class TrainingRows(NamedTuple):
@@ -82,7 +85,13 @@ def hold_out(
 def hold_out_if_possible(
     rows: TrainingRows, validation_fraction: float, rng: np.random.RandomState
 ) -> tuple[Positions, Positions] | None:
-    """Draw positions as `hold_out`; None, with a warning, where rows are too few."""
+    """Draw positions as `hold_out`, for a comparison with the plain classifier.
+
+    None of fewer than 200 rows, and None, with a warning, if a part would not have two
+    classes and two groups.
+    """
+    if np.count_nonzero(rows.weights) < MIN_ROWS:
+        return None
     try:
         parts = hold_out(rows, validation_fraction, rng)
     except ValueError as error:
@@ -90,7 +99,7 @@ def hold_out_if_possible(
     else:
         grouped = [rows.codes[part][rows.codes[part] >= 0] for part in parts]
         n_groups = min(len(np.unique(codes)) for codes in grouped)
-        if n_groups >= 2 or (rows.codes < 0).all():
+        if n_groups >= 2:
             return parts
         problem = (
             f"validation_fraction={validation_fraction!r} leaves {n_groups} group to "
@@ -100,6 +109,6 @@ def hold_out_if_possible(
         f"{problem}: no rows are held out, and no comparison is made with the plain "
         "classifier. Set validation_fraction=None if this is intended.",
         UserWarning,
-        stacklevel=3,
+        stacklevel=level_of_user(),
     )
     return None

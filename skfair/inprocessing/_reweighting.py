@@ -79,7 +79,7 @@ class WeightedFits:
     classes: NDArray[Any]
 
     def plain(self) -> Any:
-        """Fit a clone with the user's weights only."""
+        """Fit a clone with the weights given by the user."""
         return clone(self.estimator).fit(self.rows.X, self.y, **self.params)
 
     def reweighted(self, weights: Array) -> Any:
@@ -101,69 +101,82 @@ class WeightedFits:
 
 
 class Round(NamedTuple):
-    """A classifier, its weights by row and label, and the loss of its scores."""
+    """A classifier with its weights by row and label, and the loss of its scores.
+
+    `held_out` are the scores of the rows held out and their loss, if there are any.
+    """
 
     number: int
     estimator: Any
     weights: Array
-    loss: PenalisedLoss
     evaluation: Evaluation
+    held_out: tuple[Array, Evaluation] | None
 
 
 def reweighting_rounds(
-    fits: WeightedFits, loss: PenalisedLoss, averaging: bool, max_iter: int, tol: float
+    fits: WeightedFits,
+    held_out: TrainingRows | None,
+    loss: PenalisedLoss,
+    averaging: bool,
+    max_iter: int,
+    tol: float,
 ) -> Iterator[Round]:
     """Yield the plain fit, then reweighted fits until the scores hardly change."""
     rows = fits.rows
     weights = np.column_stack([1 - rows.y, rows.y])
-    estimator = fits.plain()
-    scores = _finite_scores(estimator, rows.X, 0)
-    loss = loss.rescaled(scores, rows.weights)
-    evaluation = loss.evaluate(scores, rows)
-    yield Round(0, estimator, weights, loss, evaluation)
     weigh = two_label_weights if fits.form == "two_label" else single_label_weights
     gradient = np.zeros(len(rows.y))
-    for number in range(1, max_iter):
+    last: Array = gradient
+    estimator = fits.plain()
+    for number in range(max_iter):
+        scores = _finite_scores(estimator, rows.X, number)
+        if number == 0:
+            loss = loss.rescaled(scores, rows.weights)
+        evaluation, held_out_part = loss.evaluate(scores, rows), None
+        if held_out is not None:
+            new_scores = _finite_scores(estimator, held_out.X, number)
+            held_out_part = new_scores, loss.evaluate(new_scores, held_out)
+        yield Round(number, estimator, weights, evaluation, held_out_part)
+        change = np.average(np.abs(scores - last), weights=rows.weights)
+        if number + 1 == max_iter or (number and change <= tol):
+            return
+        last = scores
         # Weights are the mean of all rounds, in which the k-th counts k. Gradients that
         # change sign from round to round, as they do once the gap is closed, must
         # cancel before they become weights, which are positive for either sign.
-        share = 2 / (number + 1) if averaging else 1.0
-        gradient += max(share, _MIN_SHARE) * (evaluation.penalty_gradient - gradient)
+        share = 2 / (number + 2) if averaging else 1.0
+        gradient = gradient + max(share, _MIN_SHARE) * (
+            evaluation.penalty_gradient - gradient
+        )
         latest = weigh(rows.y, clip_scores(scores), gradient)
         weights = weights + share * (latest - weights)
         estimator = fits.reweighted(weights)
-        last, scores = scores, _finite_scores(estimator, rows.X, number)
-        evaluation = loss.evaluate(scores, rows)
-        yield Round(number, estimator, weights, loss, evaluation)
-        if np.average(np.abs(scores - last), weights=rows.weights) <= tol:
-            return
 
 
 def choose_round(
-    rounds: Iterator[Round], held_out: TrainingRows | None, verbose: bool
-) -> tuple[Round, pd.DataFrame]:
-    """Return the round to keep and the history.
+    rounds: Iterator[Round], verbose: bool
+) -> tuple[Round, Round, pd.DataFrame]:
+    """Return the plain round, a reweighted one, and the history.
 
-    The round has the least loss on held-out rows; without such rows it is the last.
+    The reweighted one has the least penalised loss on the rows held out; without such
+    rows it is the last.
     """
     records: list[dict[str, Any]] = []
     least = math.inf
     for found in rounds:
         record = {"round": found.number, **_columns(found.evaluation)}
-        validation_loss = -math.inf
-        if held_out is not None:
-            scores = _finite_scores(found.estimator, held_out.X, found.number)
-            evaluation = found.loss.evaluate(scores, held_out)
-            record |= _columns(evaluation, "validation_")
-            validation_loss = evaluation.penalised_loss
+        value = -math.inf
+        if found.held_out is not None:
+            record |= _columns(found.held_out[1], "validation_")
+            value = found.held_out[1].penalised_loss
         records.append(record)
         if verbose:
             _print_record(record)
-        if held_out is None or validation_loss < least:
-            kept, least = found, validation_loss
-    history = pd.DataFrame(records)
-    history["kept"] = history["round"] == kept.number
-    return kept, history
+        if found.number == 0:
+            plain = kept = found
+        elif value <= least:
+            kept, least = found, value
+    return plain, kept, pd.DataFrame(records)
 
 
 def _finite_scores(estimator: Any, X: Any, number: int) -> Array:

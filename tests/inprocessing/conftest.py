@@ -13,9 +13,10 @@ def proxy_people(make_people):
 
 @pytest.fixture(scope="session")
 def logistic():
-    """Make a reweighted logistic regression."""
+    """Make a logistic regression that is reweighted on all rows."""
 
     def make(**options):
+        options = {"validation_fraction": None} | options
         return MCDPReweighter(LogisticRegression(), **options)
 
     return make

@@ -10,6 +10,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.inprocessing import DiffMCDPClassifier
 from skfair.metrics import get_fairness_scorer
@@ -111,10 +112,11 @@ def test_weights_stand_for_repetition(proxy_people, quick):
     X, y, sex = proxy_people
     weights = np.arange(len(X)) % 4
     rows = np.repeat(np.arange(len(X)), weights)
-    weighted = quick(batch_size=2000).fit(
+    options = {"batch_size": 2000, "validation_fraction": None}
+    weighted = quick(**options).fit(
         X, y, sensitive_features=sex, sample_weight=weights * 0.1
     )
-    repeated = quick(batch_size=2000).fit(
+    repeated = quick(**options).fit(
         X.iloc[rows], y[rows], sensitive_features=sex.iloc[rows]
     )
     assert_allclose(
@@ -270,3 +272,43 @@ def test_not_fitted(proxy_people, quick):
         model.fit(X * 1e300, y, sensitive_features=sex)
     with pytest.raises(NotFittedError):
         model.predict(X)
+
+
+# --- the comparison with the plain network
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_it_is_compared_with_the_plain_network(proxy_people, quick, early_stopping):
+    X, y, sex = proxy_people
+    options = {"validation_fraction": 0.4, "early_stopping": early_stopping}
+    model = quick(strength=0.5, **options).fit(X, y, sensitive_features=sex)
+    comparison = model.comparison_
+    assert comparison.n_samples == 240
+    assert comparison.mcdp < comparison.plain_mcdp / 1.5
+    assert not comparison.problems
+    again = quick(strength=0, **options).fit(X, y, sensitive_features=sex)
+    assert again.comparison_ is None
+
+
+def test_worse_in_both_respects_is_said(proxy_people, quick):
+    X, y, sex = proxy_people
+    y = np.where(X["proxy"] > 0.75, "yes", "no")
+    model = quick(strength=200.0, validation_fraction=0.5, max_iter=3)
+    model.learning_rate_init = 3.0
+    with pytest.warns(MitigationWarning, match="on 300 held-out rows: MCDP") as found:
+        model.fit(X, y, sensitive_features=sex)
+    assert found[0].filename == __file__
+
+
+def test_networks_that_are_not_compared(proxy_people, quick):
+    X, y, sex = proxy_people
+    options = {"max_iter": 3, "sensitive_features": None}
+    model = quick(validation_fraction=None, **options)
+    assert model.fit(X, y, sensitive_features=sex).comparison_ is None
+    model = quick(warm_start=True, **options)
+    assert model.fit(X, y, sensitive_features=sex).comparison_ is not None
+    assert model.fit(X, y, sensitive_features=sex).comparison_ is None
+    with pytest.raises(ValueError, match=r"must be a number in \(0, 1\), got None"):
+        quick(validation_fraction=None, early_stopping=True).fit(
+            X, y, sensitive_features=sex
+        )

@@ -7,17 +7,20 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics import average_precision_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.inprocessing import MCDPReweighter
+from skfair.metrics import mcdp
 
 TREES = HistGradientBoostingClassifier(
-    learning_rate=0.3, max_iter=8, max_leaf_nodes=4, max_bins=32, early_stopping=False
+    max_iter=20, max_leaf_nodes=8, early_stopping=False
 )
 
 
@@ -89,9 +92,11 @@ def test_fitted_attributes(people, logistic):
     ]
     assert len(model.history_) == model.n_iter_
     assert model.history_["kept"].tolist() == [False] * (model.n_iter_ - 1) + [True]
+    share = np.mean(y == "yes")
+    strength = 0.5 * 4 * share * (1 - share)
     assert_allclose(
         model.history_["penalised_loss"],
-        model.history_["loss"] + 0.5 * model.history_["gap"],
+        model.history_["loss"] + strength * model.history_["gap"],
     )
     assert model.history_["threshold"].between(0, 1).all()
     assert model.groups_ == ("F", "M")
@@ -157,7 +162,9 @@ def test_validation_keeps_the_best_round(people, logistic):
 @pytest.mark.slow
 def test_rounds_settle(people, logistic):
     X, y, sex = people
-    model = MCDPReweighter(TREES, strength=1.0, max_iter=20, tol=0)
+    model = MCDPReweighter(
+        TREES, strength=1.0, max_iter=20, tol=0, validation_fraction=None
+    )
     averaged = model.fit(X, y, sensitive_features=sex).history_["gap"]
     assert averaged[-6:].std() < 0.1 * averaged[0]
     model = logistic(strength=0.5, max_iter=200, tol=1e-3)
@@ -174,7 +181,8 @@ def test_verbose_prints_every_round(people, capsys, logistic):
 
 def test_scores_of_0_and_1(people):
     X, y, sex = people
-    model = MCDPReweighter(DecisionTreeClassifier(random_state=0), strength=1.0)
+    tree = DecisionTreeClassifier(random_state=0)
+    model = MCDPReweighter(tree, strength=1.0, validation_fraction=None)
     model.fit(X, y, sensitive_features=sex)
     assert np.isfinite(model.sample_weight_).all()
     assert (model.sample_weight_ >= 0).all()
@@ -213,12 +221,18 @@ def test_group_of_one_row(people, logistic):
     rare = sex.to_numpy(dtype=object).copy()
     rare[0] = "X"
     for inner in (LogisticRegression(), TREES):
-        model = MCDPReweighter(inner, max_iter=4).fit(X, y, sensitive_features=rare)
+        model = MCDPReweighter(inner, random_state=0)
+        model.fit(X, y, sensitive_features=rare)
         assert np.isfinite(model.sample_weight_).all()
         assert np.isfinite(model.predict_proba(X)).all()
     alone = np.where(np.arange(len(y)) == 0, "X", "M")
-    with pytest.raises(ValueError, match="leaves 1 group to train on or to hold out"):
-        logistic(validation_fraction=0.2).fit(X, y, sensitive_features=alone)
+    model = logistic(validation_fraction=0.2)
+    with pytest.warns(UserWarning, match="leaves 1 group to train on or to hold out: "):
+        model.fit(X, y, sensitive_features=alone)
+    assert model.comparison_ is None
+    assert model.history_["kept"].iloc[-1]
+    with pytest.warns(UserWarning, match="=1e-09 of 1500 rows leaves too few rows to"):
+        model.set_params(validation_fraction=1e-9).fit(X, y, sensitive_features=rare)
 
 
 def test_one_group_with_weight(people, logistic):
@@ -251,7 +265,6 @@ def test_rows_without_a_group_count_in_the_loss_only(people, logistic, gap):
         ({"max_iter": 1}, "max_iter must be an integer of at least 2"),
         ({"averaging": "yes"}, "averaging"),
         ({"validation_fraction": 1}, "validation_fraction must be None or a number"),
-        ({"validation_fraction": 1e-9}, "validation_fraction=1e-09 of 1500 rows"),
         ({"tol": -1}, "tol"),
         ({"drop_sensitive": 1}, "drop_sensitive"),
         ({"drop_sensitive": True}, "drop_sensitive=True needs sensitive_features"),
@@ -295,7 +308,75 @@ class Breaks(ClassifierMixin, BaseEstimator):
 
 def test_nan_scores_stop_with_the_round_and_the_cause(people):
     X, y, sex = people
-    with pytest.raises(ValueError, match=r"Breaks gave 1500 NaN .* in round 1, prob"):
+    with pytest.raises(ValueError, match=r"Breaks gave 1200 NaN .* in round 1, prob"):
         MCDPReweighter(Breaks()).fit(X, y, sensitive_features=sex)
     with pytest.raises(ValueError, match="in round 0, already without reweighting"):
         MCDPReweighter(Breaks(always=True)).fit(X, y, sensitive_features=sex)
+
+
+# --- the comparison with the plain classifier
+
+
+def test_it_is_compared_with_the_plain_classifier_on_held_out_rows(people):
+    X, y, sex = people
+    model = MCDPReweighter(LogisticRegression(), strength=0.6, random_state=0)
+    comparison = model.fit(X, y, sensitive_features=sex).comparison_
+    held_out = (model.sample_weight_ == 0).all(axis=1)
+    assert comparison.n_samples == held_out.sum() == 300
+    assert set(comparison.group_sizes) == {"F", "M"}
+    plain = LogisticRegression().fit(X[~held_out], y[~held_out])
+    for prefix, classifier in (("plain_", plain), ("", model)):
+        scores = classifier.predict_proba(X[held_out])[:, 1]
+        quality = average_precision_score(y[held_out] == "yes", scores)
+        assert getattr(comparison, prefix + "average_precision") == pytest.approx(
+            quality
+        )
+        found = mcdp(None, scores, sensitive_features=sex[held_out])
+        assert getattr(comparison, prefix + "mcdp") == pytest.approx(found)
+    assert comparison.mcdp < comparison.plain_mcdp / 2
+
+
+def test_a_tree_that_reproduces_its_labels_is_not_worse_silently(people):
+    X, y, sex = people
+    tree = DecisionTreeClassifier(random_state=0)
+    model = MCDPReweighter(tree, strength=1.0, random_state=0)
+    with pytest.warns(MitigationWarning, match="The plain classifier is kept") as found:
+        model.fit(X, y, sensitive_features=sex)
+    assert found[0].filename == __file__
+    assert model.history_["kept"].tolist() == [True] + [False] * (model.n_iter_ - 1)
+    assert model.comparison_.mcdp > model.comparison_.plain_mcdp
+    kept = (model.sample_weight_ > 0).any(axis=1)
+    plain = clone(tree).fit(X[kept], y[kept])
+    assert_array_equal(model.predict(X), plain.predict(X))
+
+
+def test_nothing_to_compare(people, logistic):
+    X, y, sex = people
+    assert logistic().fit(X, y, sensitive_features=sex).comparison_ is None
+    few = slice(0, 150)
+    model = logistic(validation_fraction=0.2)
+    model.fit(X[few], y[few], sensitive_features=sex[few])
+    assert model.comparison_ is None
+    assert (model.sample_weight_ > 0).any(axis=1).all()
+    model.set_params(strength=0).fit(X, y, sensitive_features=sex)
+    assert model.comparison_ is None
+
+
+def test_strength_means_the_same_for_rare_positives(make_people, logistic, gap):
+    X, y, sex = make_people(20_000)
+    positive = np.flatnonzero(y == "yes")
+    shares = []
+    for n_positive in (len(positive), 1000, 200):
+        rows = np.sort(np.append(np.flatnonzero(y == "no"), positive[:n_positive]))
+        few, labels, groups = X[["skill", "proxy"]].iloc[rows], y[rows], sex.iloc[rows]
+        gaps = [
+            gap(
+                logistic(strength=strength).fit(few, labels, sensitive_features=groups),
+                few,
+                groups,
+            )
+            for strength in (0, 0.3)
+        ]
+        shares.append(gaps[1] / gaps[0])
+    assert max(shares) < 1.7 * min(shares)
+    assert min(shares) > 0.2

@@ -295,11 +295,11 @@ def test_unit_weights_are_no_weights(model, people):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda w: w[:5], r"sample_weight must have shape \(300,\), got \(5,\)"),
-        (lambda w: -w, "sample_weight must be finite and non-negative, got -1.0"),
+        (lambda w: w[:5], r"sample_weight must have shape \(300,\), .*got \(5,\)"),
+        (lambda w: -w, "sample_weight must be finite and non-negative, .*got -1.0"),
         (
             lambda w: w * np.nan,
-            "sample_weight must be finite and non-negative, got nan",
+            "sample_weight must be finite and non-negative, .*got nan",
         ),
         (lambda w: w * 0, r"sample_weight is zero|expected at least two|classes"),
     ],

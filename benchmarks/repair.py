@@ -2,9 +2,10 @@
 
     SKFAIR_DATA=<folder of the tables> python benchmarks/repair.py [section ...]
 
-Sections: simulation, adult, bank, ensemble, oulad, speed; all of them by default. Every
-figure is a mean over seeds with its 95 % confidence interval (Student's t); seeds draw
-the split and the model. Repair and level are learnt on training or validation rows, and
+Sections: simulation, adult, bank, ensemble, paths, shared, small, oulad, speed; all of
+them by default. Every figure is a mean over seeds with its 95 % confidence interval
+(Student's t), in paths, shared and small with its standard error; seeds draw the split
+and the model. Repair and level are learnt on training or validation rows, and
 measured on test rows.
 """
 
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from repair_oulad import oulad
+from repair_paths import paths, shared, small
 from repair_speed import plain_remapping
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -288,7 +290,17 @@ def speed() -> None:
 if __name__ == "__main__":
     sections = {
         part.__name__: part
-        for part in (simulation, adult, bank, ensemble, oulad, speed)
+        for part in (
+            simulation,
+            adult,
+            bank,
+            ensemble,
+            paths,
+            shared,
+            small,
+            oulad,
+            speed,
+        )
     }
     wanted = sys.argv[1:] or list(sections)
     if unknown := set(wanted) - set(sections):

@@ -1,4 +1,8 @@
+import html
 import os
+import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +15,7 @@ from skfair.datasets import fetch_adult
 from skfair.metrics import mcdp
 
 # The same examples in every run, however slow the machine.
-QUICK = settings(deadline=None, derandomize=True, max_examples=40)
+QUICK = settings(deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("quick", QUICK)
 settings.register_profile("thorough", QUICK, max_examples=200)
 
@@ -116,3 +120,80 @@ def coded_scores():
         return scores, codes, generator.random(n_samples)
 
     return draw
+
+
+# --- pages in a browser
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+HEADLESS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-extensions",
+    "--hide-scrollbars",
+]
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """Open a file in a browser without a window, which keeps its files in a folder."""
+    command = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if command is None:
+        pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is installed")
+
+    def browse(path, folder, *flags):
+        profile = f"--user-data-dir={folder / 'profile'}"
+        return subprocess.run(
+            [command, *HEADLESS, profile, *flags, path.as_uri()],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=90,
+            check=False,
+        )
+
+    folder = tmp_path_factory.mktemp("browser")
+    (folder / "page.html").write_text("<!DOCTYPE html><p>started")
+    try:
+        done = browse(folder / "page.html", folder, "--dump-dom")
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"{command} does not start here")
+    if "started" not in done.stdout:
+        pytest.skip(f"{command} does not start here")
+    return browse
+
+
+#: Lists in the parent page what is wider than its place, by the browser's own measure.
+PROBE = """<script>addEventListener("load", () => {
+  const frame = document.querySelector("iframe"), found = [];
+  for (const element of frame.contentDocument.querySelectorAll("*")) {
+    const display = frame.contentWindow.getComputedStyle(element).display;
+    const drawn = !element.closest("svg, thead") && element.clientWidth > 0;
+    if (drawn && display != "inline" && element.scrollWidth > element.clientWidth + 1)
+      found.push(element.className || element.tagName);
+  }
+  const width = frame.contentDocument.documentElement.clientWidth;
+  document.body.setAttribute("data-found", [width, ...found].join(" "));
+})</script>"""
+
+
+@pytest.fixture(scope="session")
+def wider_than_their_place(browser):
+    """List the elements of a page that scroll sideways in a window of a given width."""
+
+    def measure(page, folder, width):
+        folder.mkdir()
+        path = folder / "frame.html"
+        # In a frame, since windows of some browsers are 500 pixels wide at least.
+        style = f"width: {width}px; border: 0"
+        frame = f'<iframe style="{style}" srcdoc="{html.escape(page)}"></iframe>'
+        path.write_text(f"<!DOCTYPE html><body>{frame}{PROBE}", encoding="utf-8")
+        shown = browser(path, folder, "--dump-dom").stdout
+        measured, *found = re.search(r'data-found="([^"]*)"', shown)[1].split()
+        assert int(measured) == width
+        return found
+
+    return measure

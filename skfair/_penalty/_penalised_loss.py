@@ -81,10 +81,11 @@ class PenalisedLoss:
         """
         if self.objective != "mcdp":
             return self
+        log_odds, even = logit(clip_scores(scores)), np.ptp(weights) == 0
         low, center, high = np.quantile(
-            logit(clip_scores(scores)),
+            log_odds,
             [0.25, 0.5, 0.75],
-            weights=weights,
+            weights=None if even else weights,  # which takes a sort of all rows
             method="inverted_cdf",
         )
         # Quartiles of the logistic distribution lie log(3) from its median.
@@ -96,8 +97,7 @@ class PenalisedLoss:
         total = rows.weights.sum()
         p = clip_scores(scores)
         loss = -float(rows.weights @ np.log(np.where(rows.y == 1, p, 1 - p)) / total)
-        rescaled = expit((logit(p) - self.center) / self.width)
-        gap, slopes = self.gap_on_grid(rescaled, rows.codes, rows.weights)
+        gap, gradient = self._gap(scores, rows.codes, rows.weights)
         value = gap.value if gap.pair[0] >= 0 else math.nan
         threshold = float(expit(self.center + self.width * logit(gap.threshold)))
         return Evaluation(
@@ -105,8 +105,49 @@ class PenalisedLoss:
             value,
             threshold,
             loss + self.strength * value if self.strength else loss,
-            self.strength * total * slopes * rescaled * (1 - rescaled) / self.width,
+            gradient,
         )
+
+    def penalty_gradient(
+        self, scores: Array, codes: NDArray[np.integer], weights: Array
+    ) -> Array:
+        """Differentiate the penalty in the log-odds of each row, as in `Evaluation`."""
+        return self._gap(scores, codes, weights)[1]
+
+    def expected_gradient(
+        self, scores: Array, probabilities: Array, weights: Array
+    ) -> Array:
+        """Differentiate the penalty where each row belongs to all groups in part.
+
+        `probabilities` are those of the groups, shape (n_groups, n_samples).
+        """
+        rescaled = expit((logit(clip_scores(scores)) - self.center) / self.width)
+        below, above = self._places(rescaled)
+        n_points = self._n_steps + 1
+        totals = np.zeros((len(probabilities), n_points))
+        for total, members in zip(totals, weights * probabilities, strict=True):
+            total += np.bincount(below, members, n_points)
+            moved = np.bincount(below, members * above, n_points)
+            total -= moved
+            total[1:] += moved[:-1]
+        gap = smooth_gap_on_grid(totals, *self._kind)
+        slopes = _divide(gap.gradient, totals)
+        steps = np.diff(slopes, append=0)
+        expected = np.zeros(len(scores))
+        for probability, slope, step in zip(probabilities, slopes, steps, strict=True):
+            expected += probability * (slope[below] + above * step[below])
+        derivative = rescaled * (1 - rescaled) / self.width
+        return np.asarray(self.strength * weights.sum() * expected * derivative)
+
+    def _gap(
+        self, scores: Array, codes: NDArray[np.integer], weights: Array
+    ) -> tuple[SmoothGap, Array]:
+        """Gap of the rescaled scores, and `penalty_gradient`."""
+        log_odds = logit(clip_scores(scores))
+        rescaled = expit((log_odds - self.center) / self.width)
+        gap, slopes = self.gap_on_grid(rescaled, codes, weights)
+        derivative = rescaled * (1 - rescaled) / self.width
+        return gap, self.strength * weights.sum() * slopes * derivative
 
     def gap_on_grid(
         self, scores: Array, codes: NDArray[np.integer], weights: Array
@@ -117,25 +158,37 @@ class PenalisedLoss:
         points next to its score, and `SmoothGap.gradient` has an entry for each point.
         """
         n_groups = max(1, int(codes.max()) + 1)
-        n_steps = int(_INTERVALS_PER_TEMPERATURE * self.temperature)
-        n_steps = min(max(_MIN_INTERVALS, n_steps), _MAX_INTERVALS)
-        n_points = n_groups * (n_steps + 1)
-        kind = self.temperature, self.objective, _SHARPNESS
+        n_points = n_groups * (self._n_steps + 1)
         if len(scores) < 2 * n_points:
-            gap = smooth_gap(scores, codes, weights, *kind)
+            gap = smooth_gap(scores, codes, weights, *self._kind)
             return gap, _divide(gap.gradient, weights)
-        place = scores * n_steps
-        below = np.minimum(place.astype(np.intp), n_steps - 1)
-        share_above = place - below
+        below, share_above = self._places(scores)
         weights = weights * (codes >= 0)
-        left = np.maximum(codes, 0).astype(np.intp) * (n_steps + 1) + below
+        left = np.maximum(codes, 0).astype(np.intp) * (self._n_steps + 1) + below
         totals = np.zeros(n_points)
         totals += np.bincount(left, weights * (1 - share_above), n_points)
         totals += np.bincount(left + 1, weights * share_above, n_points)
-        gap = smooth_gap_on_grid(totals.reshape(n_groups, -1), *kind)
+        gap = smooth_gap_on_grid(totals.reshape(n_groups, -1), *self._kind)
         slopes = _divide(gap.gradient.ravel(), totals)
         slopes = (1 - share_above) * slopes[left] + share_above * slopes[left + 1]
         return gap, np.where(weights > 0, slopes, 0.0)
+
+    @property
+    def _kind(self) -> tuple[float, Objective, float]:
+        """What `smooth_gap` takes beside the rows."""
+        return self.temperature, self.objective, _SHARPNESS
+
+    @property
+    def _n_steps(self) -> int:
+        """Number of intervals of the grid of scores."""
+        n_steps = int(_INTERVALS_PER_TEMPERATURE * self.temperature)
+        return min(max(_MIN_INTERVALS, n_steps), _MAX_INTERVALS)
+
+    def _places(self, scores: Array) -> tuple[NDArray[np.intp], Array]:
+        """Points of the grid below the scores, and shares of the points above."""
+        place = scores * self._n_steps
+        below = np.minimum(place.astype(np.intp), self._n_steps - 1)
+        return below, place - below
 
 
 def _divide(gradient: Array, weights: Array) -> Array:

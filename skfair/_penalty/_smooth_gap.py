@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 from scipy.spatial.distance import pdist
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
 from skfair._penalty._training_rows import Array
 
@@ -270,7 +270,7 @@ def _soft_maximum(rows: _Rows | _Grid, sharpness: float) -> SmoothGap:
     thresholds, cdfs = rows.cdfs()
     gaps = cdfs.max(axis=0) - cdfs.min(axis=0)
     exponents = sharpness * gaps
-    log_total = logsumexp(exponents)
+    log_total = exponents.max() + math.log(np.exp(exponents - exponents.max()).sum())
     weights = np.exp(exponents - log_total)
     columns = np.arange(len(gaps))
     slopes = np.zeros_like(cdfs)

@@ -99,7 +99,7 @@ def hold_out_if_possible(
     else:
         grouped = [rows.codes[part][rows.codes[part] >= 0] for part in parts]
         n_groups = min(len(np.unique(codes)) for codes in grouped)
-        if n_groups >= 2:
+        if n_groups >= 2 or (rows.codes < 0).all():
             return parts
         problem = (
             f"validation_fraction={validation_fraction!r} leaves {n_groups} group to "

@@ -170,13 +170,13 @@ class DiffMCDPClassifier(
     >>> from skfair.inprocessing import DiffMCDPClassifier
     >>> from skfair.metrics import mcdp
     >>> rng = np.random.default_rng(0)
-    >>> sex = rng.integers(0, 2, 2000)
-    >>> X = rng.normal(size=(2000, 2))
+    >>> sex = rng.integers(0, 2, 1000)
+    >>> X = rng.normal(size=(1000, 2))
     >>> X[:, 1] += 1.5 * sex  # a proxy of sex
-    >>> y = X.sum(axis=1) + rng.normal(size=2000) > 1
+    >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
     >>> def gap(strength):
     ...     model = DiffMCDPClassifier(
-    ...         strength=strength, max_iter=200, random_state=0
+    ...         strength=strength, max_iter=100, random_state=0
     ...     ).fit(X, y, sensitive_features=sex)
     ...     return mcdp(y, model.predict_proba(X)[:, 1], sensitive_features=sex)
     >>> gap(0) > 0.35, gap(0.5) < 0.15

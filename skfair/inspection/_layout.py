@@ -136,6 +136,8 @@ def keep_size(ax: Axes, size: Sequence[float] | Floats) -> None:
     figure = _root(ax)
     for _ in range(2):  # enlarged by rounding and by ticks that need more room
         short = np.maximum(np.asarray(size) - inches(ax), 0)
+        if not short.any():
+            return
         _enlarge(figure, short)
     arrange(ax)
 

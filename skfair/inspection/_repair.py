@@ -39,15 +39,18 @@ _HEADROOM = 1.25
 class RepairDisplay:
     """Losses against the level of repair, and histograms before and after.
 
-    With more than two groups, the pair with the largest MADD before is shown.
+    Losses of a repair to a largest gap are drawn against the gap that is allowed. With
+    more than two groups, the pair with the largest MADD before is shown.
 
     Parameters
     ----------
     losses : DataFrame of n_levels rows
-        Columns ``repair_level``, ``total_loss``, ``accuracy_loss`` and
+        Columns ``repair_level`` or ``max_gap``, ``total_loss``, ``accuracy_loss`` and
         ``fairness_loss``.
-    repair_level : float
-        The level chosen.
+    repair_level : float or None
+        The level chosen; None if `max_gap` is given.
+    max_gap : float, default=None
+        The largest gap allowed, if that was given in place of a level.
     standard_error : float, default=None
         Standard error of the least total loss, by which the level was chosen; None if
         the level was given.
@@ -71,7 +74,7 @@ class RepairDisplay:
     lines_ : list of three matplotlib Line2D
         Total loss, accuracy loss and fairness loss.
     level_line_ : matplotlib Line2D
-        At the level chosen.
+        At the level chosen, or at the largest gap allowed.
     error_band_ : matplotlib Patch or None
         From the least total loss to one standard error above it: `repair_level` is the
         least level whose total loss lies within.
@@ -99,7 +102,8 @@ class RepairDisplay:
     """
 
     losses: pd.DataFrame
-    repair_level: float
+    repair_level: float | None
+    max_gap: float | None = None
     standard_error: float | None = None
     edges: NDArray[Any]
     before: NDArray[Any]
@@ -151,9 +155,13 @@ class RepairDisplay:
 
     def _draw_losses(self, ax: Axes) -> None:
         """Draw the losses against the level, and mark the level chosen and why."""
+        column_of_x, name_of_x = "repair_level", "Level"
+        if self.max_gap is not None:
+            column_of_x, name_of_x = "max_gap", "Largest gap"
+        amount: Any = getattr(self, column_of_x)
         self.lines_ = [
             ax.plot(
-                self.losses["repair_level"],
+                self.losses[column_of_x],
                 self.losses[column],
                 color=_style.COLORS[2 + i],
                 linestyle=_style.LINE_STYLES[i],
@@ -163,11 +171,11 @@ class RepairDisplay:
             for i, (column, label) in enumerate(_CURVES.items())
         ]
         self.level_line_ = ax.axvline(
-            self.repair_level,
+            amount,
             color=_style.INK,
             linewidth=1.2,
             linestyle=_style.LINE_STYLES[3],
-            label=f"Level = {self.repair_level:.3g}",
+            label=f"{name_of_x} = {amount:.3g}",
         )
         self.error_band_ = None
         if self.standard_error is not None:
@@ -182,7 +190,8 @@ class RepairDisplay:
                 label="Least total loss + 1 standard error "
                 f"({self.standard_error:.2g})",
             )
-        ax.set(xlabel="Level of repair", ylabel="Loss on held-out rows")
+        xlabel = "Level of repair" if self.max_gap is None else "Largest gap allowed"
+        ax.set(xlabel=xlabel, ylabel="Loss on held-out rows")
         ax.margins(x=0.02)
         highest = float(self.losses[list(_CURVES)].max().max())
         share = _layout.legend_above_data(ax, None, highest, _HEADROOM, ncols=3)
@@ -247,6 +256,7 @@ class RepairDisplay:
         display = cls(
             losses=pd.DataFrame(model.losses_),
             repair_level=model.repair_level_,
+            max_gap=model.max_gap,
             standard_error=model.standard_error_,
             edges=edges,
             before=shares,

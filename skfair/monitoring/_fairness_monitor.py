@@ -44,8 +44,8 @@ class FairnessMonitor:
     ----------
     metric : callable
         `mcdp`, `abcc`, `madd` with a number as its bandwidth,
-        `demographic_parity_difference`, `equalized_odds_difference` or `max_gap`, of
-        `skfair.metrics`; `functools.partial` of one of them sets its options.
+        `demographic_parity_difference`, `equalized_odds_difference`, `max_gap` or
+        `cvar_fairness`, of `skfair.metrics`; `functools.partial` sets its options.
     at_most : float, default=0.0
         Largest disparity without an alarm. Noise is accounted for: with 0 any
         disparity that is certain raises the alarm.

@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skfair._mitigation import params_of_rows, take_rows
 from skfair.groups import Groups
 from skfair.model_selection._group_stratified_k_fold import Split, stratified_splits
-from skfair.postprocessing._score_repairer import Floats, tied_shares
+from skfair.postprocessing._linear_cdf import Floats, tied_shares
 from skfair.statistics import GroupedScores
 
 

@@ -14,9 +14,11 @@ from sklearn.metrics import accuracy_score
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
+from skfair._comparison import PlainComparison
 from skfair._mitigation import MetaMitigator, groups_to_compare, route_fit_params
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.groups import Selector
+from skfair.postprocessing._calibration import BetaCalibration
 from skfair.postprocessing._held_out import (
     MeanVote,
     ScoredRows,
@@ -29,12 +31,16 @@ from skfair.postprocessing._held_out import (
     share_scores,
     stratified_folds,
 )
+from skfair.postprocessing._linear_cdf import Floats
+from skfair.postprocessing._repair_check import check_repair, repair_held_out
 from skfair.postprocessing._repair_losses import (
     LossOptions,
     choose_level,
+    gap_losses,
+    parts_of,
     repair_losses,
 )
-from skfair.postprocessing._score_repairer import Floats, ScoreRepairer
+from skfair.postprocessing._score_repairer import ScoreRepairer, check_path
 
 
 class MADDPostProcessor(
@@ -53,7 +59,8 @@ class MADDPostProcessor(
         (1 - \theta) \, \mathrm{AccuracyLoss}(\lambda)
         + \theta \, \mathrm{FairnessLoss}(\lambda)
 
-    is within one standard error of the minimum.
+    is within one standard error of the minimum. Or the largest gap between groups is
+    given, `max_gap`.
 
     Predictions need the group of each row. People with the same features get different
     scores in different groups, by design: check first whether the law allows that.
@@ -69,11 +76,17 @@ class MADDPostProcessor(
         that returns the groups. The keyword of `fit` and `predict` is used in its
         place if it is given.
     repair_level : float in [0, 1] or "auto", default="auto"
-        0 leaves scores as they are, 1 gives all groups the same distribution.
+        0 leaves scores as they are, 1 gives all groups the same distribution. Leave it
+        at ``"auto"`` if `max_gap` is given.
+    max_gap : float in [0, 1] or None, default=None
+        Largest MCDP(0) allowed between any two groups, in place of a level: the
+        distributions are moved only where they are further apart, see `ScoreRepairer`.
+        None repairs by `repair_level`.
     theta : float in [0, 1], default=0.5
         Weight of the fairness loss.
     n_levels : int, default=101
-        Number of levels, from 0 to 1, at which the losses are computed.
+        Number of levels, from 0 to 1, at which the losses are computed, or of gaps,
+        from 0 to the one without repair, if `max_gap` is given.
     bandwidth : float in (0, 1] or "auto", default="auto"
         Bandwidth of MADD, see `skfair.metrics.madd`.
     accuracy_loss : {"zero_one", "log_loss"} or callable, default="zero_one"
@@ -81,8 +94,10 @@ class MADDPostProcessor(
         1, and ``sample_weight=`` if there are weights.
     fairness : {"madd", "mcdp"} or callable, default="madd"
         Fairness loss. ``"madd"`` is MADD / 2, which lies in [0, 1] as the zero-one loss
-        does. A callable is ``metric(y_true, y_score, sensitive_features=...)``, smaller
-        for fairer, and ``sample_weight=`` if there are weights.
+        does. Groups whose scores differ from all others' by no more than sampling
+        noise do not count, see the notes. A callable is
+        ``metric(y_true, y_score, sensitive_features=...)``, smaller for fairer, and
+        ``sample_weight=`` if there are weights.
     threshold : float in [0, 1], default=0.5
         Least repaired score for which the second class is predicted.
     cv : int, cross-validation generator or iterable, default=5
@@ -96,7 +111,12 @@ class MADDPostProcessor(
     drop_sensitive : bool, default=False
         Whether `estimator` gets X without the columns named by `sensitive_features`.
     ties : {"mid", "random"}, default="mid"
-        Whether rows that share a score stay together, see `ScoreRepairer`.
+        Whether rows that share a score stay together, see `ScoreRepairer`. `fit` warns
+        where that keeps most of the disparity.
+    calibrate : bool, default=False
+        Whether to turn repaired scores into probabilities, by one increasing map for
+        all groups that is fitted to held-out rows, see `ScoreRepairer`. It changes
+        neither average precision nor MCDP(0); `threshold` applies to what it returns.
     unknown_groups : {"raise", "pooled"}, default="raise"
         How predictions treat groups that were absent in `fit`: raise, or leave their
         scores as they are, as if they had the distribution of everyone.
@@ -115,13 +135,21 @@ class MADDPostProcessor(
     estimators_, repairers_ : list
         The models whose repaired scores are averaged, a single one without ensemble,
         and the repair of each.
-    repair_level_ : float
-        Level of repair, given or chosen.
+    repair_level_ : float or None
+        Level of repair, given or chosen; None if `max_gap` is given.
     standard_error_ : float or None
-        Standard error of the least total loss; None if the level is given.
+        Standard error of the least total loss; None if the level or `max_gap` is given.
     losses_ : DataFrame of n_levels rows, or None
-        Losses at each level, in the columns ``repair_level``, ``total_loss``,
-        ``accuracy_loss`` and ``fairness_loss``; None without groups.
+        Losses at each level, in the columns ``repair_level`` (``max_gap`` if that is
+        given), ``total_loss``, ``accuracy_loss`` and ``fairness_loss``; None without
+        groups.
+    calibrator_ : BetaCalibration or None
+        The map from repaired scores to probabilities, see `ScoreRepairer`; None
+        without `calibrate` or without groups.
+    comparison_ : PlainComparison or None
+        Average precision and MCDP(0) of repaired and of plain scores on held-out rows,
+        with standard errors; None without groups. Each row is repaired by what the
+        other folds tell, or the other parts of the rows that a frozen model scored.
     groups_ : tuple of length n_groups
         Labels of the groups.
     classes_ : ndarray of shape (2,)
@@ -149,8 +177,15 @@ class MADDPostProcessor(
     because they jump from level to level and do not fall below what sampling noise
     alone yields, see `skfair.metrics.permutation_test`. The prediction does not hold
     where ties are larger than sampling noise, as in a tree, and `ties` is ``"mid"``:
-    there, as for any callable, the loss is computed on the scores repaired at each
-    level.
+    there ``1 - level`` is replaced by the share of MCDP(0) that is left in the scores
+    repaired at each level, since MADD jumps where shared scores cross the edge of a
+    bin. With `max_gap` the share left is that of MCDP(0), too. A callable is computed
+    on the scores repaired at each level.
+
+    Sampling noise: MADD and MCDP compare the groups whose CDFs are further from that
+    of all other rows than the bound of Dvoretzky, Kiefer, Wolfowitz and Massart, at
+    95 % for all groups at once (a single such group with all other rows, which two
+    groups are anyway). If there is none, the fairness loss is 0.
 
     Ensembles: ``ensemble=True`` keeps the model of every fold, with a repair learnt on
     the rows that the fold held out, and averages the repaired scores. If more than a
@@ -198,6 +233,7 @@ class MADDPostProcessor(
         *,
         sensitive_features: Selector | None = None,
         repair_level: float | Literal["auto"] = "auto",
+        max_gap: float | None = None,
         theta: float = 0.5,
         n_levels: int = 101,
         bandwidth: float | Literal["auto"] = "auto",
@@ -208,6 +244,7 @@ class MADDPostProcessor(
         ensemble: bool | Literal["auto"] = "auto",
         drop_sensitive: bool = False,
         ties: Literal["mid", "random"] = "mid",
+        calibrate: bool = False,
         unknown_groups: Literal["raise", "pooled"] = "raise",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -215,6 +252,7 @@ class MADDPostProcessor(
         self.estimator = estimator
         self.sensitive_features = sensitive_features
         self.repair_level = repair_level
+        self.max_gap = max_gap
         self.theta = theta
         self.n_levels = n_levels
         self.bandwidth = bandwidth
@@ -225,6 +263,7 @@ class MADDPostProcessor(
         self.ensemble = ensemble
         self.drop_sensitive = drop_sensitive
         self.ties = ties
+        self.calibrate = calibrate
         self.unknown_groups = unknown_groups
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -274,6 +313,11 @@ class MADDPostProcessor(
         -----
         UserWarning
             If no groups are given: the classifier is then fitted without repair.
+        skfair.exceptions.MitigationWarning
+            If held-out rows show that the repair is worse than no repair, that it
+            misses `max_gap` by more than noise, that shared scores keep most of the
+            disparity, or that the level chosen costs more than half of what average
+            precision exceeds the share of positive rows by.
         """
         self._check_estimator()
         self._check_parameters()
@@ -312,6 +356,7 @@ class MADDPostProcessor(
             check_real(
                 "repair_level", self.repair_level, 0, 1, alternative="'auto' or "
             )
+        check_path(self.max_gap, self.repair_level, default="auto")
         check_real("theta", self.theta, 0, 1)
         check_real("threshold", self.threshold, 0, 1)
         check_integer("n_levels", self.n_levels, 2)
@@ -324,6 +369,7 @@ class MADDPostProcessor(
         check_choice("ensemble", self.ensemble, (True, False, "auto"))
         check_choice("drop_sensitive", self.drop_sensitive, (True, False))
         check_choice("ties", self.ties, ("mid", "random"))
+        check_choice("calibrate", self.calibrate, (True, False))
         check_choice("unknown_groups", self.unknown_groups, ("raise", "pooled"))
 
     def _keep_plain(self, estimator: Any) -> Self:
@@ -333,36 +379,61 @@ class MADDPostProcessor(
         self.repairers_: list[ScoreRepairer] = []
         self.losses_: pd.DataFrame | None = None
         self.standard_error_: float | None = None
-        self.repair_level_ = 0.0
+        self.repair_level_: float | None = 0.0
+        self.calibrator_: BetaCalibration | None = None
+        self.comparison_: PlainComparison | None = None
         self.groups_ = ()
         return self
 
     def _learn_repair(self, folds: list[ScoredRows], n_samples: int) -> Self:
         """Learn the level and the repair of one model, or of the model of each fold."""
         rows = join_rows(folds)
-        levels = np.arange(self.n_levels) / (self.n_levels - 1)
-        options = LossOptions(*(getattr(self, name) for name in LossOptions._fields))
-        self.losses_ = repair_losses(rows, levels, options)
-        if self.repair_level == "auto":
-            choice = choose_level(self.losses_, folds, n_samples, options)
-            self.repair_level_, self.standard_error_ = choice
-        else:
-            self.repair_level_, self.standard_error_ = float(self.repair_level), None
+        self._choose_amount(rows, folds, n_samples)
         repairer = ScoreRepairer(
-            self.repair_level_,
+            1.0 if self.repair_level_ is None else self.repair_level_,
+            max_gap=self.max_gap,
             ties=self.ties,
             unknown_groups=self.unknown_groups,
             random_state=self.random_state,
         )
+        repaired = repair_held_out(rows, parts_of(folds), repairer)
+        self.calibrator_ = None
+        if self.calibrate:
+            positive = rows.y_true == 1
+            self.calibrator_ = BetaCalibration.fit(
+                repaired, positive, rows.sample_weight
+            )
         self.repairer_ = repairer.fit(rows.scores, **rows.keywords())
         if len(self.estimators_) == 1:
             self.estimator_, self.repairers_ = self.estimators_[0], [self.repairer_]
         else:
             self.estimator_ = MeanVote(self.estimators_)
             self.repairers_ = [
-                clone(repairer).fit(fold.scores, **fold.keywords()) for fold in folds
+                clone(repairer)._fit(
+                    fold.scores, None, fold.groups, fold.sample_weight, repairer
+                )
+                for fold in folds
             ]
+        self.comparison_ = check_repair(self, rows, repaired)
         return self
+
+    def _choose_amount(
+        self, rows: ScoredRows, folds: list[ScoredRows], n_samples: int
+    ) -> None:
+        """Compute the losses of all levels, and choose one unless it is given."""
+        options = LossOptions(*(getattr(self, name) for name in LossOptions._fields))
+        self.standard_error_ = None
+        if self.max_gap is not None:
+            self.losses_ = gap_losses(rows, self.n_levels, options)
+            self.repair_level_ = None
+            return
+        levels = np.arange(self.n_levels) / (self.n_levels - 1)
+        self.losses_ = repair_losses(rows, levels, options)
+        if self.repair_level == "auto":
+            choice = choose_level(self.losses_, folds, n_samples, options)
+            self.repair_level_, self.standard_error_ = choice
+        else:
+            self.repair_level_ = float(self.repair_level)
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Floats:
         """Predict repaired probabilities.
@@ -378,7 +449,7 @@ class MADDPostProcessor(
         Returns
         -------
         ndarray of shape (n_samples, 2)
-            Probabilities of `classes_`.
+            Repaired scores of `classes_`, which are probabilities if `calibrate`.
 
         Raises
         ------
@@ -404,6 +475,8 @@ class MADDPostProcessor(
                 )
             ]
             scores = np.mean(repaired, axis=0)
+            if self.calibrator_ is not None:
+                scores = self.calibrator_(scores)
         return np.column_stack([1 - scores, scores])
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:

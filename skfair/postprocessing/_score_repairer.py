@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import (
+    Tags,
+    check_consistent_length,
+    check_random_state,
+    column_or_1d,
+)
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._utils._validation import check_choice, check_real, check_scores
+from skfair._utils._validation import (
+    ParameterError,
+    check_choice,
+    check_real,
+    check_scores,
+    check_weights,
+)
 from skfair.groups import Groups, resolve_groups
+from skfair.postprocessing._calibration import BetaCalibration
+from skfair.postprocessing._linear_cdf import Floats, GroupCDFs, interpolate
+from skfair.postprocessing._repair_paths import Band, Mixture, Path, repaired_at
 from skfair.statistics import GroupedScores
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -33,6 +44,10 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     of groups, such as MCDP and MADD, becomes :math:`1 - \lambda` times what it was. The
     order of scores within a group does not change.
 
+    With `max_gap` the CDFs are clipped instead: they move only where two of them are
+    further apart than that, see the notes. The largest distance between two groups,
+    MCDP(0), then is `max_gap`, at a smaller loss of performance than by a level.
+
     It makes score distributions alike. It does not use labels, so it does not control
     error rates, and it cannot tell whether the groups *should* have like scores.
 
@@ -40,15 +55,25 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     repair_level : float in [0, 1], default=1.0
         The paper's lambda. 0 returns scores as they are, 1 gives all groups the same
-        distribution, up to sampling.
+        distribution, up to sampling. Leave it at 1 if `max_gap` is given.
+    max_gap : float in [0, 1] or None, default=None
+        Largest distance allowed between the CDFs of any two groups, as
+        `skfair.metrics.mcdp` measures it with ``epsilon=0`` and
+        ``multigroup="pairwise"``. Scores of groups that are no further apart stay as
+        they are; 0 repairs in full. None repairs by `repair_level`.
     ties : {"mid", "random"}, default="mid"
         How to repair rows of a group that share a score, such as those in one leaf of a
         tree: ``"mid"`` keeps them together, at the middle of their step in the CDF;
         ``"random"`` draws a height within the step for each row. Only the latter can
         make the distributions of scores with few distinct values alike.
+    calibrate : bool, default=False
+        Whether to turn the repaired scores into probabilities, by one increasing map
+        for all groups that is fitted to the labels given to `fit`. It changes neither
+        the order of scores nor MCDP(0).
     unknown_groups : {"raise", "pooled"}, default="raise"
         How `transform` treats groups that were absent in `fit`: raise, or use the
-        distribution of everyone as theirs, which leaves their scores as they are.
+        distribution of everyone as theirs, which leaves their scores as they are
+        (`calibrate` maps them as all others).
     random_state : int, RandomState instance or None, default=None
         Seed of ``ties="random"``. An int gives the same result at every call, and so
         the same draw to every row that is scored in a call of its own: rows that share
@@ -58,17 +83,21 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    repair_level_ : float
-        Level of repair.
+    repair_level_ : float or None
+        Level of repair; None if `max_gap` is given.
     groups_ : tuple of length n_groups
         Labels of the groups.
     cdfs_ : tuple of length n_groups
         CDF of each group, as arrays ``scores``, ``low`` and ``high``: at each distinct
-        score the CDF rises from ``low`` to ``high``, in between it is linear.
+        score the CDF rises from ``low`` to ``high``, in between it is linear. CDFs of
+        small groups are shrunk to that of everyone, see the notes.
     pooled_cdf_ : tuple of arrays
         The CDF of everyone, in the same form.
     repaired_scores_ : tuple of length n_groups
         Repaired value of each score in ``cdfs_[g].scores``, with ``ties="mid"``.
+    calibrator_ : BetaCalibration or None
+        The map to probabilities, a function of an array of repaired scores, with its
+        ``slope_0``, ``slope_1`` and ``intercept``; None without `calibrate`.
 
     See Also
     --------
@@ -83,11 +112,34 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     With ``ties="mid"`` a score that was not seen in `fit` is repaired by linear
     interpolation between its neighbours.
 
+    Small groups: for a group of n rows, at most 100, :math:`F_g` is replaced by
+    :math:`w F_g + (1 - w) F`, where :math:`w = e n / (n + 10)`, as if ten rows of
+    everyone were added. The evidence e is 0 where the distance of the group's CDF from
+    that of all other rows is what sampling noise exceeds in 5 % of samples, and
+    1 from 1.5 times that on. So 20 rows that look like all others keep their scores,
+    and 20 rows that differ clearly are moved by two thirds of the way. Between 100 and
+    200 rows w rises to 1.
+
+    Largest gap: at each score all CDFs are clipped to the band ``[u, u + max_gap]``,
+    whose lower edge u keeps the mean of the CDFs, by weight, as it was. So the
+    distribution of everyone stays the same, all clipped CDFs increase, and wherever
+    two groups were further apart than `max_gap` they are so by exactly `max_gap`
+    afterwards. With two groups of shares w and 1 - w this is clipping to
+    ``F + [-(1 - w), 1 - w] * max_gap`` and ``F + [-w, w] * max_gap``. For groups of few
+    rows the band is narrower by what shrinking may leave (at most ``max_gap / 2`` on
+    either side).
+
+    Probabilities: with a and b positive, fitted by log-loss,
+    ``logit(q) = a * log(p) - b * log(1 - p) + c`` [2]_.
+
     References
     ----------
     .. [1] Verger, Fan, Lalle, Bouchet, Luengo. "A Comprehensive Study on Evaluating
        and Mitigating Algorithmic Unfairness with the MADD Metric". Journal of
        Educational Data Mining 16(1), 2024. Equations 11 to 14.
+    .. [2] Kull, Silva Filho, Flach. "Beta calibration: a well-founded and easily
+       implemented improvement on logistic calibration for binary classifiers".
+       AISTATS 2017.
 
     Examples
     --------
@@ -101,6 +153,11 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> halfway = repairer.fit_transform(y_score, sensitive_features=group)
     >>> round(mcdp(None, halfway, sensitive_features=group), 2)
     0.29
+    >>> clipped = ScoreRepairer(max_gap=0.1).fit_transform(
+    ...     y_score, sensitive_features=group
+    ... )
+    >>> round(mcdp(None, clipped, sensitive_features=group), 2)
+    0.1
     """
 
     __metadata_request__fit: ClassVar = {"sensitive_features": True}
@@ -110,12 +167,16 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self,
         repair_level: float = 1.0,
         *,
+        max_gap: float | None = None,
         ties: Literal["mid", "random"] = "mid",
+        calibrate: bool = False,
         unknown_groups: Literal["raise", "pooled"] = "raise",
         random_state: Any = None,
     ) -> None:
         self.repair_level = repair_level
+        self.max_gap = max_gap
         self.ties = ties
+        self.calibrate = calibrate
         self.unknown_groups = unknown_groups
         self.random_state = random_state
 
@@ -134,8 +195,9 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         scores : array-like of shape (n_samples,)
             Probabilities of the positive class, in [0, 1], on rows that the model was
             not trained on: its scores on training rows are distributed differently.
-        y : object, default=None
-            Ignored.
+        y : array-like of shape (n_samples,), default=None
+            Labels of two classes; scores are probabilities of the second, in sorted
+            order. Only `calibrate` uses them.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups
             Group of each row; several columns stand for their intersection.
@@ -149,24 +211,85 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            On scores outside [0, 1], wrong lengths, missing groups, or parameters out
-            of range.
+            On scores outside [0, 1], wrong lengths, missing groups, parameters out of
+            range, `max_gap` beside a level, or `calibrate` without labels of two
+            classes.
         """
-        self.repair_level_ = check_real("repair_level", self.repair_level, 0, 1)
-        check_choice("ties", self.ties, ("mid", "random"))
-        check_choice("unknown_groups", self.unknown_groups, ("raise", "pooled"))
+        return self._fit(scores, y, sensitive_features, sample_weight)
+
+    def _fit(
+        self,
+        scores: ArrayLike,
+        y: Any,
+        sensitive_features: Any,
+        sample_weight: Any,
+        whole: ScoreRepairer | None = None,
+    ) -> Self:
+        """Learn from rows that may be a part of those from which `whole` was learnt.
+
+        Its shrinkage is taken then: where the repaired scores of parts are averaged,
+        so is their noise.
+        """
+        self._check_parameters()
+        values = check_scores(scores, "scores")
         statistic = GroupedScores.from_scores(
-            scores, sensitive_features=sensitive_features, sample_weight=sample_weight
+            values, sensitive_features=sensitive_features, sample_weight=sample_weight
         )
-        present = np.flatnonzero(statistic.counts)
-        self.groups_ = tuple(statistic.labels[group] for group in present)
-        self.pooled_cdf_ = LinearCDF.of(statistic, None)
-        self.cdfs_ = tuple(LinearCDF.of(statistic, group) for group in present.tolist())
+        labels = statistic.labels
+        self.groups_ = tuple(labels[i] for i in np.flatnonzero(statistic.counts))
+        shrinkage = None if whole is None else whole._shrinkage_of(self.groups_)
+        learnt = self._learnt = GroupCDFs.of(statistic, shrinkage)
+        self.cdfs_, self.pooled_cdf_ = learnt.cdfs, learnt.pooled
+        self.repair_level_ = None
+        if self.max_gap is None:
+            self.repair_level_ = float(self.repair_level)
+            self._path: Path = Mixture(self.repair_level_, learnt.pooled.ends)
+        else:
+            self._path = Band.within(learnt, float(self.max_gap))
         self.repaired_scores_ = tuple(
-            cdf.invert_mixture(self.pooled_cdf_, self.repair_level_, cdf.middle)
-            for cdf in self.cdfs_
+            repaired_at(learnt, self._path, group, cdf.middle)
+            for group, cdf in enumerate(self.cdfs_)
         )
+        self.calibrator_: BetaCalibration | None = None
+        if self.calibrate:
+            groups = resolve_groups(sensitive_features, n_samples=len(values))
+            self.calibrator_ = self._fit_calibrator(values, y, groups, sample_weight)
         return self
+
+    def _shrinkage_of(self, groups: tuple[Hashable, ...]) -> Floats:
+        """Share of everyone in the CDFs of some groups."""
+        known = dict(zip(self.groups_, self._learnt.shrinkage, strict=True))
+        return np.array([known[group] for group in groups])
+
+    def _check_parameters(self) -> None:
+        """Raise unless the parameters are valid."""
+        level = check_real("repair_level", self.repair_level, 0, 1)
+        check_path(self.max_gap, level, default=1)
+        check_choice("ties", self.ties, ("mid", "random"))
+        check_choice("calibrate", self.calibrate, (True, False))
+        check_choice("unknown_groups", self.unknown_groups, ("raise", "pooled"))
+
+    def _fit_calibrator(
+        self, values: Floats, y: Any, groups: Groups, sample_weight: Any
+    ) -> BetaCalibration:
+        """Fit the map to probabilities to the rows that have a group and a weight."""
+        if y is None:
+            raise ValueError("calibrate=True needs labels: y is None.")
+        check_consistent_length(values, y)
+        weights = check_weights(sample_weight, len(values))
+        chosen = groups.codes >= 0
+        if weights is not None:
+            chosen &= weights > 0
+            weights = weights[chosen]
+        labels = column_or_1d(y)[chosen]
+        classes = np.unique(labels)
+        if len(classes) != 2:
+            raise ValueError(
+                f"calibrate=True needs labels of two classes, got y with "
+                f"{len(classes)}: {classes[:5].tolist()}."
+            )
+        repaired = self._repair(values[chosen], groups[chosen])
+        return BetaCalibration.fit(repaired, labels == classes[1], weights)
 
     def transform(self, scores: ArrayLike, *, sensitive_features: Any) -> Floats:
         """Repair scores.
@@ -195,9 +318,15 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         values = check_scores(scores, "scores")
-        codes = self._codes(resolve_groups(sensitive_features, n_samples=len(values)))
+        groups = resolve_groups(sensitive_features, n_samples=len(values))
+        repaired = self._repair(values, groups)
+        return repaired if self.calibrator_ is None else self.calibrator_(repaired)
+
+    def _repair(self, values: Floats, groups: Groups) -> Floats:
+        """Repair scores, without the map to probabilities."""
+        codes = self._codes(groups)
         repaired = np.array(values)
-        if self.repair_level_ == 0:
+        if not self._path.moves:
             return repaired
         random = check_random_state(self.random_state)
         # Rows of one group after the other; those of unknown groups come first.
@@ -209,9 +338,7 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             rows = rows[np.argsort(values[rows])]
             if self.ties == "random":
                 heights = cdf.heights_of(values[rows], random)
-                repaired[rows] = cdf.invert_mixture(
-                    self.pooled_cdf_, self.repair_level_, heights
-                )
+                repaired[rows] = repaired_at(self._learnt, self._path, group, heights)
             else:
                 repaired[rows] = interpolate(
                     values[rows], cdf.scores, self.repaired_scores_[group]
@@ -232,8 +359,9 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         scores : array-like of shape (n_samples,)
             Scores in [0, 1].
-        y : object, default=None
-            Ignored.
+        y : array-like of shape (n_samples,), default=None
+            Labels of two classes; scores are probabilities of the second, in sorted
+            order. Only `calibrate` uses them.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups
             Group of each row.
@@ -251,7 +379,10 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             As in `fit`.
         """
         self.fit(
-            scores, sensitive_features=sensitive_features, sample_weight=sample_weight
+            scores,
+            y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
         )
         return self.transform(scores, sensitive_features=sensitive_features)
 
@@ -295,101 +426,14 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return codes
 
 
-class LinearCDF(NamedTuple):
-    """CDF that is piecewise linear from (0, 0) to (1, 1), with a knot at each score.
-
-    The i-th of n rows, in order, has the height (i - 1/2) / n; rows that share a score
-    make a vertical step there, from `low` to `high`, which are equal for one row.
-    """
-
-    scores: Floats
-    low: Floats
-    high: Floats
-
-    @classmethod
-    def of(cls, statistic: GroupedScores, group: int | None) -> Self:
-        """CDF of a group that has rows, or of everyone."""
-        scores, weights = statistic.of_group(group)
-        part = slice(None) if group is None else group
-        total = statistic.totals[part].sum()
-        count = row_counts(statistic)[part].sum()
-        shares = weights / total
-        upper = np.cumsum(weights) / total
-        half_row = np.minimum(shares, 1 / count) / 2
-        high = np.clip(upper - half_row, 0, 1)
-        # Rounding must not make a step, up or down, of a single row.
-        low = np.where(shares > 2 * half_row, upper - shares + half_row, high)
-        low = np.clip(low, 0, high)
-        # The half rows at both ends are interpolated up to (0, 0) and (1, 1).
-        if scores[0] > 0:
-            scores, low, high = (np.append(0.0, part) for part in (scores, low, high))
-        if scores[-1] < 1:
-            scores, low, high = (np.append(part, 1.0) for part in (scores, low, high))
-        return cls(scores, low, high)
-
-    @property
-    def middle(self) -> Floats:
-        """Mid-distribution: one height for all rows that share a score."""
-        return (self.low + self.high) / 2
-
-    @property
-    def ends(self) -> Floats:
-        """Heights of the lower and the upper end of each step, one after the other."""
-        return np.stack([self.low, self.high], axis=1).ravel()
-
-    def at(self, scores: Floats) -> Floats:
-        """Heights of the CDF at scores; at a knot, the upper end of the step."""
-        return interpolate(scores, np.repeat(self.scores, 2), self.ends)
-
-    def below(self, score: float) -> float:
-        """Height of the CDF at a score; at a knot, the lower end of the step."""
-        knot = int(np.searchsorted(self.scores, score))
-        if self.scores[knot] == score:
-            return float(self.low[knot])
-        return float(self.at(np.array([score]))[0])
-
-    def heights_of(self, scores: Floats, random: RandomState | None) -> Floats:
-        """Heights of scores: within a step they are random, or else its middle."""
-        heights = self.at(scores)
-        knots = np.searchsorted(self.scores, scores)
-        at_knot = self.scores[knots] == scores
-        knots = knots[at_knot]
-        if random is None:
-            heights[at_knot] = self.middle[knots]
-        else:
-            heights[at_knot] = random.uniform(self.low[knots], self.high[knots])
-        return heights
-
-    def invert_mixture(
-        self, pooled: LinearCDF, level: float, heights: Floats
-    ) -> Floats:
-        """Scores at some heights of the CDF ``(1 - level) * self + level * pooled``.
-
-        `pooled` must have knots at all scores of `self`. Sorted heights are fastest.
-        """
-        high = self.at(pooled.scores)
-        low = high.copy()
-        low[np.searchsorted(pooled.scores, self.scores)] = self.low
-        knots = np.empty(2 * len(high))
-        knots[0::2] = (1 - level) * low + level * pooled.low
-        knots[1::2] = (1 - level) * high + level * pooled.high
-        return np.interp(heights, knots, np.repeat(pooled.scores, 2))
-
-
-def interpolate(scores: Floats, knots: Floats, values: Floats) -> Floats:
-    """Interpolate linearly between scores in [0, 1] that may be subnormal numbers."""
-    # Slopes between them would overflow; scaling by 2**100 is exact.
-    return np.interp(scores * 2.0**100, knots * 2.0**100, values)
-
-
-def tied_shares(statistic: GroupedScores) -> Floats:
-    """Share of its group that the rows of each entry have; 0 for a single row."""
-    shares = statistic.weights / statistic.totals[statistic.codes]
-    one_row = 1 / row_counts(statistic)[statistic.codes]
-    return np.where(shares > one_row, shares, 0)
-
-
-def row_counts(statistic: GroupedScores) -> NDArray[Any]:
-    """Rows of each group; whole weights count rows."""
-    whole = statistic.weights.dtype.kind == "i"
-    return statistic.totals if whole else statistic.counts
+def check_path(max_gap: Any, level: Any, default: Any) -> None:
+    """Raise unless `max_gap` is None, or valid while the level has its default."""
+    if max_gap is None:
+        return
+    check_real("max_gap", max_gap, 0, 1, alternative="None or ")
+    if level != default:
+        raise ParameterError(
+            "max_gap",
+            f"replaces repair_level, got max_gap={max_gap!r} and repair_level="
+            f"{level!r}: leave one of them at its default, None or {default!r}.",
+        )

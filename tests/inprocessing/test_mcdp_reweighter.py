@@ -20,7 +20,7 @@ from skfair.inprocessing import MCDPReweighter
 from skfair.metrics import mcdp
 
 TREES = HistGradientBoostingClassifier(
-    max_iter=20, max_leaf_nodes=8, early_stopping=False
+    learning_rate=0.3, max_iter=8, max_leaf_nodes=4, max_bins=32, early_stopping=False
 )
 
 
@@ -221,7 +221,7 @@ def test_group_of_one_row(people, logistic):
     rare = sex.to_numpy(dtype=object).copy()
     rare[0] = "X"
     for inner in (LogisticRegression(), TREES):
-        model = MCDPReweighter(inner, random_state=0)
+        model = MCDPReweighter(inner, max_iter=4, random_state=0)
         model.fit(X, y, sensitive_features=rare)
         assert np.isfinite(model.sample_weight_).all()
         assert np.isfinite(model.predict_proba(X)).all()

@@ -60,7 +60,7 @@ def test_single_label_weights_have_it_until_they_are_clipped(found):
 
 
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
-@settings(max_examples=settings.default.max_examples // 8)
+@settings(max_examples=settings.default.max_examples // 5)
 @given(st.integers(0, 1000))
 def test_penalty_gradients_are_derivatives(objective, seed):
     generator = np.random.default_rng(seed)

@@ -82,9 +82,10 @@ def test_pipelines_with_routing(jobs):
             LogisticRegression().set_fit_request(sample_weight=True),
             {"C": [1.0]},
             scoring=get_scorer("roc_auc").set_score_request(sample_weight=True),
+            cv=2,
         )
         numbers = X.assign(job=X["job"].cat.codes)
-        model = fitted(search, numbers, y, drop_sensitive=True)
+        model = fitted(search, numbers, y, drop_sensitive=True, max_iter=3)
         assert model.estimator_.best_params_ == {"C": 1.0}
 
 
@@ -113,7 +114,11 @@ def test_a_classifier_needs_no_request_of_its_own(jobs):
 def test_boosting_on_categories(jobs):
     X, y = jobs
     boosting = HistGradientBoostingClassifier(
-        categorical_features="from_dtype", max_iter=20, early_stopping=False
+        learning_rate=0.3,
+        max_iter=8,
+        max_leaf_nodes=4,
+        categorical_features="from_dtype",
+        early_stopping=False,
     )
     plain = boosting.fit(X[["age", "job"]], y).predict_proba(X[["age", "job"]])[:, 1]
     model = fitted(boosting, X, y, drop_sensitive=True)

@@ -20,14 +20,25 @@ def close_figures():
     assert dict(matplotlib.rcParams) == before
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
+def placed(monkeypatch):
+    """Leave out the layout of figures, which takes longer than all else.
+
+    The files that test it have a fixture of this name that leaves everything alone.
+    """
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", lambda self, figure: None)
+
+
+@pytest.fixture(scope="session")
 def scored(make_scored_people):
     """True classes, scores and sex of 300 people."""
     y_true, y_score, people = make_scored_people(300)
     return y_true, y_score, people["sex"].to_numpy()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def fitted():
     """A classifier, its input with a column `sex`, and its labels."""
     from sklearn.compose import make_column_transformer
@@ -57,7 +68,7 @@ def legend_texts():
     """Read the entries of an axes' legend, as they are shown."""
 
     def read(ax):
-        ax.figure.canvas.draw()
+        ax.figure.draw_without_rendering()
         return [text.get_text() for text in ax.get_legend().get_texts()]
 
     return read

@@ -42,6 +42,11 @@ SIZES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def placed():
+    """Place everything as a user sees it."""
+
+
 def scores():
     """Scores of two groups, the same everywhere: quantiles, no random numbers."""
     heights = (np.arange(200) + 0.5) / 200

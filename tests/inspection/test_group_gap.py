@@ -165,7 +165,7 @@ def test_labels_are_shown_as_they_are(hostile):
         None, y_pred, sensitive_features=labels, name=hostile
     )
     texts = [*display.ax_.get_yticklabels(), display.ax_.title]
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     assert not any(text._preprocess_math(text.get_text())[1] for text in texts)
     assert any(
         " ".join(hostile.split())[:30] in t.get_text().replace("\\", "") for t in texts

@@ -22,6 +22,11 @@ NAME = "A model with a name of forty characters."
 COLUMN = "a_sensitive_column_with_a_name_of_40_chr"
 
 
+@pytest.fixture(autouse=True)
+def placed():
+    """Place everything as a user sees it."""
+
+
 def rows_of(n_groups, *, long):
     """Labels, scores and groups of 60 rows each."""
     generator = np.random.default_rng(0)
@@ -147,7 +152,7 @@ def hidden_labels(figure):
 
 def texts_that_run_off(figure):
     """Visible texts that are not wholly inside the figure."""
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     frame = figure.bbox.padded(1)
     hidden = set(hidden_labels(figure))
     shown = [
@@ -164,9 +169,11 @@ def texts_that_run_off(figure):
 
 
 def legends_that_cover(figure):
-    """Titles of legends below which anything is drawn: marks, ticks or texts."""
+    """Titles of legends below which anything is drawn: marks, ticks or texts.
+
+    Of a figure that was drawn before.
+    """
     legends = figure.findobj(mpl.legend.Legend)
-    figure.canvas.draw()
     boxes = [legend.get_frame().get_window_extent() for legend in legends]
     for legend in legends:
         legend.set_visible(False)
@@ -237,3 +244,25 @@ def test_group_is_counted_in_words():
     display = group_gap(2)
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert texts[-1] == "Other groups\n1 group (n = 60)"
+
+
+def test_legend_leaves_the_curves_alone():
+    draw = CDFGapDisplay.from_predictions
+    y_score = np.tile(np.linspace(0, 1, 101), 2)
+    pair = draw(None, y_score, sensitive_features=np.repeat(["F", "M"], 101))
+    assert pair.ax_.get_legend()._loc_real == 4  # lower right
+    late = draw(None, y_score**0.1, sensitive_features=np.repeat(["F", "M"], 101))
+    assert late.ax_.get_legend()._loc_real == 2  # upper left
+    groups = np.repeat([f"people of the group {i}" for i in range(8)], 101)
+    crowd = draw(None, np.tile(y_score, 4), sensitive_features=groups)
+    crowd.figure_.canvas.draw()
+    legend = crowd.ax_.get_legend().get_window_extent()
+    axes = crowd.ax_.get_window_extent()
+    assert legend.x0 >= axes.x1 or legend.y1 <= axes.y0
+    assert legend.x1 <= crowd.figure_.bbox.x1
+    assert legend.y0 >= 0
+    assert axes.width > 0.5 * crowd.figure_.bbox.width
+    _, ax = plt.subplots()
+    width = ax.figure.get_figwidth()
+    draw(None, np.tile(y_score, 4), sensitive_features=groups, ax=ax)
+    assert ax.figure.get_figwidth() == width

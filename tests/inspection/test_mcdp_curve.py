@@ -58,4 +58,4 @@ def test_more_groups(fitted):
 def test_equal_groups():
     display = draw(None, [0.2, 0.4] * 2, sensitive_features=[0, 0, 1, 1])
     assert display.line_.get_ydata().tolist() == [0, 0]
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()

@@ -14,7 +14,7 @@ from skfair.postprocessing import MADDPostProcessor
 @pytest.fixture(scope="module")
 def biased():
     return make_biased_classification(
-        1000, group_sizes={"sex": {"F": 0.4, "M": 0.6}}, random_state=0
+        500, group_sizes={"sex": {"F": 0.4, "M": 0.6}}, random_state=0
     )
 
 
@@ -57,6 +57,18 @@ def test_band_of_one_standard_error(biased, model):
     assert RepairDisplay.from_estimator(given.fit(X, y), X).error_band_ is None
 
 
+def test_largest_gap(biased, legend_texts):
+    X, y = biased
+    model = MADDPostProcessor(
+        LogisticRegression(), sensitive_features="sex", drop_sensitive=True, max_gap=0.1
+    )
+    display = RepairDisplay.from_estimator(model.fit(X, y), X)
+    assert_array_equal(display.lines_[0].get_xdata(), model.losses_["max_gap"])
+    assert_array_equal(display.level_line_.get_xdata(), [0.1, 0.1])
+    assert "Largest gap = 0.1" in legend_texts(display.axes_[0])
+    assert display.axes_[0].get_xlabel() == "Largest gap allowed"
+
+
 def test_legends_and_titles(biased, model, legend_texts):
     display = RepairDisplay.from_estimator(model, biased[0])
     assert display.axes_[0].get_title() == "LogisticRegression"
@@ -96,7 +108,7 @@ def test_pipeline_labels_and_axes(biased, model):
 
 def test_pair_of_many_groups():
     X, y = make_biased_classification(
-        1500, group_sizes={"race": {"a": 0.3, "b": 0.3, "c": 0.4}}, random_state=0
+        600, group_sizes={"race": {"a": 0.3, "b": 0.3, "c": 0.4}}, random_state=0
     )
     model = MADDPostProcessor(LogisticRegression(), drop_sensitive=False, cv=2)
     groups = X.pop("race")

@@ -13,6 +13,7 @@ from skfair.metrics import (
     abcc,
     certify,
     confidence_interval,
+    cvar_fairness,
     dcp,
     demographic_parity_difference,
     equalized_odds_difference,
@@ -31,6 +32,7 @@ METRICS = {
     "parity": demographic_parity_difference,
     "odds": equalized_odds_difference,
     "max_gap": max_gap,
+    "cvar": partial(cvar_fairness, alpha=0.5),
 }
 FINITE = sorted(set(METRICS) - {"madd"})
 
@@ -44,7 +46,7 @@ def draw(n_groups=3, n_samples=600, seed=0):
 
 
 def response(name, scores):
-    return (scores > 0.3).astype(int) if name in ("odds", "max_gap") else scores
+    return (scores > 0.3).astype(int) if name in ("odds", "max_gap", "cvar") else scores
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -135,7 +137,7 @@ def test_statistics_stand_for_rows(name):
     y_score, rows = response(name, scores), {"sensitive_features": groups}
     if name == "odds":
         statistic = GroupedConfusion.from_predictions(y_true, y_score, **rows)
-    elif name == "max_gap":
+    elif name in ("max_gap", "cvar"):
         statistic = GroupedOutcomes.from_outcomes(y_score, **rows)
     elif name == "parity":
         y_score = (scores > 0.3).astype(int)

@@ -12,7 +12,7 @@ from skfair.metrics._dcp._channel._upper_bound import Frequencies, carry
 from skfair.metrics._dcp._clock import Clock
 
 # Each example takes long.
-few_examples = settings(max_examples=settings.default.max_examples // 8)
+few_examples = settings(max_examples=settings.default.max_examples // 5)
 seeds = st.integers(0, 10_000)
 
 
@@ -182,7 +182,7 @@ def test_bound_of_a_box_holds_at_every_point_of_it(seed, n_labels, n_sets):
 @pytest.mark.parametrize("n_labels", [2, 3, 5])
 def test_one_channel_for_all_is_zero(n_labels):
     weights, true, predicted, _ = instance(n_labels, 6, 0, noise=0.0)
-    result = min_dcp_bounds(weights, true, predicted, random_state=0)
+    result = min_dcp_bounds(weights, true, predicted, n_starts=1, random_state=0)
     assert result.upper == pytest.approx(0, abs=1e-6)
     assert result.optimal
 
@@ -200,7 +200,7 @@ def test_valid_under_any_time_limit(time_limit):
 def test_same_seed_same_result():
     weights, true, predicted, _ = instance(3, 5, 0)
     first, second = (
-        min_dcp_bounds(weights, true, predicted, n_starts=1, random_state=3)
+        min_dcp_bounds(weights, true, predicted, n_starts=1, tol=0.1, random_state=3)
         for _ in range(2)
     )
     assert (first.lower, first.upper) == (second.lower, second.upper)

@@ -11,6 +11,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair.metrics import (
     abcc,
     confidence_interval,
+    cvar_fairness,
     dcp,
     demographic_parity_difference,
     equalized_odds_difference,
@@ -29,6 +30,7 @@ METRICS = {
     "parity": partial(demographic_parity_difference, threshold=0.5),
     "odds": equalized_odds_difference,
     "max_gap": max_gap,
+    "cvar": partial(cvar_fairness, alpha=0.5),
 }
 
 
@@ -37,7 +39,7 @@ def batch(seed, shift=0.0, n_samples=300, name="mcdp"):
     groups = rng.integers(0, 2, n_samples)
     scores = rng.beta(2 + shift * groups, 5)
     y_true = rng.integers(0, 2, n_samples)
-    if name in ("odds", "max_gap"):
+    if name in ("odds", "max_gap", "cvar"):
         scores = (scores > 0.3).astype(int)
     return {"y_true": y_true, "y_score": scores, "sensitive_features": groups}
 

@@ -1,4 +1,7 @@
-"""The audit of hostile files ends in a page or in one line, never in a traceback."""
+"""The audit of hostile files ends in a page or in one line, never in a traceback.
+
+The page fits a phone and a screen, by the measure of an installed browser.
+"""
 
 import pytest
 
@@ -67,6 +70,16 @@ def test_audited(audit, text):
     assert "80 rows" in page
     assert "<script" not in page
     assert "\ufffd" not in page
+
+
+@pytest.mark.parametrize("text", AUDITED.values(), ids=AUDITED)
+def test_pages_fit_a_phone_and_a_screen(audit, wider_than_their_place, tmp_path, text):
+    page = audit(text)[1]
+    assert wider_than_their_place(page, tmp_path / "screen", 1200) == []
+    found = wider_than_their_place(page, tmp_path / "phone", 390)
+    # A line above each of these says that it can be moved.
+    assert set(found) <= {"picture"}
+    assert page.count('<p class="hint">') == page.count('<div class="picture"')
 
 
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)

@@ -5,11 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, log_loss
 
 from skfair.datasets import make_biased_scores
 from skfair.groups import encode_groups
 from skfair.metrics import madd, mcdp
 from skfair.postprocessing import ScoreRepairer
+from skfair.postprocessing._repair_paths import Band, lowest_of_band
 
 
 @st.composite
@@ -33,10 +35,17 @@ def repaired(scores, groups, level, **options):
     return repairer.fit_transform(scores, sensitive_features=groups)
 
 
-@given(scored_rows(), st.floats(0, 1), st.lists(st.floats(0, 1), min_size=2))
-def test_monotone_within_each_group_and_in_range(rows, level, more):
-    scores, groups = rows
-    repairer = ScoreRepairer(level).fit(scores, sensitive_features=groups)
+AMOUNTS = st.one_of(
+    st.builds(lambda level: {"repair_level": level}, st.floats(0, 1)),
+    st.builds(lambda gap: {"max_gap": gap}, st.floats(0, 1)),
+)
+
+
+@given(scored_rows(), AMOUNTS, st.lists(st.floats(0, 1), min_size=2))
+def test_monotone_within_each_group_and_in_range(rows, amount, more):
+    # Nine times as many rows, so that the groups are seen to differ.
+    scores, groups = (np.repeat(values, 9) for values in rows)
+    repairer = ScoreRepairer(**amount).fit(scores, sensitive_features=groups)
     new = np.sort(np.concatenate([scores, more]))
     for group in np.unique(groups):
         moved = repairer.transform(new, sensitive_features=np.full(len(new), group))
@@ -168,12 +177,14 @@ def test_heights_are_ranks_less_one_half():
 
 
 def test_between_subnormal_scores():
-    scores, groups = [0.5, 5e-324, 0, 1e-310, 5e-324, 1, 1], [0, 1, 1, 1, 1, 1, 1]
+    scores = np.repeat([0.5, 5e-324, 0, 1e-310, 5e-324, 1, 1], 200)
+    groups = np.repeat([0, 1, 1, 1, 1, 1, 1], 200)
     new = [0, 5e-324, 1e-323, 1e-310, 1e-300, 1]
-    repairer = ScoreRepairer(0.5).fit(scores, sensitive_features=groups)
+    repairer = ScoreRepairer(1.0).fit(scores, sensitive_features=groups)
     moved = repairer.transform(new, sensitive_features=[1] * 6)
     assert moved[2] < 1e-13
-    assert moved[3] == pytest.approx(0.5 * 7 / 19)
+    # Its height is 7/12 in the group, in everyone's CDF that is within the step at 0.5.
+    assert moved[3] == pytest.approx(0.5)
     assert np.diff(moved).min() >= 0
 
 
@@ -186,7 +197,8 @@ def test_extrapolation_stays_in_range_and_order():
 
 
 def test_unknown_groups():
-    scores, groups = np.array([0.1, 0.5, 0.8, 0.9]), ["F", "F", "M", "M"]
+    scores = np.repeat([0.1, 0.5, 0.8, 0.9], 100)
+    groups = np.repeat(["F", "M"], 200)
     repairer = ScoreRepairer().fit(scores, sensitive_features=groups)
     with pytest.raises(ValueError, match=r"groups \['X'\] in 1 rows, expected .*'F'"):
         repairer.transform([0.3, 0.4], sensitive_features=["F", "X"])
@@ -211,6 +223,9 @@ def test_rows_left_out():
     [
         ({"repair_level": 1.5}, r"repair_level must be a number in \[0, 1\], got 1.5"),
         ({"repair_level": np.nan}, "repair_level"),
+        ({"max_gap": 1.5}, r"max_gap must be None or a number in \[0, 1\], got 1.5"),
+        ({"max_gap": 0.1, "repair_level": 0.5}, r"max_gap replaces repair_level.*0\.5"),
+        ({"calibrate": 1}, "calibrate must be True or False"),
         ({"ties": "first"}, "ties must be 'mid' or 'random', got 'first'"),
         ({"unknown_groups": None}, "unknown_groups"),
     ],
@@ -260,3 +275,160 @@ def test_probabilities_of_a_classifier():
     X, y = np.random.default_rng(0).normal(size=(50, 2)), np.arange(50) % 2
     scores = LogisticRegression().fit(X, y).predict_proba(X)[:, 1]
     assert repaired(scores, X[:, 0] > 0, 1.0).shape == (50,)
+
+
+# --- the largest gap
+
+
+def disparate(sizes, seed=0):
+    """Beta scores of groups of some sizes, higher from group to group."""
+    generator = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    return generator.beta(2 + 3 * groups / len(sizes), 4), groups
+
+
+@pytest.mark.parametrize("max_gap", [0.0, 0.03, 0.1, 0.25])
+@pytest.mark.parametrize("sizes", [(2000, 2000), (400, 3600), (300, 500, 700, 900)])
+def test_largest_gap_is_the_one_asked_for(sizes, max_gap):
+    scores, groups = disparate(sizes)
+    moved = ScoreRepairer(max_gap=max_gap).fit_transform(
+        scores, sensitive_features=groups
+    )
+    found = mcdp(None, moved, sensitive_features=groups)
+    assert max_gap - 2 / min(sizes) <= found <= max_gap + 2 / min(sizes)
+    # The distribution of everyone stays as it is.
+    assert mcdp(None, np.r_[moved, scores], sensitive_features=np.repeat(
+        [0, 1], len(scores)
+    )) < 3 / min(sizes)  # fmt: skip
+
+
+def test_scores_of_groups_that_are_near_enough_stay_as_they_are():
+    scores, groups = disparate([500, 500])
+    gap = mcdp(None, scores, sensitive_features=groups)
+    repairer = ScoreRepairer(max_gap=gap + 0.002)
+    moved = repairer.fit_transform(scores, sensitive_features=groups)
+    assert_array_equal(moved, scores)
+    assert repairer.repair_level_ is None
+
+
+def test_only_what_exceeds_the_gap_is_moved():
+    scores, groups = disparate([1000, 3000])
+    moved = ScoreRepairer(max_gap=0.2).fit_transform(scores, sensitive_features=groups)
+    points = np.linspace(0, 1, 101)[:, None]
+    before, after = (
+        [(values[groups == group] <= points).mean(axis=1) for group in (0, 1)]
+        for values in (scores, moved)
+    )
+    mean = 0.25 * before[0] + 0.75 * before[1]
+    gap = np.clip(before[0] - before[1], -0.2, 0.2)
+    assert_allclose(after[0], mean + 0.75 * gap, atol=0.003)
+    assert_allclose(after[1], mean - 0.25 * gap, atol=0.003)
+
+
+@given(st.integers(2, 5), st.integers(2, 12), st.floats(0, 1), st.randoms())
+def test_band_keeps_order_and_mean(n_groups, n_knots, max_gap, random):
+    generator = np.random.default_rng(random.randrange(2**32))
+    steps = generator.dirichlet(np.full(n_knots, 0.3), n_groups)
+    heights = np.cumsum(steps, axis=1)
+    shares = generator.dirichlet(np.ones(n_groups))
+    margins = generator.uniform(0, max_gap / 2, n_groups)
+    lowest = lowest_of_band(heights, shares, margins[:, None], max_gap)
+    band = Band(lowest, max_gap, margins)
+    targets = np.stack([band.target(row, i) for i, row in enumerate(heights)])
+    assert np.ptp(targets, axis=0).max() <= max_gap + 1e-12
+    assert np.diff(targets, axis=1).min() >= -1e-8
+    assert_allclose(shares @ targets, shares @ heights, atol=1e-8)
+
+
+# --- probabilities
+
+
+def labelled(sizes=(1500, 1500), seed=0):
+    scores, groups = disparate(sizes, seed)
+    labels = np.random.default_rng(seed).random(len(scores)) < scores
+    return scores, np.where(labels, "yes", "no"), groups
+
+
+def test_probabilities_keep_the_order_and_the_gap():
+    scores, y, groups = labelled()
+    moved = repaired(scores, groups, 1.0)
+    repairer = ScoreRepairer(calibrate=True)
+    mapped = repairer.fit_transform(scores, y, sensitive_features=groups)
+    assert_allclose(mapped, repairer.calibrator_(moved), atol=1e-15)
+    positive = y == "yes"
+    assert log_loss(positive, mapped) < log_loss(positive, moved) - 0.001
+    assert average_precision_score(positive, mapped) == pytest.approx(
+        average_precision_score(positive, moved), abs=1e-12
+    )
+    assert mcdp(None, mapped, sensitive_features=groups) == pytest.approx(
+        mcdp(None, moved, sensitive_features=groups), abs=1e-12
+    )
+
+
+def test_labels_that_calibration_needs():
+    scores, y, groups = labelled((20, 20))
+    repairer = ScoreRepairer(calibrate=True)
+    with pytest.raises(ValueError, match="calibrate=True needs labels: y is None"):
+        repairer.fit(scores, sensitive_features=groups)
+    with pytest.raises(ValueError, match=r"two classes, got y with 1: \['no'\]"):
+        repairer.fit(scores, np.full(40, "no"), sensitive_features=groups)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        repairer.fit(scores, y[1:], sensitive_features=groups)
+    weights = (np.arange(40) < 30).astype(int)
+    some = weights > 0
+    weighted = repairer.fit(
+        scores, y, sensitive_features=groups, sample_weight=weights
+    ).calibrator_
+    alone = repairer.fit(
+        scores[some], y[some], sensitive_features=groups[some]
+    ).calibrator_
+    assert_allclose(weighted, alone, rtol=1e-4)
+
+
+# --- small groups
+
+
+def test_rows_that_look_like_all_others_keep_their_scores():
+    generator = np.random.default_rng(0)
+    scores, groups = generator.random(1020), np.repeat([0, 1], [1000, 20])
+    repairer = ScoreRepairer().fit(scores, sensitive_features=groups)
+    few = repairer.transform(scores[1000:], sensitive_features=np.ones(20))
+    # Both CDFs are interpolated, from other scores.
+    assert_allclose(few, scores[1000:], atol=0.005)
+    other = np.where(groups == 1, scores / 5, scores)
+    repairer = ScoreRepairer().fit(other, sensitive_features=groups)
+    shrunk = repairer.cdfs_[1].middle[1:-1]
+    own, everyone = (np.arange(20) + 0.5) / 20, repairer.pooled_cdf_
+    order = np.sort(other[1000:])
+    assert_allclose(shrunk, (20 * own + 10 * everyone.at(order)) / 30, atol=1e-3)
+
+
+def test_groups_of_200_rows_are_not_shrunk():
+    scores, groups = disparate([200, 250])
+    cdfs = ScoreRepairer().fit(scores, sensitive_features=groups).cdfs_
+    assert_allclose(cdfs[0].high[1:-1], (np.arange(200) + 0.5) / 200)
+
+
+def test_twenty_rows_are_better_off():
+    before, after = [], []
+    for seed in range(10):
+        generator = np.random.default_rng(seed)
+        groups = np.repeat([0, 1], [2000, 20])
+        scores = generator.beta(1, 6, 2020)
+        repairer = ScoreRepairer().fit(scores, sensitive_features=groups)
+        new = generator.beta(1, 6, 2000)
+        y = generator.random(2000) < new
+        moved = repairer.transform(new, sensitive_features=np.ones(2000))
+        before.append(log_loss(y, new))
+        after.append(log_loss(y, np.clip(moved, 1e-6, 1 - 1e-6)))
+    assert np.mean(after) < np.mean(before) + 0.002
+
+
+@pytest.mark.slow
+def test_a_thousand_groups():
+    generator = np.random.default_rng(0)
+    groups = np.repeat(np.arange(1000), 3)
+    moved = ScoreRepairer(max_gap=0.1).fit_transform(
+        generator.random(3000), sensitive_features=groups
+    )
+    assert np.isfinite(moved).all()

@@ -60,3 +60,8 @@ def make_small_report(make_report, scored):
 @pytest.fixture(scope="session")
 def small_report(make_small_report):
     return make_small_report()
+
+
+@pytest.fixture(scope="session")
+def small_page(small_report):
+    return small_report.to_html()

@@ -122,11 +122,11 @@ def test_numbers_of_the_frame_are_on_the_page(root, report):
 
 def hostile_report(make_report, labels, names, models, title):
     generator = np.random.default_rng(0)
-    codes = np.arange(600) % len(labels)
+    codes = np.arange(200) % len(labels)
     group = np.array(labels, dtype=object)[codes]
     y_score = generator.beta(2 + codes / 5, 3)
     return make_report(
-        np.where(generator.random(600) < y_score, labels[0], labels[1]),
+        np.where(generator.random(200) < y_score, labels[0], labels[1]),
         dict.fromkeys(models, y_score),
         sensitive_features={
             names[0]: group,
@@ -184,15 +184,15 @@ def test_hostile_labels_in_pictures_are_text(hostile_root):
     assert not any("\\frac" in text and "$" not in text for text in drawn)
 
 
-def test_same_seed_same_bytes(make_small_report):
-    assert make_small_report().to_html() == make_small_report().to_html()
+def test_same_seed_same_bytes(make_small_report, small_page):
+    assert make_small_report().to_html() == small_page
 
 
-def test_written_file(report, page, tmp_path):
+def test_written_file(small_report, small_page, page, tmp_path):
     path = tmp_path / "report.html"
-    assert report.to_html(path) == page
-    assert path.read_bytes().decode("utf-8") == page
-    assert len(path.read_bytes()) < 1_000_000
+    assert small_report.to_html(path) == small_page
+    assert path.read_bytes().decode("utf-8") == small_page
+    assert len(page.encode("utf-8")) < 1_000_000
 
 
 def test_unwritable_paths(small_report, tmp_path):
@@ -201,11 +201,11 @@ def test_unwritable_paths(small_report, tmp_path):
             small_report.to_html(path)
 
 
-def test_frame_for_notebooks_isolates_the_page(small_report):
+def test_frame_for_notebooks_isolates_the_page(small_report, small_page):
     markup = small_report._repr_html_()
     fragment = html5lib.HTMLParser(strict=True).parseFragment(markup)
     (frame,) = fragment.iter(f"{HTML}iframe")
-    assert frame.get("srcdoc") == small_report.to_html()
+    assert frame.get("srcdoc") == small_page
     assert frame.get("sandbox") == ""
     assert frame.get("title") == "Fairness report"
     assert "<style" not in markup
@@ -220,7 +220,8 @@ def test_three_hundred_groups_show_the_tail_and_fold_the_rest(make_report):
         generator.integers(0, 2, 6000),
         y_pred=y_pred,
         sensitive_features={"town": towns},
-        n_bootstrap=5,
+        metrics=["demographic_parity_difference", "cvar_fairness"],
+        n_bootstrap=2,
     )
     page = report.to_html()
     assert len(page.encode()) < 1_000_000
@@ -241,7 +242,7 @@ def test_three_hundred_groups_show_the_tail_and_fold_the_rest(make_report):
 )
 def test_pages_with_little_to_say(make_report, scored, kind):
     y_true, y_score, people = scored
-    options = {"sensitive_features": people["sex"]}
+    options = {"sensitive_features": people["sex"], "n_bootstrap": 2}
     if kind == "one group":
         options["sensitive_features"] = ["a"] * 600
     if kind == "no group":
@@ -259,14 +260,16 @@ def test_pages_with_little_to_say(make_report, scored, kind):
 def test_labels_in_another_script_are_drawn_without_a_warning(make_report, scored):
     y_true, y_score, people = scored
     group = np.where(people["sex"] == "F", "女性", "男性")
-    made = make_report(y_true, y_score, sensitive_features={"性別": group})
+    made = make_report(
+        y_true, y_score, sensitive_features={"性別": group}, metrics=["mcdp"]
+    )
     assert any(
         "女性" in text for text in texts(parse(made.to_html()).iter(f"{SVG}text"))
     )
 
 
-def test_head_of_a_page_that_is_filed(small_report):
-    report, page = small_report, small_report.to_html()
+def test_head_of_a_page_that_is_filed(small_report, small_page):
+    report, page = small_report, small_page
     assert "<dt>Date</dt>" not in page
     assert "<dt>Input</dt>" not in page
     assert "score of at least 0.5" in page.partition("<h2")[0]

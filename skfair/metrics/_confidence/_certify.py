@@ -67,8 +67,8 @@ def certify(
     ----------
     metric : callable
         `mcdp`, `abcc`, `madd`, `demographic_parity_difference`,
-        `equalized_odds_difference` or `max_gap`; `functools.partial` of one of them
-        sets its options.
+        `equalized_odds_difference`, `max_gap` or `cvar_fairness`;
+        `functools.partial` of one of them sets its options.
     y_true : array-like of shape (n_samples,) or None
         True labels, as the metric takes them.
     y_score : array-like of shape (n_samples,), or a statistic

@@ -21,7 +21,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.optimize import minimize_scalar
+from scipy.special import ndtr, ndtri, stdtrit
 
 from skfair._utils._validation import check_choice, check_weights
 from skfair.groups import resolve_groups
@@ -40,6 +41,11 @@ from skfair.metrics._distribution._histograms import (
 from skfair.metrics._distribution._madd import count_bins, histogram_distance, madd
 from skfair.metrics._distribution._mcdp import kolmogorov, mcdp, mcdp_measure
 from skfair.metrics._equalized_odds import equalized_odds_difference
+from skfair.metrics._groupwise._cvar_fairness import (
+    cvar_fairness,
+    tail_mean,
+    tail_shares,
+)
 from skfair.metrics._groupwise._group_gaps import group_gaps
 from skfair.metrics._groupwise._max_gap import max_gap
 from skfair.metrics._inputs import Multigroup, grouped_quality, grouped_scores
@@ -439,6 +445,86 @@ def _compare_max_gap(
     )
 
 
+def _compare_cvar(
+    observed: Observed,
+    method: Method,
+    /,
+    *,
+    group_weights: Any = "uniform",
+    alpha: float = 0.9,
+    fractional: bool = True,
+    **_: Any,
+) -> Comparisons:
+    """Compare the groups of the tail with the weighted average.
+
+    CVaR fairness is the largest mean of gaps over all tails, a seminorm of the rates.
+    """
+    if not fractional:
+        raise ValueError("fractional of CVaR fairness must be True, got False.")
+    statistic, sizes = observed.statistic, observed.sizes
+    gaps = group_gaps("CVaR fairness", statistic, group_weights)
+    if not gaps.defined:
+        return _UNDEFINED
+    kept = np.flatnonzero(gaps.compared[: statistic.n_groups])
+    rates, sizes, weights = statistic.means[kept], sizes[kept], gaps.weights[kept]
+
+    def tail(values: Floats) -> float:
+        return tail_mean(values, weights, tail_shares(values, weights, alpha), alpha)
+
+    n_groups = len(kept)
+    if method == "band":
+        variances = _variances(rates, rates, sizes)
+        above = _normal(_tail_deviation(variances, weights, alpha, tail))
+        deviations = np.sqrt(_contrast(variances, weights, "pooled"))
+        together = _plus(_tail_noise(deviations, weights, alpha), above)
+        one_by_one = _normal(deviations)
+
+        def below(level: float) -> Any:
+            each = tail(one_by_one(level / (2 * n_groups)))
+            return min(each, together(level))
+
+    else:
+        one, _cdf = _distribution_free(sizes, weights, "pooled", method)
+
+        def below(level: float) -> Any:
+            return tail(one(level / (2 * n_groups)))
+
+        above = below
+    value = np.array([tail(gaps.gaps[kept])])
+    return _with_values(float(value[0]), value, above, below)
+
+
+def _tail_deviation(
+    variances: Floats, weights: Floats, alpha: float, tail: Callable[[Floats], float]
+) -> Any:
+    """Bound the standard deviation of the mean of signed gaps over any one tail.
+
+    A rate has the coefficient of its group in the tail, at most its weight over
+    1 - alpha, and its weight in the average. A square is below its chord.
+    """
+    most = weights / (1 - alpha)
+    slopes = ((most + weights) ** 2 - weights**2) * variances
+    np.divide(slopes, most, out=slopes, where=most > 0)
+    return math.sqrt(float(weights**2 @ variances) + tail(slopes))
+
+
+def _tail_noise(deviations: Floats, weights: Floats, alpha: float) -> Any:
+    """Bound the mean over noise of the largest mean of absolute gaps over all tails.
+
+    It is at most t plus the mean excess of the absolute gaps over t, over 1 - alpha,
+    for every t.
+    """
+
+    def bound(threshold: float) -> float:
+        ratio = threshold / deviations
+        density = np.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi)
+        excess = 2 * deviations * (density - ratio * ndtr(-ratio))
+        return threshold + float(weights @ excess) / (1 - alpha)
+
+    largest = 10 * float(deviations.max())
+    return minimize_scalar(bound, bounds=(0, largest), method="bounded").fun
+
+
 def _compare_means(
     value: float,
     moments: tuple[Floats, Floats],
@@ -521,17 +607,22 @@ def _plus(means: Floats, quantiles: Quantiles) -> Quantiles:
 def _student(
     first: Floats, second: Floats, sizes: Floats, shares: Any, multigroup: Multigroup
 ) -> Quantiles:
-    """Quantiles of Welch's t for means with known mean squares.
-
-    Two rows, 0 and 1, are added to each variance, as Agresti and Caffo do for rates:
-    groups whose rows all agree would have no noise.
-    """
-    mean, square = ((sizes * moment + 1) / (sizes + 2) for moment in (first, second))
-    variances = (square - mean**2) / sizes
+    """Quantiles of Welch's t for means with known mean squares."""
+    variances = _variances(first, second, sizes)
     noise = _contrast(variances, shares, multigroup)
     doubt = _contrast(variances**2 / (sizes + 1), shares, multigroup, power=4)
     freedom = noise**2 / doubt
     return lambda level: -stdtrit(freedom, level) * np.sqrt(noise)
+
+
+def _variances(first: Floats, second: Floats, sizes: Floats) -> Floats:
+    """Variances of means, from the mean values and the mean squares.
+
+    Two rows, 0 and 1, are added to each group, as Agresti and Caffo do for rates:
+    groups whose rows all agree would have no noise.
+    """
+    mean, square = ((sizes * moment + 1) / (sizes + 2) for moment in (first, second))
+    return np.asarray((square - mean**2) / sizes)
 
 
 def _distribution_free(
@@ -615,4 +706,5 @@ _KINDS: dict[Callable[..., float], _Kind] = {
         GroupedConfusion, _observe_confusion, _compare_equalized_odds
     ),
     max_gap: _Kind(GroupedOutcomes, _observe_quality, _compare_max_gap),
+    cvar_fairness: _Kind(GroupedOutcomes, _observe_quality, _compare_cvar),
 }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.resources
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skfair._utils._optional import extra, require
 from skfair._utils._text import (
@@ -18,6 +19,9 @@ from skfair._utils._text import (
 )
 from skfair.report._options import MEASURES, QUESTIONS
 from skfair.report._page._pictures import cdf_picture, group_gap_picture
+
+if TYPE_CHECKING:
+    import jinja2
 
 Summary = dict[str, Any]
 
@@ -37,8 +41,29 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
     `record` is written at its head, beside what the summary says about its making.
     """
     require_report_extra()
-    import jinja2
     from markupsafe import Markup
+
+    templates = importlib.resources.files("skfair.report._page") / "templates"
+    template = _environment().get_template("report.html")
+    page = template.render(
+        **summary,
+        style=Markup((templates / "report.css").read_text()),
+        safe=Markup,
+        pictures=_pictures(summary),
+        questions=QUESTIONS,
+        definitions=_definitions(summary),
+        counted=counted,
+        shown=_SHOWN,
+        several=len(summary["models"]) > 1,
+        record={key: visible_text(value, 200) for key, value in record.items()},
+    )
+    return str(page)
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    """Templates and their filters, compiled once."""
+    import jinja2
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("skfair.report._page"),
@@ -53,20 +78,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
         "points": points,
         "pvalue": pvalue_text,
     }
-    templates = importlib.resources.files("skfair.report._page") / "templates"
-    page = environment.get_template("report.html").render(
-        **summary,
-        style=Markup((templates / "report.css").read_text()),
-        safe=Markup,
-        pictures=_pictures(summary),
-        questions=QUESTIONS,
-        definitions=_definitions(summary),
-        counted=counted,
-        shown=_SHOWN,
-        several=len(summary["models"]) > 1,
-        record={key: visible_text(value, 200) for key, value in record.items()},
-    )
-    return str(page)
+    return environment
 
 
 def _pictures(summary: Summary) -> dict[tuple[int, int], list[Summary]]:

@@ -1,0 +1,93 @@
+"""Probabilities of the groups of rows, by classifiers fitted to other rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from skfair._mitigation import params_of_rows, take_rows
+from skfair._penalty._training_rows import Array
+from skfair.inprocessing._boosters import (
+    EarlyStopping,
+    LabelledRows,
+    find_library,
+    fit_plain,
+)
+
+#: Parameters of a classifier of the label that one of the groups does not share.
+_ABOUT_LABELS = ("class_weight", "monotone_constraints", "base_score")
+#: Trees of XGBoost where `n_estimators` is None.
+_N_TREES = 100
+#: Probabilities are clipped to this before they are calibrated.
+_LEAST = 1e-4
+
+
+def group_probabilities(
+    estimator: Any,
+    rows: LabelledRows,
+    codes: NDArray[np.integer],
+    params: dict[str, Any],
+    rng: np.random.RandomState,
+    n_iter_no_change: int | None,
+) -> Array:
+    """Probability of each group given X, by a fit to the other half of the rows.
+
+    The groups are the codes from 0 on. The halves have equally many rows of each group.
+    Rows without a group (code -1) have probabilities, too.
+    """
+    order = np.lexsort((rng.permutation(len(codes)), codes))
+    halves = np.sort(order[::2]), np.sort(order[1::2])
+    found = np.zeros((len(codes), int(codes.max()) + 1))
+    for other, own in (halves, halves[::-1]):
+        known, tested = other[codes[other] >= 0], own[codes[own] >= 0]
+        groups, labels = np.unique(codes[known], return_inverse=True)
+        if len(groups) == 1:
+            found[np.ix_(own, groups)] = 1
+            continue
+        stopping = None
+        if n_iter_no_change is not None:
+            tested = tested[np.isin(codes[tested], groups)]
+            places = np.searchsorted(groups, codes[tested])
+            stopping = EarlyStopping(
+                rows.take(tested)._replace(y=places), n_iter_no_change
+            )
+        model = fit_plain(
+            _of_groups(estimator),
+            rows.take(known)._replace(y=labels),
+            params_of_rows(params, known, len(codes)),
+            stopping,
+        )
+        found[np.ix_(own, groups)] = model.predict_proba(take_rows(rows.X, own))
+    return _calibrate(found, codes, rows.weights)
+
+
+def _of_groups(estimator: Any) -> Any:
+    """Return the classifier without what is about labels, and with half the trees.
+
+    Of half the rows, fewer trees can learn something that holds for new rows.
+    """
+    params = estimator.get_params()
+    n_trees = params["n_estimators"] or _N_TREES
+    names = [name for name in _ABOUT_LABELS if name in params]
+    if find_library(estimator) == "lightgbm":
+        names.append("objective")  # XGBoost changes its own for several groups
+    n_estimators = max(1, n_trees // 2)
+    return clone(estimator).set_params(
+        **dict.fromkeys(names), n_estimators=n_estimators
+    )
+
+
+def _calibrate(
+    found: Array, codes: NDArray[np.integer], weights: Array | None
+) -> Array:
+    """Calibrate probabilities, so that their sum is the weight of each group."""
+    known = codes >= 0
+    log_found = np.log(np.clip(found, _LEAST, 1))
+    given = None if weights is None else weights[known]
+    calibration = LogisticRegression(max_iter=10_000)
+    calibration.fit(log_found[known], codes[known], sample_weight=given)
+    return np.asarray(calibration.predict_proba(log_found))

@@ -1,0 +1,410 @@
+"""Boosted trees trained for a small gap between groups, in one fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skfair._comparison import PlainComparison, compare_with_plain
+from skfair._mitigation import (
+    MetaMitigator,
+    groups_to_compare,
+    params_of_rows,
+    route_fit_params,
+)
+from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
+from skfair._penalty._smooth_gap import Objective
+from skfair._penalty._training_rows import (
+    TrainingRows,
+    hold_out_if_possible,
+    training_rows,
+)
+from skfair._utils._validation import check_choice, check_integer, check_real
+from skfair.groups import Groups, Selector
+from skfair.inprocessing._boosters import (
+    EarlyStopping,
+    LabelledRows,
+    check_boosting,
+    find_library,
+    fit_penalised,
+    fit_plain,
+    to_table,
+)
+from skfair.inprocessing._group_probabilities import group_probabilities
+from skfair.inprocessing._mcdp_objective import MCDPObjective
+
+#: With more groups, or fewer rows, the gradient takes the groups themselves: a
+#: classifier of many groups has many trees, and half of few rows teach it nothing.
+_MAX_GROUPS, _MIN_ROWS = 10, 100
+_REMEDY = (
+    "The plain classifier is kept. Choose a smaller strength, or smaller trees: they "
+    "may have learned the groups of the training rows"
+)
+
+
+class _Parts(NamedTuple):
+    """Positions of rows to train on and held out, and all rows with fit parameters."""
+
+    train: NDArray[np.intp]
+    held_out: NDArray[np.intp]
+    rows: TrainingRows
+    labelled: LabelledRows
+    params: dict[str, Any]
+
+
+class MCDPBoostingClassifier(
+    MetaMitigator,
+    ClassifierMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    r"""Boosted trees whose scores have similar distributions in all groups.
+
+    It fits a classifier of LightGBM or XGBoost once, with the gradient of
+
+    .. math::
+        \frac{1}{N} \sum_i \ell(p_i, y_i)
+        + \lambda \max_{t, g, h} \left| F_g(t) - F_h(t) \right|
+
+    where :math:`\ell` is the log-loss and F are smooth CDFs of the groups' scores.
+    Groups are given to `fit` only. Predictions depend on them where a column named by
+    `sensitive_features` stays a feature.
+
+    Parameters
+    ----------
+    estimator : LGBMClassifier or XGBClassifier
+        The classifier, with the objective of the log-loss, which is its default. It
+        takes categorical and missing features as its library does.
+    strength : float, default=0.3
+        Weight :math:`\lambda \geq 0` of the gap; 0 is the plain classifier.
+    sensitive_features : str, int, list of str, list of int, or callable, default=None
+        Column of X with the groups, several columns for their intersection, or a
+        function of X that returns the groups. Groups given to `fit` take precedence. A
+        column is also a feature, unless `drop_sensitive` is True.
+    drop_sensitive : bool, default=False
+        Whether the columns named by `sensitive_features` are dropped from the features.
+    objective : {"mcdp", "dp", "abcc"}, default="mcdp"
+        Which gap is penalised: the largest difference of the CDFs, the difference of
+        the mean scores, or the area between the CDFs. With more than two groups, it is
+        the largest over pairs of groups.
+    temperature : float, default=50.0
+        Steepness of the sigmoids that smooth the CDFs, above 0.
+    validation_fraction : float in (0, 1) or None, default=0.1
+        Share of the rows, stratified by group and class, that is held out from
+        training. The plain classifier is fitted to the same rows, and both are compared
+        on those held out. With None all rows are trained on, and nothing is compared.
+    early_stopping : bool, default=False
+        Whether training stops when the penalised loss on the rows held out, with their
+        own groups, no longer falls.
+    n_iter_no_change : int, default=10
+        Number of trees without a smaller loss after which training stops early.
+    random_state : int, RandomState instance or None, default=None
+        Random numbers for the rows held out, and for the halves by which probabilities
+        of groups are estimated. `estimator` has a `random_state` of its own.
+
+    Attributes
+    ----------
+    estimator_ : LGBMClassifier or XGBClassifier
+        The fitted classifier; it predicts the same probabilities.
+    comparison_ : PlainComparison or None
+        Average precision and MCDP(0) of this and of the plain classifier on the rows
+        held out, with standard errors. None if nothing is compared.
+    n_iter_ : int
+        Number of trees that predictions use.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Importances of the features as `estimator` computes them; without those of
+        sensitive columns that are dropped.
+    groups_ : tuple of length n_groups
+        Labels of the groups; empty if no groups are given.
+    classes_ : ndarray of shape (2,)
+        Classes. Scores are probabilities of the second class.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if all are strings.
+
+    See Also
+    --------
+    MCDPObjective : The objective alone, for `lightgbm.train` and `xgboost.train`.
+    MCDPReweighter : The same loss for any classifier, by several fits.
+    skfair.metrics.mcdp : The metric that becomes small.
+
+    Notes
+    -----
+    Trees learn the expected gradient of the loss given the features. Of the penalty,
+    whose gradient has opposite signs in two groups, this is the mean over groups with
+    their probabilities given the features. These are estimated first, for each half of
+    the rows by a clone of `estimator` fitted to the groups of the other half, and
+    calibrated. With the groups themselves, trees would learn which of a few thousand
+    training rows belong to which group, and close the gap of these rows only. With more
+    than 10 groups or fewer than 100 rows it takes the groups themselves nevertheless.
+
+    A fit takes as long as one of the plain classifier, two to the groups of half the
+    rows, one that is compared with (none with ``validation_fraction=None``), and the
+    gradients.
+
+    References
+    ----------
+    .. [1] Jin, Li, Feng. "On the Maximal Local Disparity of Fairness-Aware
+       Classifiers". ICML 2024. Equation 5 is the penalised loss.
+
+    Examples
+    --------
+    >>> from lightgbm import LGBMClassifier
+    >>> from skfair.datasets import make_biased_classification
+    >>> from skfair.inprocessing import MCDPBoostingClassifier
+    >>> X, y = make_biased_classification(1_000, random_state=0)
+    >>> model = MCDPBoostingClassifier(
+    ...     LGBMClassifier(n_estimators=20, verbose=-1),
+    ...     strength=0.3,
+    ...     sensitive_features="group",
+    ...     drop_sensitive=True,
+    ...     random_state=0,
+    ... ).fit(X, y)
+    >>> model.predict_proba(X).shape, model.comparison_.n_samples
+    ((1000, 2), 100)
+    """
+
+    __metadata_request__fit: ClassVar = {"sensitive_features": True}
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        strength: float = 0.3,
+        sensitive_features: Selector | None = None,
+        drop_sensitive: bool = False,
+        objective: Objective = "mcdp",
+        temperature: float = 50.0,
+        validation_fraction: float | None = 0.1,
+        early_stopping: bool = False,
+        n_iter_no_change: int = 10,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.strength = strength
+        self.sensitive_features = sensitive_features
+        self.drop_sensitive = drop_sensitive
+        self.objective = objective
+        self.temperature = temperature
+        self.validation_fraction = validation_fraction
+        self.early_stopping = early_stopping
+        self.n_iter_no_change = n_iter_no_change
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data, in any form that `estimator` takes.
+        y : array-like of shape (n_samples,)
+            Class of each row, one of two.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row. It takes precedence over the parameter of the same name.
+            Rows without a group in a `Groups` count in the log-loss, and in the gap
+            with the probabilities of their groups.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights of the rows in the log-loss and in the CDFs.
+        **fit_params : dict
+            Passed to the `fit` method of `estimator`, or routed to it if metadata
+            routing is enabled. Values with n_samples entries are indexed like the rows.
+
+        Returns
+        -------
+        self : MCDPBoostingClassifier
+
+        Raises
+        ------
+        ValueError
+            If y does not have two classes, if lengths differ, if fewer than two groups
+            have weight, if a parameter is out of range, and if `estimator` has another
+            objective or stops early by itself.
+        TypeError
+            If `estimator` is of another class.
+
+        Warns
+        -----
+        UserWarning
+            If no groups are given and `strength` is not 0: the classifier is fitted
+            without a penalty. If there are too few rows to hold any out.
+        MitigationWarning
+            If on the rows held out the classifier is worse than the plain one.
+        """
+        find_library(self.estimator)
+        loss = _check_parameters(self)
+        X, y, self.classes_, weights = self._check_fit_inputs(X, y, sample_weight)
+        params = route_fit_params(self, sensitive_features, fit_params).estimator.fit
+        check_boosting(self.estimator, params)
+        consequence = "no gap is penalised" if self.strength else None
+        groups = self._find_groups_if_given(sensitive_features, X, consequence)
+        X, positive = to_table(self._without_sensitive(X)), y == self.classes_[1]
+        rows, self.groups_ = training_rows(X, positive, groups, weights)
+        labelled = LabelledRows(
+            X, positive.astype(np.intp), None if weights is None else rows.weights
+        )
+        rng = check_random_state(self.random_state)
+        train, held_out = np.flatnonzero(rows.weights), np.arange(0)
+        penalised = bool(self.strength and self.groups_)
+        if self.early_stopping or (penalised and self.validation_fraction is not None):
+            found = hold_out_if_possible(rows, self.validation_fraction or 0.0, rng)
+            train, held_out = found or (train, held_out)
+        parts = _Parts(train, held_out, rows, labelled, params)
+        with self._tip_to_drop(X):
+            self._fit_parts(parts, loss if penalised else None, rng)
+        self.n_iter_ = _count_trees(self.estimator_)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        """
+        positive = self.predict_proba(X)[:, 1] > 0.5
+        return np.asarray(self.classes_[positive.astype(np.intp)])
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Probabilities in the order of `classes_`.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        """
+        X = self._without_sensitive(self._check_predict_input(X, "estimator_"))
+        return np.asarray(self.estimator_.predict_proba(to_table(X)), dtype=np.float64)
+
+    @property
+    def feature_importances_(self) -> NDArray[Any]:
+        """Importances of the features, as `estimator` computes them."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.feature_importances_)
+
+    def _fit_parts(
+        self, parts: _Parts, loss: PenalisedLoss | None, rng: np.random.RandomState
+    ) -> None:
+        """Fit to the rows to train on, and compare on those held out."""
+        train, held_out, rows, labelled, params = parts
+        params = params_of_rows(params, train, len(rows.y))
+        own, tested = labelled.take(train), labelled.take(held_out)
+        stops = self.early_stopping and len(held_out) > 0
+        stopping = EarlyStopping(tested, self.n_iter_no_change) if stops else None
+        self.comparison_: PlainComparison | None = None
+        if loss is None:
+            self.estimator_ = fit_plain(self.estimator, own, params, stopping)
+            return
+        objective = self._make_objective(rows.take(train), own, params, rng)
+        by_penalty = stopping
+        if stopping is not None:
+            by_penalty = replace(
+                stopping, metric=partial(_held_out_loss, loss, rows.take(held_out))
+            )
+        self.estimator_ = fit_penalised(
+            self.estimator, own, params, objective, by_penalty
+        )
+        if not len(held_out):
+            return
+        plain = fit_plain(self.estimator, own, params, stopping)
+        self.comparison_ = compare_with_plain(
+            tested.y,
+            plain.predict_proba(tested.X)[:, 1],
+            self.estimator_.predict_proba(tested.X)[:, 1],
+            Groups(rows.codes[held_out], self.groups_),
+            sample_weight=tested.weights,
+        )
+        if self.comparison_.problems:
+            self.comparison_.warn(self, _REMEDY)
+            self.estimator_ = plain
+
+    def _make_objective(
+        self,
+        rows: TrainingRows,
+        labelled: LabelledRows,
+        params: dict[str, Any],
+        rng: np.random.RandomState,
+    ) -> MCDPObjective:
+        """Return the objective for the rows to train on."""
+        probabilities = None
+        groups = groups_to_compare(Groups(rows.codes, self.groups_))
+        if len(groups.labels) <= _MAX_GROUPS and len(rows.y) >= _MIN_ROWS:
+            patience = self.n_iter_no_change if self.early_stopping else None
+            probabilities = group_probabilities(
+                self.estimator, labelled, groups.codes, params, rng, patience
+            )
+        return MCDPObjective(
+            groups,
+            strength=self.strength,
+            temperature=self.temperature,
+            objective=self.objective,
+            group_probabilities=probabilities,
+        )
+
+
+def _check_parameters(model: MCDPBoostingClassifier) -> PenalisedLoss:
+    """Check the parameters, and return the loss."""
+    loss = check_penalised_loss(model)
+    for name in ("drop_sensitive", "early_stopping"):
+        check_choice(name, getattr(model, name), (True, False))
+    name, fraction = "validation_fraction", model.validation_fraction
+    if fraction is not None:
+        check_real(name, fraction, 0, 1, closed="neither", alternative="None or ")
+    elif model.early_stopping:
+        raise ValueError(
+            "early_stopping=True needs rows held out, got validation_fraction=None."
+        )
+    check_integer("n_iter_no_change", model.n_iter_no_change, 1)
+    return loss
+
+
+def _held_out_loss(
+    loss: PenalisedLoss, rows: TrainingRows, log_odds: NDArray[np.float64]
+) -> float:
+    """Penalised loss of held-out rows."""
+    scores = expit(log_odds)
+    return loss.rescaled(scores, rows.weights).evaluate(scores, rows).penalised_loss
+
+
+def _count_trees(model: Any) -> int:
+    """Return the number of trees that the predictions of a classifier use."""
+    if find_library(model) == "lightgbm":
+        return int(model.best_iteration_ or model.n_estimators_)
+    best = model.get_booster().attr("best_iteration")
+    return model.get_booster().num_boosted_rounds() if best is None else int(best) + 1

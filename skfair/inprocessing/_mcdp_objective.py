@@ -1,0 +1,214 @@
+"""A penalised log-loss as the objective of a boosting library."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from skfair._mitigation import groups_to_compare
+from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
+from skfair._penalty._smooth_gap import Objective
+from skfair._penalty._training_rows import Array
+from skfair._utils._validation import check_weights
+from skfair.groups import encode_groups
+
+#: The gradient of the penalty is computed for every tree of so many: it changes slowly.
+_INTERVAL = 2
+#: Least share of the latest of these gradients in their running mean.
+_MIN_SHARE = 0.5
+#: Part of the penalty's gradient that is added to the Hessian. Where the penalty
+#: dominates, no leaf moves log-odds by more than the learning rate times 1 / this.
+_HESSIAN_SHARE = 0.5
+_MIN_HESSIAN = 1e-6
+
+
+class MCDPObjective:
+    r"""Objective for gradient boosting: log-loss plus a penalty on the groups' gap.
+
+    A boosting library calls it once for each tree, with the labels and the log-odds
+    predicted so far, and gets the gradient and the Hessian by row of
+
+    .. math::
+        \sum_i w_i \, \ell(p_i, y_i)
+        + \lambda \sum_i w_i \, \max_{t, g, h} \left| F_g(t) - F_h(t) \right|
+
+    with smooth CDFs F of the groups' scores. `MCDPBoostingClassifier` does the rest: it
+    starts from the base rate, estimates the probabilities of the groups, and turns
+    log-odds into probabilities.
+
+    Parameters
+    ----------
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+or Groups
+        Group of each training row, in the order of the training data. Rows without a
+        group in a `Groups` count in the log-loss only.
+    strength : float, default=0.3
+        Weight :math:`\lambda \geq 0` of the gap.
+    temperature : float, default=50.0
+        Steepness of the sigmoids that smooth the CDFs, above 0.
+    objective : {"mcdp", "dp", "abcc"}, default="mcdp"
+        Which gap is penalised: the largest difference of the CDFs, the difference of
+        the mean scores, or the area between the CDFs. With more than two groups, it is
+        the largest over pairs of groups.
+    group_probabilities : array-like of shape (n_samples, n_groups), default=None
+        Probability of each group given the features of a row, by a classifier that was
+        not fitted to this row, columns in the sorted order of the groups. Each row then
+        counts in all groups, with these probabilities. On a few thousand rows trees
+        otherwise learn which of their own training rows belong to which group, and the
+        gap closes on the training rows only.
+
+    See Also
+    --------
+    MCDPBoostingClassifier : Classifier that is fitted with this objective.
+
+    Notes
+    -----
+    With the penalty's gradient s in the log-odds of a row, the gradient is
+    :math:`p - y + s` and the Hessian :math:`p (1 - p) + |s| / 2`. s is a running mean
+    over every second tree, so that signs that change from tree to tree cancel. As in
+    `MCDPReweighter`, the gap ``"mcdp"`` is that of rescaled scores.
+
+    A fit begins when all predictions are equal: the running mean is then forgotten, and
+    the penalty left out. Use one object for one set of rows.
+
+    References
+    ----------
+    .. [1] Jin, Li, Feng. "On the Maximal Local Disparity of Fairness-Aware
+       Classifiers". ICML 2024. Equation 5 is the penalised loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lightgbm import LGBMClassifier
+    >>> from skfair.inprocessing import MCDPObjective
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(0, 2, 1000)
+    >>> X = rng.normal(size=(1000, 2)) + [0, 1] * sex[:, None]
+    >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
+    >>> objective = MCDPObjective(sex, strength=1.0)
+    >>> model = LGBMClassifier(objective=objective, verbose=-1).fit(X, y)
+    >>> model.predict(X[:3], raw_score=True).shape  # log-odds
+    (3,)
+    """
+
+    def __init__(
+        self,
+        sensitive_features: Any,
+        *,
+        strength: float = 0.3,
+        temperature: float = 50.0,
+        objective: Objective = "mcdp",
+        group_probabilities: ArrayLike | None = None,
+    ) -> None:
+        self.strength = strength
+        self.temperature = temperature
+        self.objective = objective
+        self._loss = check_penalised_loss(self)
+        groups = groups_to_compare(encode_groups(sensitive_features))
+        self._codes = groups.codes
+        self._probabilities = None
+        if group_probabilities is not None:
+            expected = len(self._codes), len(groups.labels)
+            self._probabilities = _check_probabilities(group_probabilities, expected).T
+        self._mean_gradient, self._n_trees = np.zeros(len(self._codes)), 0
+
+    def __call__(
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> tuple[Array, Array]:
+        """Return the gradient and the Hessian, as scikit-learn's interfaces want them.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Label of each row, 0 or 1.
+        y_pred : array-like of shape (n_samples,)
+            Log-odds of class 1.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights.
+
+        Returns
+        -------
+        gradient, hessian : ndarray of shape (n_samples,)
+            Derivatives of the penalised loss in the log-odds of each row.
+
+        Raises
+        ------
+        ValueError
+            If the rows are not as many as the groups.
+        """
+        y, log_odds = np.asarray(y_true, float), np.asarray(y_pred, float)
+        n_samples = len(self._codes)
+        for name, values in (("y_true", y), ("y_pred", log_odds)):
+            if values.shape != (n_samples,):
+                raise ValueError(
+                    f"{name} has the shape {values.shape}, expected ({n_samples},), a "
+                    "number for each row of sensitive_features."
+                )
+        given = check_weights(sample_weight, n_samples)
+        weights = np.ones(n_samples) if given is None else given.astype(np.float64)
+        p = expit(log_odds)
+        penalty = self._update_mean(p, weights)
+        hessian = p * (1 - p) + _HESSIAN_SHARE * np.abs(penalty)
+        return weights * (p - y + penalty), weights * np.maximum(hessian, _MIN_HESSIAN)
+
+    def for_train(self, y_pred: Array, dataset: Any) -> tuple[Array, Array]:
+        """Return the same for `lightgbm.train` and `xgboost.train`.
+
+        Parameters
+        ----------
+        y_pred : ndarray of shape (n_samples,)
+            Log-odds of class 1.
+        dataset : lightgbm.Dataset or xgboost.DMatrix
+            The training data, with labels and weights.
+
+        Returns
+        -------
+        gradient, hessian : ndarray of shape (n_samples,)
+        """
+        weights = dataset.get_weight()
+        empty = weights is None or len(weights) == 0
+        return self(dataset.get_label(), y_pred, None if empty else weights)
+
+    def _update_mean(self, p: Array, weights: Array) -> Array:
+        """Return the running mean of the penalty's gradient, with that at scores p."""
+        if np.ptp(p) == 0:  # a fit begins; equal scores have no gap
+            self._mean_gradient, self._n_trees = np.zeros(len(p)), 0
+            return self._mean_gradient
+        if self._loss.strength and self._n_trees % _INTERVAL == 0:
+            # The first gradient has a share of 1.
+            share = max(2 / (self._n_trees // _INTERVAL + 2), _MIN_SHARE)
+            change = self._penalty_gradient(p, weights) - self._mean_gradient
+            self._mean_gradient = self._mean_gradient + share * change
+        self._n_trees += 1
+        return self._mean_gradient
+
+    def _penalty_gradient(self, p: Array, weights: Array) -> Array:
+        """Gradient of the penalty in the log-odds, for a weight of one."""
+        loss: PenalisedLoss = self._loss.rescaled(p, weights)
+        if self._probabilities is None:
+            return loss.penalty_gradient(p, self._codes, weights)
+        return loss.expected_gradient(p, self._probabilities, weights)
+
+
+def _check_probabilities(values: ArrayLike, shape: tuple[int, int]) -> Array:
+    """Return the probabilities of the groups, one for each row and group."""
+    probabilities = np.asarray(values, dtype=np.float64)
+    if probabilities.shape != shape:
+        raise ValueError(
+            f"group_probabilities has the shape {probabilities.shape}, expected "
+            f"{shape}, one for each row and group."
+        )
+    sums = probabilities.sum(axis=1)
+    if not ((probabilities >= 0).all() and np.abs(sums - 1).max() <= math.sqrt(1e-12)):
+        raise ValueError(
+            "group_probabilities must be non-negative and sum to 1 in each row, got "
+            f"sums from {sums.min()} to {sums.max()}."
+        )
+    return probabilities

@@ -1,0 +1,379 @@
+import pickle
+import subprocess
+import sys
+import warnings
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from skfair.datasets import make_biased_classification
+from skfair.exceptions import MitigationWarning
+from skfair.groups import encode_groups
+from skfair.inprocessing import MCDPBoostingClassifier
+from skfair.metrics import get_fairness_scorer
+
+
+def make_trees(library, **options):
+    """Make a classifier of 20 trees."""
+    given = {"n_estimators": 20, "n_jobs": 1} | options
+    if library == "lightgbm":
+        return lightgbm.LGBMClassifier(verbose=-1, **given)
+    return pytest.importorskip("xgboost", reason="the extra xgboost").XGBClassifier(
+        max_depth=4, **given
+    )
+
+
+@pytest.fixture(params=["lightgbm", "xgboost"])
+def trees(request):
+    return make_trees(request.param)
+
+
+@pytest.fixture
+def boosted():
+    """Make a penalised classifier around 20 trees."""
+
+    def make(inner=None, **options):
+        inner = make_trees("lightgbm") if inner is None else inner
+        return MCDPBoostingClassifier(inner, **{"random_state": 0} | options)
+
+    return make
+
+
+def test_the_gap_on_new_rows_falls(proxy_people, make_people, trees, boosted, gap):
+    X, y, sex = proxy_people
+    new, _, new_sex = make_people(4000, seed=1)
+    new = new[["skill", "proxy"]]
+    plain = clone(trees).fit(X, y == "yes")
+    model = boosted(trees, strength=1.0).fit(X, y, sensitive_features=sex)
+    assert gap(model, new, new_sex) < 0.5 * gap(plain, new, new_sex)
+    assert model.comparison_.mcdp < model.comparison_.plain_mcdp
+    assert model.comparison_.n_samples == 60
+
+
+@pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
+def test_every_objective_and_stronger_is_fairer(proxy_people, objective, boosted, gap):
+    X, y, sex = proxy_people
+    gaps = [
+        gap(
+            boosted(strength=s, objective=objective, validation_fraction=None).fit(
+                X, y, sensitive_features=sex
+            ),
+            X,
+            sex,
+        )
+        for s in (0, 0.3, 2.0)
+    ]
+    assert gaps[0] > gaps[1] > gaps[2]
+    assert gaps[2] < 0.6 * gaps[0]
+
+
+def test_strength_0_is_the_plain_classifier(people, trees, boosted):
+    X, y, sex = people
+    weights = 1 + np.arange(len(y)) % 3
+    for given in ({}, {"sample_weight": weights}):
+        model = boosted(trees, strength=0).fit(X, y, sensitive_features=sex, **given)
+        plain = clone(trees).fit(X, y == "yes", **given)
+        assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+        assert model.comparison_ is None
+        assert model.n_iter_ == 20
+
+
+def test_a_tiny_strength_is_nearly_the_plain_classifier(people, trees, boosted):
+    # The objective, the base score and the probabilities are those of the library.
+    X, y, sex = people
+    weights = 1 + np.arange(len(y)) % 3
+    model = boosted(trees, strength=1e-9, validation_fraction=None)
+    model.fit(X, y, sensitive_features=sex, sample_weight=weights)
+    plain = clone(trees).fit(X, y == "yes", sample_weight=weights)
+    assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=1e-4)
+
+
+def test_fitted_attributes(people, trees, boosted):
+    X, y, sex = people
+    X = X.assign(sex=sex.to_numpy() == "M")
+    model = boosted(trees, sensitive_features="sex", drop_sensitive=True).fit(X, y)
+    assert_array_equal(model.classes_, ["no", "yes"])
+    assert set(model.predict(X)) == {"no", "yes"}
+    assert model.groups_ == (False, True)
+    assert model.n_features_in_ == 4
+    assert model.feature_importances_.shape == (3,)
+    assert model.feature_importances_.max() > 0
+    inner = model.estimator_.predict_proba(X.drop(columns="sex"))
+    assert_allclose(inner, model.predict_proba(X))
+    assert_array_equal(model.predict(X) == "yes", model.predict_proba(X)[:, 1] > 0.5)
+    with pytest.raises(NotFittedError):
+        boosted(trees).feature_importances_  # noqa: B018
+
+
+def test_fitted_trees_can_be_saved_and_hold_no_rows(make_people, trees, boosted):
+    X, y, sex = make_people(3000)
+    model = boosted(trees).fit(X, y, sensitive_features=sex)
+    stored = pickle.dumps(model)
+    assert len(stored) < len(pickle.dumps(clone(trees).fit(X, y == "yes"))) + 10_000
+    assert_array_equal(pickle.loads(stored).predict_proba(X), model.predict_proba(X))
+    if isinstance(trees, lightgbm.LGBMClassifier):
+        text = model.estimator_.booster_.model_to_string()
+        scores = lightgbm.Booster(model_str=text).predict(X)
+        assert_allclose(scores, model.predict_proba(X)[:, 1])
+
+
+def test_early_stopping(make_people, trees, boosted):
+    X, y, sex = make_people(800)
+    trees.set_params(n_estimators=200)
+    options = {"early_stopping": True, "n_iter_no_change": 5}
+    model = boosted(trees, strength=0.3, **options)
+    model.fit(X, y, sensitive_features=sex)
+    assert 3 < model.n_iter_ < 150
+    assert model.comparison_.n_samples == 80
+    weighted = clone(model).fit(
+        X, y, sensitive_features=sex, sample_weight=np.full(len(y), 2.0)
+    )
+    assert_allclose(weighted.n_iter_, model.n_iter_, atol=30)
+    assert np.isfinite(weighted.predict_proba(X)).all()
+    plain = boosted(trees, strength=0, **options).fit(X, y, sensitive_features=sex)
+    assert plain.n_iter_ < 150
+    with pytest.warns(UserWarning, match="no sensitive_features: no gap is penalised"):
+        boosted(trees, **options).fit(X, y)
+
+
+def test_trees_do_not_learn_the_groups_of_their_rows(boosted, gap):
+    # Groups that nothing in X tells but the score itself: nothing can be repaired.
+    people, y = make_biased_classification(
+        4000,
+        group_sizes={"sex": {"F": 0.3, "M": 0.7}},
+        score_shifts={"sex": {"M": 1.0}},
+        random_state=0,
+    )
+    sex, X = people["sex"], people.drop(columns="sex")
+    seen, new = slice(0, 2000), slice(2000, None)
+    model = boosted(strength=0.5).fit(X[seen], y[seen], sensitive_features=sex[seen])
+    on_training_rows = gap(model, X[seen], sex[seen])
+    assert on_training_rows > 0.6 * gap(model, X[new], sex[new])
+
+
+def test_a_worse_classifier_is_not_kept(people, trees, boosted, monkeypatch):
+    X, y, sex = people
+    module = "skfair.inprocessing._mcdp_boosting_classifier.compare_with_plain"
+
+    class Worse:
+        problems = ("worse",)
+
+        def warn(self, mitigator, remedy):
+            assert "Choose a smaller strength" in remedy
+
+    monkeypatch.setattr(module, lambda *args, **kwargs: Worse())
+    model = boosted(trees).fit(X, y, sensitive_features=sex)
+    assert isinstance(model.comparison_, Worse)
+    train_scores = model.estimator_.predict_proba(X)
+    assert_array_equal(model.predict_proba(X), train_scores)
+
+
+@pytest.mark.slow
+def test_no_warning_where_groups_do_not_differ(boosted):
+    people, y = make_biased_classification(20_000, random_state=0)
+    group, X = people["group"], people.drop(columns="group")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MitigationWarning)
+        model = boosted(strength=0.3).fit(X, y, sensitive_features=group)
+    assert model.comparison_.mcdp < model.comparison_.noise
+
+
+# --- features as the library takes them
+
+
+def test_categories_and_missing_values(people, trees, boosted):
+    X, y, sex = people
+    X = X.assign(
+        level=pd.Categorical.from_codes(np.arange(len(y)) % 3, ["low", "mid", "top"]),
+        skill=X["skill"].where(np.arange(len(y)) % 4 > 0),
+    )
+    if not isinstance(trees, lightgbm.LGBMClassifier):
+        trees.set_params(enable_categorical=True)
+    model = boosted(trees).fit(X, y, sensitive_features=sex)
+    expected = model.predict_proba(X)
+    assert np.isfinite(expected).all()
+    options = {"sensitive_features": "sex", "drop_sensitive": True}
+    with_sex = X.assign(sex=pd.Categorical(sex.to_numpy()))
+    by_column = boosted(trees, **options).fit(with_sex, y)
+    assert_array_equal(by_column.predict_proba(with_sex), expected)
+
+
+def test_polars(people, trees, boosted):
+    X, y, sex = people
+    expected = boosted(trees).fit(X, y, sensitive_features=sex).predict_proba(X)
+    frame = pl.from_pandas(X)
+    groups = pl.Series(sex.to_list())
+    model = boosted(trees).fit(frame, y, sensitive_features=groups)
+    assert_allclose(model.predict_proba(frame), expected, atol=1e-12)
+
+
+def test_parameters_of_fit(people, boosted):
+    X, y, sex = people
+    calls = []
+
+    def record(state):
+        calls.append(state.iteration)
+
+    boosted(early_stopping=True, strength=0.5).fit(
+        X,
+        y,
+        sensitive_features=sex,
+        callbacks=[record],
+        feature_name=["a", "b", "c"],
+    )
+    assert len(calls) >= 20
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_features_that_cannot_be_split(library, people, boosted):
+    _, y, sex = people
+    X = np.ones((len(y), 2))
+    scores = boosted(make_trees(library)).fit(X, y, sensitive_features=sex)
+    scores = scores.predict_proba(X)[:, 1]
+    assert_allclose(scores, np.mean(y == "yes"), atol=0.01)
+
+
+# --- groups and weights
+
+
+def test_weight_0_is_a_row_left_out(people, trees, boosted):
+    X, y, sex = people
+    kept = np.arange(len(y)) % 5 > 0
+    for options in ({}, {"validation_fraction": None}):
+        model = boosted(trees, **options)
+        model.fit(X, y, sensitive_features=sex, sample_weight=kept + 0)
+        ones = np.ones(kept.sum())
+        fewer = clone(model).fit(
+            X[kept], y[kept], sensitive_features=sex[kept], sample_weight=ones
+        )
+        assert_allclose(model.predict_proba(X), fewer.predict_proba(X), atol=1e-9)
+
+
+def test_many_groups_and_groups_of_one_row(people, trees, boosted):
+    X, y, sex = people
+    many = np.arange(len(y)) % 60
+    three = np.digitize(X["proxy"], [0.2, 1.5])
+    rare = sex.to_numpy(dtype=object).copy()
+    rare[0] = "X"
+    for groups in (many, three, rare):
+        model = boosted(trees).fit(X, y, sensitive_features=groups)
+        assert np.isfinite(model.predict_proba(X)).all()
+        assert len(model.groups_) == len(set(groups))
+
+
+def test_rows_without_a_group(people, trees, boosted, gap):
+    X, y, sex = people
+    known = sex.mask(np.arange(len(sex)) % 10 == 0, None)
+    groups = encode_groups(known, missing="drop")
+    model = boosted(trees, strength=1.0).fit(X, y, sensitive_features=groups)
+    plain = boosted(trees, strength=0).fit(X, y, sensitive_features=groups)
+    assert gap(model, X, groups) < gap(plain, X, groups)
+
+
+# --- bad parameters
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"strength": -1}, r"strength must be a number in \[0, inf\), got -1"),
+        ({"temperature": 0}, r"temperature must be a number in \(0, inf\), got 0"),
+        ({"objective": "madd"}, "objective must be 'mcdp', 'dp' or 'abcc', got 'madd'"),
+        ({"validation_fraction": 1}, "validation_fraction must be None or a number"),
+        (
+            {"validation_fraction": None, "early_stopping": True},
+            "early_stopping=True needs rows held out, got validation_fraction=None",
+        ),
+        ({"early_stopping": "yes"}, "early_stopping must be True or False"),
+        ({"n_iter_no_change": 0}, "n_iter_no_change must be an integer of at least 1"),
+        ({"drop_sensitive": 1}, "drop_sensitive"),
+        ({"drop_sensitive": True}, "drop_sensitive=True needs sensitive_features"),
+    ],
+)
+def test_bad_parameters(people, options, match, boosted):
+    X, y, sex = people
+    with pytest.raises(ValueError, match=match):
+        boosted(**options).fit(X, y, sensitive_features=sex)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        LogisticRegression(),
+        FrozenEstimator(lightgbm.LGBMClassifier()),
+        make_pipeline(StandardScaler(), lightgbm.LGBMClassifier()),
+        lightgbm.LGBMRegressor(),
+    ],
+)
+def test_other_estimators(people, inner, boosted):
+    X, y, sex = people
+    with pytest.raises(TypeError, match="must be an LGBMClassifier or an XGBClass"):
+        boosted(inner).fit(X, y, sensitive_features=sex)
+
+
+@pytest.mark.parametrize(
+    ("inner", "match"),
+    [
+        ({"objective": "cross_entropy"}, "objective='cross_entropy', which the penal"),
+        ({"objective": lambda y, p: (p - y, p)}, "objective='<function"),
+        ({"early_stopping_round": 5}, "early_stopping_round=5, .* set early_stopping"),
+        ({"is_unbalance": True}, "is_unbalance=True, .* give sample_weight to fit"),
+        ({"scale_pos_weight": 3.0}, "scale_pos_weight=3.0"),
+        ({"boosting_type": "rf"}, "boosting_type='rf'"),
+        ({"linear_tree": True}, "linear_tree=True"),
+    ],
+)
+def test_parameters_that_contradict_the_penalty(people, inner, match, boosted):
+    X, y, sex = people
+    with pytest.raises(ValueError, match=match):
+        boosted(make_trees("lightgbm", **inner)).fit(X, y, sensitive_features=sex)
+
+
+def test_parameters_of_fit_that_contradict_the_penalty(people, trees, boosted):
+    X, y, sex = people
+    for name in ("eval_set", "init_score", "base_margin"):
+        with pytest.raises(ValueError, match=f"fit takes no {name}"):
+            boosted(trees).fit(X, y, sensitive_features=sex, **{name: [(X, y)]})
+
+
+# --- pipelines and searches
+
+
+@pytest.mark.parametrize("routing", [True, False])
+def test_search_over_a_pipeline(people, routing, boosted):
+    X, y, sex = people
+    pipeline = make_pipeline(
+        FunctionTransformer(), boosted(sensitive_features=None if routing else "is_man")
+    )
+    selector = {} if routing else {"sensitive_features": "is_man"}
+    search = GridSearchCV(
+        pipeline,
+        {"mcdpboostingclassifier__strength": [0.0, 1.0]},
+        scoring=get_fairness_scorer("neg_mcdp", **selector),
+        cv=2,
+        error_score="raise",
+    )
+    given = {"sensitive_features": sex} if routing else {}
+    with config_context(enable_metadata_routing=routing):
+        search.fit(X, y, **given)
+    assert search.best_params_["mcdpboostingclassifier__strength"] == 1.0
+
+
+def test_skfair_imports_neither_library():
+    code = (
+        "import sys, skfair.inprocessing; "
+        "sys.exit('lightgbm' in sys.modules or 'xgboost' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

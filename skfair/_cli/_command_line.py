@@ -134,7 +134,7 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
     )
     for parameter, default, what in (
         ("min_group_size", 10, "groups with fewer rows are left out and named"),
-        ("n_bootstrap", 500, "resamples behind each interval"),
+        ("n_bootstrap", 500, "resamples behind the interval of DCP"),
         ("n_permutations", 199, "shuffles behind each p-value"),
         ("random_state", 0, "the same one gives the same page"),
         ("n_jobs", 1, "number of processes"),

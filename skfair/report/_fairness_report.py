@@ -17,7 +17,7 @@ from skfair.report._options import Options
 from skfair.report._page._html import render
 from skfair.report._words._summary import summarize
 
-_NUMBERS = ("value", "lower", "upper", "null_value", "pvalue")
+_NUMBERS = ("value", "lower", "upper", "certified", "null_value", "pvalue")
 _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
 
 
@@ -35,13 +35,13 @@ class FairnessReport:
 
     See Also
     --------
-    skfair.metrics.bootstrap_interval : The intervals.
+    skfair.metrics.confidence_interval : The intervals.
     skfair.metrics.permutation_test : The p-values, and the values under chance.
 
     Notes
     -----
     Numbers are those of `skfair.metrics` for the same rows and `random_state`; the page
-    lists the calls. From 50,000 rows on, intervals and p-values are those of draws of
+    lists the calls. From 50,000 rows on, p-values are those of draws of
     counts, whose distribution is the same, in a time that hardly grows with the rows;
     where more than 16,384 scores are distinct, close ones count as one for this. Rows
     are counted by weight, too, of which close ones count as one where more than 32 are
@@ -190,7 +190,7 @@ array-like
         alpha : float in [0, 1), default=0.9
             Level of CVaR fairness.
         n_bootstrap : int, default=500
-            Number of resamples for each interval.
+            Number of resamples for the interval of DCP; all other intervals need none.
         n_permutations : int, default=199
             Number of permutations for each p-value, at least 59.
         confidence_level : float in (0, 1), default=0.95
@@ -250,8 +250,10 @@ array-like
         DataFrame with a row for each model, attribute and metric
             ``model``, ``attribute``, ``comparison`` ("pairwise" or "pooled"),
             ``metric``, ``value``, ``lower`` and ``upper`` ends of the interval,
-            ``null_value`` (its mean under shuffled groups), ``pvalue``, ``n`` rows,
-            ``n_groups``, ``smallest_group``, ``sentence`` and ``note``.
+            ``certified`` (the least value that the rows certify, see
+            `skfair.metrics.certify`), ``null_value`` (mean under shuffled groups),
+            ``pvalue``, ``n`` rows, ``n_groups``, ``smallest_group``, ``sentence`` and
+            ``note``.
         """
         rows = [
             {

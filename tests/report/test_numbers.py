@@ -15,6 +15,8 @@ from sklearn.metrics import (
 from skfair.metrics import (
     abcc,
     bootstrap_interval,
+    certify,
+    confidence_interval,
     cvar_fairness,
     cvar_fairness_report,
     dcp,
@@ -47,16 +49,15 @@ def measures(report, attribute=0, model=0):
 
 
 def check(found, metric, y_true, values, groups, **weights):
-    """Compare a row of the report with `bootstrap_interval` and the value."""
-    interval = bootstrap_interval(
-        metric,
-        y_true,
-        values,
-        sensitive_features=groups,
-        n_resamples=20,
-        random_state=0,
-        **weights,
-    )
+    """Compare a row of the report with an interval and the value."""
+    rows = {"sensitive_features": groups, **weights}
+    if metric is dcp:
+        options = {"n_resamples": 20, "random_state": 0}
+        interval = bootstrap_interval(metric, y_true, values, **rows, **options)
+    else:
+        interval = confidence_interval(metric, y_true, values, **rows)
+        result = certify(metric, y_true, values, **rows, at_most=0.5)
+        assert found["certified"] == pytest.approx(result.least)
     expected = [interval.statistic, interval.low, interval.high]
     actual = [found[key] for key in ("value", "lower", "upper")]
     assert actual == pytest.approx(expected, abs=1e-9)

@@ -1,6 +1,6 @@
-"""Intervals and p-values of all metrics, from draws of rows or counts.
+"""P-values of all metrics and the interval of DCP, from draws of rows or counts.
 
-Rows are drawn as `bootstrap_interval` and `permutation_test` draw them, so that either
+Rows are drawn as `permutation_test` and `bootstrap_interval` draw them, so that either
 returns the numbers of the report. Counts stand for many rows.
 """
 
@@ -28,6 +28,7 @@ from skfair.metrics._uncertainty import (
 )
 from skfair.report._inputs import Audit
 from skfair.report._numbers._cells import MANY_ROWS, Cells
+from skfair.report._numbers._intervals import Interval
 from skfair.report._numbers._sample import Sample, sort_by_group
 from skfair.report._options import OF_ERRORS, Options
 
@@ -85,7 +86,8 @@ def draw_all(samples: list[Sample]) -> list[Drawn]:
             for i, job in enumerate(jobs)
             if job.source is source and job.kind == kind
         ]
-        return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+        keys = parts[0] if parts else ()
+        return {key: np.concatenate([part[key] for part in parts]) for key in keys}
 
     return [
         Drawn(
@@ -114,7 +116,8 @@ def _jobs(sample: Sample, source: Sample | Cells) -> list[_Job]:
     numbers = {"bootstrap": options.n_bootstrap, "permutation": options.n_permutations}
     jobs = []
     for kind, n_draws in numbers.items():
-        n_draws = n_draws if sample.comparable else 0
+        needed = kind == "permutation" or "dcp" in sample.keys
+        n_draws = n_draws if sample.comparable and needed else 0
         seed: Any = options.random_state
         if isinstance(source, Sample):
             jobs.append(_Job(source, kind, n_draws, seed, n_groups))
@@ -181,6 +184,8 @@ def _draw(job: _Job, tick: Callable[[_Job], Any] = lambda job: None) -> Draws:
     """Compute the metrics on many draws."""
     measuring = job.source.measuring
     keys, n_classes = measuring.keys, job.source.n_classes
+    if job.kind == "bootstrap":
+        keys = ("dcp",) if "dcp" in keys else ()
     if comb(job.n_groups + n_classes - 2, n_classes - 1) > _FEW_VERTICES:
         keys = tuple(key for key in keys if key != "dcp")
     drawn = {key: np.full(job.n_draws, np.nan) for key in keys}
@@ -246,37 +251,47 @@ def _permutations(sample: Sample, keys: tuple[str, ...]) -> Iterator[Parts]:
 
 
 class Uncertainty(NamedTuple):
-    """Interval, mean under permutation and p-value of a metric; None where undefined.
+    """Interval, certificate, mean under permutation and p-value; None where undefined.
 
-    The last two are the shares of draws in which the metric is undefined, None where
-    there were no draws.
+    The last is the share of permutations in which the metric is undefined, None where
+    there were none.
     """
 
     lower: float | None = None
     upper: float | None = None
+    certified: float | None = None
     null: float | None = None
     pvalue: float | None = None
-    without_interval: float | None = None
     without_test: float | None = None
 
 
 def uncertainty(
-    value: float, key: str, draws: Drawn, confidence_level: float
+    value: float,
+    key: str,
+    draws: Drawn,
+    interval: Interval | None,
+    confidence_level: float,
 ) -> Uncertainty:
     """Summarise the draws of a metric; too many undefined ones leave None."""
     if math.isnan(value):
         return Uncertainty()
-    lower = upper = null = pvalue = None
-    resampled, undefined = _defined(draws.bootstrap.get(key))
-    permuted, no_test = _defined(draws.permutation.get(key))
+    found = Uncertainty()
+    if interval is not None:
+        # Up to rounding, the metric is computed in another way there.
+        low, high = min(interval.lower, value), max(interval.upper, value)
+        found = found._replace(lower=low, upper=high, certified=interval.certified)
+    resampled, _ = _defined(draws.bootstrap.get(key))
+    permuted, undefined = _defined(draws.permutation.get(key))
     drawn_from = draws.observed.get(key, value)
     if resampled is not None:
         # Joined scores move the draws of a metric as they move its value.
         resampled = resampled + (value - drawn_from)
-        lower, upper = basic_interval(value, resampled, confidence_level)
+        low, high = basic_interval(value, resampled, confidence_level)
+        found = found._replace(lower=low, upper=high)
     if permuted is not None:
         null, pvalue = float(permuted.mean()), exact_pvalue(drawn_from, permuted)
-    return Uncertainty(lower, upper, null, pvalue, undefined, no_test)
+        found = found._replace(null=null, pvalue=pvalue)
+    return found._replace(without_test=undefined)
 
 
 def _defined(values: Floats | None) -> tuple[Floats | None, float | None]:

@@ -130,7 +130,7 @@ def _describe_errors(
 
 
 def note(key: str, found: Finding, draws: Uncertainty) -> str:
-    """Say what limits a metric: a search that ended early, or undefined draws."""
+    """Say what limits a metric: a search that ended early, or undefined shuffles."""
     texts = []
     if found.bounds is not None:
         lower, upper = (percent(bound) for bound in found.bounds)
@@ -138,14 +138,11 @@ def note(key: str, found: Finding, draws: Uncertainty) -> str:
             f"Certified to lie between {lower} and {upper}; the search ended after "
             f"{DCP_SECONDS:g} s."
         )
-    for undefined, given, what, goal in (
-        (draws.without_interval, draws.lower, "resamples", "an interval"),
-        (draws.without_test, draws.pvalue, "shuffles", "a test"),
-    ):
-        if undefined:
-            end = f"too many for {goal}" if given is None else "which are left out"
-            texts.append(f"Undefined in {percent(undefined)} of {what}, {end}.")
-    if key == "dcp" and not math.isnan(found.value) and draws.without_interval is None:
+    if draws.without_test:
+        share = percent(draws.without_test)
+        end = "too many for a test" if draws.pvalue is None else "which are left out"
+        texts.append(f"Undefined in {share} of shuffles, {end}.")
+    if key == "dcp" and not math.isnan(found.value) and draws.lower is None:
         texts.append("No interval and no test: the search takes too long to repeat.")
     return " ".join(texts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import sys
 from importlib.metadata import version
@@ -16,6 +17,7 @@ from skfair.report._numbers._draws import (
     draw_all,
     uncertainty,
 )
+from skfair.report._numbers._intervals import Interval, intervals
 from skfair.report._numbers._sample import (
     Finding,
     Sample,
@@ -111,10 +113,14 @@ def _attribute(attribute: Attribute) -> Summary:
 def _result(sample: Sample, draws: Drawn) -> Summary:
     """Everything about one model and one attribute."""
     found = observe(sample)
+    defined = [key for key, one in found.items() if not math.isnan(one.value)]
+    bounds = intervals(sample, defined)
     return {
         "model": visible_text(sample.model.name),
         "measures": [
-            _measure(sample, measure, found[measure.key], draws)
+            _measure(
+                sample, measure, found[measure.key], draws, bounds.get(measure.key)
+            )
             for measure in MEASURES
             if measure.key in found
         ],
@@ -123,9 +129,16 @@ def _result(sample: Sample, draws: Drawn) -> Summary:
     }
 
 
-def _measure(sample: Sample, measure: Measure, found: Finding, draws: Drawn) -> Summary:
+def _measure(
+    sample: Sample,
+    measure: Measure,
+    found: Finding,
+    draws: Drawn,
+    bounds: Interval | None,
+) -> Summary:
     options, sizes = sample.audit.options, sample.attribute.groups.sizes()
-    drawn = uncertainty(found.value, measure.key, draws, options.confidence_level)
+    level = options.confidence_level
+    drawn = uncertainty(found.value, measure.key, draws, bounds, level)
     finding = describe(sample, measure.key, found)
     return {
         "key": measure.key,
@@ -138,6 +151,7 @@ def _measure(sample: Sample, measure: Measure, found: Finding, draws: Drawn) -> 
         "value": or_none(found.value),
         "lower": drawn.lower,
         "upper": drawn.upper,
+        "certified": drawn.certified,
         "null": drawn.null,
         "pvalue": drawn.pvalue,
         "note": note(measure.key, found, drawn),
@@ -312,6 +326,9 @@ def _point(attribute: Summary, result: Summary, level: float) -> Summary | None:
         ends = measure["lower"], measure["upper"]
         low, high = (in_unit(measure["key"], end) for end in ends)
         details.append(f"{100 * level:g}% interval {low} to {high}")
+    if measure["certified"] is not None:
+        most = in_unit(measure["key"], measure["certified"])
+        details.append(f"certified at most {most}")
     if measure["null"] is not None:
         details.append(f"chance alone {chance_text(measure['key'], measure['null'])}")
     return {

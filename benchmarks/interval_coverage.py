@@ -125,6 +125,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=2000)
     parser.add_argument("--groups", type=int, nargs="+", default=[2, 5, 12])
+    parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     tasks = [
@@ -134,7 +135,8 @@ def main() -> None:
         for sizes in SIZES
         for shift in SHIFTS
     ]
-    found = pd.concat(Parallel(n_jobs=-1)(delayed(cell)(*task) for task in tasks))
+    parallel = Parallel(n_jobs=options.jobs)
+    found = pd.concat(parallel(delayed(cell)(*task) for task in tasks))
     away = found[found["shift"] == max(SHIFTS)]
     for by in (["metric", "groups"], ["metric", "shape"], ["metric", "sizes"]):
         least = found.groupby(by)["coverage"].min().unstack()

@@ -14,7 +14,7 @@ from skfair._utils._types import Floats
 from skfair._utils._validation import check_real
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._gap_mark import GapMark, gap_mark, shares_at, step_cdf
-from skfair.statistics import GroupedOutcomes, GroupedScores
+from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -381,7 +381,7 @@ class CDFGapDisplay:
             labels=statistic.labels,
             counts=statistic.counts,
             marks=[gap_mark(statistic, epsilon) for epsilon in epsilons],
-            effective_sizes=effective_sizes(
+            effective_sizes=_inputs.effective_sizes(
                 statistic, sensitive_features, sample_weight
             ),
             sensitive_names=statistic.names,
@@ -390,31 +390,7 @@ class CDFGapDisplay:
         return display.plot(ax, confidence_level=confidence_level)
 
 
-def effective_sizes(
-    statistic: GroupedScores, sensitive_features: Any, sample_weight: ArrayLike | None
-) -> Floats:
-    """Kish's effective number of rows of each group, nan where it is unknown.
-
-    A statistic given in place of rows holds it only if the rows were unweighted.
-    """
-    if sample_weight is not None:
-        return GroupedOutcomes.from_outcomes(
-            np.zeros(len(np.asarray(sample_weight))),
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-        ).effective_sizes
-    # Positive whole weights that add up to the number of rows are all 1.
-    whole = statistic.weights.dtype.kind == "i"
-    unweighted = whole and np.array_equal(statistic.totals, statistic.counts)
-    return np.where(unweighted, statistic.counts, np.nan)
-
-
 def _band_widths(effective_sizes: Floats, confidence_level: Any) -> Floats:
     """Half-widths of the confidence bands of Dvoretzky, Kiefer and Wolfowitz."""
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    if np.isnan(effective_sizes).any():
-        raise ValueError(
-            "confidence_level must be None: the effective group sizes cannot be known "
-            "from a statistic of weighted rows. Pass the rows instead."
-        )
+    level = _inputs.check_level(effective_sizes, confidence_level)
     return np.asarray(np.sqrt(np.log(2 / (1 - level)) / 2 / effective_sizes))

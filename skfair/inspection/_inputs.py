@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._columns import names_columns
 from skfair._utils._response import respond, tip_for_unknown_columns
-from skfair._utils._validation import count_rows
+from skfair._utils._types import Floats
+from skfair._utils._validation import check_real, count_rows
 from skfair.groups import Groups, resolve_groups
 from skfair.metrics._inputs import grouped_scores, undefined_reason
-from skfair.statistics import GroupedScores
+from skfair.statistics import GroupedOutcomes, GroupedScores
 
 
 def estimator_response(
@@ -63,3 +65,33 @@ def comparable_scores(
     if reason is not None:
         raise ValueError(f"sensitive_features leave nothing to compare: {reason}.")
     return statistic
+
+
+def effective_sizes(
+    statistic: GroupedScores, sensitive_features: Any, sample_weight: ArrayLike | None
+) -> Floats:
+    """Kish's effective number of rows of each group, nan where it is unknown.
+
+    A statistic given in place of rows holds it only if the rows were unweighted.
+    """
+    if sample_weight is not None:
+        return GroupedOutcomes.from_outcomes(
+            np.zeros(len(np.asarray(sample_weight))),
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        ).effective_sizes
+    # Positive whole weights that add up to the number of rows are all 1.
+    whole = statistic.weights.dtype.kind == "i"
+    unweighted = whole and np.array_equal(statistic.totals, statistic.counts)
+    return np.where(unweighted, statistic.counts, np.nan)
+
+
+def check_level(effective_sizes: Floats, confidence_level: Any) -> float:
+    """Return the level of a band, whose width needs the effective group sizes."""
+    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    if np.isnan(effective_sizes).any():
+        raise ValueError(
+            "confidence_level must be None: the effective group sizes cannot be known "
+            "from a statistic of weighted rows. Pass the rows instead."
+        )
+    return level

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._types import Floats
 from skfair.inspection import _inputs, _layout, _style
 from skfair.metrics import mcdp_curve
 from skfair.statistics import GroupedScores
@@ -33,6 +35,9 @@ class MCDPCurveDisplay:
         Group labels.
     counts : ndarray of shape (n_groups,)
         Number of rows of each group.
+    effective_sizes : ndarray of shape (n_groups,), default=None
+        Effective number of rows of each group, which sets the width of the confidence
+        band; nan if unknown. None stands for `counts`.
     sensitive_names : sequence of str, default=()
         Names of the sensitive columns, for the title of the legend.
     name : str, default=None
@@ -46,6 +51,8 @@ class MCDPCurveDisplay:
         The curve, extended to epsilon = 0.5.
     mark_ : matplotlib Line2D
         The point at MCDP(0).
+    band_ : matplotlib PolyCollection or None
+        The confidence band of the curve.
 
     See Also
     --------
@@ -68,16 +75,25 @@ class MCDPCurveDisplay:
     values: NDArray[Any]
     labels: Sequence[Hashable]
     counts: NDArray[Any]
+    effective_sizes: NDArray[Any] | None = None
     sensitive_names: Sequence[str] = ()
     name: str | None = None
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        confidence_level: float | None = None,
+        name: str | None = None,
+    ) -> Self:
         """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
+        confidence_level : float in (0, 1), default=None
+            Level of a confidence band of the whole curve, none by default.
         name : str, default=None
             Name of the model. None stands for the display's own.
 
@@ -89,7 +105,20 @@ class MCDPCurveDisplay:
         ------
         ImportError
             If matplotlib is not installed.
+        ValueError
+            If `confidence_level` is out of range or effective group sizes are unknown.
+
+        Notes
+        -----
+        MCDP(epsilon) changes by no more than the CDFs do, so that one band holds at
+        every epsilon. Its half-width is
+        ``s * sqrt(log(2 * n_pairs / (1 - confidence_level)) / 2)``, with the largest
+        ``s = sqrt(1 / n_1 + 1 / n_2)`` of a pair.
         """
+        sizes = self.counts if self.effective_sizes is None else self.effective_sizes
+        half = None
+        if confidence_level is not None:
+            half = _half_width(sizes, confidence_level)
         self.ax_ = _style.one_axes(self, ax)
         self.figure_ = self.ax_.figure
         name = self.name if name is None else name
@@ -110,6 +139,19 @@ class MCDPCurveDisplay:
             label=f"{before}MCDP(0) = {self.values[0]:.3f}",
             **style,
         )
+        self.band_ = None
+        if half is not None:
+            values = np.append(self.values, self.values[-1])
+            self.band_ = self.ax_.fill_between(
+                np.append(self.epsilons, 0.5),
+                np.maximum(values - half, 0),
+                np.minimum(values + half, 1),
+                step="post",
+                color=style["color"],
+                alpha=0.2,
+                linewidth=0,
+                label=f"{before}{confidence_level:.4g} confidence band",
+            )
         self.ax_.set(
             xlabel="Epsilon (half window, score units)",
             ylabel="MCDP(epsilon) (0 to 1)",
@@ -141,6 +183,7 @@ class MCDPCurveDisplay:
         *,
         sensitive_features: Any,
         sample_weight: ArrayLike | None = None,
+        confidence_level: float | None = None,
         ax: Axes | None = None,
         name: str | None = None,
     ) -> Self:
@@ -160,6 +203,8 @@ class MCDPCurveDisplay:
             callable of X, or a list of str or int whose length is not n_samples.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
+        confidence_level : float in (0, 1), default=None
+            Level of a confidence band of the whole curve, none by default.
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None
@@ -199,6 +244,7 @@ class MCDPCurveDisplay:
             y_score,
             sensitive_features=groups,
             sample_weight=sample_weight,
+            confidence_level=confidence_level,
             ax=ax,
             name=type(estimator).__name__ if name is None else name,
         )
@@ -211,6 +257,7 @@ class MCDPCurveDisplay:
         *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
+        confidence_level: float | None = None,
         ax: Axes | None = None,
         name: str | None = None,
     ) -> Self:
@@ -228,6 +275,8 @@ class MCDPCurveDisplay:
             Group of each row; several columns stand for their intersection.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
+        confidence_level : float in (0, 1), default=None
+            Level of a confidence band of the whole curve, none by default.
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None
@@ -264,7 +313,19 @@ class MCDPCurveDisplay:
             values=values,
             labels=statistic.labels,
             counts=statistic.counts,
+            effective_sizes=_inputs.effective_sizes(
+                statistic, sensitive_features, sample_weight
+            ),
             sensitive_names=statistic.names,
             name=name,
         )
-        return display.plot(ax)
+        return display.plot(ax, confidence_level=confidence_level)
+
+
+def _half_width(sizes: Floats, confidence_level: float) -> float:
+    """Half the width of a band that holds for all pairs of groups at once."""
+    level = _inputs.check_level(sizes, confidence_level)
+    n_pairs = math.comb(len(sizes), 2)
+    smallest = np.sort(sizes)[:2]
+    noise = math.sqrt(math.log(2 * n_pairs / (1 - level)) / 2)
+    return noise * float(np.sqrt((1 / smallest).sum()))

@@ -1,7 +1,9 @@
 import numpy as np
+import pytest
 
 from skfair.inspection import MCDPCurveDisplay
 from skfair.metrics import mcdp, mcdp_curve
+from skfair.statistics import GroupedScores
 
 draw = MCDPCurveDisplay.from_predictions
 
@@ -59,3 +61,31 @@ def test_equal_groups():
     display = draw(None, [0.2, 0.4] * 2, sensitive_features=[0, 0, 1, 1])
     assert display.line_.get_ydata().tolist() == [0, 0]
     display.figure_.draw_without_rendering()
+
+
+def test_band_holds_at_every_epsilon(scored):
+    y_true, y_score, groups = scored
+    rows = {"sensitive_features": groups}
+    display = MCDPCurveDisplay.from_predictions(
+        y_true, y_score, confidence_level=0.9, **rows
+    )
+    band = display.band_.get_paths()[0].vertices
+    sizes = np.unique(groups, return_counts=True)[1]
+    half = np.sqrt(np.log(2 / 0.1) / 2 * (1 / sizes).sum())
+    assert band[:, 1].max() == pytest.approx(min(display.values[0] + half, 1))
+    # The curves of samples lie within the band around the true one, here none.
+    covered = 0
+    for seed in range(40):
+        scores = np.random.default_rng(seed).random(len(groups))
+        curve = mcdp_curve(None, scores, **rows)[1]
+        covered += curve.max() <= half
+    assert covered >= 32
+    assert MCDPCurveDisplay.from_predictions(y_true, y_score, **rows).band_ is None
+
+
+def test_band_needs_effective_sizes(scored):
+    _, y_score, groups = scored
+    weighted = {"sensitive_features": groups, "sample_weight": np.full(len(groups), 2)}
+    statistic = GroupedScores.from_scores(y_score, **weighted)
+    with pytest.raises(ValueError, match="effective group sizes"):
+        MCDPCurveDisplay.from_predictions(None, statistic, confidence_level=0.9)

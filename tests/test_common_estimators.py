@@ -32,7 +32,7 @@ from skfair.inprocessing import (
     MCDPReweighter,
 )
 from skfair.metrics import get_fairness_scorer
-from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
+from skfair.postprocessing import MADDPostProcessor, ScoreRepairer, UnawarePostProcessor
 
 BOOSTER = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1)
 
@@ -66,6 +66,9 @@ ESTIMATORS = {
     ),
     "MADDPostProcessor, random ties": MADDPostProcessor(
         LogisticRegression(), cv=2, ties="random", random_state=0
+    ),
+    "UnawarePostProcessor": UnawarePostProcessor(
+        LogisticRegression(), group_estimator=LogisticRegression(), strength=0.5, cv=2
     ),
     "ScoreRepairer": ScoreRepairer(),
     "ScoreRepairer, random ties": ScoreRepairer(0.5, ties="random", random_state=0),
@@ -173,13 +176,27 @@ CHECKED = {
         unknown_groups="pooled",
         cv=2,
     ),
+    "UnawarePostProcessor without groups": UnawarePostProcessor(LogisticRegression()),
+    "UnawarePostProcessor": UnawarePostProcessor(
+        LogisticRegression(),
+        group_estimator=LogisticRegression(),
+        strength=0.1,
+        cv=2,
+        sensitive_features=ParityOfSum(),
+    ),
+    "UnawarePostProcessor, auto": UnawarePostProcessor(
+        LogisticRegression(),
+        group_estimator=LogisticRegression(),
+        cv=2,
+        sensitive_features=ParityOfSum(),
+    ),
     "ScoreRepairer": ScoreRepairer(),
 }
 
 
 # One of each, which finds groups; the others are slow tests.
 QUICK = {"MCDPReweighter", "DiffMCDPClassifier", "MADDPostProcessor", "ScoreRepairer"}
-QUICK.add("MCDPBoostingClassifier")
+QUICK |= {"MCDPBoostingClassifier", "UnawarePostProcessor"}
 
 
 @pytest.mark.filterwarnings("ignore:.* has no sensitive_features:UserWarning")

@@ -154,12 +154,13 @@ class PenalisedLoss:
     ) -> tuple[SmoothGap, Array]:
         """Soft maximum of the gap, and its derivative in each score per unit of weight.
 
-        Where rows outnumber the points of a grid, each row is split between the two
-        points next to its score, and `SmoothGap.gradient` has an entry for each point.
+        Unless rows are few beside the points of a grid, each row is split between the
+        two points next to its score, and `SmoothGap.gradient` has an entry for each
+        point.
         """
         n_groups = max(1, int(codes.max()) + 1)
         n_points = n_groups * (self._n_steps + 1)
-        if len(scores) < 2 * n_points:
+        if 16 * len(scores) < n_points:  # fewer rows cost less than the grid
             gap = smooth_gap(scores, codes, weights, *self._kind)
             return gap, _divide(gap.gradient, weights)
         below, share_above = self._places(scores)

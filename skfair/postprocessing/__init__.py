@@ -2,5 +2,6 @@
 
 from skfair.postprocessing._madd_post_processor import MADDPostProcessor
 from skfair.postprocessing._score_repairer import ScoreRepairer
+from skfair.postprocessing._unaware_post_processor import UnawarePostProcessor
 
-__all__ = ["MADDPostProcessor", "ScoreRepairer"]
+__all__ = ["MADDPostProcessor", "ScoreRepairer", "UnawarePostProcessor"]

@@ -1,0 +1,497 @@
+"""A classifier whose scores are made fair without the group of the row predicted."""
+
+from __future__ import annotations
+
+import copy
+import math
+import numbers
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted
+
+from skfair._comparison import PlainComparison, compare_with_plain
+from skfair._mitigation import MetaMitigator, groups_to_compare, route_fit_params
+from skfair._utils._validation import check_choice, check_integer, check_real
+from skfair.groups import Groups, Selector
+from skfair.postprocessing._cross_fit import (
+    Split,
+    cross_fit,
+    default_group_estimator,
+    fold_of_rows,
+    mean_probabilities,
+    weights_for,
+)
+from skfair.postprocessing._held_out import fit_all, stratified_folds
+from skfair.postprocessing._score_map import (
+    STRENGTHS,
+    PredictedRows,
+    ScoreMap,
+    choose_strength,
+    fit_path,
+)
+
+
+class UnawarePostProcessor(
+    MetaMitigator,
+    ClassifierMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    r"""Classifier whose scores are made fair without the group of the row predicted.
+
+    It fits two classifiers on folds: `estimator` predicts p, the probability of the
+    second class, and `group_estimator` predicts q, the probability of each group. A
+    map from p and q to a new score is then fitted to held-out rows. It minimises
+
+    .. math::
+        \frac{1}{N} \sum_i \ell(s_i, y_i)
+        + \lambda \max_{t, g, h} \left| F_g(t) - F_h(t) \right|
+
+    with smooth CDFs F of the groups' new scores s. The groups are needed in `fit` only,
+    and a new strength :math:`\lambda` needs no classifier to be fitted again.
+
+    The map lowers or raises scores of people who look like members of a group, whether
+    they belong to it or not. See the notes on what that implies.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A binary classifier with `predict_proba`. In a
+        :class:`~sklearn.frozen.FrozenEstimator` it is not fitted again, and the map is
+        fitted to the rows given to `fit`, on which it must not have been trained.
+    group_estimator : classifier, default=None
+        Classifier with `predict_proba` that predicts the group from the same features.
+        It is fitted to the positions of the groups in `groups_`. In a
+        :class:`~sklearn.frozen.FrozenEstimator` its classes must be the groups. None is
+        a small gradient boosting, behind the steps before the classifier if `estimator`
+        is a pipeline.
+    strength : float or "auto", default="auto"
+        Weight :math:`\lambda \geq 0` of the gap; 0 is the plain classifier. It is
+        multiplied by the variance of the labels over that of balanced ones, as in
+        `MCDPReweighter`, so that it means about the same where positives are rare.
+        ``"auto"`` tries 11 strengths from 0 to 2, and takes the least one that, on
+        held-out rows, keeps 95 % of the plain average precision and whose MCDP(0) is
+        within one standard error of the least among those.
+    cv : int, cross-validation generator or iterable, default=5
+        How rows are held out. An int makes that many folds, stratified by class and
+        group.
+    sensitive_features : str, int, list of str, list of int, or callable, default=None
+        Column of X with the groups, several columns for their intersection, or a
+        function of X that returns the groups. Groups given to `fit` take precedence. A
+        column is also a feature, unless `drop_sensitive` is True: then both classifiers
+        see the group, at prediction too.
+    drop_sensitive : bool, default=False
+        Whether both classifiers get X without the columns that `sensitive_features`
+        names.
+    n_jobs : int, default=None
+        Number of folds fitted in parallel.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles rows before they are assigned to folds. None keeps their order.
+
+    Attributes
+    ----------
+    estimators_ : list
+        The fitted classifiers, one a fold, whose probabilities p are averaged.
+    group_estimators_ : list
+        The fitted classifiers of the group, whose probabilities q are averaged; empty
+        if no groups are given.
+    strength_ : float
+        The strength, given or chosen.
+    path_ : DataFrame
+        What each strength reaches on held-out rows, by maps that were fitted to other
+        held-out rows: for ``"auto"`` all strengths tried, else 0 and `strength`. It has
+        the columns of the ``cv_results_`` of a search, with the metrics
+        ``average_precision`` and ``neg_mcdp``, and can be given to
+        `skfair.inspection.TradeOffDisplay.from_cv_results` and to the rules of
+        `skfair.model_selection`. ``mean_test_`` is the value on all held-out rows
+        together, ``std_test_`` its standard deviation over folds. Empty if no groups
+        are given.
+    comparison_ : PlainComparison or None
+        Average precision and MCDP(0) of the new and of the plain scores on held-out
+        rows; None if no groups are given.
+    groups_ : tuple of length n_groups
+        Labels of the groups; empty if no groups are given.
+    classes_ : ndarray of shape (2,)
+        Classes. Scores are probabilities of the second class.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if all are strings.
+
+    Warns
+    -----
+    skfair.exceptions.MitigationWarning
+        In `fit`, if the new scores are worse than the plain ones by more than noise.
+
+    See Also
+    --------
+    MADDPostProcessor : Repairs scores by the group of each row predicted.
+    skfair.inprocessing.MCDPReweighter : Trains a classifier in rounds.
+
+    Notes
+    -----
+    Form of the map: of all functions of the features, the minimiser is one of p and q
+    alone. Where the derivative of the penalty in the CDFs has the density w, setting
+    the derivative of the expected loss in the score of a row to zero gives
+
+    .. math::
+        s = p - \lambda \, w(s)
+        \left( \frac{q_g}{\pi_g} - \frac{q_h}{\pi_h} \right)
+
+    for the groups g and h that differ, with shares :math:`\pi`: the change is linear in
+    q, with a factor that depends on the score only. The new log-odds are therefore
+    those of p, plus a function of them, plus for each group but the last a function of
+    them times :math:`q_g - \pi_g`. All functions are linear between six knots.
+
+    What can remain: if p and q are the true probabilities, no function of the features
+    predicts better with the same gaps, and the gap at a threshold t is the mean of
+    :math:`(q_g / \pi_g - q_h / \pi_h) \, 1[s \leq t]` over everyone. The map is fitted
+    to the gap between the groups themselves, so estimates in place of q cost
+    performance first: where q tells nothing of a group that p differs for, its scores
+    can only be made alike by making everyone's scores alike. On new rows the gap is
+    that of the held-out rows up to sampling noise (`comparison_`), as long as the
+    features tell the group as they did in `fit`.
+
+    Individuals: the group is used in training only, but q is an inference about the
+    group, made for everyone who is scored. Two people with the same features get the
+    same score. Members of a group whose features are typical of another one are treated
+    as the other one's. Where inferring a protected attribute is itself restricted, or
+    where an inferred attribute counts as the attribute, this method is, too.
+
+    References
+    ----------
+    .. [1] Jin, Li, Feng. "On the Maximal Local Disparity of Fairness-Aware
+       Classifiers". ICML 2024. Equation 5 is the penalised loss.
+    .. [2] Menon, Williamson. "The Cost of Fairness in Binary Classification". FAT*
+       2018. With known p and q, the fairest decisions threshold a sum of the two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skfair.metrics import mcdp
+    >>> from skfair.postprocessing import UnawarePostProcessor
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(0, 2, 1000)
+    >>> X = rng.normal(size=(1000, 2))
+    >>> X[:, 1] += 1.5 * sex  # a proxy of sex, which is no feature itself
+    >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
+    >>> model = UnawarePostProcessor(LogisticRegression(), strength=2.0)
+    >>> model = model.fit(X, y, sensitive_features=sex)
+    >>> def gap(model):
+    ...     return mcdp(y, model.predict_proba(X)[:, 1], sensitive_features=sex)
+    >>> gap(model.with_strength(0)) > 0.4, gap(model) < 0.2  # fitted once
+    (True, True)
+    """
+
+    __metadata_request__fit: ClassVar = {"sensitive_features": True}
+    _rows: PredictedRows
+    _map: ScoreMap | None
+    comparison_: PlainComparison | None
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        group_estimator: Any = None,
+        strength: float | Literal["auto"] = "auto",
+        cv: Any = 5,
+        sensitive_features: Selector | None = None,
+        drop_sensitive: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.group_estimator = group_estimator
+        self.strength = strength
+        self.cv = cv
+        self.sensitive_features = sensitive_features
+        self.drop_sensitive = drop_sensitive
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Fit both classifiers on folds, and the map to the rows held out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data, in any form that both classifiers take. With a
+            `FrozenEstimator` these are the rows to which the map is fitted.
+        y : array-like of shape (n_samples,)
+            Class of each row, one of two.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row. It takes precedence over the parameter of the same name.
+            Rows without a group in a `Groups` count in the log-loss only.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights of the rows in the map, and in the fits of classifiers
+            that take them.
+        **fit_params : dict
+            Passed to the `fit` method of `estimator`, or routed to it if metadata
+            routing is enabled. Values with n_samples entries are indexed like the rows.
+
+        Returns
+        -------
+        self : UnawarePostProcessor
+
+        Raises
+        ------
+        ValueError
+            If y does not have two classes, if lengths differ, if fewer than two groups
+            have weight, if a class has fewer rows than there are folds, and if a
+            parameter is out of range.
+        TypeError
+            If a classifier has no `predict_proba`.
+
+        Warns
+        -----
+        UserWarning
+            If no groups are given: the classifier is fitted without a map.
+        skfair.exceptions.MitigationWarning
+            If the new scores are worse than the plain ones by more than noise.
+        """
+        self._check_parameters()
+        X, y, self.classes_, weights = self._check_fit_inputs(X, y, sample_weight)
+        routed = route_fit_params(self, sensitive_features, fit_params, weights)
+        groups = self._find_groups_if_given(
+            sensitive_features, X, "no gap is penalised"
+        )
+        if groups is None:
+            return self._keep_plain(fit_all(self.estimator, X, y, routed.estimator.fit))
+        groups = groups_to_compare(groups)
+        groups_to_compare(groups if weights is None else groups[weights > 0])
+        self.groups_ = groups.labels
+        X = self._without_sensitive(X)
+        splits = list(self._splits(X, y, groups, routed.splitter.split))
+        with self._tip_to_drop(X):
+            p = cross_fit(
+                self.estimator,
+                X,
+                y,
+                self.classes_.tolist(),
+                splits,
+                routed.estimator.fit,
+                self.n_jobs,
+            )
+            q = self._cross_fit_groups(X, groups, splits, weights, routed)
+        self.estimators_, self.group_estimators_ = p.models, q.models
+        every = np.ones(len(y)) if weights is None else weights.astype(np.float64)
+        rows = PredictedRows(
+            p.probabilities[:, 1],
+            q.probabilities,
+            (y == self.classes_[1]) + 0.0,
+            groups,
+            every,
+            fold_of_rows(splits, len(y)),
+        )
+        self._rows = rows.take((rows.folds >= 0) & (every > 0))
+        return self._learn_map()
+
+    def with_strength(self, strength: float | Literal["auto"]) -> Self:
+        """Copy of the fitted model with another strength.
+
+        Only the map is fitted again, to the probabilities that `fit` has kept.
+
+        Parameters
+        ----------
+        strength : float or "auto"
+            As the parameter of the same name.
+
+        Returns
+        -------
+        UnawarePostProcessor
+            Fitted. It shares the fitted classifiers with this one, which stays as it
+            is.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        ValueError
+            If the strength is out of range, or if `fit` was given no groups.
+
+        Warns
+        -----
+        skfair.exceptions.MitigationWarning
+            As in `fit`.
+        """
+        check_is_fitted(self, "estimators_")
+        if not self.groups_:
+            raise ValueError(
+                f"strength={strength!r} needs groups, but fit was given none."
+            )
+        model = copy.copy(self)
+        model.strength = strength
+        model._check_parameters()
+        return model._learn_map()
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            New probabilities in the order of `classes_`.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        """
+        X = self._check_predict_input(X, "estimators_")
+        if self._map is not None:
+            X = self._without_sensitive(X)
+        classes = self.classes_.tolist()
+        scores = mean_probabilities(self.estimators_, X, classes)[:, 1]
+        if self._map is not None:
+            q = mean_probabilities(self.group_estimators_, X, self._group_classes)
+            scores = self._map(scores, q)
+        return np.column_stack([1 - scores, scores])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class with the larger new probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        """
+        scores = self.predict_proba(X)[:, 1]
+        return self.classes_[(scores > 0.5).astype(np.intp)]
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the routing of metadata to the classifiers and to `cv`.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        fitting = MethodMapping().add(caller="fit", callee="fit")
+        splitting = MethodMapping().add(caller="fit", callee="split")
+        router = (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=fitting)
+            .add(splitter=self.cv, method_mapping=splitting)
+        )
+        if self.group_estimator is not None:
+            router.add(group_estimator=self.group_estimator, method_mapping=fitting)
+        return router
+
+    def _check_parameters(self) -> None:
+        """Raise unless the parameters are valid."""
+        self._check_estimator()
+        group_estimator = self.group_estimator
+        if group_estimator is not None and not hasattr(
+            group_estimator, "predict_proba"
+        ):
+            raise TypeError(
+                f"group_estimator must have predict_proba, got {group_estimator!r}."
+            )
+        if self.strength != "auto":
+            check_real(
+                "strength",
+                self.strength,
+                0,
+                math.inf,
+                closed="left",
+                alternative="'auto' or ",
+            )
+        if isinstance(self.cv, numbers.Integral):
+            check_integer("cv", self.cv, 2)
+        check_choice("drop_sensitive", self.drop_sensitive, (True, False))
+
+    def _keep_plain(self, estimator: Any) -> Self:
+        """Predict with one fitted classifier, without a map."""
+        self.estimators_, self.group_estimators_ = [estimator], []
+        self._map = None
+        self.groups_, self.strength_ = (), 0.0
+        self.path_, self.comparison_ = pd.DataFrame(), None
+        return self
+
+    def _splits(
+        self, X: Any, y: NDArray[Any], groups: Groups, for_split: dict[str, Any]
+    ) -> Any:
+        """Training and test rows of each fold."""
+        if isinstance(self.cv, numbers.Integral):
+            return stratified_folds(y, groups, int(self.cv), self.random_state)
+        return check_cv(self.cv, y, classifier=True).split(X, y, **for_split)
+
+    def _cross_fit_groups(
+        self,
+        X: Any,
+        groups: Groups,
+        splits: list[Split],
+        weights: NDArray[Any] | None,
+        routed: Any,
+    ) -> Any:
+        """Predict the group of each row by models that were not fitted to it."""
+        estimator = self.group_estimator
+        params = {}
+        if estimator is not None and get_config()["enable_metadata_routing"]:
+            params = routed.group_estimator.fit
+        else:
+            if estimator is None:
+                estimator = default_group_estimator(self.estimator, X)
+            params = weights_for(estimator, weights)
+        self._group_classes: list[Any] = list(range(len(groups.labels)))
+        if isinstance(estimator, FrozenEstimator):
+            self._group_classes = list(groups.labels)
+            known = np.asarray(estimator.classes_).tolist()
+            if set(known) != set(groups.labels):
+                raise ValueError(
+                    f"group_estimator is frozen and has the classes {known}, expected "
+                    f"the groups {list(groups.labels)}."
+                )
+        return cross_fit(
+            estimator, X, groups.codes, self._group_classes, splits, params, self.n_jobs
+        )
+
+    def _learn_map(self) -> Self:
+        """Learn the map, and compare its held-out scores with the plain ones."""
+        rows = self._rows
+        automatic = self.strength == "auto"
+        strengths = STRENGTHS if automatic else (0.0, float(self.strength))
+        path = fit_path(rows, strengths)
+        self.path_ = path.table
+        chosen = choose_strength(path.table) if automatic else 1
+        self.strength_, self._map = strengths[chosen], path.maps[chosen]
+        comparison = compare_with_plain(
+            rows.y,
+            rows.p,
+            path.scores[chosen],
+            rows.groups,
+            sample_weight=rows.weights,
+        )
+        comparison.warn(self, "Lower strength, or use a better group_estimator")
+        self.comparison_ = comparison
+        return self

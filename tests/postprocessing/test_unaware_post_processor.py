@@ -1,0 +1,530 @@
+"""Scores made fair by a model of the group: the map, the path, the choice."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import approx_fprime
+from scipy.sparse import csr_matrix
+from scipy.special import expit, logit
+from sklearn import config_context
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from skfair.exceptions import MitigationWarning
+from skfair.groups import encode_groups
+from skfair.inspection import TradeOffDisplay
+from skfair.metrics import get_fairness_scorer, mcdp
+from skfair.model_selection import BestUnder, FairestWithin
+from skfair.postprocessing import UnawarePostProcessor, _score_map
+from skfair.postprocessing._cross_fit import cross_fit
+from skfair.postprocessing._score_map import (
+    PredictedRows,
+    ScoreMap,
+    choose_strength,
+    fit_map,
+    fit_path,
+)
+
+
+def make_rows(n_samples=2000, n_groups=2, seed=0, known=1.5):
+    """Rows whose p and q are the true probabilities, with groups drawn from q."""
+    generator = np.random.default_rng(seed)
+    u = generator.normal(size=n_samples)
+    v = known * generator.normal(size=(n_samples, n_groups)) - 1
+    v[:, 0] += 0.8 * u
+    q = np.exp(v) / np.exp(v).sum(axis=1, keepdims=True)
+    codes = (generator.random((n_samples, 1)) > q.cumsum(axis=1)).sum(axis=1)
+    y = (generator.random(n_samples) < expit(u)) + 0.0
+    groups = encode_groups(codes, labels=range(n_groups))
+    folds = np.arange(n_samples) % 5
+    return PredictedRows(expit(u), q, y, groups, np.ones(n_samples), folds)
+
+
+def gap_of(rows, scores):
+    return mcdp(None, scores, sensitive_features=rows.groups)
+
+
+@pytest.fixture(scope="module")
+def people(make_people):
+    return make_people(1000)
+
+
+@pytest.fixture(scope="module")
+def fitted(people):
+    """Model that does not see the group, with rows of its training data."""
+    X, y, sex = people
+    X = X[["skill", "proxy"]]
+    model = UnawarePostProcessor(
+        LogisticRegression(), group_estimator=LogisticRegression()
+    )
+    return model.fit(X, y, sensitive_features=sex), X, y, sex
+
+
+# --- the map
+
+
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_map_closes_the_gap_on_new_rows(n_groups):
+    rows, new = make_rows(3000, n_groups), make_rows(6000, n_groups, seed=1)
+    found = fit_map(rows, 3.0)
+    assert gap_of(new, new.p) > 0.2
+    assert gap_of(new, found(new.p, new.q)) < 0.06
+    precision = average_precision_score(new.y, found(new.p, new.q))
+    assert precision > 0.95 * average_precision_score(new.y, new.p)
+
+
+def test_map_at_strength_zero_is_the_identity():
+    rows = make_rows(300)
+    scores = np.array([0.0, 1e-9, 0.5, 1 - 1e-9, 1.0])
+    found = fit_map(rows, 0.0)(scores, np.full((5, 2), 0.5))
+    assert_allclose(found, scores, atol=1e-11)
+
+
+def test_map_by_hand():
+    knots = np.array([-1.0, 0.0, 1.0])
+    heights = np.array([[0.0, 1.0, 2.0], [1.0, -1.0, 0.5]])
+    q = np.array([[0.7, 0.3], [0.1, 0.9], [0.4, 0.6]])
+    log_odds = np.array([-0.5, 0.25, 9.0])
+    new = ScoreMap(knots, np.array([0.4]), heights)(expit(log_odds), q)
+    change = [
+        0.5 + 0.3 * 0.0,
+        1.25 - 0.3 * (-1 + 0.25 * 1.5),
+        2.0,  # beyond the last knot the functions are constant
+    ]
+    assert_allclose(logit(new), log_odds + change)
+
+
+@pytest.mark.parametrize("n_groups", [2, 4])
+def test_gradient_of_the_objective(n_groups, monkeypatch):
+    rows = make_rows(2500, n_groups)
+    weights = np.random.default_rng(1).integers(0, 3, 2500) + 0.0
+    caught = []
+
+    def catch(objective, first, **_):
+        caught.append((objective, first))
+        return type("Result", (), {"x": first})
+
+    monkeypatch.setattr(_score_map, "minimize", catch)
+    fit_map(rows._replace(weights=weights), 0.5)
+    objective, first = caught[0]
+    point = first + np.random.default_rng(2).normal(scale=0.1, size=first.shape)
+    numeric = approx_fprime(point, lambda at: objective(at)[0], 1e-6)
+    assert_allclose(objective(point)[1], numeric, atol=2e-3)
+
+
+def test_weights_count_rows():
+    rows = make_rows(600)
+    weights = np.arange(600) % 3 + 0.0
+    twice = rows.take(np.repeat(np.arange(600), weights.astype(int)))
+    weighted = fit_map(rows._replace(weights=weights), 0.5)
+    repeated = fit_map(twice, 0.5)
+    assert_allclose(weighted.shares, repeated.shares)
+    assert_allclose(weighted.knots, repeated.knots)
+    assert_allclose(weighted(rows.p, rows.q), repeated(rows.p, rows.q), atol=2e-3)
+
+
+@pytest.mark.parametrize("base_rate", [0.5, 0.02, 0.005])
+def test_strength_means_the_same_for_rare_classes(base_rate):
+    generator = np.random.default_rng(0)
+    n_samples, u = 20_000, generator.normal(size=20_000)
+    q = expit(1.5 * u)
+    p = expit(u + logit(base_rate))
+    codes = (generator.random(n_samples) < q) + 0
+    y = (generator.random(n_samples) < p) + 0.0
+    q = np.column_stack([1 - q, q])
+    ones = np.ones(n_samples)
+    rows = PredictedRows(p, q, y, encode_groups(codes), ones, np.arange(n_samples))
+    kept = [
+        gap_of(rows, fit_map(rows, strength)(p, q)) / gap_of(rows, p)
+        for strength in (0.3, 1.0)
+    ]
+    assert 0.25 < kept[0] < 0.45
+    assert kept[1] < 0.2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: rows._replace(p=np.full(len(rows.p), 0.3)),
+        lambda rows: rows._replace(q=np.full(rows.q.shape, 0.5)),
+        lambda rows: rows._replace(p=np.round(rows.p)),
+        lambda rows: rows._replace(y=np.append(1.0, np.zeros(len(rows.y) - 1))),
+        lambda rows: rows.take(np.array([0, 1, 2])),
+    ],
+    ids=["one score", "unknown groups", "scores 0 and 1", "one positive", "few rows"],
+)
+def test_degenerate_rows(change):
+    rows = change(make_rows(60))
+    path = fit_path(rows, (0.0, 0.5))
+    for found in path.maps:
+        assert np.isfinite(found(rows.p, rows.q)).all()
+    assert len(path.table) == 2
+
+
+def test_forty_groups():
+    rows = make_rows(1500, 40)
+    found = fit_map(rows, 0.5)
+    assert found.heights.shape == (40, 6)
+    assert np.isfinite(found(rows.p, rows.q)).all()
+
+
+# --- the path and the choice
+
+
+def test_path_is_measured_on_held_out_rows():
+    rows = make_rows(1000)
+    path = fit_path(rows, (0.0, 0.3, 1.0))
+    table = path.table
+    assert_array_equal(table["strength"], [0, 0.3, 1])
+    for row, scores in enumerate(path.scores):
+        assert -table["mean_test_neg_mcdp"][row] == gap_of(rows, scores)
+        assert table["mean_test_average_precision"][row] == average_precision_score(
+            rows.y, scores
+        )
+    assert_allclose(path.scores[0], rows.p)
+    folds = table.filter(regex=r"split\d_test_neg_mcdp")
+    assert folds.shape == (3, 5)
+    assert_allclose(table["std_test_neg_mcdp"], folds.std(axis=1, ddof=0))
+    # The maps measured are those of other rows.
+    assert np.abs(path.scores[2] - path.maps[2](rows.p, rows.q)).max() > 1e-3
+
+
+def table_of(precision, gap, sd):
+    columns = {
+        "mean_test_average_precision": precision,
+        "mean_test_neg_mcdp": -np.array(gap),
+        "std_test_neg_mcdp": sd,
+    }
+    for fold, sign in enumerate((-1, 1)):
+        columns[f"split{fold}_test_neg_mcdp"] = sign * np.array(sd) - gap
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize(
+    ("precision", "gap", "sd", "expected"),
+    [
+        ([1, 0.99, 0.96, 0.9], [0.3, 0.2, 0.1, 0.0], 0.01, 2),
+        ([1, 0.99, 0.96, 0.9], [0.3, 0.2, 0.1, 0.0], 0.11, 1),
+        ([1, 0.99, 0.96, 0.9], [0.3, 0.2, 0.1, 0.0], 0.5, 0),
+        ([1, 0.9, 0.9, 0.9], [0.3, 0.2, 0.1, 0.0], 0.01, 0),
+        ([np.nan] * 4, [0.3, 0.2, 0.1, 0.0], 0.01, 0),
+        ([1, 1, 1, 1], [np.nan] * 4, 0.01, 0),
+    ],
+)
+def test_choice_of_the_strength(precision, gap, sd, expected):
+    assert choose_strength(table_of(precision, gap, [sd] * 4)) == expected
+
+
+def test_automatic_strength(fitted):
+    model, X, y, sex = fitted
+    assert model.strength == "auto"
+    assert len(model.path_) == 11
+    chosen = model.path_[model.path_["strength"] == model.strength_]
+    assert 0 < model.strength_ <= 2
+    precision = model.path_["mean_test_average_precision"]
+    assert chosen["mean_test_average_precision"].item() >= 0.95 * precision[0]
+    assert_allclose(model.comparison_.mcdp, -chosen["mean_test_neg_mcdp"].item())
+    assert model.comparison_.mcdp < 0.6 * model.comparison_.plain_mcdp
+    plain = LogisticRegression().fit(X, y)
+    assert gap_in(model, X, sex) < 0.6 * gap_in(plain, X, sex)
+
+
+def gap_in(model, X, sex):
+    return mcdp(None, model.predict_proba(X)[:, 1], sensitive_features=sex)
+
+
+def test_rules_and_display_take_the_path(fitted):
+    model = fitted[0]
+    rule = BestUnder(limit=0.2)
+    chosen = rule(model.path_)
+    fair = model.with_strength(model.path_["strength"][chosen])
+    assert fair.comparison_.mcdp <= 0.2
+    assert 0 <= FairestWithin(tolerance=0.99)(model.path_) < 11
+    pytest.importorskip("matplotlib", reason="draws")
+    display = TradeOffDisplay.from_cv_results(model.path_, rule=rule)
+    assert display.best_index == chosen
+    assert display.best_params == {"strength": fair.strength_}
+    assert len(display.candidates) == 11
+
+
+def test_with_strength(fitted, people):
+    model, X, y, sex = fitted
+    before = model.predict_proba(X)
+    gaps = []
+    for strength in (0, 0.1, 2.0):
+        other = model.with_strength(strength)
+        assert other.get_params()["strength"] == strength == other.strength_
+        assert other.estimators_ is model.estimators_
+        gaps.append(gap_in(other, X, sex))
+    assert gaps[0] > gaps[1] > gaps[2]
+    again = pickle.loads(pickle.dumps(other)).with_strength("auto")
+    assert_array_equal(again.predict_proba(X), before)
+    assert_array_equal(model.predict_proba(X), before)
+    fresh = UnawarePostProcessor(
+        LogisticRegression(), group_estimator=LogisticRegression(), strength=2.0
+    ).fit(X, y, sensitive_features=sex)
+    assert_array_equal(fresh.predict_proba(X), other.predict_proba(X))
+    with pytest.raises(ValueError, match="strength must be 'auto' or a number in"):
+        model.with_strength(-1)
+    with pytest.warns(UserWarning, match="no sensitive_features: no gap"):
+        plain = UnawarePostProcessor(LogisticRegression()).fit(X, y)
+    with pytest.raises(ValueError, match=r"strength=0.1 needs groups"):
+        plain.with_strength(0.1)
+
+
+def test_predictions_are_those_of_the_scores(fitted):
+    model, X, _, _ = fitted
+    probabilities = model.predict_proba(X)
+    assert_allclose(probabilities.sum(axis=1), 1)
+    expected = np.where(probabilities[:, 1] > 0.5, "yes", "no")
+    assert_array_equal(model.predict(X), expected)
+
+
+def test_strength_zero_is_the_mean_of_the_plain_models(fitted):
+    model, X, _, _ = fitted
+    expected = np.mean([inner.predict_proba(X) for inner in model.estimators_], axis=0)
+    assert_allclose(model.with_strength(0).predict_proba(X), expected, atol=1e-12)
+
+
+# --- the two classifiers
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        KFold(4),
+        RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0),
+        ShuffleSplit(2, random_state=0),  # leaves rows that are never held out
+        [(np.arange(1000) % 2 == 0, np.arange(1000) % 2 == 1)],  # masks
+    ],
+)
+def test_splits(cv, people):
+    X, y, sex = people
+    model = UnawarePostProcessor(
+        LogisticRegression(), group_estimator=GaussianNB(), strength=1.0, cv=cv
+    )
+    X = X[["skill", "proxy"]]
+    model.fit(X, y, sensitive_features=sex)
+    assert gap_in(model, X, sex) < 0.7 * gap_in(model.with_strength(0), X, sex)
+
+
+def test_probabilities_are_of_models_fitted_to_other_rows():
+    X, y = make_classification(60, random_state=0)
+    splits = list(KFold(3).split(X))
+    found = cross_fit(GaussianNB(), X, y, [0, 1], splits, {}, None)
+    for model, (train, test) in zip(found.models, splits, strict=True):
+        expected = GaussianNB().fit(X[train], y[train]).predict_proba(X[test])
+        assert_array_equal(found.probabilities[test], expected)
+        assert_array_equal(model.predict_proba(X[test]), expected)
+    repeated = cross_fit(GaussianNB(), X, y, [0, 1], splits * 2, {}, None)
+    assert_allclose(repeated.probabilities, found.probabilities)
+    once = cross_fit(GaussianNB(), X, y, [0, 1], splits[:1], {}, None)
+    assert np.isnan(once.probabilities).any(axis=1).sum() == 40
+
+
+def test_group_absent_from_a_training_part():
+    X, _ = make_classification(60, random_state=0)
+    codes = np.arange(60) % 2
+    codes[0] = 2  # in one fold only
+    splits = list(KFold(3).split(X))
+    found = cross_fit(GaussianNB(), X, codes, [0, 1, 2], splits, {}, None)
+    assert_array_equal(found.probabilities[:20, 2], 0)
+    assert_allclose(found.probabilities.sum(axis=1), 1)
+    with pytest.raises(ValueError, match="needs rows of two classes and of two groups"):
+        cross_fit(GaussianNB(), X, np.arange(60) // 40, [0, 1], splits[2:], {}, None)
+
+
+def test_frozen_models(people):
+    X, y, sex = people
+    X = X[["skill", "proxy"]]
+    first, rest = slice(0, 400), slice(400, None)
+    plain = LogisticRegression().fit(X[first], y[first])
+    of_group = LogisticRegression().fit(X[first], sex[first])
+    model = UnawarePostProcessor(
+        FrozenEstimator(plain), group_estimator=LogisticRegression(), strength=1.0
+    )
+    model.fit(X[rest], y[rest], sensitive_features=sex[rest])
+    assert_array_equal(model.estimators_[0].predict(X), plain.predict(X))
+    assert len(model.group_estimators_) == 5
+    both = model.set_params(group_estimator=FrozenEstimator(of_group))
+    both.fit(X[rest], y[rest], sensitive_features=sex[rest])
+    assert len(both.group_estimators_) == 1
+    assert gap_in(both, X, sex) < 0.6 * gap_in(plain, X, sex)
+    with pytest.raises(ValueError, match=r"frozen and has the classes \['F', 'M'\]"):
+        both.fit(X, y, sensitive_features=np.where(sex == "F", "f", "m"))
+
+
+def test_default_group_estimator_of_pipelines_and_sparse_matrices(people):
+    X, y, sex = people
+    X = X[["skill", "proxy"]].assign(town=np.where(sex == "F", "x", "y"))
+    encode = make_column_transformer(
+        (OneHotEncoder(), ["town"]),
+        (StandardScaler(), ["skill", "proxy"]),
+        sparse_threshold=1.0,
+    )
+    piped = make_pipeline(encode, LogisticRegression())
+    model = UnawarePostProcessor(piped, strength=1.0, cv=2)
+    model.fit(X, y, sensitive_features=sex)
+    names = [name for name, _ in model.group_estimators_[0].steps]
+    assert names == ["columntransformer", "to_dense", "group_boosting"]
+    assert gap_in(model, X, sex) < 0.1
+    frozen = FrozenEstimator(clone_fitted(piped, X, y))
+    model.set_params(estimator=frozen).fit(X, y, sensitive_features=sex)
+    assert gap_in(model, X, sex) < 0.1
+    sparse = csr_matrix(X[["skill", "proxy"]].to_numpy())
+    model.set_params(estimator=LogisticRegression())
+    model.fit(sparse, y, sensitive_features=sex)
+    assert gap_in(model, sparse, sex) < 0.2
+
+
+def clone_fitted(model, X, y):
+    return pickle.loads(pickle.dumps(model)).fit(X, y)
+
+
+def test_several_groups_and_rows_of_no_group(people):
+    X, y, sex = people
+    X = X[["skill", "proxy"]]
+    labels = sex.where(X["proxy"].to_numpy() < 1.5, "X").to_numpy(dtype=object)
+    labels[::10] = None
+    groups = encode_groups(labels, missing="drop")
+    model = UnawarePostProcessor(
+        LogisticRegression(), group_estimator=GaussianNB(), strength=1.0
+    )
+    model.fit(X, y, sensitive_features=groups)
+    assert model.groups_ == ("F", "M", "X")
+    kept = groups.codes >= 0
+    X, labels = X[kept], labels[kept]
+    assert gap_in(model, X, labels) < 0.6 * gap_in(model.with_strength(0), X, labels)
+
+
+def test_weights_reach_both_classifiers_and_the_map(people):
+    X, y, sex = people
+    X = X[["skill", "proxy"]]
+    weights = np.where(np.arange(1000) < 700, 1.0, 0.0)
+    model = UnawarePostProcessor(
+        GaussianNB(), group_estimator=GaussianNB(), strength=1.0, cv=KFold(2)
+    )
+    model.fit(X, y, sensitive_features=sex, sample_weight=weights)
+    assert model.comparison_.n_samples == 700
+    codes = (sex == "M").to_numpy() + 0
+    expected = GaussianNB().fit(X[500:], codes[500:], weights[500:]).predict_proba(X)
+    assert_allclose(model.group_estimators_[0].predict_proba(X), expected)
+    expected = GaussianNB().fit(X[500:], y[500:], weights[500:]).predict_proba(X)
+    assert_allclose(model.estimators_[0].predict_proba(X), expected)
+
+
+def test_weights_are_routed(people):
+    X, y, sex = people
+    X = X[["skill", "proxy"]]
+    weights = np.arange(1000) % 3 + 0.0
+    given = {"sensitive_features": sex, "sample_weight": weights}
+    options = {"strength": 1.0, "cv": KFold(2)}
+    expected = UnawarePostProcessor(
+        GaussianNB(), group_estimator=GaussianNB(), **options
+    ).fit(X, y, **given)
+    with config_context(enable_metadata_routing=True):
+        asks = GaussianNB().set_fit_request(sample_weight=True)
+        asks_not = GaussianNB().set_fit_request(sample_weight=False)
+        both = UnawarePostProcessor(asks, group_estimator=asks, **options)
+        both.fit(X, y, **given)
+        one = UnawarePostProcessor(asks, group_estimator=asks_not, **options)
+        one.fit(X, y, **given)
+        default = UnawarePostProcessor(asks, **options).fit(X, y, **given)
+    assert_array_equal(both.predict_proba(X), expected.predict_proba(X))
+    q = [model.group_estimators_[0].predict_proba(X) for model in (one, expected)]
+    assert np.abs(q[0] - q[1]).max() > 1e-4
+    assert np.isfinite(default.predict_proba(X)).all()
+
+
+# --- in searches, and what is refused
+
+
+@pytest.mark.parametrize("name", ["is_man", None])
+def test_in_pipeline_and_grid_search(people, name):
+    X, y, sex = people
+    model = UnawarePostProcessor(
+        LogisticRegression(),
+        group_estimator=GaussianNB(),
+        sensitive_features=name,
+        drop_sensitive=name is not None,
+        cv=2,
+    )
+    scaler = StandardScaler().set_output(transform="pandas")
+    search = GridSearchCV(
+        make_pipeline(scaler, model),
+        {"unawarepostprocessor__strength": [0.0, 2.0]},
+        scoring=get_fairness_scorer("neg_mcdp", sensitive_features=name),
+        cv=2,
+        error_score="raise",
+    )
+    with config_context(enable_metadata_routing=name is None):
+        search.fit(X, y, **({"sensitive_features": sex} if name is None else {}))
+        assert search.best_params_["unawarepostprocessor__strength"] == 2
+        search.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("changed", "match"),
+    [
+        ({"strength": -0.1}, "strength must be 'auto' or a number in"),
+        ({"strength": "more"}, "strength must be 'auto' or a number in"),
+        ({"strength": np.inf}, "strength must be 'auto' or a number in"),
+        ({"strength": True}, "strength must be 'auto' or a number in"),
+        ({"cv": 1}, "cv must be an integer"),
+        ({"cv": 900}, "cv=900 needs as many rows of each class"),
+        ({"drop_sensitive": 1}, "drop_sensitive must be True or False"),
+    ],
+)
+def test_bad_parameters(changed, match, people):
+    X, y, sex = people
+    model = UnawarePostProcessor(LogisticRegression()).set_params(**changed)
+    with pytest.raises(ValueError, match=match):
+        model.fit(X, y, sensitive_features=sex)
+
+
+def test_group_estimator_without_probabilities(people):
+    X, y, sex = people
+    model = UnawarePostProcessor(
+        LogisticRegression(), group_estimator=RidgeClassifier()
+    )
+    with pytest.raises(TypeError, match="group_estimator must have predict_proba"):
+        model.fit(X, y, sensitive_features=sex)
+
+
+def test_warns_if_it_is_worse_than_the_plain_model(fitted, monkeypatch):
+    model = fitted[0]
+    upside_down = ScoreMap(np.array([0.0]), np.array([0.5]), np.array([[0.0], [9.0]]))
+    monkeypatch.setattr(_score_map, "fit_map", lambda *_: upside_down)
+    with pytest.warns(MitigationWarning, match="Lower strength, or use a better group"):
+        model.with_strength(0.5)
+    monkeypatch.undo()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.with_strength(0.5)
+
+
+@pytest.mark.slow
+def test_adult(adult):
+    X, y, sex = adult
+    X = X.select_dtypes("number").assign(wife=X["relationship"] == "Wife")
+    train, test = slice(0, 15_000), slice(15_000, 30_000)
+    model = UnawarePostProcessor(LogisticRegression(max_iter=2000), random_state=0)
+    model.fit(X[train], y[train], sensitive_features=sex[train])
+    plain = model.with_strength(0)
+    assert gap_in(model, X[test], sex[test]) < 0.5 * gap_in(plain, X[test], sex[test])

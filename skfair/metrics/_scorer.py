@@ -25,8 +25,7 @@ from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._groupwise._cvar_fairness import cvar_fairness
 from skfair.metrics._groupwise._max_gap import max_gap
-from skfair.metrics._uncertainty import subtract_noise
-from skfair.metrics._uncertainty._permutation import permutation_test
+from skfair.metrics._uncertainty._noise import without_noise
 
 #: scikit-learn's consumers treat only instances of this class as scorers.
 _Scorer: Any = type(make_scorer(accuracy_score))
@@ -283,10 +282,11 @@ def make_fairness_scorer(
         ``"predict_proba"`` for a metric whose second parameter is called ``y_score``,
         else ``"predict"``.
     correct_noise : bool, default=False
-        Whether to score ``sqrt(max(0, value**2 - noise**2))`` in place of the value,
-        where ``noise**2`` is the mean of the squared metric over 40 permutations of the
-        groups. Noise is never negative in a disparity, so that the mean over folds
-        reads too much, the more so the smaller the groups are. See the notes.
+        Whether to subtract most of what noise adds to the metric: two groups score
+        ``sqrt(max(0, value**2 - noise**2))``, where ``noise**2`` is the mean of the
+        squared metric over 40 permutations of the groups. Noise is never negative in a
+        disparity, so that the mean over folds reads too much, the more so the smaller
+        the groups are. See the notes.
     **kwargs : dict
         Options of the metric, as ``epsilon=0.05``.
 
@@ -316,10 +316,13 @@ def make_fairness_scorer(
     Far from parity noise adds much less than it does at parity: squares are subtracted,
     since those of independent deviations add up. Permutations are those of
     `permutation_test`, within true labels for metrics of errors, and are drawn with a
-    fixed seed, so that a model has one score. The corrected score takes 41 evaluations
-    of the metric. It is meant for choices: it stays too large near parity, and is too
-    small where the smallest groups make the noise and others the disparity. Report
-    `skfair.model_selection.cross_val_fairness`, which has less noise to begin with.
+    fixed seed, so that a model has one score. Where a metric is the largest over pairs
+    of groups (``multigroup="pairwise"``), each pair is corrected by its own noise,
+    times the mean over permutations of the largest ratio of a pair's square to its
+    noise, since the largest of many pairs is so by noise, too. Beyond ten groups the
+    metric is corrected as a whole. The score takes 41 evaluations for each pair. It is
+    meant for choices: near parity it stays too large, since it cannot be negative.
+    Report `skfair.model_selection.cross_val_fairness`, which has less noise.
 
     Examples
     --------
@@ -469,33 +472,6 @@ def positive_label(
     if "pos_label" not in inspect.signature(metric).parameters:
         return {}
     return {"pos_label": classes[1]}
-
-
-#: Permutations that estimate the noise: they leave an error of about 4 % of it.
-_N_PERMUTATIONS = 40
-
-
-def without_noise(
-    metric: Callable[..., float],
-    y_true: Any,
-    y_score: Any,
-    *,
-    sensitive_features: Any,
-    sample_weight: Any = None,
-    **options: Any,
-) -> float:
-    """Metric without most of what noise adds to it."""
-    result = permutation_test(
-        partial(metric, **options),
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        n_permutations=_N_PERMUTATIONS,
-        sample_weight=sample_weight,
-        random_state=0,
-        n_jobs=1,
-    )
-    return subtract_noise(result.statistic, result.null_distribution)
 
 
 def _name(metric: Callable[..., float]) -> str:

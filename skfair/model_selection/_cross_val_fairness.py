@@ -48,12 +48,14 @@ from skfair.metrics import (
     permutation_test,
 )
 from skfair.metrics._scorer import positive_label, response_method_for
-from skfair.metrics._uncertainty import subtract_noise
+from skfair.metrics._uncertainty._noise import compares_pairs, subtract_noise
 from skfair.metrics._uncertainty._permutation import (
     check_strata,
+    permuted_strata,
     permutes_within_labels,
     tie_breaker,
 )
+from skfair.metrics._uncertainty._resampling import Rows
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
 
 
@@ -73,8 +75,9 @@ class CrossValFairnessResult(NumbersResult):
     null_mean : float
         Mean of the metric over permutations: what noise alone would give.
     corrected : float
-        ``sqrt(max(0, value**2 - noise**2))``, where ``noise**2`` is the mean of the
-        squared metric over permutations: the value without most of what noise adds.
+        The value without most of what noise adds: of its square the mean square of 40
+        permutations is subtracted, as `correct_noise` does in
+        `skfair.metrics.make_fairness_scorer`.
     confidence_level : float
     n_splits : int
         Number of folds.
@@ -291,7 +294,9 @@ of shape (n_samples,) or (n_samples, n_columns)
     test = permutation_test(
         *rows, within=strata, n_permutations=n_permutations, **drawn
     )
-    return _result(interval, test, held_out, _fold_values(held_out, folds, found))
+    corrected = _correct(held_out, test.statistic, strata)
+    fold_values = _fold_values(held_out, folds, found)
+    return _result(interval, test, corrected, held_out, fold_values)
 
 
 def _find_groups(
@@ -495,9 +500,22 @@ def _fold_values(held_out: _HeldOut, folds: list[_Fold], groups: Groups) -> Floa
     return values
 
 
+def _correct(held_out: _HeldOut, value: float, strata: Any) -> float:
+    """Value without most of what noise adds, as the corrected scorers compute it."""
+    if math.isnan(value):
+        return math.nan
+    metric: Any = held_out
+    rows = Rows(None, held_out.rows, held_out.groups, None)
+    permuted = permuted_strata(strata, metric, rows)
+    return subtract_noise(
+        metric, rows, permuted, by_pair=compares_pairs(held_out.metric)
+    )
+
+
 def _result(
     interval: BootstrapResult,
     test: PermutationTestResult,
+    corrected: float,
     held_out: _HeldOut,
     fold_values: Floats,
 ) -> CrossValFairnessResult:
@@ -509,7 +527,7 @@ def _result(
         high=interval.high,
         pvalue=test.pvalue,
         null_mean=test.null_mean,
-        corrected=subtract_noise(test.statistic, test.null_distribution),
+        corrected=corrected,
         confidence_level=interval.confidence_level,
         n_splits=len(fold_values),
         n_rows=len(held_out.rows),

@@ -200,6 +200,67 @@ def test_correction_subtracts_the_squares_of_permutations(biased, make_model):
         assert scorer(model, X, y) == scorer(model, X, y)
 
 
+def test_correction_of_several_groups_by_pair(biased, make_model):
+    X, y = biased
+    model = make_model().fit(X, y)
+    race, scores = X["race"].to_numpy(), model.predict_proba(X)[:, 1]
+
+    def pairs(race):
+        """Values of the pairs 0 1, 0 2 and 1 2."""
+        kept = [race != other for other in (2, 1, 0)]
+        return np.array(
+            [mcdp(None, scores[k], sensitive_features=race[k]) for k in kept]
+        )
+
+    seen = []
+
+    def record(y_true, y_score, *, sensitive_features):
+        seen.append(sensitive_features.codes)
+        return 0.0
+
+    rows = {"sensitive_features": race, "random_state": 0}
+    permutation_test(record, None, scores, n_permutations=40, **rows)
+    null = np.array([pairs(codes) ** 2 for codes in seen[1:]])
+    noise = null.mean(axis=0)
+    largest = (null / noise).max(axis=1).mean()
+    assert 1.2 < largest < 3
+    squares = pairs(race) ** 2 - largest * noise
+    scorer = get_fairness_scorer(
+        "neg_mcdp", sensitive_features="race", correct_noise=True
+    )
+    assert scorer(model, X, y) == pytest.approx(-np.sqrt(max(squares.max(), 0)))
+    # Metrics that are no largest value over pairs are corrected as a whole.
+    pooled = get_fairness_scorer(
+        "neg_mcdp", sensitive_features="race", correct_noise=True, multigroup="pooled"
+    )
+    metric = partial(mcdp, multigroup="pooled")
+    test = permutation_test(metric, None, scores, n_permutations=40, **rows)
+    square = test.statistic**2 - np.mean(test.null_distribution**2)
+    assert pooled(model, X, y) == pytest.approx(-np.sqrt(max(square, 0)))
+
+
+def test_correction_of_more_than_ten_groups_as_a_whole(biased, make_model):
+    X, y = biased
+    model = make_model().fit(X, y)
+    groups = np.arange(len(X)) % 11
+    scorer = get_fairness_scorer(
+        "neg_demographic_parity_difference",
+        correct_noise=True,
+        response_method="predict_proba",
+    )
+    test = permutation_test(
+        demographic_parity_difference,
+        None,
+        model.predict_proba(X)[:, 1],
+        sensitive_features=groups,
+        n_permutations=40,
+        random_state=0,
+    )
+    square = test.statistic**2 - np.mean(test.null_distribution**2)
+    found = scorer(model, X, y, sensitive_features=groups)
+    assert found == pytest.approx(-np.sqrt(max(square, 0)))
+
+
 def test_correction_ends_at_zero_and_keeps_nan(biased, make_model):
     X, y = biased
     model = make_model().fit(X, y)

@@ -6,7 +6,6 @@ from skfair.metrics._uncertainty._resampling import (
     exact_pvalue,
     shuffled_codes,
     stratified_draws,
-    subtract_noise,
 )
 
 __all__ = [
@@ -15,5 +14,4 @@ __all__ = [
     "exact_pvalue",
     "shuffled_codes",
     "stratified_draws",
-    "subtract_noise",
 ]

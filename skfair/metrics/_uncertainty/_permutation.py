@@ -180,13 +180,13 @@ def permutation_test(
     generator = check_seed(random_state)
     rows = Rows.from_arrays(y_true, y_score, sensitive_features, sample_weight)
     observed = rows.evaluate(metric)
-    strata = _strata(within, metric, rows)
+    strata = permuted_strata(within, metric, rows)
     null, n_below = np.full(n_permutations, np.nan), 0
     if not math.isnan(observed):
         same = deepcopy(generator)
-        shuffled = (_shuffle(rows, strata, generator) for _ in range(n_permutations))
+        shuffled = (shuffle(rows, strata, generator) for _ in range(n_permutations))
         null = evaluate_each(metric, shuffled, n_jobs, verbose)
-        shuffled = (_shuffle(rows, strata, same) for _ in range(n_permutations))
+        shuffled = (shuffle(rows, strata, same) for _ in range(n_permutations))
         n_below = _count_below(rows, metric, observed, null, shuffled, n_jobs)
     result = _result(observed, null, n_below)
     if result.pvalue == 1:
@@ -222,7 +222,7 @@ def tie_breaker(metric: Any) -> Callable[..., float] | None:
     return ties
 
 
-def _strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
+def permuted_strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
     """Positions of the rows of each stratum that are permuted."""
     if isinstance(within, str) and within == "auto":
         within = rows.y_true if permutes_within_labels(metric) else None
@@ -251,9 +251,7 @@ def _unwrapped(metric: Any) -> tuple[Any, dict[str, Any]]:
     return metric, options
 
 
-def _shuffle(
-    rows: Rows, strata: list[Integers], generator: np.random.Generator
-) -> Rows:
+def shuffle(rows: Rows, strata: list[Integers], generator: np.random.Generator) -> Rows:
     """Permute the groups among the rows of each stratum."""
     shuffled = shuffled_codes(rows.groups.codes, strata, generator)
     return replace(rows, groups=replace(rows.groups, codes=shuffled))

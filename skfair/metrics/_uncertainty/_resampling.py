@@ -142,14 +142,3 @@ def exact_pvalue(observed: float, null: Floats, n_below: int = 0) -> float:
         return math.nan
     as_large = ~(null < observed - ROUNDING * max(abs(observed), 1))
     return float((1 + as_large.sum() - n_below) / (1 + len(null)))
-
-
-def subtract_noise(observed: float, null: Floats) -> float:
-    """Subtract from a squared value the mean square of its permutations, down to 0.
-
-    Squares of independent deviations add up, so that the root is free of most noise.
-    """
-    defined = null[~np.isnan(null)]
-    if math.isnan(observed) or not len(defined):
-        return math.nan
-    return math.sqrt(max(observed**2 - float(np.mean(defined**2)), 0))

@@ -222,10 +222,9 @@ of shape (n_samples,) or (n_samples, n_columns)
     parity.
 
     Models that learn from the groups themselves, such as
-    `skfair.postprocessing.MADDPostProcessor`, are measured too favourably: what a fold
-    has too much of, the models of the other folds repair, and over all folds it
-    cancels. The value and the p-value then say little; measure them on rows that no
-    fold has used.
+    `skfair.postprocessing.MADDPostProcessor`, can be measured too favourably: what a
+    fold has too much of by chance, the models of the other folds repair, and over all
+    folds that cancels. Measure them on rows that no fold has used.
 
     A row that several folds hold out, as `RepeatedStratifiedKFold` does, counts with
     each of its predictions, and is resampled and permuted with all of them. Rows that

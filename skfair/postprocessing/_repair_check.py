@@ -18,8 +18,9 @@ from skfair.postprocessing._score_repairer import ScoreRepairer
 
 #: Rows above which two parts are enough to learn a repair on the others.
 _MANY_ROWS = 100_000
-#: Share of the plain MCDP that ties may add to what was asked for, unsaid.
-_SHARE_LEFT = 0.25
+#: Share of the plain MCDP that ties may add, unsaid, to what a level or gap leaves, and
+#: that may be left where the level is chosen.
+_SHARE_ADDED, _SHARE_LEFT = 0.25, 0.4
 #: Rows below which nothing is said of shared scores: there may be few distinct ones.
 _FEWEST_ROWS = 50
 #: Share of the average precision above the base rate that `"auto"` may cost unsaid.
@@ -78,15 +79,13 @@ def _tie_problem(
     if not found.plain_mcdp > found.noise:
         return None
     if mitigator.max_gap is not None:
-        asked = min(1.0, mitigator.max_gap / found.plain_mcdp)
+        share = min(1.0, mitigator.max_gap / found.plain_mcdp) + _SHARE_ADDED
     elif mitigator.repair_level == "auto":
-        asked = _SHARE_LEFT
+        share = _SHARE_LEFT
     else:
-        asked = 1 - mitigator.repair_level
+        share = 1 - mitigator.repair_level + _SHARE_ADDED
     statistic = rows.statistic()
-    if found.mcdp <= (asked + _SHARE_LEFT) * found.plain_mcdp or not has_ties(
-        statistic
-    ):
+    if found.mcdp <= share * found.plain_mcdp or not has_ties(statistic):
         return None
     return (
         f"MCDP(0) is {found.mcdp:.3f}, the plain classifier's is "

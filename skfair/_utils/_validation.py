@@ -105,11 +105,11 @@ def as_array(values: Any, name: str, n_samples: int | None = None) -> NDArray[An
 #: Bit pattern of 1.0: larger patterns are above 1, negative, infinite or NaN.
 _ONE_BITS = np.float64(1.0).view(np.uint64)
 #: Weighted averages of probabilities leave [0, 1] by rounding, at most by this.
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 #: Weights between these can be squared, summed and divided without over- or underflow.
-_SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-150, 1e150
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-150, 1e150
 #: Whole weights are summed as integers while their sum stays below this.
-_MAX_EXACT_SUM = 2**53
+MAX_EXACT_SUM = 2**53
 
 
 def check_scores(y_score: ArrayLike, name: str = "y_score") -> Floats:
@@ -118,7 +118,7 @@ def check_scores(y_score: ArrayLike, name: str = "y_score") -> Floats:
     check_shape(scores, name)
     scores = np.ascontiguousarray(_to_numbers(scores, name))
     if scores.view(np.uint64).max() > _ONE_BITS:
-        bad = ~((scores >= -_ROUNDING) & (scores <= 1 + _ROUNDING))
+        bad = ~((scores >= -ROUNDING) & (scores <= 1 + ROUNDING))
         if bad.any():
             row = int(bad.argmax())
             raise ValueError(
@@ -145,24 +145,26 @@ def check_shape(values: NDArray[Any], name: str) -> None:
         raise ValueError(f"{name} has 0 rows, expected at least one.")
 
 
-def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> Any:
-    """Return sample weights as int64 if all are whole numbers, else as float64."""
+def check_weights(
+    sample_weight: ArrayLike | None, n_samples: int, name: str = "sample_weight"
+) -> Any:
+    """Return weights as int64 if all are whole numbers, else as float64."""
     if sample_weight is None:
         return None
-    weights = as_array(sample_weight, "sample_weight", n_samples)
-    weights = _to_numbers(weights, "sample_weight")
-    usable = (weights > _SMALLEST_WEIGHT) & (weights < _LARGEST_WEIGHT)
+    weights = as_array(sample_weight, name, n_samples)
+    weights = _to_numbers(weights, name)
+    usable = (weights > SMALLEST_WEIGHT) & (weights < LARGEST_WEIGHT)
     bad = ~(usable | (weights == 0))
     if bad.any():
         row = int(bad.argmax())
         raise ValueError(
-            "sample_weight must be finite and non-negative, 0 or between "
-            f"{_SMALLEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}, got {weights[row]} in row "
+            f"{name} must be finite and non-negative, 0 or between "
+            f"{SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, got {weights[row]} in row "
             f"{row}. Multiply all weights by the same number if some are too small or "
             "too large."
         )
     whole = np.array_equal(weights, np.rint(weights))
-    exact = whole and weights.sum() < _MAX_EXACT_SUM
+    exact = whole and weights.sum() < MAX_EXACT_SUM
     return weights.astype(np.int64) if exact else weights
 
 

@@ -14,6 +14,13 @@ from skfair.metrics._dcp._dcp import DCPResult, dcp
 from skfair.metrics._dcp._dcp_bounds import dcp_bounds
 from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._distribution._abcc import abcc
+from skfair.metrics._distribution._bounds import (
+    MetricBounds,
+    abcc_bounds,
+    demographic_parity_bounds,
+    madd_bounds,
+    mcdp_bounds,
+)
 from skfair.metrics._distribution._madd import madd, madd_curve
 from skfair.metrics._distribution._madd_optimal_bandwidth import (
     MADDBandwidthResult,
@@ -52,9 +59,11 @@ __all__ = [
     "DCPResult",
     "FairnessScorer",
     "MADDBandwidthResult",
+    "MetricBounds",
     "MinDCPResult",
     "PermutationTestResult",
     "abcc",
+    "abcc_bounds",
     "bootstrap_interval",
     "certify",
     "confidence_interval",
@@ -64,11 +73,13 @@ __all__ = [
     "cvar_fairness_test",
     "dcp",
     "dcp_bounds",
+    "demographic_parity_bounds",
     "demographic_parity_difference",
     "equalized_odds_difference",
     "get_fairness_scorer",
     "get_fairness_scorer_names",
     "madd",
+    "madd_bounds",
     "madd_curve",
     "madd_optimal_bandwidth",
     "make_fairness_scorer",
@@ -76,6 +87,7 @@ __all__ = [
     "max_gap",
     "max_gap_test",
     "mcdp",
+    "mcdp_bounds",
     "mcdp_curve",
     "min_dcp_bounds",
     "permutation_test",

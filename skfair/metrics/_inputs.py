@@ -20,9 +20,17 @@ from skfair._utils._validation import (
     check_shape,
     check_unmasked,
 )
-from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics import (
+    GroupedConfusion,
+    GroupedHistogram,
+    GroupedOutcomes,
+    GroupedScores,
+)
 
 Multigroup = Literal["pairwise", "pooled"]
+AnyStatistic: TypeAlias = (
+    GroupedScores | GroupedHistogram | GroupedConfusion | GroupedOutcomes
+)
 Statistic = TypeVar("Statistic", GroupedScores, GroupedConfusion, GroupedOutcomes)
 QualityName: TypeAlias = Literal[
     "selection_rate",
@@ -187,7 +195,7 @@ def largest_difference(
 
 
 def undefined_reason(
-    statistic: GroupedScores | GroupedConfusion | GroupedOutcomes,
+    statistic: AnyStatistic,
 ) -> str | None:
     """Say why groups cannot be compared, with their names; None if they can."""
     labels, counts = statistic.labels, statistic.counts
@@ -201,9 +209,7 @@ def undefined_reason(
     return None
 
 
-def warn_if_undefined(
-    metric: str, statistic: GroupedScores | GroupedConfusion | GroupedOutcomes
-) -> bool:
+def warn_if_undefined(metric: str, statistic: AnyStatistic) -> bool:
     """Whether groups cannot be compared; if so, warn and name the groups."""
     reason = undefined_reason(statistic)
     if reason is not None:

@@ -1,7 +1,15 @@
 """Small, additive sufficient statistics from which every metric is computed."""
 
 from skfair.statistics._grouped_confusion import GroupedConfusion
+from skfair.statistics._grouped_histogram import GroupedHistogram
 from skfair.statistics._grouped_outcomes import GroupedOutcomes
 from skfair.statistics._grouped_scores import GroupedScores
+from skfair.statistics._sum_statistics import sum_statistics
 
-__all__ = ["GroupedConfusion", "GroupedOutcomes", "GroupedScores"]
+__all__ = [
+    "GroupedConfusion",
+    "GroupedHistogram",
+    "GroupedOutcomes",
+    "GroupedScores",
+    "sum_statistics",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Bools, Floats, Integers
-from skfair._utils._validation import check_scores
+from skfair._utils._validation import check_scores, check_weights
 from skfair.groups import drop_weightless, join_groups, positions_in, resolve_groups
 from skfair.statistics._json import JSONStatistic
 
@@ -48,6 +48,14 @@ class GroupedScores(JSONStatistic):
     See Also
     --------
     skfair.metrics.mcdp : One of the metrics that take this in place of scores.
+    GroupedHistogram : Scores in bins, for any number of rows.
+    sum_statistics : Sum of many statistics.
+
+    Notes
+    -----
+    An entry takes 17 bytes (20 with more than 127 groups): at most 1.7 GB for 10^8
+    distinct scores, and 1.7 MB for 10^8 rows that share 10^5 scores. Building it needs
+    about three times as much for a moment.
 
     Examples
     --------
@@ -108,6 +116,73 @@ class GroupedScores(JSONStatistic):
         return cls(
             *entries, counts, totals, groups.labels, groups.names, groups.min_group_size
         )
+
+    @classmethod
+    def from_counts(
+        cls,
+        y_score: ArrayLike,
+        *,
+        sensitive_features: Any,
+        n_rows: ArrayLike,
+        total_weight: ArrayLike | None = None,
+    ) -> GroupedScores:
+        """Collect scores that were counted already, in SQL for instance.
+
+        `skfair.frames.grouped_scores` counts the rows of a table in this way. Counts
+        passed as sample weights to `from_scores` would make each entry one row, and
+        groups too small for `min_group_size`.
+
+        Parameters
+        ----------
+        y_score : array-like of shape (n_entries,)
+            Scores in [0, 1]; equal ones of a group are joined.
+        sensitive_features : array-like of shape (n_entries,) or \
+(n_entries, n_columns), or Groups
+            Group of each entry; several columns stand for their intersection.
+        n_rows : array-like of int of shape (n_entries,)
+            How many rows have this score and group; entries of 0 rows are left out.
+        total_weight : array-like of shape (n_entries,), default=None
+            Sum of the sample weights of these rows; `n_rows` by default.
+
+        Returns
+        -------
+        GroupedScores
+
+        Raises
+        ------
+        ValueError
+            On scores outside [0, 1], NaN, wrong lengths, missing groups, counts that
+            are negative or no whole numbers, weights that are negative, or that are
+            zero where there are rows.
+
+        Examples
+        --------
+        >>> from skfair.statistics import GroupedScores
+        >>> GroupedScores.from_counts(
+        ...     [0.2, 0.9, 0.4], sensitive_features=["F", "F", "M"], n_rows=[7, 3, 5]
+        ... )
+        GroupedScores(3 entries; rows 'F': 10, 'M': 5)
+        """
+        scores = check_scores(y_score)
+        groups = resolve_groups(sensitive_features, n_samples=len(scores))
+        rows = check_weights(n_rows, len(scores), "n_rows")
+        if rows.dtype.kind != "i":
+            raise ValueError("n_rows must be whole numbers that add up below 2**53.")
+        weights = rows
+        if total_weight is not None:
+            weights = check_weights(total_weight, len(scores), "total_weight")
+            entry = int(((weights > 0) != (rows > 0)).argmax())
+            if (weights[entry] > 0) != (rows[entry] > 0):
+                raise ValueError(
+                    f"total_weight is {weights[entry]} in entry {entry}, whose n_rows "
+                    f"is {rows[entry]}: expected both to be positive, or both 0."
+                )
+        statistic = cls.from_scores(
+            scores, sensitive_features=groups, sample_weight=weights
+        )
+        kept = groups.codes >= 0
+        counts = np.bincount(groups.codes[kept], rows[kept], len(groups.labels))
+        return replace(statistic, counts=counts.astype(np.intp))
 
     @property
     def n_groups(self) -> int:

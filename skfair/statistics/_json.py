@@ -13,6 +13,12 @@ from numpy.typing import NDArray
 class JSONStatistic:
     """Base of the statistics, which are dataclasses of arrays and labels."""
 
+    def __radd__(self, other: Any) -> Self:
+        # The built-in sum begins with 0.
+        if type(other) is int and other == 0:
+            return self
+        return NotImplemented
+
     def to_dict(self: Any) -> dict[str, Any]:
         """Return the statistic as lists, numbers and text, for `json.dumps`.
 
@@ -110,12 +116,12 @@ def _label_from_json(label: Any) -> Hashable:
 
 
 def _value_from_json(name: str, value: Any) -> Any:
-    """Return an attribute of a statistic; all but three are arrays of numbers."""
+    """Return an attribute of a statistic; those not named here are arrays."""
     if name in ("labels", "classes", "names"):
         if not isinstance(value, list):
             raise ValueError(f"{name} must be a list, got {value!r}.")
         return _label_from_json(value)
-    if name == "min_group_size":
+    if name in ("min_group_size", "n_bins"):
         if not isinstance(value, int) or value < 1:
             raise ValueError(f"{name} must be a positive integer, got {value!r}.")
         return value

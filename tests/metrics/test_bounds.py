@@ -1,0 +1,183 @@
+"""Bounds from histograms contain the values of the rows."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.groups import encode_groups
+from skfair.metrics import (
+    abcc,
+    abcc_bounds,
+    demographic_parity_bounds,
+    demographic_parity_difference,
+    madd,
+    madd_bounds,
+    mcdp,
+    mcdp_bounds,
+)
+from skfair.statistics import GroupedHistogram
+
+BOUNDS = {
+    mcdp: mcdp_bounds,
+    abcc: abcc_bounds,
+    demographic_parity_difference: demographic_parity_bounds,
+}
+ROUNDING = 1e-12
+
+
+def random_case(rng):
+    """Few rows with ties, atoms at 0 and 1, scores at and beside edges, and weights."""
+    n_groups = int(rng.integers(2, 6))
+    n = int(rng.integers(n_groups, 30))
+    n_bins = 2 ** int(rng.integers(0, 6))
+    edges = np.arange(n_bins + 1) / n_bins
+    beside = np.nextafter(edges, rng.choice([0.0, 1.0]))
+    pools = [
+        rng.random(n),
+        edges,
+        beside,
+        [0.0, 1.0],
+        rng.random(3),
+        rng.beta(0.2, 9, n),
+    ]
+    picked = [pools[i] for i in rng.integers(0, len(pools), 3)]
+    scores = rng.choice(np.concatenate(picked), n)
+    groups = np.append(np.arange(n_groups), rng.integers(0, n_groups, n - n_groups))
+    weights = [None, rng.integers(1, 4, n), rng.random(n) + 0.01][rng.integers(3)]
+    return scores, {"sensitive_features": groups, "sample_weight": weights}, n_bins
+
+
+def check(rng):
+    scores, rows, n_bins = random_case(rng)
+    multigroup = ["pairwise", "pooled"][rng.integers(2)]
+    histogram = GroupedHistogram.from_scores(scores, n_bins=n_bins, **rows)
+    whole = histogram.weights.dtype.kind == "i"
+    for metric, bounds_of in BOUNDS.items():
+        value = metric(None, scores, multigroup=multigroup, **rows)
+        found = bounds_of(histogram, multigroup=multigroup)
+        rounding = 0 if metric is mcdp and whole else ROUNDING
+        assert found.lower - rounding <= value <= found.upper + rounding
+        assert 0 <= found.lower <= found.upper <= 1
+        if metric is not mcdp:
+            assert found.width <= 2 / n_bins + ROUNDING
+        elif (histogram.lows == histogram.highs).all():
+            assert found.width <= rounding
+    fine = n_bins // 2 ** int(rng.integers(0, n_bins.bit_length()))
+    found = madd_bounds(histogram, bandwidth=1 / fine, multigroup=multigroup)
+    value = madd(None, scores, bandwidth=1 / fine, multigroup=multigroup, **rows)
+    assert found.lower == found.upper == pytest.approx(value, abs=0 if whole else 1e-12)
+
+
+def test_bounds_contain_the_values():
+    rng = np.random.default_rng(0)
+    for _ in range(120):
+        check(rng)
+
+
+@pytest.mark.slow
+def test_bounds_contain_the_values_of_many_cases():
+    rng = np.random.default_rng(1)
+    for _ in range(10_000):
+        check(rng)
+
+
+def test_bounds_are_those_of_any_rows_with_this_histogram():
+    """No rows with the same cells lie outside, and some come close to each bound."""
+    rng = np.random.default_rng(3)
+    scores, groups = rng.random(40), np.repeat([0, 1], [15, 25])
+    histogram = GroupedHistogram.from_scores(
+        scores, sensitive_features=groups, n_bins=4
+    )
+    bins, values = np.floor(scores * 4), []
+    for _ in range(500):
+        moved = scores.copy()
+        for cell in {*zip(bins, groups, strict=True)}:
+            rows = np.flatnonzero((bins == cell[0]) & (groups == cell[1]))
+            rows = rows[scores[rows].argsort()]
+            low, high = scores[rows[[0, -1]]]
+            if len(rows) > 2:
+                middle = rng.choice([low, high, (low + high) / 2])
+                moved[rows[1:-1]] = middle
+        values.append(mcdp(None, moved, sensitive_features=groups))
+    found = mcdp_bounds(histogram)
+    assert found.lower <= min(values)
+    assert max(values) <= found.upper
+    assert max(values) > found.upper - 0.12  # one row stays at the other end of a cell
+
+
+def test_disjoint_and_single_scores_in_a_bin_are_exact():
+    scores = [0.1, 0.2, 0.3, 0.4, 0.45, 0.45]
+    groups = [0, 0, 1, 1, 0, 0]
+    histogram = GroupedHistogram.from_scores(
+        scores[:4], sensitive_features=groups[:4], n_bins=1
+    )
+    assert mcdp_bounds(histogram).lower == mcdp_bounds(histogram).upper == 1
+    histogram = GroupedHistogram.from_scores(
+        [0.45, 0.45, 0.2], sensitive_features=[0, 0, 1], n_bins=1
+    )
+    assert mcdp_bounds(histogram).width == 0
+
+
+@pytest.mark.parametrize("shape", ["smooth", "crowded", "tied"])
+def test_width_of_one_pass(shape):
+    rng = np.random.default_rng(0)
+    n = 200_000
+    groups = rng.integers(0, 2, n)
+    scores = {
+        "smooth": rng.beta(2 + 0.3 * groups, 3),
+        "crowded": np.exp(rng.normal(-6 + 0.3 * groups, 2)).clip(0, 1),
+        "tied": rng.beta(2 + 0.3 * groups, 3).round(3),
+    }[shape]
+    histogram = GroupedHistogram.from_scores(scores, sensitive_features=groups)
+    found = mcdp_bounds(histogram)
+    value = mcdp(None, scores, sensitive_features=groups)
+    assert found.lower <= value <= found.upper
+    assert found.width < 1e-3
+
+
+def test_many_groups():
+    rng = np.random.default_rng(0)
+    n_groups = 40
+    groups = np.append(np.arange(n_groups), rng.integers(0, n_groups, 3000))
+    scores = rng.beta(1 + groups / n_groups, 2)
+    rows = {"sensitive_features": groups}
+    histogram = GroupedHistogram.from_scores(scores, n_bins=2**20, **rows)
+    for multigroup in "pairwise", "pooled":
+        value = mcdp(None, scores, multigroup=multigroup, **rows)
+        found = mcdp_bounds(histogram, multigroup=multigroup)
+        assert found.lower <= value <= found.upper
+        assert found.width < 0.02
+
+
+@pytest.mark.parametrize(
+    "bounds_of",
+    [mcdp_bounds, abcc_bounds, demographic_parity_bounds],
+)
+def test_undefined(bounds_of):
+    groups = encode_groups(["a", "b", "b"], labels=["a", "b", "c"])
+    histogram = GroupedHistogram.from_scores([0.1, 0.2, 0.3], sensitive_features=groups)
+    with pytest.warns(UndefinedMetricWarning, match="'c' has 0 rows"):
+        found = bounds_of(histogram)
+    assert np.isnan([found.lower, found.upper]).all()
+    with pytest.raises(TypeError, match=r"must be a GroupedHistogram, got a list"):
+        bounds_of([0.1, 0.2])
+
+
+def test_madd_of_other_bins():
+    histogram = GroupedHistogram.from_scores(
+        [0.1, 0.9], sensitive_features=[0, 1], n_bins=8
+    )
+    for bandwidth in 0.1, 1 / 16:
+        with pytest.raises(ValueError, match="bandwidth must be 1 / m for a power of"):
+            madd_bounds(histogram, bandwidth=bandwidth)
+    one = GroupedHistogram.from_scores([0.1], sensitive_features=[0])
+    with pytest.warns(UndefinedMetricWarning):
+        assert np.isnan(madd_bounds(one, bandwidth=0.5).lower)
+
+
+def test_table():
+    histogram = GroupedHistogram.from_scores([0.1, 0.9], sensitive_features=[0, 1])
+    assert mcdp_bounds(histogram).to_frame().to_dict("list") == {
+        "lower": [1.0],
+        "upper": [1.0],
+    }

@@ -1,0 +1,204 @@
+"""Histograms by group: definition, sums, tables of cells, and the way through JSON."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from skfair.groups import encode_groups
+from skfair.statistics import GroupedHistogram, GroupedOutcomes, GroupedScores
+
+COLUMNS = ("codes", "bins", "rows", "weights", "squares", "lows", "highs")
+
+
+def assert_same(first, second):
+    for name in COLUMNS:
+        left, right = getattr(first, name), getattr(second, name)
+        np.testing.assert_array_equal(left, right, err_msg=name)
+        assert left.dtype == right.dtype, name
+    assert first.n_bins == second.n_bins
+    assert first.labels == second.labels
+    np.testing.assert_array_equal(first.counts, second.counts)
+    np.testing.assert_array_equal(first.totals, second.totals)
+
+
+def draw(rng, n=60, weighted=False):
+    scores = rng.choice([0, 1, 0.25, 0.5, *rng.random(20)], n)
+    rows = {"sensitive_features": rng.choice(["F", "M", "X"], n)}
+    if weighted:
+        rows["sample_weight"] = rng.integers(0, 4, n)
+        rows["sample_weight"][:3] = 1
+        rows["sensitive_features"][:3] = ["F", "M", "X"]
+    return scores, rows
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_bins", [1, 4, 64])
+def test_definition(n_bins, weighted):
+    scores, rows = draw(np.random.default_rng(0), weighted=weighted)
+    weights = rows.get("sample_weight", np.ones(len(scores), int))
+    histogram = GroupedHistogram.from_scores(scores, n_bins=n_bins, **rows)
+    found = zip(*(getattr(histogram, name).tolist() for name in COLUMNS), strict=True)
+    expected = []
+    for code, label in enumerate(["F", "M", "X"]):
+        for k in range(n_bins):
+            inside = (k / n_bins <= scores) & (scores < (k + 1) / n_bins)
+            inside |= (k == n_bins - 1) & (scores == 1)
+            inside &= (rows["sensitive_features"] == label) & (weights > 0)
+            if inside.any():
+                w, s = weights[inside], scores[inside]
+                sums = inside.sum(), w.sum(), (w**2).sum(), s.min(), s.max()
+                expected.append((code, k, *sums))
+    assert list(found) == expected
+    assert histogram.weights.dtype == np.int64
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sum_is_the_statistic_of_the_joined_rows(weighted):
+    rng = np.random.default_rng(1)
+    first, second = draw(rng, 40, weighted), draw(rng, 70, weighted)
+    parts = [
+        GroupedHistogram.from_scores(scores, n_bins=n_bins, **rows)
+        for (scores, rows), n_bins in ((first, 64), (second, 16))
+    ]
+    joined = {
+        name: np.concatenate([first[1][name], second[1][name]]) for name in first[1]
+    }
+    scores = np.concatenate([first[0], second[0]])
+    expected = GroupedHistogram.from_scores(scores, n_bins=16, **joined)
+    assert_same(parts[0] + parts[1], expected)
+    assert_same(parts[1] + parts[0], expected)
+    assert_same(sum(parts), expected)
+    assert_same(parts[0].coarsen(16) + parts[1], expected)
+
+
+def test_groups_of_either_part():
+    first = GroupedHistogram.from_scores([0.1], sensitive_features=["b"], n_bins=2)
+    second = GroupedHistogram.from_scores([0.9], sensitive_features=["a"], n_bins=2)
+    joined = first + second
+    assert joined.labels == ("a", "b")
+    assert joined.counts.tolist() == [1, 1]
+    with pytest.raises(TypeError):
+        first + 1
+
+
+def test_absent_groups_and_rows_left_out():
+    groups = encode_groups(["a", None, "a"], missing="drop", labels=["a", "b"])
+    histogram = GroupedHistogram.from_scores([0.1, 0.2, 0.3], sensitive_features=groups)
+    assert histogram.counts.tolist() == [2, 0]
+    nobody = encode_groups([None], missing="drop", labels=["a", "b"])
+    histogram = GroupedHistogram.from_scores([0.1], sensitive_features=nobody)
+    assert histogram.counts.tolist() == [0, 0]
+
+
+def test_same_sizes_as_other_statistics():
+    scores, rows = draw(np.random.default_rng(2), weighted=True)
+    histogram = GroupedHistogram.from_scores(scores, n_bins=8, **rows)
+    for other in GroupedScores.from_scores, GroupedOutcomes.from_outcomes:
+        np.testing.assert_array_equal(histogram.counts, other(scores, **rows).counts)
+        np.testing.assert_array_equal(histogram.totals, other(scores, **rows).totals)
+    rounded = GroupedScores.from_scores(np.minimum(np.floor(scores * 8), 7) / 8, **rows)
+    edges = histogram.at_edges()
+    for name in "scores", "codes", "weights", "counts", "totals":
+        np.testing.assert_array_equal(getattr(edges, name), getattr(rounded, name))
+
+
+@pytest.mark.parametrize("bad", [0, 3, 2**53, 1.0, True, None])
+def test_number_of_bins(bad):
+    with pytest.raises(ValueError, match="n_bins must be"):
+        GroupedHistogram.from_scores([0.1], sensitive_features=["a"], n_bins=bad)
+
+
+def test_coarsen_to_more_bins():
+    histogram = GroupedHistogram.from_scores([0.1], sensitive_features=["a"], n_bins=4)
+    with pytest.raises(ValueError, match=r"n_bins must be an integer in \[1, 4\]"):
+        histogram.coarsen(8)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_round_trip_through_json(weighted):
+    scores, rows = draw(np.random.default_rng(3), weighted=weighted)
+    if weighted:
+        rows["sample_weight"] = rows["sample_weight"] / 3
+    histogram = GroupedHistogram.from_scores(scores, n_bins=16, **rows)
+    text = json.dumps(histogram.to_dict(), allow_nan=False)
+    assert_same(GroupedHistogram.from_dict(json.loads(text)), histogram)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_bins": 3}, "no power of two"),
+        ({"n_bins": 2**53}, "no power of two"),
+        ({"n_bins": 4.0}, "n_bins must be a positive integer"),
+        ({"codes": [0, 0, 0]}, "differ in length"),
+        ({"codes": [0, 5]}, "no label"),
+        ({"codes": [1, 0]}, "not sorted"),
+        ({"codes": [0, 0], "bins": [0, 0]}, "not sorted"),
+        ({"rows": [1.5, 1.0]}, "whole numbers"),
+        ({"rows": [0, 1]}, "no rows"),
+        ({"lows": [0.2, 0.9]}, "least score is above the largest"),
+        ({"highs": [0.9, 0.9]}, "do not lie in bin 0 of 4"),
+        ({"highs": [0.1, 1.5]}, "above 1"),
+        ({"weights": [4, 1]}, "squared weights are too small"),
+    ],
+)
+def test_broken_data_are_refused(change, message):
+    histogram = GroupedHistogram.from_scores(
+        [0.1, 0.9], sensitive_features=["a", "b"], n_bins=4
+    )
+    with pytest.raises(ValueError, match=message):
+        GroupedHistogram.from_dict(histogram.to_dict() | change)
+
+
+def table(**changes):
+    cells = {
+        "sex": ["M", "F", "F"],
+        "bin": [3, 0, 0],
+        "n_rows": [5, 7, 2],
+        "low": [0.8, 0.1, 0.05],
+        "high": [0.9, 0.2, 0.1],
+    }
+    return {key: value for key, value in (cells | changes).items() if value is not None}
+
+
+@pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame])
+def test_from_cells(container):
+    histogram = GroupedHistogram.from_cells(container(table()), n_bins=4)
+    assert repr(histogram) == "GroupedHistogram(2 cells of 4 bins; rows 'F': 9, 'M': 5)"
+    assert histogram.lows.tolist() == [0.05, 0.8]
+    assert histogram.weights.tolist() == histogram.squares.tolist() == [9, 5]
+    assert histogram.names == ("sex",)
+    both = table(
+        race=["x", "y", "z"], weight=[1.5, 2.0, 2.0], weight_squared=[1.0, 1.0, 2.0]
+    )
+    histogram = GroupedHistogram.from_cells(container(both), n_bins=4)
+    assert histogram.labels == (("F", "y"), ("F", "z"), ("M", "x"))
+    assert histogram.totals.tolist() == [2, 2, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (table(low=None), "must have the columns bin, n_rows, low, high"),
+        (table(sex=None), "at least one sensitive column"),
+        (table(bin=[1.5, 0, 0]), "'bin'.* must be whole numbers"),
+        (table(bin=[2, 0, 0]), r"scores 0.8 to 0.9 do not lie in bin 2 of 4"),
+        (table(n_rows=[5, -1, 2]), "'n_rows'.* must be finite numbers of at least 0"),
+        (table(n_rows=[5, 0, 2]), "no rows"),
+        (table(n_rows=["a", "b", "c"]), "'n_rows'.* must be numbers"),
+        (table(high=[np.nan, 0.2, 0.1]), "'high'.* must be finite"),
+        (table(sex=["M", None, "F"]), "has 7 missing values in column 'sex'"),
+        ({key: [] for key in table()}, "0 rows"),
+    ],
+)
+def test_broken_cells_are_refused(cells, message):
+    with pytest.raises(ValueError, match=message):
+        GroupedHistogram.from_cells(pd.DataFrame(cells), n_bins=4)
+
+
+def test_cells_must_be_a_dataframe():
+    with pytest.raises(TypeError, match="cells must be a dataframe"):
+        GroupedHistogram.from_cells([1, 2])

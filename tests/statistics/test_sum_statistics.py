@@ -1,0 +1,125 @@
+"""Sum of many statistics, and scores that were counted before."""
+
+import numpy as np
+import pytest
+
+from skfair.groups import encode_groups
+from skfair.statistics import (
+    GroupedConfusion,
+    GroupedHistogram,
+    GroupedOutcomes,
+    GroupedScores,
+    sum_statistics,
+)
+
+
+def assert_same(first, second):
+    for name, value in vars(second).items():
+        if not name.startswith("_"):
+            np.testing.assert_array_equal(getattr(first, name), value, err_msg=name)
+
+
+@pytest.mark.parametrize("n_batches", [1, 2, 3, 7, 16, 21])
+@pytest.mark.parametrize(
+    "collect",
+    [
+        GroupedScores.from_scores,
+        GroupedHistogram.from_scores,
+        GroupedOutcomes.from_outcomes,
+    ],
+)
+def test_sum_is_the_statistic_of_all_rows(collect, n_batches):
+    rng = np.random.default_rng(n_batches)
+    scores = rng.integers(0, 65, (n_batches, 20)) / 64  # sums have no rounding
+    groups = rng.choice(["a", "b", "c"], (n_batches, 20))
+    groups[:, :3] = ["a", "b", "c"]
+    batches = [
+        collect(*row, sensitive_features=labels)
+        for *row, labels in zip(scores, groups, strict=True)
+    ]
+    expected = collect(scores.ravel(), sensitive_features=groups.ravel())
+    assert_same(sum_statistics(iter(batches)), expected)
+    assert_same(sum(batches), expected)
+
+
+def test_each_takes_part_in_few_additions(monkeypatch):
+    sizes = []
+    add = GroupedScores.__add__
+
+    def count(first, second):
+        sizes.append(len(first.scores) + len(second.scores))
+        return add(first, second)
+
+    monkeypatch.setattr(GroupedScores, "__add__", count)
+    scores = np.random.default_rng(0).random((64, 10))
+    sum_statistics(
+        GroupedScores.from_scores(row, sensitive_features=[0, 1] * 5) for row in scores
+    )
+    assert sum(sizes) == scores.size * 6
+
+
+def test_what_cannot_be_added():
+    outcomes = GroupedOutcomes.from_outcomes([0, 1], sensitive_features=[0, 1])
+    scores = GroupedScores.from_scores([0, 1], sensitive_features=[0, 1])
+    confusion = GroupedConfusion.from_predictions([0], [1], sensitive_features=[0])
+    with pytest.raises(ValueError, match="is empty"):
+        sum_statistics([])
+    with pytest.raises(TypeError, match="a GroupedOutcomes and a GroupedScores"):
+        sum_statistics([outcomes, scores])
+    with pytest.raises(TypeError, match="got a int"):
+        sum_statistics([confusion, 3])
+    with pytest.raises(TypeError):
+        sum([scores], start=1)
+
+
+def test_counted_scores():
+    rng = np.random.default_rng(0)
+    scores = rng.integers(0, 9, 500) / 8
+    groups = rng.choice(["a", "b", "c"], 500)
+    weights = rng.integers(1, 5, 500)
+    pairs, entry, n_rows = np.unique(
+        np.stack([scores.astype("U9"), groups]),
+        axis=1,
+        return_inverse=True,
+        return_counts=True,
+    )
+    order = rng.permutation(pairs.shape[1])
+    given = {
+        "y_score": pairs[0, order].astype(float),
+        "sensitive_features": pairs[1, order],
+        "n_rows": n_rows[order],
+    }
+    counted = GroupedScores.from_counts(**given)
+    assert_same(counted, GroupedScores.from_scores(scores, sensitive_features=groups))
+    total = np.bincount(entry.ravel(), weights)[order]
+    counted = GroupedScores.from_counts(**given, total_weight=total)
+    rows = {"sensitive_features": groups, "sample_weight": weights}
+    assert_same(counted, GroupedScores.from_scores(scores, **rows))
+
+
+def test_entries_of_no_rows_and_without_a_group():
+    groups = encode_groups(["a", "b", None, "b"], missing="drop", min_group_size=5)
+    counted = GroupedScores.from_counts(
+        [0.1, 0.2, 0.3, 0.4], sensitive_features=groups, n_rows=[3, 0, 9, 4]
+    )
+    assert counted.counts.tolist() == counted.totals.tolist() == [3, 4]
+    assert counted.scores.tolist() == [0.1, 0.4]
+    assert counted.min_group_size == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_rows": [1, -1]}, "n_rows must be finite and non-negative"),
+        ({"n_rows": [1, 1.5]}, "n_rows must be whole numbers"),
+        ({"n_rows": [1]}, r"n_rows must have shape \(2,\)"),
+        ({"total_weight": [1, 0]}, "total_weight is 0 in entry 1, whose n_rows is 1"),
+        ({"total_weight": [1, np.inf]}, "total_weight must be finite"),
+        ({"y_score": [0.1, 2]}, r"y_score must lie in \[0, 1\]"),
+        ({"sensitive_features": ["a"]}, "sensitive_features has 1 rows, expected 2"),
+    ],
+)
+def test_broken_counts_are_refused(change, message):
+    given = {"y_score": [0.1, 0.2], "sensitive_features": ["a", "b"], "n_rows": [1, 1]}
+    with pytest.raises(ValueError, match=message):
+        GroupedScores.from_counts(**(given | change))

@@ -84,7 +84,10 @@ class MCDPBoostingClassifier(
         The classifier, with the objective of the log-loss, which is its default. It
         takes categorical and missing features as its library does.
     strength : float, default=0.3
-        Weight :math:`\lambda \geq 0` of the gap; 0 is the plain classifier.
+        Weight of the gap, at least 0; 0 is the plain classifier. :math:`\lambda` is
+        `strength` times :math:`4 \pi (1 - \pi)`, with the share :math:`\pi` of rows of
+        the second class, so that the same `strength` has about the same effect for rare
+        positives.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
@@ -100,7 +103,8 @@ class MCDPBoostingClassifier(
     validation_fraction : float in (0, 1) or None, default=0.1
         Share of the rows, stratified by group and class, that is held out from
         training. The plain classifier is fitted to the same rows, and both are compared
-        on those held out. With None all rows are trained on, and nothing is compared.
+        on those held out. With None, and of fewer than 200 rows, none are held out, and
+        nothing is compared.
     early_stopping : bool, default=False
         Whether training stops when the penalised loss on the rows held out, with their
         own groups, no longer falls.
@@ -113,7 +117,8 @@ class MCDPBoostingClassifier(
     Attributes
     ----------
     estimator_ : LGBMClassifier or XGBClassifier
-        The fitted classifier; it predicts the same probabilities.
+        The fitted classifier; it predicts the same probabilities. It is the plain one
+        if the comparison has found that the other is worse.
     comparison_ : PlainComparison or None
         Average precision and MCDP(0) of this and of the plain classifier on the rows
         held out, with standard errors. None if nothing is compared.
@@ -245,9 +250,12 @@ class MCDPBoostingClassifier(
         -----
         UserWarning
             If no groups are given and `strength` is not 0: the classifier is fitted
-            without a penalty. If there are too few rows to hold any out.
+            without a penalty. If rows cannot be held out, since a part would have a
+            single class or group.
         MitigationWarning
-            If on the rows held out the classifier is worse than the plain one.
+            If on the rows held out MCDP(0) is higher than that of the plain classifier
+            by more than two standard errors, or average precision is lower by as much
+            and MCDP(0) is not lower. Then the plain classifier is kept.
         """
         find_library(self.estimator)
         loss = _check_parameters(self)
@@ -263,6 +271,7 @@ class MCDPBoostingClassifier(
         )
         rng = check_random_state(self.random_state)
         train, held_out = np.flatnonzero(rows.weights), np.arange(0)
+        loss = loss.for_labels(rows.y, rows.weights)
         penalised = bool(self.strength and self.groups_)
         if self.early_stopping or (penalised and self.validation_fraction is not None):
             found = hold_out_if_possible(rows, self.validation_fraction or 0.0, rng)

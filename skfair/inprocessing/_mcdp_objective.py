@@ -20,9 +20,6 @@ from skfair.groups import encode_groups
 _INTERVAL = 2
 #: Least share of the latest of these gradients in their running mean.
 _MIN_SHARE = 0.5
-#: Part of the penalty's gradient that is added to the Hessian. Where the penalty
-#: dominates, no leaf moves log-odds by more than the learning rate times 1 / this.
-_HESSIAN_SHARE = 0.5
 _MIN_HESSIAN = 1e-6
 
 
@@ -47,7 +44,8 @@ or Groups
         Group of each training row, in the order of the training data. Rows without a
         group in a `Groups` count in the log-loss only.
     strength : float, default=0.3
-        Weight :math:`\lambda \geq 0` of the gap.
+        Weight of the gap, at least 0. :math:`\lambda` is `strength` times
+        :math:`4 \pi (1 - \pi)`, with the share :math:`\pi` of rows with label 1.
     temperature : float, default=50.0
         Steepness of the sigmoids that smooth the CDFs, above 0.
     objective : {"mcdp", "dp", "abcc"}, default="mcdp"
@@ -68,7 +66,7 @@ or Groups
     Notes
     -----
     With the penalty's gradient s in the log-odds of a row, the gradient is
-    :math:`p - y + s` and the Hessian :math:`p (1 - p) + |s| / 2`. s is a running mean
+    :math:`p - y + s` and the Hessian :math:`p (1 - p) + |s|`. s is a running mean
     over every second tree, so that signs that change from tree to tree cancel. As in
     `MCDPReweighter`, the gap ``"mcdp"`` is that of rescaled scores.
 
@@ -154,8 +152,10 @@ or Groups
         given = check_weights(sample_weight, n_samples)
         weights = np.ones(n_samples) if given is None else given.astype(np.float64)
         p = expit(log_odds)
-        penalty = self._update_mean(p, weights)
-        hessian = p * (1 - p) + _HESSIAN_SHARE * np.abs(penalty)
+        loss = self._loss.for_labels(y, weights)
+        penalty = self._update_mean(loss, p, weights)
+        # Where the penalty dominates, no tree moves log-odds by more than its rate.
+        hessian = p * (1 - p) + np.abs(penalty)
         return weights * (p - y + penalty), weights * np.maximum(hessian, _MIN_HESSIAN)
 
     def for_train(self, y_pred: Array, dataset: Any) -> tuple[Array, Array]:
@@ -176,7 +176,7 @@ or Groups
         empty = weights is None or len(weights) == 0
         return self(dataset.get_label(), y_pred, None if empty else weights)
 
-    def _update_mean(self, p: Array, weights: Array) -> Array:
+    def _update_mean(self, loss: PenalisedLoss, p: Array, weights: Array) -> Array:
         """Return the running mean of the penalty's gradient, with that at scores p."""
         if np.ptp(p) == 0:  # a fit begins; equal scores have no gap
             self._mean_gradient, self._n_trees = np.zeros(len(p)), 0
@@ -184,14 +184,14 @@ or Groups
         if self._loss.strength and self._n_trees % _INTERVAL == 0:
             # The first gradient has a share of 1.
             share = max(2 / (self._n_trees // _INTERVAL + 2), _MIN_SHARE)
-            change = self._penalty_gradient(p, weights) - self._mean_gradient
+            change = self._penalty_gradient(loss, p, weights) - self._mean_gradient
             self._mean_gradient = self._mean_gradient + share * change
         self._n_trees += 1
         return self._mean_gradient
 
-    def _penalty_gradient(self, p: Array, weights: Array) -> Array:
+    def _penalty_gradient(self, loss: PenalisedLoss, p: Array, weights: Array) -> Array:
         """Gradient of the penalty in the log-odds, for a weight of one."""
-        loss: PenalisedLoss = self._loss.rescaled(p, weights)
+        loss = loss.rescaled(p, weights)
         if self._probabilities is None:
             return loss.penalty_gradient(p, self._codes, weights)
         return loss.expected_gradient(p, self._probabilities, weights)

@@ -1,0 +1,127 @@
+"""Measures `MCDPBoostingClassifier` against its targets.
+
+    SKFAIR_DATA=<folder of the tables> python benchmarks/boosting.py [section ...]
+
+Sections: frontier, small, speed; all of them by default. Splits 40/30/30, the
+groups are no features, figures are means over the test rows of five splits. 80 trees of
+LightGBM with its defaults.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from statistics import median
+from typing import Any
+
+import numpy as np
+from _paper_protocol import SEEDS, measure
+from _tables import Split, split_table
+from lightgbm import LGBMClassifier
+from sklearn.base import clone
+
+from skfair.inprocessing import MCDPBoostingClassifier
+
+N_SMALL = 3000
+STRENGTHS = {
+    "adult": (0.0, 0.1, 0.2, 0.3, 0.36, 0.4, 0.48, 0.5, 0.7, 1.0),
+    "bank": (0.0, 0.1, 0.2, 0.3, 0.35, 0.4, 0.5, 1.0),
+    "census": (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0),
+}
+#: Least AP and largest MCDP(0) that one strength must reach together.
+TARGETS = {"adult": [(0.78, 0.058), (0.795, 0.088)], "bank": [(0.649, 0.09)]}
+#: The same with the share of the plain classifier's AP, on a small table.
+SMALL_TARGETS = {"census": [(0.99, 0.23), (0.95, 0.09)]}
+
+
+def make() -> Any:
+    return LGBMClassifier(n_estimators=80, n_jobs=1, verbose=-1)
+
+
+def fit(parts: Split, seed: int, **options: Any) -> MCDPBoostingClassifier:
+    model = MCDPBoostingClassifier(make(), random_state=seed, **options)
+    rows = parts.train
+    return model.fit(rows.X, rows.y, sensitive_features=rows.groups)
+
+
+def quality(table: str, n_train: int | None, **options: Any) -> np.ndarray:
+    """AP, its share of plain AP, MCDP(0), that of training rows; means, deviations."""
+    found = []
+    for seed in SEEDS:
+        parts = split_table(table, seed, n_train)
+        model = fit(parts, seed, **options)
+        plain = make().fit(parts.train.X, parts.train.y)
+        test, least = (
+            measure(parts.test, m.predict_proba(parts.test.X)[:, 1])
+            for m in (model, plain)
+        )
+        train = measure(parts.train, model.predict_proba(parts.train.X)[:, 1])
+        share = test["ap"] / least["ap"]
+        found.append([test["ap"], share, test["mcdp"], train["mcdp"]])
+    return np.array([np.mean(found, axis=0), np.std(found, axis=0, ddof=1)])
+
+
+def row(what: str, values: np.ndarray) -> None:
+    names = ("AP", "AP share", "MCDP(0)", "training MCDP(0)")
+    shown = [
+        f"{name} {mean:.4f} +- {deviation:.4f}"
+        for name, mean, deviation in zip(names, *values, strict=True)
+    ]
+    print(f"{what:<16}", *shown, sep="   ", flush=True)
+
+
+def curve(
+    table: str, n_train: int | None, column: int, targets: Any, **options: Any
+) -> None:
+    """Print one line for each strength, and which targets one of them reaches."""
+    print(f"\n{table}, {n_train or 'all'} training rows, {options or 'defaults'}")
+    means = []
+    for strength in STRENGTHS[table]:
+        values = quality(table, n_train, strength=strength, **options)
+        row(f"strength {strength}", values)
+        means.append(values[0])
+    for least, most in targets:
+        reached = any(m[column] >= least and m[2] <= most for m in means)
+        name = ("AP", "AP share")[column]
+        verdict = "reached" if reached else "MISSED"
+        print(f"{name} >= {least} with MCDP(0) <= {most}: {verdict}")
+
+
+def frontier() -> None:
+    """With all training rows, and with a tenth of them held out for the comparison."""
+    for options in ({"validation_fraction": None}, {}):
+        for table, targets in TARGETS.items():
+            curve(table, None, 0, targets, **options)
+
+
+def small() -> None:
+    for table, targets in SMALL_TARGETS.items():
+        curve(table, N_SMALL, 1, targets)
+
+
+def speed() -> None:
+    """Time a fit over one of the plain classifier, in alternation, processor time."""
+    parts = split_table("adult", 0)
+    for options in ({}, {"validation_fraction": None}):
+        ratios = []
+        for _ in range(9):
+            start = time.process_time()
+            clone(make()).fit(parts.train.X, parts.train.y)
+            plain = time.process_time() - start
+            start = time.process_time()
+            fit(parts, 0, **options)
+            ratios.append((time.process_time() - start) / plain)
+        verdict = "reached" if median(ratios) <= 4 else "MISSED"
+        print(f"\nadult {options}: {median(ratios):.2f} fits (at most 4: {verdict})")
+
+
+def main() -> None:
+    sections = (frontier, small, speed)
+    chosen = sys.argv[1:] or [section.__name__ for section in sections]
+    for section in sections:
+        if section.__name__ in chosen:
+            section()
+
+
+if __name__ == "__main__":
+    main()

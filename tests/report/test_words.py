@@ -257,3 +257,37 @@ def test_visible_text():
     assert listed(["a"]) == "a"
     assert listed(list("abc")) == "a, b and c"
     assert listed(list("abcdefg")) == "a, b, c, d, e and 2 more"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_groups", [2, 12])
+def test_verdicts_and_intervals_on_forty_tables_without_differences(
+    make_report, n_groups
+):
+    """At most 5 % of verdicts find a difference, and no value leaves its interval."""
+    n_wrong = n_outside = n_above = 0
+    for seed in range(40):
+        generator = np.random.default_rng(seed)
+        y_score = generator.beta(2, 3, 60 * n_groups)
+        report = make_report(
+            generator.random(len(y_score)) < y_score,
+            y_score,
+            sensitive_features=np.arange(len(y_score)) % n_groups,
+            metrics=[
+                "demographic_parity_difference",
+                "mcdp",
+                "abcc",
+                "equalized_odds_difference",
+            ],
+            n_permutations=199,
+            random_state=seed,
+        )
+        (lead,) = report.summary["verdict"]["leads"]
+        n_wrong += "by more than chance" in lead["text"]
+        frame = report.to_frame()
+        inside = frame["value"].between(frame["lower"], frame["upper"])
+        n_outside += int((~inside).sum())
+        n_above += (frame["lower"] > 0).to_numpy()
+    assert n_wrong <= 6  # of 40 at a level of 5 %: exceeded once in 300 times
+    assert max(n_above) <= 6
+    assert n_outside == 0

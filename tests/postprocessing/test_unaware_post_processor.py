@@ -62,7 +62,7 @@ def gap_of(rows, scores):
 
 @pytest.fixture(scope="module")
 def people(make_people):
-    return make_people(1000)
+    return make_people(600)
 
 
 @pytest.fixture(scope="module")
@@ -128,15 +128,14 @@ def test_gradient_of_the_objective(n_groups, monkeypatch):
     assert_allclose(objective(point)[1], numeric, atol=2e-3)
 
 
-def test_weights_count_rows():
+def test_weights_count_rows_in_any_order():
     rows = make_rows(600)
     weights = np.arange(600) % 3 + 0.0
-    twice = rows.take(np.repeat(np.arange(600), weights.astype(int)))
-    weighted = fit_map(rows._replace(weights=weights), 0.5)
-    repeated = fit_map(twice, 0.5)
-    assert_allclose(weighted.shares, repeated.shares)
-    assert_allclose(weighted.knots, repeated.knots)
-    assert_allclose(weighted(rows.p, rows.q), repeated(rows.p, rows.q), atol=2e-3)
+    order = np.random.default_rng(0).permutation(600)
+    twice = rows.take(np.repeat(np.arange(600), weights.astype(int))[order])
+    weighted = rows._replace(weights=weights).take(weights > 0)
+    maps = [fit_path(given, (0.0, 0.5)).maps[1] for given in (weighted, twice)]
+    assert_array_equal(maps[0].heights, maps[1].heights)
 
 
 @pytest.mark.parametrize("base_rate", [0.5, 0.02, 0.005])
@@ -177,10 +176,10 @@ def test_degenerate_rows(change):
     assert len(path.table) == 2
 
 
-def test_forty_groups():
-    rows = make_rows(1500, 40)
+def test_thirty_groups():
+    rows = make_rows(600, 30)
     found = fit_map(rows, 0.5)
-    assert found.heights.shape == (40, 6)
+    assert found.heights.shape == (30, 6)
     assert np.isfinite(found(rows.p, rows.q)).all()
 
 
@@ -188,7 +187,7 @@ def test_forty_groups():
 
 
 def test_path_is_measured_on_held_out_rows():
-    rows = make_rows(1000)
+    rows = make_rows(500)
     path = fit_path(rows, (0.0, 0.3, 1.0))
     table = path.table
     assert_array_equal(table["strength"], [0, 0.3, 1])
@@ -267,14 +266,14 @@ def test_with_strength(fitted, people):
     model, X, y, sex = fitted
     before = model.predict_proba(X)
     gaps = []
-    for strength in (0, 0.1, 2.0):
+    for strength in (0, 2.0):
         other = model.with_strength(strength)
         assert other.get_params()["strength"] == strength == other.strength_
         assert other.estimators_ is model.estimators_
         gaps.append(gap_in(other, X, sex))
-    assert gaps[0] > gaps[1] > gaps[2]
-    again = pickle.loads(pickle.dumps(other)).with_strength("auto")
-    assert_array_equal(again.predict_proba(X), before)
+    assert gaps[0] > 2 * gaps[1]
+    again = pickle.loads(pickle.dumps(model)).with_strength(2.0)
+    assert_array_equal(again.predict_proba(X), other.predict_proba(X))
     assert_array_equal(model.predict_proba(X), before)
     fresh = UnawarePostProcessor(
         LogisticRegression(), group_estimator=LogisticRegression(), strength=2.0
@@ -308,10 +307,9 @@ def test_strength_zero_is_the_mean_of_the_plain_models(fitted):
 @pytest.mark.parametrize(
     "cv",
     [
-        KFold(4),
         RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0),
         ShuffleSplit(2, random_state=0),  # leaves rows that are never held out
-        [(np.arange(1000) % 2 == 0, np.arange(1000) % 2 == 1)],  # masks
+        [(np.arange(600) % 2 == 0, np.arange(600) % 2 == 1)],  # masks
     ],
 )
 def test_splits(cv, people):
@@ -353,7 +351,7 @@ def test_group_absent_from_a_training_part():
 def test_frozen_models(people):
     X, y, sex = people
     X = X[["skill", "proxy"]]
-    first, rest = slice(0, 400), slice(400, None)
+    first, rest = slice(0, 300), slice(300, None)
     plain = LogisticRegression().fit(X[first], y[first])
     of_group = LogisticRegression().fit(X[first], sex[first])
     model = UnawarePostProcessor(
@@ -416,23 +414,23 @@ def test_several_groups_and_rows_of_no_group(people):
 def test_weights_reach_both_classifiers_and_the_map(people):
     X, y, sex = people
     X = X[["skill", "proxy"]]
-    weights = np.where(np.arange(1000) < 700, 1.0, 0.0)
+    weights = np.where(np.arange(600) < 400, 1.0, 0.0)
     model = UnawarePostProcessor(
         GaussianNB(), group_estimator=GaussianNB(), strength=1.0, cv=KFold(2)
     )
     model.fit(X, y, sensitive_features=sex, sample_weight=weights)
-    assert model.comparison_.n_samples == 700
+    assert model.comparison_.n_samples == 400
     codes = (sex == "M").to_numpy() + 0
-    expected = GaussianNB().fit(X[500:], codes[500:], weights[500:]).predict_proba(X)
+    expected = GaussianNB().fit(X[300:], codes[300:], weights[300:]).predict_proba(X)
     assert_allclose(model.group_estimators_[0].predict_proba(X), expected)
-    expected = GaussianNB().fit(X[500:], y[500:], weights[500:]).predict_proba(X)
+    expected = GaussianNB().fit(X[300:], y[300:], weights[300:]).predict_proba(X)
     assert_allclose(model.estimators_[0].predict_proba(X), expected)
 
 
 def test_weights_are_routed(people):
     X, y, sex = people
     X = X[["skill", "proxy"]]
-    weights = np.arange(1000) % 3 + 0.0
+    weights = np.arange(600) % 3 + 0.0
     given = {"sensitive_features": sex, "sample_weight": weights}
     options = {"strength": 1.0, "cv": KFold(2)}
     expected = UnawarePostProcessor(
@@ -487,7 +485,7 @@ def test_in_pipeline_and_grid_search(people, name):
         ({"strength": np.inf}, "strength must be 'auto' or a number in"),
         ({"strength": True}, "strength must be 'auto' or a number in"),
         ({"cv": 1}, "cv must be an integer"),
-        ({"cv": 900}, "cv=900 needs as many rows of each class"),
+        ({"cv": 500}, "cv=500 needs as many rows of each class"),
         ({"drop_sensitive": 1}, "drop_sensitive must be True or False"),
     ],
 )

@@ -45,11 +45,11 @@ NETWORKS: dict[str, dict[str, Any]] = {
     },
 }
 STRENGTHS = {
-    "DiffDP": (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5),
-    "DiffABCC": (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5),
-    "DiffMCDP": (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4),
-    "MCDPReweighter LR": (0.1, 0.2, 0.3, 0.35, 0.4, 0.5),
-    "MCDPReweighter HGB": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8),
+    "DiffDP": (0.2, 0.4, 0.6, 0.8, 1.0, 1.4, 2.0, 3.0),
+    "DiffABCC": (0.2, 0.4, 0.6, 0.8, 1.0, 1.4, 2.0, 3.0),
+    "DiffMCDP": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0),
+    "MCDPReweighter LR": (0.2, 0.3, 0.4, 0.46, 0.6, 0.8),
+    "MCDPReweighter HGB": (0.2, 0.4, 0.6, 0.8, 1.0, 1.2),
 }
 PLAIN = {
     "DiffDP": "MLP",
@@ -87,6 +87,7 @@ def make_model(row: str, strength: float, network: str, seed: int) -> Any:
         return DiffMCDPClassifier(
             strength=strength,
             objective=row.removeprefix("Diff").lower() if row != "MLP" else "mcdp",
+            validation_fraction=None,  # a comparison takes as long as the training
             random_state=seed,
             **NETWORKS[network],
         )

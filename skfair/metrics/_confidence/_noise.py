@@ -14,7 +14,7 @@ estimated distributions,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from inspect import signature
 from typing import Any, Literal, NamedTuple, get_args
@@ -209,8 +209,13 @@ def _observe_outcomes(
         arguments.sensitive_features, n_samples=len(outcomes)
     )
     statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
-    squared = GroupedOutcomes.from_outcomes(outcomes**2, **rows)
-    return Observed(statistic, statistic.effective_sizes, squared.means)
+    codes = rows["sensitive_features"].codes
+    if arguments.sample_weight is None and statistic.counts.sum() == len(codes):
+        sums: Any = np.bincount(codes, outcomes**2, len(statistic.counts))
+        squares = sums / np.maximum(statistic.counts, 1)
+    else:
+        squares = GroupedOutcomes.from_outcomes(outcomes**2, **rows).means
+    return Observed(statistic, statistic.effective_sizes, squares)
 
 
 def _observe_confusion(arguments: Arguments, **_: Any) -> Observed:
@@ -305,23 +310,26 @@ def _compare_abcc(
     n, shares = statistic.n_groups, _shares(statistic)
     above, below = _distribution_free(sizes, shares, multigroup, method)
     if method == "band":
-        weights, codes = statistic.weights, statistic.codes
+        groups = [statistic.of_group(group) for group in range(n)]
         first, second = (
-            np.bincount(codes, weights * statistic.scores**power, n) / statistic.totals
+            np.array([weights @ scores**power for scores, weights in groups])
+            / statistic.totals
             for power in (1, 2)
         )
         above = _student(first, second, sizes, shares, multigroup)
-        below = _plus(_area_noise(observed, multigroup), above)
+        below = _plus(_area_noise(observed, groups, multigroup), above)
     largest = _largest(statistic, multigroup, area, area, value)
     return Comparisons(value, len(compared_pairs(n, multigroup)), largest, above, below)
 
 
-def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
+def _area_noise(
+    observed: Observed, groups: Sequence[Any], multigroup: Multigroup
+) -> Floats:
     """Mean of the area of the noise of each comparison."""
     statistic, sizes, _ = observed
     grid = np.linspace(0, len(statistic.scores) - 1, _GRID).astype(np.intp)
     scores = np.unique(statistic.scores[grid])
-    cdfs = _cdfs(statistic, scores)[:, :-1]
+    cdfs = _cdfs(groups)(scores)[:, :-1]
     variances = cdfs * (1 - cdfs) / sizes[:, None]
     noise = np.sqrt(_contrast(variances, _shares(statistic), multigroup))
     return np.asarray(_MEAN_ABSOLUTE * noise @ np.diff(scores))
@@ -358,7 +366,7 @@ def _compare_madd(
     above: Quantiles = lambda level: 2 * one(level)  # noqa: E731
     if method == "band":
         above = normal
-        below = _plus(_bin_noise(statistic, sizes, multigroup, n_bins), normal)
+        below = _plus(_bin_noise(statistic, sizes, multigroup)(n_bins), normal)
     elif method == "finite_sample":
         roots = np.sqrt((n_bins - 1) / sizes)
         below = _plus(_contrast(roots, shares, multigroup, power=1), above)
@@ -375,7 +383,7 @@ def _stable_values(
     pairs = compared_pairs(statistic.n_groups, multigroup)
     values, means = np.empty(len(pairs)), np.empty(len(pairs))
     n_bins = bin_numbers(N_BANDWIDTHS)
-    noise = cache(lambda n: _bin_noise(statistic, sizes, multigroup, n))
+    noise = cache(_bin_noise(statistic, sizes, multigroup))
     for curve in gap_curves(statistic, pairs, N_BANDWIDTHS):
         found, at = stable_interval(curve.values, curve.totals), pairs.index(curve.pair)
         some = np.linspace(found.start, found.stop - 1, _MAX_HISTOGRAMS).astype(np.intp)
@@ -385,19 +393,24 @@ def _stable_values(
 
 
 def _bin_noise(
-    statistic: GroupedScores, sizes: Floats, multigroup: Multigroup, n_bins: int
-) -> Floats:
-    """Mean of the sum over bins of the noise of each comparison.
+    statistic: GroupedScores, sizes: Floats, multigroup: Multigroup
+) -> Callable[[int], Floats]:
+    """Mean of the sum over bins of the noise of each comparison, by number of bins.
 
     Shares are smoothed by Laplace's rule: bins seen empty would have no noise.
     """
-    edges = np.arange(1, n_bins) / n_bins
-    cdfs = _cdfs(statistic, np.nextafter(edges, 0))
-    shares = np.diff(cdfs, axis=1, prepend=0, append=1)
-    shares = (sizes[:, None] * shares + 1) / (sizes[:, None] + n_bins)
-    noise = shares * (1 - shares) / sizes[:, None]
-    noise = np.sqrt(_contrast(noise, _shares(statistic), multigroup))
-    return np.asarray(_MEAN_ABSOLUTE * noise.sum(axis=1))
+    groups = [statistic.of_group(group) for group in range(statistic.n_groups)]
+    cdfs, of_everyone = _cdfs(groups), _shares(statistic)
+
+    def noise(n_bins: int) -> Floats:
+        edges = np.nextafter(np.arange(1, n_bins) / n_bins, 0)
+        shares = np.diff(cdfs(edges), axis=1, prepend=0, append=1)
+        shares = (sizes[:, None] * shares + 1) / (sizes[:, None] + n_bins)
+        variances = shares * (1 - shares) / sizes[:, None]
+        deviations = np.sqrt(_contrast(variances, of_everyone, multigroup))
+        return np.asarray(_MEAN_ABSOLUTE * deviations.sum(axis=1))
+
+    return noise
 
 
 def _compare_parity(
@@ -683,16 +696,21 @@ def _shares(statistic: GroupedScores) -> Floats:
     return np.asarray(statistic.totals / statistic.totals.sum())
 
 
-def _cdfs(statistic: GroupedScores, scores: Floats) -> Floats:
-    """CDF of each group at increasing scores, of shape (n_groups, n_scores)."""
-    cells = np.searchsorted(scores, statistic.scores, side="left")
-    n_cells = len(scores) + 1
-    sums = np.bincount(
-        statistic.codes * np.intp(n_cells) + cells,
-        statistic.weights,
-        statistic.n_groups * n_cells,
-    ).reshape(statistic.n_groups, n_cells)
-    return np.asarray(np.cumsum(sums, axis=1)[:, :-1] / statistic.totals[:, None])
+def _cdfs(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
+    """CDF of groups, given by their scores and weights, as a function of scores."""
+    cdfs = [
+        (scores, np.concatenate([[0], np.cumsum(weights)]))
+        for scores, weights in groups
+    ]
+
+    def at(points: Floats) -> Floats:
+        below = [
+            sums[np.searchsorted(scores, points, side="right")] / sums[-1]
+            for scores, sums in cdfs
+        ]
+        return np.array(below)
+
+    return at
 
 
 _KINDS: dict[Callable[..., float], _Kind] = {

@@ -1,0 +1,127 @@
+"""Counts how often a mitigator ends up worse than the plain model without a warning.
+
+    SKFAIR_DATA=<folder of the tables> python benchmarks/never_worse.py [section ...]
+
+Sections: census and simulated, each with 0.5 %, 2 % and 50 % positives (all negatives
+are kept, positives are drawn), three seeds. Default parameters, groups not among the
+features of the plain model. Worse is an MCDP(0) of test rows above the plain model's by
+more than groups of one distribution read in 95 % of samples.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from _tables import Split, Task, load_table, split
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from skfair._comparison import compare_with_plain
+from skfair.groups import encode_groups
+from skfair.inprocessing import DiffMCDPClassifier, MCDPReweighter
+from skfair.postprocessing import MADDPostProcessor
+
+RATES = (0.005, 0.02, 0.5)
+SEEDS = range(2)
+LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
+BOOSTING = HistGradientBoostingClassifier(max_iter=30, early_stopping=False)
+TREE = DecisionTreeClassifier(random_state=0)
+
+
+def simulated() -> Task:
+    """12,000 people, a skill and a proxy of the group in five noisy features."""
+    rng = np.random.default_rng(0)
+    groups = rng.choice(["a", "b"], 12_000, p=[0.3, 0.7])
+    hidden = rng.normal(size=(12_000, 2)) + (groups == "b")[:, None] * [0, 1.5]
+    X = hidden[:, [0, 0, 1, 1, 1]] + rng.normal(size=(12_000, 5))
+    y = (hidden.sum(axis=1) + rng.logistic(size=12_000) > 1).astype(int)
+    columns = [f"x{i}" for i in range(5)]
+    return Task(pd.DataFrame(X, columns=columns), columns, y, groups)
+
+
+def draw(task: Task, rate: float, seed: int) -> Split:
+    """Split 40/30/30 after drawing positives, or negatives, to a share of positives."""
+    rng = np.random.default_rng(seed)
+    positive, negative = (rng.permutation(np.flatnonzero(task.y == c)) for c in (1, 0))
+    positive = positive[: round(len(negative) * rate / (1 - rate))]
+    negative = negative[: round(len(positive) * (1 - rate) / rate)]
+    rows = rng.permutation(np.concatenate([positive, negative]))
+    X = task.X.iloc[rows].reset_index(drop=True)
+    return split(Task(X, task.numeric, task.y[rows], task.groups[rows]), seed)
+
+
+def mitigators(seed: int) -> dict[str, tuple[Any, Any]]:
+    """Mitigators by name, each with its plain model."""
+    found: dict[str, tuple[Any, Any]] = {}
+    named = {"logistic": LOGISTIC, "boosting": BOOSTING, "full tree": TREE}
+    for name, plain in named.items():
+        for strength in (0.3, 1.0):
+            model = MCDPReweighter(plain, strength=strength, random_state=seed)
+            found[f"MCDPReweighter({name}), {strength:g}"] = model, plain
+        found[f"MADDPostProcessor({name})"] = MADDPostProcessor(plain), plain
+    options = {"hidden_layer_sizes": (32,), "random_state": seed}
+    plain = DiffMCDPClassifier(strength=0, **options)
+    for strength in (0.2, 1.0):
+        model = DiffMCDPClassifier(strength=strength, **options)
+        found[f"DiffMCDPClassifier, {strength:g}"] = model, plain
+    return found
+
+
+def measure(parts: Split, model: Any, plain: Any) -> dict[str, Any]:
+    """Fit both, and compare them on test rows."""
+    train, _, test = parts
+    needs = isinstance(model, MADDPostProcessor)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(train.X, train.y, sensitive_features=train.groups)
+    warned = any("MitigationWarning" in w.category.__name__ for w in caught)
+    given = {"sensitive_features": test.groups} if needs else {}
+    if isinstance(plain, DiffMCDPClassifier):
+        plain.fit(train.X, train.y, sensitive_features=train.groups)
+    else:
+        plain = clone(plain).fit(train.X, train.y)
+    found = compare_with_plain(
+        test.y,
+        plain.predict_proba(test.X)[:, 1],
+        model.predict_proba(test.X, **given)[:, 1],
+        encode_groups(test.groups),
+    )
+    return {
+        "plain AP": found.plain_average_precision,
+        "AP": found.average_precision,
+        "plain MCDP": found.plain_mcdp,
+        "MCDP": found.mcdp,
+        "worse": found.mcdp > found.plain_mcdp + found.noise,
+        "warned": warned,
+    }
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    tables = {"census": lambda: load_table("census"), "simulated": simulated}
+    for table in sys.argv[1:] or tables:
+        task, found = tables[table](), []
+        for rate in RATES:
+            for seed in SEEDS:
+                parts = draw(task, rate, seed)
+                for name, pair in mitigators(seed).items():
+                    record = measure(parts, *pair)
+                    found.append({"positives": rate, "mitigator": name, **record})
+        lines = pd.DataFrame(found)
+        silent = int((lines["worse"] & ~lines["warned"]).sum())
+        means = lines.groupby(["mitigator", "positives"]).mean().round(3)
+        print(f"\n{table}, means of {len(SEEDS)} seeds\n{means.to_string()}")
+        verdict = "reached" if not silent else "MISSED"
+        print(f"worse without a warning: {silent} of {len(lines)} (none: {verdict})")
+
+
+if __name__ == "__main__":
+    main()

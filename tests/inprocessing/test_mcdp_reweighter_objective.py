@@ -91,6 +91,13 @@ def test_penalty_gradients_are_derivatives(objective, seed):
         )
 
 
+def test_strength_is_relative_to_the_variance_of_the_labels():
+    y, weights = np.array([0.0, 0.0, 1.0]), np.array([3.0, 3.0, 2.0])
+    loss = PenalisedLoss(0.5, 50.0, "mcdp").for_labels(y, weights)
+    assert loss.strength == pytest.approx(0.5 * 4 * 0.25 * 0.75)
+    assert loss.for_labels(np.array([0.0, 1.0]), np.ones(2)) == loss
+
+
 def test_rescaled_scores_fill_the_unit_interval():
     odds = np.random.default_rng(0).logistic(-5, 2, 10_000)
     ones = np.ones(len(odds))
@@ -135,9 +142,8 @@ def penalised(X, y, sex, strength):
     design = np.column_stack([X, np.ones(len(y))])
     found = TrainingRows(None, y, sex, np.ones(len(y)))
     plain = LogisticRegression(C=1e6, tol=1e-8).fit(X, y)
-    loss = PenalisedLoss(strength, 20.0, "mcdp").rescaled(
-        plain.predict_proba(X)[:, 1], found.weights
-    )
+    loss = PenalisedLoss(strength, 20.0, "mcdp").for_labels(y, found.weights)
+    loss = loss.rescaled(plain.predict_proba(X)[:, 1], found.weights)
 
     def objective(parameters):
         scores = expit(design @ parameters)
@@ -160,6 +166,7 @@ def test_the_fixed_point_is_stationary(strength):
         temperature=20.0,
         max_iter=150,
         tol=1e-7,
+        validation_fraction=None,
     ).fit(X, y, sensitive_features=sex)
     inner = model.estimator_
     reached = np.append(inner.coef_, inner.intercept_)

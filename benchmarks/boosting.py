@@ -24,7 +24,7 @@ from skfair.inprocessing import MCDPBoostingClassifier
 
 N_SMALL = 3000
 STRENGTHS = {
-    "adult": (0.0, 0.1, 0.2, 0.3, 0.36, 0.4, 0.48, 0.5, 0.7, 1.0),
+    "adult": (0.0, 0.1, 0.2, 0.3, 0.37, 0.4, 0.5, 0.7, 1.0),
     "bank": (0.0, 0.1, 0.2, 0.3, 0.35, 0.4, 0.5, 1.0),
     "census": (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0),
 }

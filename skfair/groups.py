@@ -217,6 +217,8 @@ Groups or None
 Codes = NDArray[np.integer]
 Labels = tuple[Hashable, ...]
 
+#: Joins the names of attributes, or of groups, whose intersection is meant.
+CROSS = " \u00d7 "
 #: Label of the group that missing values form under ``missing="group"``.
 MISSING_LABEL = "(missing)"
 #: Up to this many codes are counted by one comparison each, which is faster.

@@ -22,6 +22,7 @@ from skfair.groups import encode_groups
 from skfair.metrics import (
     MADDBandwidthResult,
     abcc,
+    abroca,
     cvar_fairness,
     dcp,
     demographic_parity_difference,
@@ -94,6 +95,18 @@ METRICS = {
         exempt=COUNTS_ROWS,
     ),
     "abcc": Metric(abcc),
+    "abroca": Metric(
+        abroca,
+        statistic=None,
+        reads_y_true=True,
+        tolerance=1e-14,
+        exempt={
+            "test_scores_outside_zero_and_one": "only the order of scores matters",
+            "test_scores_outside_zero_and_one_by_rounding_only": "likewise",
+            "test_pairwise_and_pooled_agree_for_one_large_group_far_off": "a group of "
+            "one row has no ROC curve",
+        },
+    ),
     "demographic_parity_difference": Metric(
         demographic_parity_difference, statistic=GroupedOutcomes, tolerance=1e-14
     ),
@@ -162,7 +175,7 @@ def draw_rows(metric, n_groups=2, n_rows=240, seed=0):
     """True classes, what the metric reads, and groups.
 
     Scores have many ties, 0 and 1 among them, and some groups have a single row. Each
-    group has many rows of each class, where rates by class are measured.
+    group has rows of each class, where errors are measured.
     """
     rng = np.random.default_rng(seed)
     if metric.n_classes:
@@ -171,6 +184,10 @@ def draw_rows(metric, n_groups=2, n_rows=240, seed=0):
         wrong = rng.random(n_rows) < 0.1 + 0.4 * groups / n_groups
         y_pred = np.where(wrong, rng.integers(0, metric.n_classes, n_rows), y_true)
         return y_true, y_pred, groups
+    if metric.reads_y_true:
+        order = rng.permutation(n_rows)
+        groups, y_true = order % n_groups, order // n_groups % 2
+        return y_true, rng.beta(1.2 + y_true * (1 + groups), 1.5).round(2), groups
     groups = np.concatenate(
         [np.arange(n_groups), rng.integers(0, n_groups, n_rows) ** 2 // n_groups]
     )[:n_rows]
@@ -868,7 +885,11 @@ def test_two_hundred_groups_pairwise():
     st.data(),
 )
 def test_pairs_of_many_small_groups(entries, data):
-    numbers = [n for n, m in METRICS.items() if m.is_number and m.n_classes is None]
+    numbers = [
+        name
+        for name, metric in METRICS.items()
+        if metric.is_number and metric.n_classes is None and not metric.reads_y_true
+    ]
     metric = METRICS[data.draw(st.sampled_from(sorted(numbers)))]
     ticks, groups, weights = np.array(entries).T
     y_score, labels = ticks / 16, np.unique(groups)

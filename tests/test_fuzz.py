@@ -25,6 +25,7 @@ from skfair.groups import encode_groups, resolve_groups
 from skfair.metrics import (
     DCPResult,
     abcc,
+    abroca,
     bootstrap_interval,
     cvar_fairness,
     cvar_fairness_report,
@@ -338,6 +339,7 @@ FUNCTIONS = {
         },
     ),
     "abcc": (abcc, {**OF_SCORES, **MULTIGROUP}),
+    "abroca": (abroca, {**OF_SCORES, "y_true": classes, **MULTIGROUP}),
     "demographic_parity_difference": (
         demographic_parity_difference,
         {

@@ -129,6 +129,21 @@ def check_scores(y_score: ArrayLike, name: str = "y_score") -> Floats:
     return scores
 
 
+def check_numbers(values: ArrayLike, name: str) -> Floats:
+    """Return finite numbers as floats, one for each row, or raise ValueError."""
+    given = as_array(values, name)
+    check_shape(given, name)
+    found = _to_numbers(given, name)
+    bad = ~np.isfinite(found)
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"{name} must be finite, got {found[row]} in row {row} "
+            f"({int(bad.sum())} such rows)."
+        )
+    return found
+
+
 def check_shape(values: NDArray[Any], name: str) -> None:
     """Raise unless there is one value for each row, and at least one row."""
     if values.ndim != 1:

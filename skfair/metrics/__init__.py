@@ -14,6 +14,7 @@ from skfair.metrics._dcp._dcp import DCPResult, dcp
 from skfair.metrics._dcp._dcp_bounds import dcp_bounds
 from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._distribution._abcc import abcc
+from skfair.metrics._distribution._abroca import abroca
 from skfair.metrics._distribution._bounds import (
     MetricBounds,
     abcc_bounds,
@@ -64,6 +65,7 @@ __all__ = [
     "PermutationTestResult",
     "abcc",
     "abcc_bounds",
+    "abroca",
     "bootstrap_interval",
     "certify",
     "confidence_interval",

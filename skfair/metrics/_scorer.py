@@ -20,6 +20,7 @@ from skfair.groups import Selector, resolve_groups
 from skfair.metrics._dcp._dcp import dcp
 from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._distribution._abcc import abcc
+from skfair.metrics._distribution._abroca import abroca
 from skfair.metrics._distribution._madd import madd
 from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._equalized_odds import equalized_odds_difference
@@ -32,6 +33,7 @@ _Scorer: Any = type(make_scorer(accuracy_score))
 
 _METRICS: dict[str, Callable[..., float]] = {
     "neg_abcc": abcc,
+    "neg_abroca": abroca,
     "neg_cvar_fairness": cvar_fairness,
     "neg_dcp": dcp,
     "neg_demographic_parity_difference": demographic_parity_difference,

@@ -15,6 +15,7 @@ from skfair._utils._response import respond, tip_for_unknown_columns
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_scores, check_weights, count_rows
 from skfair.groups import (
+    CROSS,
     Groups,
     columns_of,
     encode_groups,
@@ -37,8 +38,6 @@ Read = TypeVar("Read")
 
 #: With more groups than this each is compared with everyone instead of in pairs.
 MAX_PAIRWISE = 10
-#: Joins the names of attributes whose intersection is meant.
-CROSS = " \u00d7 "
 #: Name of a model that has none.
 _UNNAMED = "model"
 

@@ -1,0 +1,214 @@
+"""Area between the ROC curves of groups: ABROCA."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair._utils._types import Bools, Floats
+from skfair._utils._validation import check_numbers
+from skfair.groups import drop_weightless, resolve_groups
+from skfair.metrics._distribution._gap import compared_pairs, largest_bounded
+from skfair.metrics._inputs import (
+    Multigroup,
+    check_multigroup,
+    warn_if_undefined,
+)
+from skfair.metrics._uncertainty._permutation import compares_errors
+from skfair.statistics import GroupedOutcomes
+from skfair.statistics._grouped_confusion import encode_classes
+
+#: False and true positive rates at each threshold, from (0, 0) to (1, 1).
+Curve: TypeAlias = tuple[Floats, Floats]
+
+
+@compares_errors(lambda **options: True)
+def abroca(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: Any = None,
+    multigroup: Multigroup = "pairwise",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Area between the ROC curves of groups, ABROCA.
+
+    .. math::
+        \int_0^1 |ROC_a(t) - ROC_b(t)| \, dt
+
+    says how differently the scores separate the classes within the groups, averaged
+    over false positive rates. Unlike the difference of the areas under the curves,
+    which it is never below, it also sees curves that cross. It compares how scores rank
+    the rows of one group with each other: a group whose scores are all too low by
+    the same amount, so that one threshold selects hardly anyone in it, has the same
+    curve. `mcdp` sees that, and `equalized_odds_difference` at the threshold used.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels of two classes. It does not matter which is positive.
+    y_score : array-like of shape (n_samples,)
+        Probabilities, or any finite scores: only their order matters.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        The largest area over pairs of groups, or over groups compared with everyone,
+        the group included.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    float in [0, 1]
+        0 if all ROC curves are the same. nan with a warning where it is undefined.
+
+    Raises
+    ------
+    ValueError
+        On scores that are not finite numbers, labels that are missing or of more than
+        two classes, lengths that differ, or missing groups.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared, or a group has rows of one class
+        only: it has no ROC curve.
+
+    See Also
+    --------
+    madd : Distance of the score distributions themselves, whatever the true labels.
+    permutation_test : Test of ABROCA; groups are permuted within true labels.
+    sklearn.metrics.roc_curve : The curves.
+
+    Notes
+    -----
+    The integral is exact: curves are straight between thresholds, and rows with the
+    same score make one straight piece. Noise alone makes ABROCA positive, the more so
+    the smaller the smallest class of a group is: compare it with the values under
+    permutation before saying that a model treats groups differently.
+
+    References
+    ----------
+    .. [1] Gardner, Brooks, Baker. "Evaluating the Fairness of Predictive Student
+       Models Through Slicing Analysis". LAK 2019. Equation 3.
+
+    Examples
+    --------
+    >>> from skfair.metrics import abroca
+    >>> y_true = [0, 0, 1, 1, 0, 0, 1, 1]
+    >>> y_score = [0.1, 0.4, 0.6, 0.9, 0.2, 0.6, 0.5, 0.7]
+    >>> abroca(y_true, y_score, sensitive_features=list("aaaabbbb"))
+    0.25
+    """
+    check_multigroup(multigroup)
+    scores = check_numbers(y_score, "y_score")
+    positive = _is_last_class(y_true, len(scores))
+    groups = resolve_groups(sensitive_features, n_samples=len(scores))
+    statistic = GroupedOutcomes.from_outcomes(
+        positive, sensitive_features=groups, sample_weight=sample_weight
+    )
+    if warn_if_undefined("ABROCA", statistic) or _lacks_a_class(statistic):
+        return math.nan
+    order = np.argsort(-scores, kind="stable")
+    weights = None if sample_weight is None else np.asarray(sample_weight)[order]
+    rows, codes, weights, _ = drop_weightless(order, groups[order], weights)
+    weights = np.ones(len(rows), dtype=np.intp) if weights is None else weights
+
+    def curve(kept: Any) -> Curve:
+        return _roc_curve(scores[rows[kept]], positive[rows[kept]], weights[kept])
+
+    everyone = curve(slice(None))
+    curves = [curve(codes == group) for group in range(statistic.n_groups)]
+    return _largest_area(curves, everyone, multigroup)
+
+
+def _largest_area(
+    curves: list[Curve], everyone: Curve, multigroup: Multigroup
+) -> float:
+    """Largest area between two curves, or between a curve and everyone's.
+
+    The area is a distance: the sum of two curves' distances from everyone's bounds it.
+    """
+    from_everyone = np.array([_area_between(curve, everyone) for curve in curves])
+    if multigroup == "pooled":
+        return float(from_everyone.max())
+    pairs = compared_pairs(len(curves), multigroup)
+    bounds = from_everyone[np.array(pairs)].sum(axis=1)
+
+    def area(i: int) -> float:
+        first, second = pairs[i]
+        assert second is not None
+        return _area_between(curves[first], curves[second])
+
+    return float(largest_bounded(pairs, bounds, area).value)
+
+
+def _is_last_class(y_true: ArrayLike | None, n_samples: int) -> Bools:
+    """Whether each true label is the last of two classes, in their order."""
+    codes, classes = encode_classes("y_true", y_true)
+    if len(codes) != n_samples:
+        raise ValueError(
+            f"y_true must have shape ({n_samples},), one label for each row, got "
+            f"({len(codes)},)."
+        )
+    if len(classes) > 2:
+        raise ValueError(
+            f"y_true must be binary, got {len(classes)} classes: {list(classes[:5])}."
+        )
+    return np.asarray(codes == len(classes) - 1)
+
+
+def _lacks_a_class(statistic: GroupedOutcomes) -> bool:
+    """Whether a group has rows of one class only; if so, warn and name it."""
+    lacks = (statistic.sums == 0) | (statistic.sums == statistic.totals)
+    if lacks.any():
+        warnings.warn(
+            f"ABROCA is undefined and set to nan: group "
+            f"{statistic.labels[int(lacks.argmax())]!r} has rows of one true label "
+            f"only ({int(lacks.sum())} such groups).",
+            UndefinedMetricWarning,
+            stacklevel=3,
+        )
+    return bool(lacks.any())
+
+
+def _roc_curve(scores: Floats, positive: Bools, weights: NDArray[Any]) -> Curve:
+    """ROC curve of rows by decreasing score; equal scores make one straight piece."""
+    last = np.append(scores[1:] != scores[:-1], True)
+    true = np.cumsum(np.where(positive, weights, 0))[last]
+    false = np.cumsum(np.where(positive, 0, weights))[last]
+    return np.append(0, false / false[-1]), np.append(0, true / true[-1])
+
+
+def _area_between(first: Curve, second: Curve) -> float:
+    """Area between two curves, each of straight pieces, some of them vertical."""
+    edges = np.union1d(first[0], second[0])
+    left = _heights_after(first, edges[:-1]) - _heights_after(second, edges[:-1])
+    right = _heights_before(first, edges[1:]) - _heights_before(second, edges[1:])
+    sizes = np.abs(left) + np.abs(right)
+    # Where the curves cross, two triangles: (left**2 + right**2) / (2 * sizes).
+    crossing = np.zeros(len(sizes))
+    np.divide(left**2 + right**2, sizes, out=crossing, where=sizes > 0)
+    heights = np.where(left * right < 0, crossing, sizes) / 2
+    return float(np.diff(edges) @ heights)
+
+
+def _heights_after(curve: Curve, at: Floats) -> Floats:
+    """Heights of a curve just right of some places in [0, 1)."""
+    x, y = curve
+    i = np.searchsorted(x, at, side="right") - 1
+    share = (at - x[i]) / (x[i + 1] - x[i])
+    return np.asarray(y[i] + share * (y[i + 1] - y[i]))
+
+
+def _heights_before(curve: Curve, at: Floats) -> Floats:
+    """Heights of a curve just left of some places in (0, 1]."""
+    x, y = curve
+    i = np.searchsorted(x, at, side="left")
+    share = (x[i] - at) / (x[i] - x[i - 1])
+    return np.asarray(y[i] - share * (y[i] - y[i - 1]))

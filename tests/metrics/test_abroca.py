@@ -1,0 +1,277 @@
+"""ABROCA against exact fractions, scikit-learn's curves, and its own promises."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from skfair.datasets import make_biased_classification
+from skfair.groups import encode_groups
+from skfair.metrics import (
+    abroca,
+    bootstrap_interval,
+    get_fairness_scorer,
+    permutation_test,
+)
+from skfair.metrics._distribution._abroca import _roc_curve
+
+
+def exact_points(y_true, y_score, weights):
+    """ROC curve in fractions: the rates at each threshold, from the highest on."""
+    rows = list(zip(y_true, y_score, weights, strict=True))
+    points = [(Fraction(0), Fraction(0))]
+    for threshold in sorted(set(y_score), reverse=True):
+        rates = []
+        for label in (0, 1):
+            sizes = [(s, Fraction(w)) for y, s, w in rows if y == label]
+            above = sum(w for s, w in sizes if s >= threshold)
+            rates.append(above / sum(w for _, w in sizes))
+        points.append(tuple(rates))
+    return points
+
+
+def height(points, x):
+    """Height of a curve where it is not vertical."""
+    for (a, low), (b, high) in pairwise(points):
+        if a <= x <= b and a < b:
+            return low + (x - a) / (b - a) * (high - low)
+    raise AssertionError(x)
+
+
+def exact_area(first, second):
+    """Integrate between all places where a curve bends or the two may cross."""
+    edges = sorted({x for x, _ in first + second})
+    total = Fraction(0)
+    for a, b in pairwise(edges):
+        # Straight inside: the difference at a third and at two thirds tells it all.
+        thirds = [a + (b - a) / 3, a + 2 * (b - a) / 3]
+        near, far = (height(first, x) - height(second, x) for x in thirds)
+        left, right = 2 * near - far, 2 * far - near
+        if left * right >= 0:
+            total += (b - a) * abs(left + right) / 2
+        else:
+            total += (b - a) * (left**2 + right**2) / (2 * (abs(left) + abs(right)))
+    return total
+
+
+def check_random_cases(n_cases, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(n_cases):
+        n_groups, n_levels = rng.integers(2, 4), rng.integers(1, 9)
+        groups = np.concatenate(
+            [
+                np.repeat(np.arange(n_groups), 2),
+                rng.integers(0, n_groups, rng.integers(0, 14)),
+            ]
+        )
+        y_true = np.concatenate(
+            [np.tile([0, 1], n_groups), rng.integers(0, 2, len(groups) - 2 * n_groups)]
+        )
+        y_score = rng.integers(0, n_levels, len(groups)).tolist()
+        weights = rng.integers(1, 4, len(groups)) if rng.random() < 0.5 else None
+        counted = np.ones(len(groups), int) if weights is None else weights
+        parts = [groups == g for g in range(n_groups)]
+        curves = [
+            exact_points(
+                *(np.array(c)[own].tolist() for c in (y_true, y_score, counted))
+            )
+            for own in parts
+        ]
+        everyone = exact_points(y_true.tolist(), y_score, counted.tolist())
+        options = {"sensitive_features": groups, "sample_weight": weights}
+        pairs = [exact_area(a, b) for i, a in enumerate(curves) for b in curves[:i]]
+        value = abroca(y_true, y_score, **options)
+        assert value == pytest.approx(float(max(pairs)), abs=1e-14)
+        pooled = max(exact_area(curve, everyone) for curve in curves)
+        value = abroca(y_true, y_score, multigroup="pooled", **options)
+        assert value == pytest.approx(float(pooled), abs=1e-14)
+
+
+def test_random_cases():
+    check_random_cases(60, seed=0)
+
+
+@pytest.mark.slow
+def test_ten_thousand_random_cases():
+    check_random_cases(10_000, seed=1)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_curves_are_scikit_learns(weighted):
+    rng = np.random.default_rng(0)
+    scores = -np.sort(-rng.random(300).round(2))
+    positive = rng.random(300) < scores
+    weights = rng.uniform(0.1, 3, 300) if weighted else np.ones(300, int)
+    false, true = _roc_curve(scores, positive, weights)
+    expected = roc_curve(
+        positive, scores, sample_weight=weights, drop_intermediate=False
+    )
+    np.testing.assert_allclose(false, expected[0], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(true, expected[1], rtol=0, atol=1e-14)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(3)
+    groups = rng.integers(0, 2, 400)
+    y_true = rng.integers(0, 2, 400)
+    return y_true, rng.normal(y_true * (0.5 + groups)), groups
+
+
+def test_at_least_the_difference_of_areas_under_curves(rows):
+    y_true, y_score, groups = rows
+    areas = [roc_auc_score(y_true[groups == g], y_score[groups == g]) for g in (0, 1)]
+    value = abroca(y_true, y_score, sensitive_features=groups)
+    assert value >= abs(areas[0] - areas[1]) - 1e-14
+    assert value > 0.05
+
+
+def test_only_the_order_of_scores_matters(rows):
+    y_true, y_score, groups = rows
+    value = abroca(y_true, y_score, sensitive_features=groups)
+    for changed in (np.exp(y_score), 1 / (1 + np.exp(-y_score)), 1e6 * y_score - 7):
+        assert abroca(y_true, changed, sensitive_features=groups) == value
+    moved = y_score + 100 * groups  # within groups the order stays
+    assert abroca(y_true, moved, sensitive_features=groups) == value
+
+
+@pytest.mark.parametrize("names", [(0, 1), (-1, 1), ("no", "yes"), ("yes", "no")])
+def test_it_does_not_matter_which_class_is_positive(rows, names):
+    y_true, y_score, groups = rows
+    expected = abroca(y_true, y_score, sensitive_features=groups)
+    value = abroca(np.array(names)[y_true], y_score, sensitive_features=groups)
+    assert value == pytest.approx(expected, abs=1e-14)
+
+
+def test_extremes():
+    y_true, groups = [0, 1, 0, 1], ["a", "a", "b", "b"]
+    assert abroca(y_true, [0, 1, 1, 0], sensitive_features=groups) == 1
+    assert abroca(y_true, [0, 1, 0, 1], sensitive_features=groups) == 0
+    assert abroca(y_true, [0, 1, 0, 0], sensitive_features=groups) == 0.5
+
+
+def test_many_groups_are_the_largest_over_pairs():
+    rng = np.random.default_rng(0)
+    groups = np.arange(1_200) % 100
+    y_true = np.arange(1_200) // 100 % 2
+    y_score = rng.random(1_200).round(1)
+    value = abroca(y_true, y_score, sensitive_features=groups)
+    some = [
+        abroca(y_true[own], y_score[own], sensitive_features=groups[own])
+        for own in (
+            np.isin(groups, rng.choice(100, 2, replace=False)) for _ in range(99)
+        )
+    ]
+    assert 0 < max(some) <= value <= 1
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_group_of_one_class_has_no_curve(label):
+    y_true = [0, 1, label, label]
+    groups = ["a", "a", "b", "b"]
+    match = r"ABROCA is undefined .* group 'b' has rows of one true label only \(1 such"
+    with pytest.warns(UndefinedMetricWarning, match=match) as caught:
+        value = abroca(y_true, [0.1, 0.2, 0.3, 0.4], sensitive_features=groups)
+    assert np.isnan(value)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("scores", [[1, 2, np.nan, 0], [1, 2, np.inf, 0]])
+def test_scores_must_be_finite(scores):
+    with pytest.raises(ValueError, match=r"y_score must be finite, got .* in row 2"):
+        abroca([0, 1, 0, 1], scores, sensitive_features=list("aabb"))
+
+
+@pytest.mark.parametrize("y_true", [[0, 1, 2, 1], list("abca")])
+def test_three_classes(y_true):
+    with pytest.raises(ValueError, match="y_true must be binary, got 3 classes"):
+        abroca(y_true, [0.1, 0.2, 0.3, 0.4], sensitive_features=list("aabb"))
+
+
+def test_rows_without_a_group_do_not_count(rows):
+    y_true, y_score, groups = rows
+    known = np.arange(400) % 3 > 0
+    labels = np.where(known, groups.astype(object), None)
+    expected = abroca(y_true[known], y_score[known], sensitive_features=groups[known])
+    dropped = encode_groups(labels, missing="drop")
+    assert abroca(y_true, y_score, sensitive_features=dropped) == expected
+
+
+def test_permutations_are_within_true_labels(rows):
+    y_true, y_score, groups = rows
+    options = {"n_permutations": 19, "random_state": 0, "sensitive_features": groups}
+    found = permutation_test(abroca, y_true, y_score, **options)
+    expected = permutation_test(abroca, y_true, y_score, within=y_true, **options)
+    np.testing.assert_array_equal(found.null_distribution, expected.null_distribution)
+    assert found.pvalue == 0.05
+
+
+def test_permutation_of_groups_with_other_base_rates_but_one_curve():
+    rng = np.random.default_rng(1)
+    pvalues = []
+    for seed in range(25):
+        groups = rng.integers(0, 2, 120)
+        y_true = (rng.random(120) < 0.3 + 0.4 * groups).astype(int)
+        found = permutation_test(
+            abroca,
+            y_true,
+            rng.normal(y_true),
+            sensitive_features=groups,
+            n_permutations=19,
+            random_state=seed,
+        )
+        pvalues.append(found.pvalue)
+    assert 0.35 < np.mean(pvalues) < 0.7
+
+
+@pytest.mark.slow
+def test_permutation_test_keeps_its_level():
+    rng = np.random.default_rng(2)
+    n_rejected, n_samples = 0, 1_000
+    for seed in range(n_samples):
+        groups = (np.arange(90) % 3 == 0).astype(int)
+        y_true = (rng.random(90) < 0.35 + 0.3 * groups).astype(int)
+        found = permutation_test(
+            abroca,
+            y_true,
+            rng.normal(y_true),
+            sensitive_features=groups,
+            n_permutations=39,
+            random_state=seed,
+        )
+        n_rejected += found.pvalue <= 0.05
+    assert 0.033 <= n_rejected / n_samples <= 0.068
+
+
+def test_interval(rows):
+    y_true, y_score, groups = rows
+    found = bootstrap_interval(
+        abroca,
+        y_true,
+        y_score,
+        sensitive_features=groups,
+        n_resamples=60,
+        random_state=0,
+    )
+    assert 0 <= found.low < found.statistic < found.high <= 1
+
+
+def test_scorer():
+    X, y = make_biased_classification(
+        group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
+    )
+    model = LogisticRegression().fit(X, y)
+    scorer = get_fairness_scorer("neg_abroca", sensitive_features="sex")
+    expected = abroca(y, model.predict_proba(X)[:, 1], sensitive_features=X["sex"])
+    assert scorer(model, X, y) == -expected
+    text = np.array(["rejected", "hired"])[y]
+    model.fit(X, text)
+    assert scorer(model, X, text) == pytest.approx(-expected, abs=1e-12)
+    scorer = get_fairness_scorer(
+        "neg_abroca", sensitive_features="sex", response_method="decision_function"
+    )
+    assert scorer(model, X, text) == pytest.approx(-expected, abs=1e-12)

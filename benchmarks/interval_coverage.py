@@ -27,6 +27,8 @@ from skfair.metrics import (
     confidence_interval,
     demographic_parity_difference,
     madd,
+    madd_curve,
+    madd_optimal_bandwidth,
     mcdp,
 )
 
@@ -39,6 +41,7 @@ METRICS: dict[str, Callable[..., float]] = {
     "parity at .5": partial(demographic_parity_difference, threshold=0.5),
     "MADD 10": partial(madd, bandwidth=1 / 10),
     "MADD 100": partial(madd, bandwidth=1 / 100),
+    "MADD": madd,
 }
 SIZES = ((20, 200), (100, 300), (1000, 1000))
 SHIFTS = (0.0, 0.1, 0.3, 1.5)
@@ -68,11 +71,26 @@ def atoms(uniform: NDArray[Any], shift: float) -> NDArray[Any]:
 SHAPES = (continuous, flat, five, atoms)
 
 
-def truths(shape: Callable[..., Any], shift: float) -> dict[str, float]:
-    """Metrics of the two distributions, from their quantiles."""
+def stable_truth(scores: NDArray[Any], groups: NDArray[Any], curve: Any) -> float:
+    """Mean of the true MADD over the bandwidths that a sample of two groups chose."""
+    found = madd_optimal_bandwidth(None, scores, sensitive_features=groups)
+    low, high = found.interval
+    bandwidths, values = curve
+    return values[(bandwidths >= low) & (bandwidths < high)].mean()
+
+
+def quantile_scores(
+    shape: Callable[..., Any], shift: float
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Scores at quantiles of the two distributions, and their groups."""
     uniform = (np.arange(100_000) + 0.5) / 100_000
     scores = np.concatenate([shape(uniform, shift), shape(uniform, 0)])
-    groups = np.repeat([0, 1], len(uniform))
+    return scores, np.repeat([0, 1], len(uniform))
+
+
+def truths(shape: Callable[..., Any], shift: float) -> dict[str, float]:
+    """Metrics of the two distributions, from their quantiles."""
+    scores, groups = quantile_scores(shape, shift)
     return {
         name: metric(None, scores, sensitive_features=groups)
         for name, metric in METRICS.items()
@@ -89,13 +107,19 @@ def cell(
     """Coverage and relative width of all metrics for one distribution and size."""
     groups = np.repeat(np.arange(n_groups), [sizes[0], *[sizes[1]] * (n_groups - 1)])
     shifted = groups == 0
-    truth = truths(shape, shift)
-    covered = dict.fromkeys(METRICS, 0)
-    width, bootstrapped = dict.fromkeys(METRICS, 0.0), dict.fromkeys(METRICS, 0.0)
+    truth, metrics = truths(shape, shift), dict(METRICS)
+    if n_groups > 2:  # each pair chooses bandwidths of its own
+        del metrics["MADD"]
+    scores, two = quantile_scores(shape, shift)
+    curve = madd_curve(None, scores, sensitive_features=two)
+    covered = dict.fromkeys(metrics, 0)
+    width, bootstrapped = dict.fromkeys(metrics, 0.0), dict.fromkeys(metrics, 0.0)
     for seed in range(n_samples):
         uniform = np.random.default_rng(seed).random(len(groups))
         scores = np.where(shifted, shape(uniform, shift), shape(uniform, 0))
-        for name, metric in METRICS.items():
+        if "MADD" in metrics:
+            truth["MADD"] = stable_truth(scores, groups, curve)
+        for name, metric in metrics.items():
             arguments = {"y_true": None, "y_score": scores}
             options: dict[str, Any] = {"sensitive_features": groups}
             found = confidence_interval(metric, **arguments, **options)
@@ -115,7 +139,7 @@ def cell(
             covered[name] / n_samples,
             width[name] / bootstrapped[name] if bootstrapped[name] else np.nan,
         )
-        for name in METRICS
+        for name in metrics
     ]
     columns = ["shape", "shift", "sizes", "groups", "metric", "coverage", "width"]
     return pd.DataFrame(rows, columns=columns)

@@ -120,6 +120,9 @@ def confidence_interval(
       which is below its quantile for all pairs at once with probability 1 - `alpha`,
       by Bonferroni's inequality.
 
+    Noise alone makes MADD positive, and its upper end takes this into account. An end
+    that falls below the value is moved to it; `certify` gives the end as it is.
+
     The interval of MADD with ``bandwidth="auto"`` is for the mean over the bandwidths
     that the data chose. The choice itself is not accounted for.
 
@@ -150,7 +153,7 @@ def confidence_interval(
     return ConfidenceInterval(
         comparisons.value,
         lower_bound(comparisons, tail),
-        upper_bound(comparisons, tail),
+        max(comparisons.value, upper_bound(comparisons, tail)),
         level,
         method,
     )

@@ -38,7 +38,7 @@ from skfair.metrics._distribution._histograms import (
     gap_curves,
     stable_interval,
 )
-from skfair.metrics._distribution._madd import count_bins, histogram_distance, madd
+from skfair.metrics._distribution._madd import count_bins, madd
 from skfair.metrics._distribution._mcdp import kolmogorov, mcdp, mcdp_measure
 from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._groupwise._cvar_fairness import (
@@ -60,6 +60,8 @@ Quantiles = Callable[[float], Any]
 _MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 #: Variance at which bounds for all sizes are sharpest: about a thousand rows a group.
 _MIXING = 25.0
+#: Ratios of a true value to its noise at which its observed mean is tabulated.
+_RATIOS = np.linspace(0, 8, 8001)
 #: Scores at which the noise of the area between CDFs is evaluated.
 _GRID = 1024
 #: Numbers of bins, of those that MADD averages over, at which its noise is evaluated.
@@ -349,68 +351,125 @@ def _compare_madd(
     if math.isnan(value):
         return _UNDEFINED
     shares = _shares(statistic)
-    normal = _normal(np.sqrt(_contrast(1 / sizes, shares, multigroup)))
-    if isinstance(bandwidth, str):
-        if method != "band":
-            raise ValueError(
-                f"bandwidth must be a number with method={method!r}, got 'auto', which "
-                "is chosen by the data."
-            )
-        values, means = _stable_values(statistic, sizes, multigroup)
-        below = _plus(means, normal)
-        return _with_values(value, values, normal, below, maximum=2.0)
-    n_bins = count_bins(bandwidth)
-    measure = partial(histogram_distance, n_bins=n_bins)
-    largest = _largest(statistic, multigroup, measure, measure, value)
-    one, _ = _distribution_free(sizes, shares, multigroup, method)
-    above: Quantiles = lambda level: 2 * one(level)  # noqa: E731
     if method == "band":
-        above = normal
-        below = _plus(_bin_noise(statistic, sizes, multigroup)(n_bins), normal)
-    elif method == "finite_sample":
+        scale = np.sqrt(_contrast(1 / sizes, shares, multigroup))
+        if isinstance(bandwidth, str):
+            found = _stable_histograms(observed, multigroup)
+        else:
+            found = _histograms(observed, multigroup)(count_bins(bandwidth))
+        above, below = _histogram_bounds(found, scale)
+        return _with_values(value, found.values, above, below, maximum=2.0)
+    if isinstance(bandwidth, str):
+        raise ValueError(
+            f"bandwidth must be a number with method={method!r}, got 'auto', which is "
+            "chosen by the data."
+        )
+    n_bins = count_bins(bandwidth)
+    one, _ = _distribution_free(sizes, shares, multigroup, method)
+
+    def free_above(level: float) -> Any:
+        return 2 * one(level)
+
+    def free_below(level: float) -> Any:
+        if method == "anytime":  # at once for all 2**n_bins functions
+            return 2 * one(level * 0.5**n_bins)
         roots = np.sqrt((n_bins - 1) / sizes)
-        below = _plus(_contrast(roots, shares, multigroup, power=1), above)
-    else:  # at once for all 2**n_bins functions
-        below = lambda level: 2 * one(level * 0.5**n_bins)  # noqa: E731
-    n_comparisons = len(compared_pairs(statistic.n_groups, multigroup))
-    return Comparisons(value, n_comparisons, largest, above, below, maximum=2.0)
+        return _contrast(roots, shares, multigroup, power=1) + 2 * one(level)
+
+    values = _histograms(observed, multigroup)(n_bins).values
+    return _with_values(value, values, free_above, free_below, maximum=2.0)
 
 
-def _stable_values(
-    statistic: GroupedScores, sizes: Floats, multigroup: Multigroup
-) -> tuple[Floats, Floats]:
-    """MADD of each comparison over its stable interval, and the mean of its noise."""
-    pairs = compared_pairs(statistic.n_groups, multigroup)
-    values, means = np.empty(len(pairs)), np.empty(len(pairs))
-    n_bins = bin_numbers(N_BANDWIDTHS)
-    noise = cache(_bin_noise(statistic, sizes, multigroup))
-    for curve in gap_curves(statistic, pairs, N_BANDWIDTHS):
-        found, at = stable_interval(curve.values, curve.totals), pairs.index(curve.pair)
-        some = np.linspace(found.start, found.stop - 1, _MAX_HISTOGRAMS).astype(np.intp)
-        values[at] = found.mean
-        means[at] = np.mean([noise(n)[at] for n in n_bins[some].tolist()])
-    return values, means
+class _Histograms(NamedTuple):
+    """Histograms of all comparisons; means over bandwidths where there are several."""
+
+    # MADD.
+    values: Floats
+    # Sum over bins of the standard deviations of the noise.
+    deviations: Floats
+    # The same, of at least the true ones: shares are smoothed by Laplace's rule, since
+    # bins seen empty would have no noise.
+    most: Floats
+    # Largest gap of the CDFs at an edge.
+    gaps: Floats
 
 
-def _bin_noise(
-    statistic: GroupedScores, sizes: Floats, multigroup: Multigroup
-) -> Callable[[int], Floats]:
-    """Mean of the sum over bins of the noise of each comparison, by number of bins.
-
-    Shares are smoothed by Laplace's rule: bins seen empty would have no noise.
-    """
+def _histograms(
+    observed: Observed, multigroup: Multigroup
+) -> Callable[[int], _Histograms]:
+    """Compare the histograms of all groups, by number of bins."""
+    statistic, sizes, _ = observed
     groups = [statistic.of_group(group) for group in range(statistic.n_groups)]
     cdfs, of_everyone = _cdfs(groups), _shares(statistic)
 
-    def noise(n_bins: int) -> Floats:
+    def compare_bins(n_bins: int) -> _Histograms:
         edges = np.nextafter(np.arange(1, n_bins) / n_bins, 0)
-        shares = np.diff(cdfs(edges), axis=1, prepend=0, append=1)
-        shares = (sizes[:, None] * shares + 1) / (sizes[:, None] + n_bins)
-        variances = shares * (1 - shares) / sizes[:, None]
-        deviations = np.sqrt(_contrast(variances, of_everyone, multigroup))
-        return np.asarray(_MEAN_ABSOLUTE * deviations.sum(axis=1))
+        at_edges = cdfs(edges)
+        shares = np.diff(at_edges, axis=1, prepend=0, append=1)
+        smooth = (sizes[:, None] * shares + 1) / (sizes[:, None] + n_bins)
+        deviations, most = (
+            np.sqrt(_contrast(p * (1 - p) / sizes[:, None], of_everyone, multigroup))
+            for p in (shares, smooth)
+        )
+        return _Histograms(
+            np.abs(_differences(shares, of_everyone, multigroup)).sum(axis=1),
+            deviations.sum(axis=1),
+            most.sum(axis=1),
+            np.abs(_differences(at_edges, of_everyone, multigroup)).max(
+                axis=1, initial=0
+            ),
+        )
 
-    return noise
+    return compare_bins
+
+
+def _stable_histograms(observed: Observed, multigroup: Multigroup) -> _Histograms:
+    """Means over the stable interval of bandwidths of each comparison."""
+    statistic = observed.statistic
+    pairs = compared_pairs(statistic.n_groups, multigroup)
+    rows = np.empty((4, len(pairs)))
+    n_bins, histograms = (
+        bin_numbers(N_BANDWIDTHS),
+        cache(_histograms(observed, multigroup)),
+    )
+    for curve in gap_curves(statistic, pairs, N_BANDWIDTHS):
+        found, at = stable_interval(curve.values, curve.totals), pairs.index(curve.pair)
+        some = np.linspace(found.start, found.stop - 1, _MAX_HISTOGRAMS).astype(np.intp)
+        parts = [[part[at] for part in histograms(n)] for n in n_bins[some].tolist()]
+        rows[:, at] = np.mean(parts, axis=0)
+        rows[0, at] = found.mean
+    return _Histograms(*rows)
+
+
+def _histogram_bounds(found: _Histograms, scale: Floats) -> tuple[Quantiles, Quantiles]:
+    """Quantiles of the noise of MADD: each end is the sharper of two bounds.
+
+    Upper ends: by a tangent, or by the mean of MADD, which noise increases; it is at
+    least S E|D / S + N| with the sum S of the standard deviations and the true D. Lower
+    ends: by the norm of the noise, or by twice a gap of the CDFs, which is at most D.
+    """
+    values, deviations, most, gaps = found
+
+    def above(level: float) -> Any:
+        by_tangent = values - ndtri(level / 2) * scale
+        mean = values + math.sqrt(2 * math.log(2 / level)) * scale
+        return np.minimum(by_tangent, _without_noise(mean, deviations)) - values
+
+    def below(level: float) -> Any:
+        noise = _MEAN_ABSOLUTE * most - ndtri(level / 2) * scale
+        by_gap = 2 * (gaps - _supremum(scale, sides=2)(level / 2))
+        return np.minimum(noise, values - by_gap)
+
+    return above, below
+
+
+def _without_noise(means: Floats, deviations: Floats) -> Floats:
+    """Solve ``S E|x / S + N| = mean`` for x; 0 where noise alone has a larger mean."""
+    density = np.exp(-(_RATIOS**2) / 2) * math.sqrt(2 / math.pi)
+    noisy = density + _RATIOS * (1 - 2 * ndtr(-_RATIOS))
+    safe = np.maximum(deviations, 1e-300)
+    solved = np.interp(means / safe, noisy, _RATIOS, left=0.0) * safe
+    return np.where(means / safe > noisy[-1], means, solved)
 
 
 def _compare_parity(
@@ -550,11 +609,7 @@ def _compare_means(
     if math.isnan(value):
         return _UNDEFINED
     means, squares = moments
-    if multigroup == "pairwise":
-        i, j = np.triu_indices(len(means), 1)
-        values = np.abs(means[i] - means[j])
-    else:
-        values = np.abs(means - (shares * means).sum(axis=0))
+    values = np.abs(_differences(means, shares, multigroup))
     sizes = np.broadcast_to(sizes, means.shape)
     if method == "band":
         above = _student(means, squares, sizes, shares, multigroup)
@@ -582,6 +637,21 @@ def _with_values(
     )
 
 
+def _differences(by_group: Floats, shares: Any, multigroup: Multigroup) -> Floats:
+    """Difference of two groups, or of a group and everyone, in each comparison."""
+    if multigroup == "pairwise":
+        i, j = np.triu_indices(len(by_group), 1)
+        return np.asarray(by_group[i] - by_group[j])
+    shares = _aligned(shares, by_group)
+    return np.asarray(by_group - (shares * by_group).sum(axis=0))
+
+
+def _aligned(shares: Any, by_group: Floats) -> Any:
+    """Give the shares of groups the dimensions of what they are multiplied with."""
+    n_more = by_group.ndim - np.ndim(shares)
+    return np.reshape(shares, (*np.shape(shares), *[1] * n_more))
+
+
 def _contrast(
     by_group: Floats, shares: Any, multigroup: Multigroup, power: int = 2
 ) -> Floats:
@@ -593,9 +663,7 @@ def _contrast(
     if multigroup == "pairwise":
         i, j = np.triu_indices(len(by_group), 1)
         return np.asarray(by_group[i] + by_group[j])
-    shares = np.reshape(
-        shares, (*np.shape(shares), *[1] * (by_group.ndim - np.ndim(shares)))
-    )
+    shares = _aligned(shares, by_group)
     everyone = shares**power * by_group
     return np.asarray(
         (1 - shares) ** power * by_group + everyone.sum(axis=0) - everyone

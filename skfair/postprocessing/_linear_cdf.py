@@ -106,14 +106,14 @@ class GroupCDFs(NamedTuple):
     """CDFs of the groups that have rows, and of everyone.
 
     Those of small groups are shrunk to the latter: `shrinkage` is the share of everyone
-    in the CDF of each group. `distances` are those of the CDFs from everyone's before
-    they are shrunk, `shares` the groups' shares of the weight.
+    in the CDF of each group, `own` are the CDFs before that. `shares` are the groups'
+    shares of the weight.
     """
 
     cdfs: tuple[LinearCDF, ...]
+    own: tuple[LinearCDF, ...]
     pooled: LinearCDF
     shares: Floats
-    distances: Floats
     shrinkage: Floats
 
     @classmethod
@@ -121,19 +121,30 @@ class GroupCDFs(NamedTuple):
         """CDFs of the groups, shrunk as given, or as the rows tell."""
         pooled = LinearCDF.of(statistic, None)
         present = np.flatnonzero(statistic.counts)
-        cdfs = [LinearCDF.of(statistic, group) for group in present.tolist()]
+        own = tuple(LinearCDF.of(statistic, group) for group in present.tolist())
         shares = statistic.totals[present] / statistic.totals.sum()
-        distances = np.array(
-            [np.abs(cdf.at_knots_of(pooled) - pooled.ends).max() for cdf in cdfs]
-        )
-        if shrinkage is None:
-            n_rows = row_counts(statistic)[present]
-            shrinkage = _shrinkage(n_rows, shares, distances)
+        n_rows = row_counts(statistic)[present]
+        found = cls(own, own, pooled, shares, np.zeros(len(own)))
+        if shrinkage is None and len(own) > 1 and n_rows.min() < _LARGE:
+            shrinkage = _shrinkage(n_rows, shares, found.distances())
+        if shrinkage is None or not shrinkage.any():
+            return found
         shrunk = tuple(
             cdf.shrunk_to(pooled, share)
-            for cdf, share in zip(cdfs, shrinkage.tolist(), strict=True)
+            for cdf, share in zip(own, shrinkage.tolist(), strict=True)
         )
-        return cls(shrunk, pooled, shares, distances, shrinkage)
+        return found._replace(cdfs=shrunk, shrinkage=shrinkage)
+
+    def distances(self) -> Floats:
+        """Largest distance of each group's own CDF from that of everyone."""
+        heights = (cdf.at_knots_of(self.pooled) for cdf in self.own)
+        return np.array([np.abs(part - self.pooled.ends).max() for part in heights])
+
+    def margins(self) -> Floats:
+        """Largest distance of each CDF from the one before it was shrunk."""
+        if not self.shrinkage.any():
+            return np.zeros(len(self.cdfs))
+        return self.distances() * self.shrinkage
 
     def heights(self) -> Iterator[Floats]:
         """Heights of one CDF after the other at the knots of the pooled one."""
@@ -165,8 +176,6 @@ def _shrinkage(n_rows: NDArray[Any], shares: Floats, distances: Floats) -> Float
     A small group weighs as its rows beside ten rows of everyone, times the evidence
     that it differs from the others: 0 within sampling noise, 1 from 1.5 times that on.
     """
-    if len(n_rows) == 1:
-        return np.zeros(1)
     noise = sampling_noise(n_rows, n_rows.sum() - n_rows, 1) * (1 - shares)
     evidence = 2 * distances / noise - 2
     own = np.clip(evidence, 0, 1) * n_rows / (n_rows + _ADDED_ROWS)

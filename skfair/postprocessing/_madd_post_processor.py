@@ -149,7 +149,8 @@ class MADDPostProcessor(
     comparison_ : PlainComparison or None
         Average precision and MCDP(0) of repaired and of plain scores on held-out rows,
         with standard errors; None without groups. Each row is repaired by what the
-        other folds tell, or the other parts of the rows that a frozen model scored.
+        other folds tell, or the other parts of the rows that a frozen model scored; of
+        more than 100,000 rows, at most as many are held out.
     groups_ : tuple of length n_groups
         Labels of the groups.
     classes_ : ndarray of shape (2,)
@@ -396,12 +397,11 @@ class MADDPostProcessor(
             unknown_groups=self.unknown_groups,
             random_state=self.random_state,
         )
-        repaired = repair_held_out(rows, parts_of(folds), repairer)
+        held_out, repaired = repair_held_out(rows, parts_of(folds), repairer)
         self.calibrator_ = None
         if self.calibrate:
-            positive = rows.y_true == 1
             self.calibrator_ = BetaCalibration.fit(
-                repaired, positive, rows.sample_weight
+                repaired, held_out.y_true == 1, held_out.sample_weight
             )
         self.repairer_ = repairer.fit(rows.scores, **rows.keywords())
         if len(self.estimators_) == 1:
@@ -414,7 +414,7 @@ class MADDPostProcessor(
                 )
                 for fold in folds
             ]
-        self.comparison_ = check_repair(self, rows, repaired)
+        self.comparison_ = check_repair(self, held_out, repaired)
         return self
 
     def _choose_amount(

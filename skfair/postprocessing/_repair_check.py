@@ -16,7 +16,7 @@ from skfair.postprocessing._held_out import ScoredRows
 from skfair.postprocessing._linear_cdf import Floats, has_ties, tied_shares
 from skfair.postprocessing._score_repairer import ScoreRepairer
 
-#: Rows above which two parts are enough to learn a repair on the others.
+#: Rows that are enough to see how good a repair is.
 _MANY_ROWS = 100_000
 #: Share of the plain MCDP that ties may add, unsaid, to what a level or gap leaves, and
 #: that may be left where the level is chosen.
@@ -29,23 +29,26 @@ _SHARE_LOST = 0.5
 
 def repair_held_out(
     rows: ScoredRows, parts: list[NDArray[np.intp]], repairer: ScoreRepairer
-) -> Floats:
-    """Scores of each part of the rows, repaired as learnt from the other parts."""
-    if len(rows.scores) > _MANY_ROWS:
-        parts = [np.concatenate(parts[half::2]) for half in (0, 1)]
-    scores = np.array(rows.scores)
+) -> tuple[ScoredRows, Floats]:
+    """Rows of all parts, each repaired as learnt from the rows outside of its part.
+
+    Of many rows, some are held out once.
+    """
+    n_rows = len(rows.scores)
+    if n_rows > _MANY_ROWS:
+        parts = [np.arange(0, n_rows, 1 + n_rows // _MANY_ROWS)]
+    scores = []
     for part in parts:
-        others = np.ones(len(scores), dtype=bool)
+        others = np.ones(n_rows, dtype=bool)
         others[part] = False
         # The others may lack a group that is in this part alone.
-        learnt = clone(repairer).set_params(unknown_groups="pooled", calibrate=False)
-        learning = rows.take(others)
+        learnt = clone(repairer).set_params(unknown_groups="pooled")
+        learning, held_out = rows.take(others), rows.take(part)
         learnt.fit(learning.scores, **learning.keywords())
-        held_out = rows.take(part)
-        scores[part] = learnt.transform(
-            held_out.scores, sensitive_features=held_out.groups
+        scores.append(
+            learnt.transform(held_out.scores, sensitive_features=held_out.groups)
         )
-    return scores
+    return rows.take(np.concatenate(parts)), np.concatenate(scores)
 
 
 def check_repair(mitigator: Any, rows: ScoredRows, repaired: Floats) -> PlainComparison:

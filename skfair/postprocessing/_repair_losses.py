@@ -109,7 +109,7 @@ def _losses(
 ) -> pd.DataFrame:
     """Losses of each amount of repair."""
     if differing is None:
-        differing = differing_groups(grid.rows)
+        differing = _differing(grid.rows, grid.groups)
     accuracy = _accuracy_losses(grid, options)
     fairness = _fairness_losses(grid, options, differing)
     for name, losses in {"accuracy_loss": accuracy, "fairness": fairness}.items():
@@ -135,7 +135,11 @@ def differing_groups(rows: ScoredRows) -> NDArray[np.bool_]:
     By the bound of Dvoretzky, Kiefer, Wolfowitz and Massart at 95 %, for all groups at
     once.
     """
-    groups = GroupCDFs.of(rows.statistic())
+    return _differing(rows, GroupCDFs.of(rows.statistic()))
+
+
+def _differing(rows: ScoredRows, groups: GroupCDFs) -> NDArray[np.bool_]:
+    """Find the groups that differ among those whose CDFs are given."""
     weights = (
         np.ones(len(rows.scores))
         if rows.sample_weight is None
@@ -150,7 +154,7 @@ def differing_groups(rows: ScoredRows) -> NDArray[np.bool_]:
     # With two groups both tests are the same.
     n_tests = 1 if len(groups.cdfs) == 2 else len(groups.cdfs)
     noise = sampling_noise(own_rows, other_rows, n_tests)
-    return np.asarray(groups.distances > (1 - groups.shares) * noise)
+    return np.asarray(groups.distances() > (1 - groups.shares) * noise)
 
 
 def choose_level(
@@ -308,7 +312,7 @@ def _path_at_knot(grid: RepairGrid, heights: Floats, pooled: float) -> Path:
     """All amounts of repair at one knot, where the groups' CDFs have `heights`."""
     if not grid.are_gaps:
         return Mixture(grid.amounts, pooled)
-    margins = grid.groups.distances * grid.groups.shrinkage
+    margins = grid.groups.margins()
     narrowed = np.minimum(margins[:, None], grid.amounts / 2)
     every = np.repeat(heights[:, None], len(grid.amounts), axis=1)
     lowest = lowest_of_band(every, grid.groups.shares, narrowed, grid.amounts)

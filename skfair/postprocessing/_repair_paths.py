@@ -45,7 +45,7 @@ class Band(NamedTuple):
     @classmethod
     def within(cls, groups: GroupCDFs, max_gap: float) -> Self:
         """Band at all scores, which no target leaves."""
-        margins = groups.distances * groups.shrinkage
+        margins = groups.margins()
         narrowed = np.minimum(margins, max_gap / 2)
         lowest = np.full(2 * len(groups.pooled.scores), np.inf)
         highest = -lowest

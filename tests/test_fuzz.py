@@ -35,6 +35,7 @@ from skfair.metrics import (
     demographic_parity_difference,
     equalized_odds_difference,
     get_fairness_scorer,
+    impact_ratios,
     madd,
     madd_curve,
     madd_optimal_bandwidth,
@@ -340,6 +341,18 @@ FUNCTIONS = {
     ),
     "abcc": (abcc, {**OF_SCORES, **MULTIGROUP}),
     "abroca": (abroca, {**OF_SCORES, "y_true": classes, **MULTIGROUP}),
+    "impact_ratios": (
+        impact_ratios,
+        {
+            "y_true": constant(None),
+            "y_pred_or_score": scores,
+            "rate": constant("selection", "scoring"),
+            "pos_label": constant(None),
+            "min_share": constant(0.0, 0.02),
+            "confidence_level": constant(0.9),
+            **ROWS,
+        },
+    ),
     "demographic_parity_difference": (
         demographic_parity_difference,
         {

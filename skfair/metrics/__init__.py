@@ -35,6 +35,7 @@ from skfair.metrics._groupwise._cvar_fairness import (
     cvar_fairness_test,
 )
 from skfair.metrics._groupwise._cvar_fairness_report import cvar_fairness_report
+from skfair.metrics._groupwise._impact_ratios import impact_ratios
 from skfair.metrics._groupwise._max_gap import max_gap, max_gap_test
 from skfair.metrics._groupwise._rate_variance import RateVarianceResult, rate_variance
 from skfair.metrics._groupwise._top_groups import top_groups
@@ -80,6 +81,7 @@ __all__ = [
     "equalized_odds_difference",
     "get_fairness_scorer",
     "get_fairness_scorer_names",
+    "impact_ratios",
     "madd",
     "madd_bounds",
     "madd_curve",

@@ -1,0 +1,336 @@
+"""Impact ratios: the table counted by hand, its intervals, and small categories."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.stats import binom, binomtest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.groups import encode_groups
+from skfair.metrics import impact_ratios
+from skfair.metrics._groupwise._impact_ratios import _clopper_pearson, _intervals
+from skfair.statistics import GroupedOutcomes
+
+COLUMNS = ["n", "share", "selected", "rate", "impact_ratio", "low", "high", "status"]
+BOTH = "sex \u00d7 race"
+
+
+@pytest.fixture
+def people():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"sex": rng.choice(["F", "M"], 400), "race": rng.choice(list("xyz"), 400)}
+    )
+    frame.loc[:9, "sex"] = None
+    frame.loc[5:19, "race"] = None
+    return frame
+
+
+@pytest.fixture
+def hired():
+    return np.random.default_rng(1).integers(0, 2, 400)
+
+
+def test_a_table_for_each_attribute_and_the_intersection(people, hired):
+    table = impact_ratios(None, hired, sensitive_features=people)
+    assert list(table.columns) == COLUMNS
+    assert table.index.names == ["attribute", "group"]
+    assert list(table.index.unique("attribute")) == ["sex", "race", BOTH]
+    unknown = table.xs("(unknown)", level="group")["n"]
+    assert unknown.to_dict() == {"sex": 10, "race": 15, BOTH: 20}
+    assert (table.groupby("attribute")["n"].sum() == 400).all()
+    for name in ("sex", "race"):
+        part = table.loc[name].drop("(unknown)")
+        rates = pd.Series(hired).groupby(people[name]).agg(["size", "sum", "mean"])
+        assert part["n"].tolist() == rates["size"].tolist()
+        assert part["selected"].tolist() == rates["sum"].tolist()
+        np.testing.assert_allclose(part["rate"], rates["mean"])
+        ratios = rates["mean"] / rates["mean"].max()
+        np.testing.assert_allclose(part["impact_ratio"], ratios)
+        assert part["share"].sum() == pytest.approx(1)
+        assert part["status"].value_counts().to_dict()["highest"] == 1
+    both = table.loc[BOTH]
+    own = (people["sex"] == "F") & (people["race"] == "y")
+    assert both.loc["F \u00d7 y", "n"] == own.sum()
+    assert both.loc["F \u00d7 y", "rate"] == pytest.approx(hired[own].mean())
+
+
+def test_unknown_rows_have_a_number_only(people, hired):
+    row = impact_ratios(None, hired, sensitive_features=people).loc[
+        ("sex", "(unknown)")
+    ]
+    assert row["status"] == "unknown"
+    assert row[COLUMNS[1:-1]].isna().all()
+    everyone = impact_ratios(None, hired, sensitive_features=people["sex"].fillna("F"))
+    assert "(unknown)" not in everyone.index.get_level_values("group")
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        pl.from_pandas,
+        lambda frame: frame.set_axis(np.arange(400)[::-1]),
+        lambda frame: frame.astype("category"),
+    ],
+    ids=["polars", "index", "categories"],
+)
+def test_containers(people, hired, container):
+    expected = impact_ratios(None, hired, sensitive_features=people)
+    found = impact_ratios(None, hired.tolist(), sensitive_features=container(people))
+    pd.testing.assert_frame_equal(found, expected)
+    array = people.to_numpy(dtype=object)
+    found = impact_ratios(None, hired, sensitive_features=array)
+    np.testing.assert_array_equal(found["low"], expected["low"])
+    assert found.index[0][0] == "attribute 1"
+
+
+def test_groups_and_statistics_give_the_same_tables(people, hired):
+    known = people.notna().all(axis=1).to_numpy()
+    expected = impact_ratios(None, hired[known], sensitive_features=people[known])
+    groups = encode_groups(people[known])
+    found = impact_ratios(None, hired[known], sensitive_features=groups)
+    pd.testing.assert_frame_equal(found, expected)
+    statistic = GroupedOutcomes.from_outcomes(
+        hired[known], sensitive_features=people[known]
+    )
+    pd.testing.assert_frame_equal(impact_ratios(None, statistic), expected)
+    dropped = encode_groups(people, missing="drop")
+    found = impact_ratios(None, hired, sensitive_features=dropped)
+    assert (found.xs("(unknown)", level="group")["n"] == 20).all()
+    for argument in ("y_true", "sensitive_features", "sample_weight", "pos_label"):
+        given = {"y_true": None, argument: [0, 1]}
+        y_true = given.pop("y_true")
+        with pytest.raises(ValueError, match=f"{argument} must be None where a stat"):
+            impact_ratios(y_true, statistic, **given)
+    with pytest.raises(ValueError, match="rate must be None where a statistic"):
+        impact_ratios(None, statistic, rate="scoring")
+
+
+@pytest.mark.parametrize("n_rows", [20, 21])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scoring_rates_are_shares_above_everyones_median(n_rows, weighted):
+    rng = np.random.default_rng(n_rows)
+    scores = rng.integers(-5, 9, n_rows)
+    groups = np.array(["a", "b", None], dtype=object)[np.arange(n_rows) % 3]
+    weights = rng.integers(0, 4, n_rows) if weighted else np.ones(n_rows, int)
+    table = impact_ratios(
+        None,
+        scores.tolist(),
+        sensitive_features=groups,
+        rate="scoring",
+        sample_weight=weights if weighted else None,
+    ).loc["group"]
+    median = np.median(np.repeat(scores, weights))
+    for group in "ab":
+        own = np.repeat(scores, np.where(groups == group, weights, 0))
+        assert table.loc[group, "rate"] == pytest.approx((own > median).mean())
+    assert table.loc["(unknown)", "n"] == np.sum(weights[2::3] > 0)
+
+
+def test_weights_that_round_leave_half_above_the_median():
+    for n_rows in (4, 6, 10, 22):
+        scores, groups = np.arange(n_rows), np.arange(n_rows) % 2
+        expected = impact_ratios(
+            None, scores, sensitive_features=groups, rate="scoring"
+        )
+        found = impact_ratios(
+            None,
+            scores,
+            sensitive_features=groups,
+            rate="scoring",
+            sample_weight=np.full(n_rows, 0.3),
+        )
+        np.testing.assert_allclose(found["rate"], expected["rate"])
+
+
+def test_whole_weights_count_rows(people, hired):
+    weights = np.random.default_rng(2).integers(1, 4, 400)
+    table = impact_ratios(None, hired, sensitive_features=people, sample_weight=weights)
+    repeated = people.loc[people.index.repeat(weights)]
+    expected = impact_ratios(
+        None, np.repeat(hired, weights), sensitive_features=repeated
+    )
+    columns = ["share", "selected", "rate", "impact_ratio"]
+    pd.testing.assert_frame_equal(table[columns], expected[columns])
+    assert (table["high"] - table["low"]).sum() > (
+        expected["high"] - expected["low"]
+    ).sum()
+
+
+def test_small_groups_are_shown_and_not_compared():
+    groups = np.repeat(["a", "b", "c"], [2, 49, 49])
+    hired = np.concatenate([[1, 1], np.arange(49) < 20, np.arange(49) < 10])
+    all_three = impact_ratios(None, hired, sensitive_features=groups).loc["group"]
+    assert all_three["status"].to_dict()["a"] == "highest"
+    at_two = impact_ratios(None, hired, sensitive_features=groups, min_share=0.02)
+    pd.testing.assert_frame_equal(at_two.loc["group"], all_three)  # not less than 2 %
+    table = impact_ratios(None, hired, sensitive_features=groups, min_share=0.021)
+    table = table.loc["group"]
+    assert table.loc["a", ["n", "selected", "rate"]].tolist() == [2, 2, 1]
+    assert table.loc["a", ["impact_ratio", "low", "high"]].isna().all()
+    assert table["status"].tolist() == ["excluded", "highest", "compared"]
+    assert table.loc["c", "impact_ratio"] == 0.5
+    least = encode_groups(groups, min_group_size=3)
+    found = impact_ratios(None, hired, sensitive_features=least).loc["group"]
+    pd.testing.assert_frame_equal(found, table)
+
+
+def test_absent_categories_are_shown():
+    column = pd.Categorical(["F", "M"] * 3, categories=["F", "M", "other"])
+    table = impact_ratios(None, [1, 1, 0, 1, 1, 0], sensitive_features=column)
+    row = table.loc[("group", "other")]
+    assert (row["n"], row["status"]) == (0, "excluded")
+    assert np.isnan(row["rate"])
+
+
+@pytest.mark.parametrize(
+    ("hired", "groups", "match"),
+    [
+        ([1, 0, 1], ["F", "F", "F"], r"by group are undefined .* got \['F'\]"),
+        ([1, 0, 1], [None] * 3, r"at least two groups must be large enough, got \[\]"),
+        ([0, 0, 0], ["F", "M", "F"], r"nobody in the groups \['F', 'M'\] is selected"),
+    ],
+)
+def test_undefined(hired, groups, match):
+    with pytest.warns(UndefinedMetricWarning, match=match) as caught:
+        table = impact_ratios(None, hired, sensitive_features=groups)
+    assert caught[0].filename == __file__
+    assert table[["impact_ratio", "low", "high"]].isna().all(axis=None)
+    assert table["n"].sum() == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"rate": "select"}, "rate must be 'selection' or 'scoring', got 'select'"),
+        ({"min_share": 1}, r"min_share must be a number in \[0, 1\), got 1"),
+        ({"confidence_level": 1}, "confidence_level must be a number in"),
+        ({"rate": "scoring", "pos_label": 1}, "pos_label must be None for scores"),
+        ({"sensitive_features": None}, "sensitive_features is None"),
+        ({"sensitive_features": ["F"]}, "sensitive_features has 1 rows, expected 4"),
+        ({"sample_weight": [1, 1]}, "sample_weight must have shape"),
+        ({"y_true": [0, 1, 2, 0]}, "y_true must be binary"),
+        ({"y_pred_or_score": [0, 0.3, 1, 1]}, "got 0.3. Compare scores with a thresh"),
+        ({"y_pred_or_score": list("aabb")}, "pos_label must say which of the labels"),
+        ({"y_pred_or_score": [0, 1, 2, 1]}, "pos_label"),
+        ({"y_pred_or_score": [0, 1, None, 1]}, "y_pred has 1 missing|missing labels"),
+        (
+            {"rate": "scoring", "y_pred_or_score": [0, np.nan, 1, 1]},
+            "y_pred_or_score must be finite, got nan in row 1",
+        ),
+        ({"rate": "scoring", "y_pred_or_score": list("aabb")}, "must be numbers"),
+    ],
+)
+def test_bad_input(given, match):
+    arguments = {
+        "y_true": None,
+        "y_pred_or_score": [0, 1, 1, 0],
+        "sensitive_features": list("FFMM"),
+    }
+    with pytest.raises(ValueError, match=match):
+        impact_ratios(**{**arguments, **given})
+
+
+def test_text_decisions():
+    hired = np.array(["no", "yes"])[[0, 1, 1, 1]]
+    table = impact_ratios(None, hired, sensitive_features=list("FFMM"), pos_label="yes")
+    assert table["impact_ratio"].tolist() == [0.5, 1]
+
+
+def test_input_is_not_modified(people, hired):
+    before = people.copy(), hired.copy()
+    hired.setflags(write=False)
+    impact_ratios(None, hired, sensitive_features=people)
+    pd.testing.assert_frame_equal(people, before[0])
+    np.testing.assert_array_equal(hired, before[1])
+
+
+@pytest.mark.parametrize("tail", [0.025, 0.004])
+def test_intervals_of_rates_are_scipys(tail):
+    hits, sizes = np.array([0, 3, 7, 20]), np.array([4, 9, 7, 900])
+    low, high = _clopper_pearson(hits / sizes, sizes.astype(float), tail)
+    for i in range(4):
+        expected = binomtest(int(hits[i]), int(sizes[i])).proportion_ci(1 - 2 * tail)
+        assert (low[i], high[i]) == pytest.approx(tuple(expected), abs=1e-9)
+
+
+def test_intervals_hold_the_ratio_and_are_wider_for_smaller_groups():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        n_groups = rng.integers(2, 8)
+        sizes = rng.integers(1, 60, n_groups)
+        rates = rng.binomial(sizes, rng.random()) / sizes
+        if not rates.any():
+            continue
+        low, high = _intervals(rates, sizes.astype(float), 0.9)
+        ratios = rates / rates.max()
+        assert (low >= 0).all()
+        assert (low <= ratios + 1e-12).all()
+        assert (ratios <= high + 1e-12).all()
+        assert (high <= 1).all()
+        more, less = _intervals(rates, 25.0 * sizes, 0.9)
+        assert (more >= low - 1e-12).all()
+        assert (less <= high + 1e-12).all()
+
+
+def exact_coverage(n_first, n_second, rates):
+    """Probability that the interval of the first of two groups holds its ratio."""
+    first, second = np.arange(n_first + 1), np.arange(n_second + 1)
+    ratio = rates[0] / max(rates)
+    held = chance = 0.0
+    for i in first:
+        for j in second[int(i == 0) :]:
+            low, high = _intervals(
+                np.array([i / n_first, j / n_second]),
+                np.array([n_first, n_second], dtype=float),
+                0.95,
+            )
+            weight = binom.pmf(i, n_first, rates[0]) * binom.pmf(j, n_second, rates[1])
+            chance += weight
+            held += weight * (low[0] - 1e-12 <= ratio <= high[0] + 1e-12)
+    return held / chance
+
+
+def test_coverage_of_two_small_groups_is_at_least_nominal():
+    assert exact_coverage(8, 12, (0.3, 0.6)) > 0.95
+
+
+@pytest.mark.slow
+def test_coverage_of_two_groups_is_at_least_nominal():
+    for sizes in ((5, 30), (20, 20), (30, 5)):
+        for highest in (0.1, 0.5, 0.9):
+            for ratio in (0.2, 0.8, 1.0):
+                rates = ratio * highest, highest
+                assert exact_coverage(*sizes, rates) > 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sizes", "rates"),
+    [
+        ((300, 300, 300, 300), (0.3, 0.3, 0.3, 0.3)),
+        ((1000, 100, 30, 500), (0.3, 0.25, 0.4, 0.1)),
+        ((50,) * 10, (0.2,) * 10),
+        ((2000, 400), (0.02, 0.03)),
+    ],
+)
+def test_coverage_of_several_groups_is_at_least_nominal(sizes, rates):
+    rng = np.random.default_rng(0)
+    true, covered = np.array(rates) / max(rates), []
+    for hits in rng.binomial(sizes, rates, (1_500, len(sizes))):
+        low, high = _intervals(hits / sizes, np.array(sizes, dtype=float), 0.95)
+        covered.append((low <= true + 1e-12) & (true <= high + 1e-12))
+    assert np.mean(covered, axis=0).min() > 0.94
+
+
+def test_a_thousand_groups():
+    groups = np.arange(20_000) % 1_000
+    hired = (np.arange(20_000) // 1_000 % 3 == 0).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = impact_ratios(None, hired, sensitive_features=groups)
+    assert len(table) == 1_000
+    assert table["impact_ratio"].eq(1).all()

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from _tables import Split, Task, load_table, split
+from lightgbm import LGBMClassifier
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -26,8 +27,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skfair._comparison import compare_with_plain
 from skfair.groups import encode_groups
-from skfair.inprocessing import DiffMCDPClassifier, MCDPReweighter
-from skfair.postprocessing import MADDPostProcessor
+from skfair.inprocessing import (
+    DiffMCDPClassifier,
+    MCDPBoostingClassifier,
+    MCDPReweighter,
+)
+from skfair.postprocessing import MADDPostProcessor, UnawarePostProcessor
 
 RATES = (0.005, 0.02, 0.5)
 SEEDS = range(2)
@@ -67,6 +72,12 @@ def mitigators(seed: int) -> dict[str, tuple[Any, Any]]:
             model = MCDPReweighter(plain, strength=strength, random_state=seed)
             found[f"MCDPReweighter({name}), {strength:g}"] = model, plain
         found[f"MADDPostProcessor({name})"] = MADDPostProcessor(plain), plain
+    unaware = UnawarePostProcessor(BOOSTING, random_state=seed)
+    found["UnawarePostProcessor(boosting)"] = unaware, BOOSTING
+    trees = LGBMClassifier(n_estimators=80, n_jobs=1, verbose=-1)
+    for strength in (0.3, 1.0):
+        model = MCDPBoostingClassifier(trees, strength=strength, random_state=seed)
+        found[f"MCDPBoostingClassifier, {strength:g}"] = model, trees
     options = {"hidden_layer_sizes": (32,), "random_state": seed}
     plain = DiffMCDPClassifier(strength=0, **options)
     for strength in (0.2, 1.0):

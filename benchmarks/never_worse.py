@@ -3,7 +3,7 @@
     SKFAIR_DATA=<folder of the tables> python benchmarks/never_worse.py [section ...]
 
 Sections: census and simulated, each with 0.5 %, 2 % and 50 % positives (all negatives
-are kept, positives are drawn), three seeds. Default parameters, groups not among the
+are kept, positives are drawn), two seeds. Default parameters, groups not among the
 features of the plain model. Worse is an MCDP(0) of test rows above the plain model's by
 more than groups of one distribution read in 95 % of samples.
 """

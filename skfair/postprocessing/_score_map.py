@@ -72,11 +72,14 @@ class ScoreMap:
 
     def __call__(self, p: Array, q: Array) -> Array:
         """Return the new probability of the second class."""
+        if not self.heights.any():
+            return p
         log_odds = logit(clip_scores(p))
         hats, excess = self.features(log_odds, q)
-        slopes = self.heights[0] + excess @ self.heights[1:]
-        # Plain scores closer to 0 or 1 than that keep their distance.
-        return np.asarray(expit(_logit(p) + np.einsum("ij,ij->i", hats, slopes)))
+        change = hats * (self.heights[0] + excess @ self.heights[1:])
+        # Scores that are clipped keep their order: they are spread a little.
+        beyond = logit(np.clip(p, 1e-12, 1 - 1e-12)) - log_odds
+        return np.asarray(expit(log_odds + 1e-3 * beyond + change.sum(axis=1)))
 
     def features(self, log_odds: Array, q: Array) -> tuple[Array, Array]:
         """Return hat functions of the knots, and probabilities minus their means."""
@@ -84,11 +87,6 @@ class ScoreMap:
             np.interp(log_odds, self.knots, peak) for peak in np.eye(len(self.knots))
         ]
         return np.column_stack(hats), q[:, :-1] - self.shares
-
-
-def _logit(p: Array) -> Array:
-    """Log-odds, finite for 0 and 1."""
-    return np.asarray(logit(np.clip(p, 1e-12, 1 - 1e-12)))
 
 
 def fit_map(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import numbers
+import warnings
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -18,8 +19,14 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import PlainComparison, compare_with_plain
-from skfair._mitigation import MetaMitigator, groups_to_compare, route_fit_params
+from skfair._mitigation import (
+    MetaMitigator,
+    groups_to_compare,
+    level_of_user,
+    route_fit_params,
+)
 from skfair._utils._validation import check_choice, check_integer, check_real
+from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, Selector
 from skfair.postprocessing._cross_fit import (
     Split,
@@ -129,7 +136,8 @@ class UnawarePostProcessor(
     Warns
     -----
     skfair.exceptions.MitigationWarning
-        In `fit`, if the new scores are worse than the plain ones by more than noise.
+        In `fit`, if the new scores are worse than the plain ones by more than noise,
+        and if ``strength="auto"`` finds none that helps although there is a gap.
 
     See Also
     --------
@@ -265,7 +273,8 @@ class UnawarePostProcessor(
         UserWarning
             If no groups are given: the classifier is fitted without a map.
         skfair.exceptions.MitigationWarning
-            If the new scores are worse than the plain ones by more than noise.
+            If the new scores are worse than the plain ones by more than noise, and if
+            ``strength="auto"`` finds none that helps although there is a gap.
         """
         self._check_parameters()
         X, y, self.classes_, weights = self._check_fit_inputs(X, y, sample_weight)
@@ -493,5 +502,15 @@ class UnawarePostProcessor(
             sample_weight=rows.weights,
         )
         comparison.warn(self, "Lower strength, or use a better group_estimator")
+        if automatic and not chosen and comparison.plain_mcdp > comparison.noise:
+            warnings.warn(
+                "UnawarePostProcessor changes nothing: on held-out rows no strength "
+                "lowers MCDP(0) by more than its standard error and keeps 95 % of the "
+                f"average precision. MCDP(0) stays {comparison.plain_mcdp:.3f}. Look "
+                "at path_, give a strength, or use an estimator whose scores are not "
+                "mostly 0 and 1.",
+                MitigationWarning,
+                stacklevel=level_of_user(),
+            )
         self.comparison_ = comparison
         return self

@@ -110,6 +110,14 @@ def test_map_by_hand():
     assert_allclose(logit(new), log_odds + change)
 
 
+def test_scores_near_zero_keep_their_order():
+    rows = make_rows(600)
+    q = np.repeat(rows.q[:1], 4, axis=0)
+    tiny = fit_map(rows, 0.5)(np.array([0.0, 1e-9, 1e-6, 1e-4]), q)
+    assert (np.diff(tiny) > 0).all()
+    assert tiny[3] - tiny[0] < 0.01
+
+
 @pytest.mark.parametrize("n_groups", [2, 4])
 def test_gradient_of_the_objective(n_groups, monkeypatch):
     rows = make_rows(2500, n_groups)
@@ -515,6 +523,14 @@ def test_warns_if_it_is_worse_than_the_plain_model(fitted, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.with_strength(0.5)
+
+
+def test_warns_if_no_strength_helps(fitted, monkeypatch):
+    model = fitted[0]
+    same = ScoreMap(np.array([0.0]), np.array([0.5]), np.zeros((2, 1)))
+    monkeypatch.setattr(_score_map, "fit_map", lambda *_: same)
+    with pytest.warns(MitigationWarning, match="changes nothing: on held-out rows"):
+        assert model.with_strength("auto").strength_ == 0
 
 
 @pytest.mark.slow

@@ -284,8 +284,8 @@ def speed() -> None:
     at_most("fit with 1,000 levels, seconds", fits, 3)
     at_most("transform, seconds", transforms, 0.2)
     report("1,000 plain re-mappings, seconds (10 measured)", baselines)
-    # 1.6 times as long as before the fit compared itself with the plain scores.
-    at_least("times faster", np.array(baselines) / np.array(fits), 40)
+    # The comparison with the plain scores takes two fifths of the fit.
+    at_least("times faster", np.array(baselines) / np.array(fits), 100)
 
 
 if __name__ == "__main__":

@@ -365,15 +365,16 @@ def _read_cells(frame: nw.DataFrame[Any]) -> tuple[Groups, list[NDArray[Any]]]:
         numbers = _as_numbers(column, name)
         whole = name in ("bin", "n_rows")
         columns.append(numbers.astype(np.int64) if whole else numbers)
-    columns[4:] = [check_scores(column, "cells") for column in columns[4:]]
     return groups, columns
 
 
 def _as_numbers(column: nw.Series[Any], name: str) -> Floats:
-    """Column of a table as floats that are finite and not negative."""
+    """Read a column of a table, and check its numbers."""
     if not column.dtype.is_numeric():
         raise ValueError(f"cells[{name!r}] must be numbers, got {column.dtype}.")
     numbers: Floats = column.cast(nw.Float64()).to_numpy().astype(np.float64)
+    if name in ("low", "high"):
+        return check_scores(numbers, f"cells[{name!r}]")
     if not (np.isfinite(numbers) & (numbers >= 0)).all():
         raise ValueError(f"cells[{name!r}] must be finite numbers of at least 0.")
     if name in ("bin", "n_rows") and (numbers != np.floor(numbers)).any():

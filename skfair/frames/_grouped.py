@@ -1,0 +1,287 @@
+"""The four statistics of a table, each by one aggregation on its engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skfair.frames._query import (
+    Table,
+    count_rows_by,
+    open_table,
+    sensitive_names,
+)
+from skfair.metrics._demographic_parity import parity_outcomes
+from skfair.statistics import (
+    GroupedConfusion,
+    GroupedHistogram,
+    GroupedOutcomes,
+    GroupedScores,
+)
+from skfair.statistics._grouped_histogram import check_n_bins, join_cells
+
+
+def grouped_histogram(
+    frame: Any,
+    *,
+    y_score: str,
+    sensitive_features: str | list[str],
+    sample_weight: str | None = None,
+    n_bins: int = 2**16,
+) -> GroupedHistogram:
+    """Count the scores of each group in bins, where the rows are.
+
+    The table is read once, by one aggregation; only its cells are moved: at most
+    ``n_bins`` for each group. Bounds of metrics are computed from them.
+
+    Parameters
+    ----------
+    frame : table
+        Of any library that narwhals reads: pandas, Polars (eager or lazy), PyArrow,
+        DuckDB, Ibis, PySpark, SQLFrame, or Dask where narwhals supports it.
+    y_score : str
+        Name of the column of scores in [0, 1].
+    sensitive_features : str or list of str
+        Name of the column of groups; several stand for their intersection.
+    sample_weight : str, default=None
+        Name of the column of non-negative sample weights.
+    n_bins : int, default=65536
+        Number of bins, a power of two.
+
+    Returns
+    -------
+    GroupedHistogram
+        The same as `GroupedHistogram.from_scores` of the rows, on every engine; sums of
+        weights that are not whole numbers may differ by rounding.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, if there are no rows, and with their numbers if scores
+        are NULL, NaN or outside [0, 1], if groups are missing, or if weights are
+        negative or not finite.
+    TypeError
+        If `frame` is no table, or if scores or weights are no numbers.
+
+    See Also
+    --------
+    mcdp_bounds : MCDP(0), exact after two or three passes.
+    to_sql : The aggregation as text, for a database that Python does not reach.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from skfair.frames import grouped_histogram
+    >>> from skfair.metrics import mcdp_bounds
+    >>> frame = pl.LazyFrame({"score": [0.2, 0.4, 0.9], "sex": ["F", "F", "M"]})
+    >>> histogram = grouped_histogram(frame, y_score="score", sensitive_features="sex")
+    >>> mcdp_bounds(histogram)
+    MetricBounds(lower=1.0, upper=1.0)
+    """
+    n_bins = check_n_bins(n_bins)
+    table = open_scores(frame, y_score, sensitive_features, sample_weight)
+    return count_bins(table, n_bins)
+
+
+def open_scores(
+    frame: Any, y_score: str, sensitive_features: Any, sample_weight: str | None
+) -> Table:
+    """Open a table of scores."""
+    rows = open_table(frame, sensitive_features, sample_weight, y_score=y_score)
+    return Table(rows, sensitive_names(sensitive_features), sample_weight, y_score)
+
+
+def count_bins(table: Table, n_bins: int) -> GroupedHistogram:
+    """Count the rows of a table by group and bin."""
+    counted = count_rows_by(table, n_bins)
+    groups = counted.groups
+    cells = join_cells(
+        groups.codes,
+        counted.keys.astype(np.int64),
+        counted.rows,
+        counted.weights,
+        counted.squares,
+        counted.lows,
+        counted.highs,
+    )
+    return GroupedHistogram(*cells, n_bins, groups.labels, groups.names)
+
+
+def grouped_scores(
+    frame: Any,
+    *,
+    y_score: str,
+    sensitive_features: str | list[str],
+    sample_weight: str | None = None,
+) -> GroupedScores:
+    """Count how often each score occurs in each group, where the rows are.
+
+    All metrics are exact from it. Every distinct pair of score and group is moved: use
+    it where scores are rounded or come from trees, and `grouped_histogram` where nearly
+    every row has a score of its own.
+
+    Parameters
+    ----------
+    frame : table
+        Of any library that narwhals reads, as in `grouped_histogram`.
+    y_score : str
+        Name of the column of scores in [0, 1].
+    sensitive_features : str or list of str
+        Name of the column of groups; several stand for their intersection.
+    sample_weight : str, default=None
+        Name of the column of non-negative sample weights.
+
+    Returns
+    -------
+    GroupedScores
+        The same as `GroupedScores.from_scores` of the rows.
+
+    Raises
+    ------
+    ValueError
+        As in `grouped_histogram`.
+    TypeError
+        As in `grouped_histogram`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skfair.frames import grouped_scores
+    >>> frame = pd.DataFrame({"score": [0.2, 0.2, 0.9], "sex": ["F", "F", "M"]})
+    >>> grouped_scores(frame, y_score="score", sensitive_features="sex")
+    GroupedScores(2 entries; rows 'F': 2, 'M': 1)
+    """
+    table = open_scores(frame, y_score, sensitive_features, sample_weight)
+    counted = count_rows_by(table, None)
+    return GroupedScores.from_counts(
+        counted.keys,
+        sensitive_features=counted.groups,
+        n_rows=counted.rows,
+        total_weight=counted.weights,
+    )
+
+
+def grouped_confusion(
+    frame: Any,
+    *,
+    y_true: str,
+    y_pred: str,
+    sensitive_features: str | list[str],
+    sample_weight: str | None = None,
+) -> GroupedConfusion:
+    """Count the predictions of each group and true class, where the rows are.
+
+    Parameters
+    ----------
+    frame : table
+        Of any library that narwhals reads, as in `grouped_histogram`.
+    y_true : str
+        Name of the column of true labels.
+    y_pred : str
+        Name of the column of predicted labels.
+    sensitive_features : str or list of str
+        Name of the column of groups; several stand for their intersection.
+    sample_weight : str, default=None
+        Name of the column of non-negative sample weights.
+
+    Returns
+    -------
+    GroupedConfusion
+        The same as `GroupedConfusion.from_predictions` of the rows.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, if there are no rows, and with their numbers if labels
+        or groups are missing, or if weights are negative or not finite.
+    TypeError
+        If `frame` is no table, or if weights are no numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skfair.frames import grouped_confusion
+    >>> from skfair.metrics import equalized_odds_difference
+    >>> frame = pd.DataFrame(
+    ...     {"y": [1, 1, 0, 1, 0], "hired": [1, 0, 0, 1, 0], "sex": list("FFFMM")}
+    ... )
+    >>> statistic = grouped_confusion(
+    ...     frame, y_true="y", y_pred="hired", sensitive_features="sex"
+    ... )
+    >>> equalized_odds_difference(None, statistic)
+    0.5
+    """
+    rows = open_table(
+        frame, sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
+    )
+    names = sensitive_names(sensitive_features)
+    counted = count_rows_by(
+        Table(rows, names, sample_weight, classes=(y_true, y_pred)), None
+    )
+    statistic = GroupedConfusion.from_predictions(
+        *counted.classes,
+        sensitive_features=counted.groups,
+        sample_weight=counted.weights,
+    )
+    return replace(statistic, counts=counted.by_group(counted.rows))
+
+
+def grouped_outcomes(
+    frame: Any,
+    *,
+    y_pred: str,
+    sensitive_features: str | list[str],
+    sample_weight: str | None = None,
+    pos_label: Any = None,
+) -> GroupedOutcomes:
+    """Count the rows and the positive decisions of each group, where the rows are.
+
+    Parameters
+    ----------
+    frame : table
+        Of any library that narwhals reads, as in `grouped_histogram`.
+    y_pred : str
+        Name of the column of predicted labels of two classes.
+    sensitive_features : str or list of str
+        Name of the column of groups; several stand for their intersection.
+    sample_weight : str, default=None
+        Name of the column of non-negative sample weights.
+    pos_label : int, float, bool or str, default=None
+        The predicted label that counts as positive. None stands for 1 where labels
+        are numbers; text labels need it.
+
+    Returns
+    -------
+    GroupedOutcomes
+        The same as `GroupedOutcomes.from_outcomes` of 0/1 decisions.
+
+    Raises
+    ------
+    ValueError
+        As in `grouped_confusion`, and if labels are of more than two classes.
+    TypeError
+        As in `grouped_confusion`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skfair.frames import grouped_outcomes
+    >>> frame = pd.DataFrame({"hired": [True, False, True], "sex": ["F", "F", "M"]})
+    >>> grouped_outcomes(frame, y_pred="hired", sensitive_features="sex")
+    GroupedOutcomes('F': 0.5 of 2, 'M': 1 of 1)
+    """
+    rows = open_table(frame, sensitive_features, sample_weight, y_pred=y_pred)
+    names = sensitive_names(sensitive_features)
+    counted = count_rows_by(Table(rows, names, sample_weight, classes=(y_pred,)), None)
+    counts = counted.by_group(counted.rows)
+    positive = parity_outcomes(counted.classes[0], None, pos_label)
+    return GroupedOutcomes(
+        counted.by_group(counted.weights * positive),
+        counted.by_group(counted.weights),
+        counted.by_group(counted.squares),
+        counts,
+        counted.groups.labels,
+        counted.groups.names,
+    )

@@ -1,0 +1,250 @@
+"""One aggregation of the rows of a table, on the engine that holds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from skfair._utils._text import listed
+from skfair._utils._types import Floats, Integers
+from skfair._utils._validation import LARGEST_WEIGHT, ROUNDING, SMALLEST_WEIGHT
+from skfair.groups import Groups, encode_column
+from skfair.statistics._grouped_histogram import encode_cells, whole_if_exact
+
+#: What is wrong with a row that cannot be counted, by the number that stands in place
+#: of its bin.
+_FAULTS = {
+    -1.0: "{score!r} has {n} NULL values, expected none",
+    -2.0: "{score!r} has {n} NaN, expected none",
+    -3.0: "{score!r} has {n} values outside [0, 1], from {low} to {high}",
+    -4.0: "{weight!r} has {n} values that are NULL, NaN, negative, or not between "
+    f"{SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}",
+}
+#: Stands in place of the bin of a row of weight zero.
+_WEIGHTLESS = -5.0
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, and what its columns are; rows are counted by groups and classes."""
+
+    frame: Any  # of narwhals, lazy or not
+    sensitive: list[str]
+    weight: str | None
+    score: str | None = None
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Rows of a table, counted by group, classes, and key: a bin, or a score.
+
+    Without scores, keys, lows and highs have no meaning.
+    """
+
+    groups: Groups
+    classes: list[NDArray[Any]]
+    keys: Floats
+    rows: Integers
+    weights: NDArray[Any]
+    squares: NDArray[Any]
+    lows: Floats
+    highs: Floats
+
+    def by_group(self, column: NDArray[Any]) -> NDArray[Any]:
+        """Sum of a column in each group."""
+        sums = np.bincount(self.groups.codes, column, len(self.groups.labels))
+        return sums.astype(column.dtype)
+
+
+def open_table(
+    frame: Any,
+    sensitive_features: Any,
+    sample_weight: str | None = None,
+    **columns: str | None,
+) -> Any:
+    """Read a table of any library, and check that it has the columns named."""
+    try:
+        table = nw.from_native(frame)
+    except TypeError as error:
+        raise TypeError(
+            "frame must be a table of a library that narwhals reads (pandas, Polars, "
+            "PyArrow, DuckDB, Ibis, PySpark, SQLFrame), got a "
+            f"{type(frame).__name__}."
+        ) from error
+    schema = table.collect_schema()
+    wanted: list[tuple[str, Any]] = [
+        ("sensitive_features", name) for name in sensitive_names(sensitive_features)
+    ]
+    wanted += columns.items()
+    if sample_weight is not None:
+        wanted.append(("sample_weight", sample_weight))
+    for argument, name in wanted:
+        if not isinstance(name, str):
+            raise TypeError(f"{argument} must name a column, got {name!r}.")
+        if name not in schema:
+            raise ValueError(
+                f"{argument} must name a column of frame, got {name!r}; it has "
+                f"{listed([repr(column) for column in schema.names()], 20)}."
+            )
+        of_numbers = argument in ("y_score", "sample_weight")
+        dtype = schema[name]
+        if of_numbers and not (dtype.is_numeric() or dtype == nw.Boolean):
+            raise TypeError(f"{argument}={name!r} must be of numbers, got {dtype}.")
+    return table
+
+
+def sensitive_names(sensitive_features: Any) -> list[str]:
+    """Names of the sensitive columns."""
+    if isinstance(sensitive_features, str):
+        return [sensitive_features]
+    if not isinstance(sensitive_features, (list, tuple)) or not sensitive_features:
+        raise TypeError(
+            "sensitive_features must be the name of a column or a list of names, got "
+            f"{sensitive_features!r}."
+        )
+    if len(set(sensitive_features)) < len(sensitive_features):
+        raise ValueError(
+            f"sensitive_features must be distinct columns, got {sensitive_features!r}."
+        )
+    return list(sensitive_features)
+
+
+def count_rows_by(
+    table: Table, n_bins: int | None, ranges: list[tuple[float, float]] | None = None
+) -> Counted:
+    """Count rows by group and bin, or by group and score (None).
+
+    `ranges` of scores, closed on the left, leave other rows out.
+    """
+    score, weight = nw.col("score"), nw.col("weight")
+    columns = {f"group_{i}": nw.col(name) for i, name in enumerate(table.sensitive)}
+    columns |= {f"class_{i}": nw.col(name) for i, name in enumerate(table.classes)}
+    names = [*columns, "key"]
+    if table.score is not None:
+        columns["score"] = nw.col(table.score).cast(nw.Float64())
+    if table.weight is not None:
+        columns["weight"] = nw.col(table.weight).cast(nw.Float64())
+    rows = table.frame.select(**columns)
+    if ranges is not None:
+        inside = [(score >= low) & (score < high) for low, high in ranges]
+        rows = rows.filter(reduce(or_, inside))
+    key = _key(n_bins) if table.score is not None else nw.lit(0.0)
+    aggregates = [nw.len().alias("n_rows")]
+    if table.weight is not None:
+        key = _unless_weight_is_faulty(key)
+        rows = rows.with_columns(weight_squared=weight * weight)
+        aggregates += [weight.sum(), nw.col("weight_squared").sum()]
+    if table.score is not None:
+        key = _unless_score_is_faulty(key)
+        aggregates += [score.min().alias("low"), score.max().alias("high")]
+    cells = rows.with_columns(key=key).group_by(*names).agg(*aggregates)
+    # The engine has run the query already, unless it is lazy.
+    cells = cells.collect() if isinstance(cells, nw.LazyFrame) else cells
+    return _check_cells(cells, table)
+
+
+def _key(n_bins: int | None) -> nw.Expr:
+    """Bin or score of a row, a number that has no rounding on any engine."""
+    score = nw.col("score")
+    if n_bins is None:
+        return score.clip(0.0, 1.0)
+    return (score * n_bins).floor().clip(0, n_bins - 1)
+
+
+def _unless_score_is_faulty(key: nw.Expr) -> nw.Expr:
+    """Key of a row, or a negative number that says what is wrong with its score."""
+    score = nw.col("score")
+    inside = (score >= -ROUNDING) & (score <= 1 + ROUNDING)
+    no_number = nw.when(score.is_nan()).then(nw.lit(-2.0)).otherwise(nw.lit(-3.0))
+    missing = nw.when(score.is_null()).then(nw.lit(-1.0)).otherwise(no_number)
+    return nw.when(inside).then(key).otherwise(missing)
+
+
+def _unless_weight_is_faulty(key: nw.Expr) -> nw.Expr:
+    """Key of a row, or a negative number if its weight is not positive and finite."""
+    weight = nw.col("weight")
+    usable = (weight > SMALLEST_WEIGHT) & (weight < LARGEST_WEIGHT)
+    faulty = nw.when(weight == 0).then(nw.lit(_WEIGHTLESS)).otherwise(nw.lit(-4.0))
+    return nw.when(usable).then(key).otherwise(faulty)
+
+
+def _check_cells(cells: nw.DataFrame[Any], table: Table) -> Counted:
+    """Raise where rows could not be counted, and leave those of weight zero out."""
+    if not len(cells):
+        raise ValueError("frame has 0 rows, expected at least one.")
+    found: dict[str, Floats] = {
+        name: cells[name].cast(nw.Float64()).to_numpy().astype(np.float64)
+        for name in ("key", "n_rows", "weight", "weight_squared", "low", "high")
+        if name in cells.columns
+    }
+    keys, rows = found["key"], found["n_rows"]
+    _check_keys(found, table)
+    groups = _encode_groups(cells, table.sensitive, rows)
+    kept = keys != _WEIGHTLESS
+    lost = (groups.sizes() > 0) & (groups[kept].sizes() == 0)
+    if lost.any():
+        empty = [groups.labels[i] for i in np.flatnonzero(lost)]
+        raise ValueError(
+            f"sample_weight is zero for every row of the groups {empty}, expected a "
+            "positive weight in each group."
+        )
+    return Counted(
+        groups[kept],
+        [_read_labels(cells, table, i, rows)[kept] for i in range(len(table.classes))],
+        keys[kept] + 0.0,  # turns -0.0 into 0.0
+        rows[kept].astype(np.int64),
+        whole_if_exact(found.get("weight", rows)[kept]),
+        whole_if_exact(found.get("weight_squared", rows)[kept]),
+        np.clip(found.get("low", keys)[kept], 0, 1) + 0.0,
+        np.clip(found.get("high", keys)[kept], 0, 1) + 0.0,
+    )
+
+
+def _check_keys(found: dict[str, Floats], table: Table) -> None:
+    """Raise if rows could not be counted, and say how many."""
+    faults = []
+    for fault, text in _FAULTS.items():
+        at = found["key"] == fault
+        if at.any():
+            rows = int(found["n_rows"][at].sum())
+            scores = {}
+            if "low" in found:
+                scores = {
+                    "low": found["low"][at].min(),
+                    "high": found["high"][at].max(),
+                }
+            names = {"score": table.score, "weight": table.weight}
+            faults.append(text.format(n=f"{rows:,}", **names, **scores))
+    if faults:
+        raise ValueError(f"frame has rows that cannot be counted: {'; '.join(faults)}.")
+
+
+def _encode_groups(
+    cells: nw.DataFrame[Any], names: list[str], rows: NDArray[Any]
+) -> Groups:
+    """Encode groups of aggregated rows, under the names of the columns."""
+    columns = [nw.col(f"group_{i}").alias(name) for i, name in enumerate(names)]
+    return encode_cells(cells.select(*columns), names, rows)
+
+
+def _read_labels(
+    cells: nw.DataFrame[Any], table: Table, position: int, rows: Floats
+) -> NDArray[Any]:
+    """Read true or predicted labels of aggregated rows."""
+    labels = cells[f"class_{position}"]
+    codes, found = encode_column(labels.to_native(), "drop", None)
+    if (codes < 0).any():
+        raise ValueError(
+            f"{table.classes[position]!r} has {int(rows[codes < 0].sum()):,} missing "
+            "labels, expected none."
+        )
+    return np.array(found, dtype=None if len({*map(type, found)}) < 2 else object)[
+        codes
+    ]

@@ -1,0 +1,300 @@
+"""Every engine returns the statistics of the rows themselves."""
+
+from functools import cache
+from itertools import count
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from skfair.frames import (
+    grouped_confusion,
+    grouped_histogram,
+    grouped_outcomes,
+    grouped_scores,
+    mcdp_bounds,
+    to_sql,
+)
+from skfair.metrics import mcdp
+from skfair.statistics import (
+    GroupedConfusion,
+    GroupedHistogram,
+    GroupedOutcomes,
+    GroupedScores,
+)
+
+
+def as_duckdb(data):
+    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
+    return duckdb.connect().from_arrow(data.to_arrow())
+
+
+NUMBERS = count()
+
+
+@cache
+def sqlframe_session():
+    pytest.importorskip("sqlframe", reason="needs SQLFrame")
+    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
+    from sqlframe.duckdb import DuckDBSession
+
+    connection = duckdb.connect()
+    return DuckDBSession(conn=connection), connection
+
+
+def as_sqlframe(data):
+    """Table of a DuckDB session; literals would be parsed for seconds."""
+    session, connection = sqlframe_session()
+    name = f"loans_{next(NUMBERS)}"
+    connection.register("rows_of_loans", data.to_arrow())
+    connection.execute(f"CREATE TABLE {name} AS SELECT * FROM rows_of_loans")
+    return session.table(name)
+
+
+ENGINES = {
+    "pandas": pl.DataFrame.to_pandas,
+    "pandas of PyArrow": lambda data: data.to_pandas(use_pyarrow_extension_array=True),
+    "polars": lambda data: data,
+    "polars lazy": pl.DataFrame.lazy,
+    "pyarrow": pl.DataFrame.to_arrow,
+    "duckdb": as_duckdb,
+    "sqlframe": as_sqlframe,
+}
+
+
+def draw(n=3000, seed=0):
+    """Scores with ties, atoms, edges, and a few beyond 1 by rounding."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["F", "M", "X"], n, p=[0.4, 0.5, 0.1])
+    scores = rng.beta(2 + (sex == "F"), 3)
+    scores[::3] = scores[::3].round(2)
+    scores[::5] = np.floor(scores[::5] * 4096) / 4096
+    scores[:6] = [0, 1, -0.0, 1 + 1e-13, -1e-13, 0.5]
+    return pl.DataFrame(
+        {
+            "score": scores,
+            "sex": sex,
+            "old": rng.random(n) < 0.3,
+            "race": rng.integers(0, 3, n),
+            "y": rng.integers(0, 2, n),
+            "hired": rng.choice(["no", "yes"], n),
+            "weight": rng.integers(0, 4, n),
+        }
+    )
+
+
+DATA = draw()
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def frame(request):
+    return ENGINES[request.param](DATA)
+
+
+def assert_same(found, expected):
+    assert found.labels == expected.labels
+    assert [*map(type, found.labels)] == [*map(type, expected.labels)]
+    assert found.n_groups == expected.n_groups
+    for name, value in vars(expected).items():
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(getattr(found, name), value, err_msg=name)
+        elif name != "names" and not name.startswith("_"):
+            assert getattr(found, name) == value
+
+
+SENSITIVE = ["race", ["sex", "old"]]
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("sensitive", SENSITIVE, ids=str)
+def test_statistics_are_those_of_the_rows(frame, sensitive, weight):
+    columns = {"sensitive_features": sensitive, "sample_weight": weight}
+    rows = {
+        "sensitive_features": DATA[sensitive].to_pandas(),
+        "sample_weight": None if weight is None else DATA[weight].to_numpy(),
+    }
+    scores = DATA["score"].to_numpy()
+    found = grouped_scores(frame, y_score="score", **columns)
+    assert_same(found, GroupedScores.from_scores(scores, **rows))
+    found = grouped_histogram(frame, y_score="score", n_bins=256, **columns)
+    assert_same(found, GroupedHistogram.from_scores(scores, n_bins=256, **rows))
+    assert found.names == (
+        (sensitive,) if isinstance(sensitive, str) else (*sensitive,)
+    )
+    found = grouped_confusion(frame, y_true="y", y_pred="y", **columns)
+    y_true = DATA["y"].to_numpy()
+    assert_same(found, GroupedConfusion.from_predictions(y_true, y_true, **rows))
+    found = grouped_outcomes(frame, y_pred="hired", pos_label="yes", **columns)
+    hired = (DATA["hired"] == "yes").to_numpy()
+    assert_same(found, GroupedOutcomes.from_outcomes(hired, **rows))
+
+
+@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
+@pytest.mark.parametrize("weight", [None, "weight"])
+def test_refinement_ends_at_the_value(frame, weight, multigroup):
+    columns = {"y_score": "score", "sensitive_features": "sex", "sample_weight": weight}
+    found = mcdp_bounds(frame, multigroup=multigroup, **columns)
+    value = mcdp(
+        None,
+        DATA["score"].to_numpy(),
+        sensitive_features=DATA["sex"].to_numpy(),
+        sample_weight=None if weight is None else DATA[weight].to_numpy(),
+        multigroup=multigroup,
+    )
+    assert found.lower == found.upper == value
+    assert 1 <= found.n_passes <= 2
+    assert found.histogram.n_bins == 4096
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+def test_query_for_a_console(weight):
+    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
+    columns = {
+        "y_score": "score",
+        "sensitive_features": ["sex", "old"],
+        "sample_weight": weight,
+        "n_bins": 512,
+    }
+    connection = duckdb.connect()
+    connection.register("loans", DATA.to_arrow())
+    for fetch in "df", "pl", "to_arrow_table":
+        cells = getattr(connection.sql(to_sql("loans", **columns)), fetch)()
+        found = GroupedHistogram.from_cells(cells, n_bins=512)
+        assert_same(found, grouped_histogram(DATA, **columns))
+    broken = DATA.with_columns(score=DATA["score"] * 2)
+    connection.register("loans", broken.to_arrow())
+    n = (broken["score"] > 1 + 1e-12).sum()
+    if weight is not None:
+        n = (broken.filter(pl.col("weight") > 0)["score"] > 1 + 1e-12).sum()
+    with pytest.raises(ValueError, match=f"no bin for {n:,} rows"):
+        GroupedHistogram.from_cells(
+            connection.sql(to_sql("loans", **columns)).df(), n_bins=512
+        )
+
+
+def test_query_text():
+    query = to_sql(
+        "t", y_score="a`b", sensitive_features=["c", "d"], n_bins=4, quote="`"
+    )
+    assert "`a``b`" in query
+    assert query.endswith("GROUP BY 1, 2, 3")
+    with pytest.raises(ValueError, match="quote must be"):
+        to_sql("t", y_score="a", sensitive_features="b", quote="'")
+    with pytest.raises(TypeError, match="must be text, got 1"):
+        to_sql("t", y_score=1, sensitive_features="b")
+
+
+FAULTS = {
+    "NULL": ({"score": [None, 0.1, None]}, "'score' has 2 NULL values"),
+    "NaN": ({"score": [0.1, float("nan"), 0.3]}, "'score' has 1 (NaN|NULL values)"),
+    "outside": (
+        {"score": [1.5, 0.1, -3.0]},
+        r"'score' has 2 values outside \[0, 1\], from -3.0 to 1.5",
+    ),
+    "infinite": ({"score": [float("inf"), 0.1, 0.2]}, "1 values outside .* to inf"),
+    "group": ({"sex": ["F", None, None]}, "has 2 missing values in column 'sex'"),
+    "weight": ({"weight": [1.0, -1.0, None]}, "'weight' has 2 values that are NULL"),
+    "huge weight": ({"weight": [1.0, 1e200, 1.0]}, "'weight' has 1 values that are"),
+    "no weight": (
+        {"weight": [0.0, 0.0, 1.0]},
+        r"zero for every row of the groups \['F'\]",
+    ),
+    "label": ({"y": [1, None, 0]}, "'y' has 1 missing labels"),
+}
+
+
+#: SQLFrame takes a second to write a query.
+MOST_ENGINES = [
+    pytest.param(name, marks=[pytest.mark.slow] if name == "sqlframe" else [])
+    for name in ENGINES
+]
+
+
+@pytest.mark.parametrize("engine", MOST_ENGINES)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_rows_that_cannot_be_counted(engine, fault):
+    change, message = FAULTS[fault]
+    rows = {
+        "score": [0.1, 0.2, 0.3],
+        "sex": ["F", "F", "M"],
+        "weight": [1.0, 2.0, 1.0],
+        "y": [0, 1, 0],
+    }
+    frame = ENGINES[engine](pl.DataFrame(rows | change))
+    columns = {"sensitive_features": "sex", "sample_weight": "weight"}
+    if fault == "label":
+        with pytest.raises(ValueError, match=message):
+            grouped_confusion(frame, y_true="y", y_pred="y", **columns)
+        return
+    for function in grouped_histogram, grouped_scores, mcdp_bounds:
+        with pytest.raises(ValueError, match=message):
+            function(frame, y_score="score", **columns)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_rows(engine):
+    frame = ENGINES[engine](DATA.head(0))
+    with pytest.raises(ValueError, match="frame has 0 rows"):
+        grouped_scores(frame, y_score="score", sensitive_features="sex")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"y_score": "scores"}, ValueError, "got 'scores'; it has 'score', 'sex'"),
+        ({"y_score": 3}, TypeError, "y_score must name a column, got 3"),
+        ({"y_score": "hired"}, TypeError, "y_score='hired' must be of numbers, got S"),
+        ({"sensitive_features": []}, TypeError, "name of a column or a list of names"),
+        ({"sensitive_features": ["sex", "sex"]}, ValueError, "must be distinct"),
+        ({"sensitive_features": ["sex", 1]}, TypeError, "must name a column, got 1"),
+        ({"sample_weight": "w"}, ValueError, "sample_weight must name a column"),
+        ({"n_bins": 100}, ValueError, "power of two"),
+        ({"frame": [1, 2]}, TypeError, "frame must be a table .* got a list"),
+    ],
+)
+def test_broken_arguments(change, error, message):
+    given = {"frame": DATA, "y_score": "score", "sensitive_features": "sex"}
+    given |= change
+    with pytest.raises(error, match=message):
+        grouped_histogram(given.pop("frame"), **given)
+
+
+def test_other_types():
+    """Scores and weights of other types, and groups in an order of their own."""
+    frame = pd.DataFrame(
+        {
+            "score": np.array([0, 1, 1, 0], dtype=np.float32),
+            "flag": [False, True, True, False],
+            "size": pd.Categorical(list("LLSS"), categories=["S", "M", "L"]),
+            "weight": np.array([1, 2, 3, 4], dtype=np.int8),
+        }
+    )
+    for score in "score", "flag":
+        found = grouped_scores(
+            frame, y_score=score, sensitive_features="size", sample_weight="weight"
+        )
+        assert found.labels == ("S", "M", "L")
+        assert found.counts.tolist() == [2, 0, 2]
+        assert found.totals.tolist() == [7, 0, 3]
+    ordered = pl.DataFrame(
+        {"s": [0.1, 0.2], "size": pl.Series(["L", "S"], dtype=pl.Enum(["S", "M", "L"]))}
+    )
+    for container in ordered, ordered.lazy():
+        found = grouped_scores(container, y_score="s", sensitive_features="size")
+        assert found.labels == ("S", "M", "L")
+
+
+def test_columns_of_our_names():
+    """Names that the query uses inside are free for columns of the table."""
+    frame = pd.DataFrame(
+        {"key": [0.1, 0.2, 0.9], "n_rows": list("aab"), "score": [1, 2, 3], "low": 3}
+    )
+    found = grouped_histogram(
+        frame, y_score="key", sensitive_features="n_rows", sample_weight="score"
+    )
+    assert found.totals.tolist() == [3, 3]
+    found = grouped_histogram(
+        frame, y_score="key", sensitive_features=["n_rows", "low"]
+    )
+    assert found.labels == (("a", 3), ("b", 3))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -206,7 +205,7 @@ def _check_probabilities(values: ArrayLike, shape: tuple[int, int]) -> Array:
             f"{shape}, one for each row and group."
         )
     sums = probabilities.sum(axis=1)
-    if not ((probabilities >= 0).all() and np.abs(sums - 1).max() <= math.sqrt(1e-12)):
+    if not ((probabilities >= 0).all() and np.abs(sums - 1).max() <= 1e-6):
         raise ValueError(
             "group_probabilities must be non-negative and sum to 1 in each row, got "
             f"sums from {sums.min()} to {sums.max()}."

@@ -22,6 +22,11 @@ from skfair.metrics._distribution._bounds import (
     madd_bounds,
     mcdp_bounds,
 )
+from skfair.metrics._distribution._continuous_mcdp import (
+    ContinuousMCDPResult,
+    continuous_mcdp,
+    continuous_mcdp_cuts,
+)
 from skfair.metrics._distribution._madd import madd, madd_curve
 from skfair.metrics._distribution._madd_optimal_bandwidth import (
     MADDBandwidthResult,
@@ -58,6 +63,7 @@ __all__ = [
     "CVaRTestResult",
     "CertifyResult",
     "ConfidenceInterval",
+    "ContinuousMCDPResult",
     "DCPResult",
     "FairnessScorer",
     "MADDBandwidthResult",
@@ -70,6 +76,8 @@ __all__ = [
     "bootstrap_interval",
     "certify",
     "confidence_interval",
+    "continuous_mcdp",
+    "continuous_mcdp_cuts",
     "rate_variance",
     "cvar_fairness",
     "cvar_fairness_report",

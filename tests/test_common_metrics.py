@@ -23,6 +23,7 @@ from skfair.metrics import (
     MADDBandwidthResult,
     abcc,
     abroca,
+    continuous_mcdp,
     cvar_fairness,
     dcp,
     demographic_parity_difference,
@@ -78,6 +79,26 @@ of_groups = partial(
 of_classes = partial(Metric, n_classes=3, statistic=GroupedConfusion, reads_y_true=True)
 # The bandwidth search takes total weights as numbers of rows.
 COUNTS_ROWS = {"test_scale_of_weights_does_not_matter": "weights are numbers of rows"}
+# It compares rows by a number, on both sides of cut points, in place of groups.
+OF_NUMBERS = {
+    f"test_{name}": "takes numbers in place of groups; see test_continuous_mcdp.py"
+    for name in (
+        "names_of_groups_do_not_matter",
+        "containers_of_groups",
+        "intersections_are_joined_labels",
+        "inputs_are_not_modified",
+        "missing_groups_left_out_or_a_group",
+        "group_without_weight",
+        "one_group",
+        "absent_category",
+        "absent_label",
+        "group_lost_by_a_subset",
+        "group_below_the_minimal_size",
+        "rows_of_weight_zero_do_not_fill_a_group",
+        "no_known_group",
+        "pairwise_and_pooled_agree_for_one_large_group_far_off",
+    )
+}
 
 METRICS = {
     "mcdp": Metric(mcdp),
@@ -106,6 +127,9 @@ METRICS = {
             "test_pairwise_and_pooled_agree_for_one_large_group_far_off": "a group of "
             "one row has no ROC curve",
         },
+    ),
+    "continuous_mcdp": Metric(
+        partial(continuous_mcdp, min_share=0), tolerance=1e-15, exempt=OF_NUMBERS
     ),
     "demographic_parity_difference": Metric(
         demographic_parity_difference, statistic=GroupedOutcomes, tolerance=1e-14
@@ -888,7 +912,8 @@ def test_pairs_of_many_small_groups(entries, data):
     numbers = [
         name
         for name, metric in METRICS.items()
-        if metric.is_number and metric.n_classes is None and not metric.reads_y_true
+        if metric.is_number and metric.n_classes is None
+        if metric.takes_multigroup and not metric.reads_y_true
     ]
     metric = METRICS[data.draw(st.sampled_from(sorted(numbers)))]
     ticks, groups, weights = np.array(entries).T

@@ -27,6 +27,8 @@ from skfair.metrics import (
     abcc,
     abroca,
     bootstrap_interval,
+    continuous_mcdp,
+    continuous_mcdp_cuts,
     cvar_fairness,
     cvar_fairness_report,
     cvar_fairness_test,
@@ -48,6 +50,7 @@ from skfair.metrics import (
     permutation_test,
     rate_variance,
     top_groups,
+    worst_subgroup,
 )
 from skfair.model_selection import (
     BestUnder,
@@ -274,6 +277,7 @@ QUALITY = {
 }
 ROWS = {"sensitive_features": groups, "sample_weight": weights}
 OF_SCORES = {"y_true": constant(None), "y_score": scores, **ROWS}
+OF_NUMBERS = {**OF_SCORES, "sensitive_features": odd_numbers}
 OF_CLASSES = {"y_true": classes, "y_pred": classes, **ROWS}
 COUNTED = {key: value for key, value in OF_CLASSES.items() if key != "sample_weight"}
 FEW = {"n_permutations": constant(3), **SEED}
@@ -320,6 +324,35 @@ FUNCTIONS = {
             "epsilon": constant(0, 0.05),
             "method": constant("exact"),
             "n_subdivisions": constant(4),
+        },
+    ),
+    "continuous_mcdp": (
+        continuous_mcdp,
+        {**OF_NUMBERS, "epsilon": constant(0, 0.05), "min_share": constant(0, 0.2)},
+    ),
+    "continuous_mcdp_cuts": (continuous_mcdp_cuts, OF_NUMBERS),
+    "worst_subgroup": (
+        worst_subgroup,
+        {
+            "y_true": classes,
+            "y_score_or_pred": scores,
+            "sensitive_features": table,
+            "bins": constant({"x": [0.2, 0.6]}),
+            "min_group_size": constant(2, 5),
+            "n_subgroups": constant(1, 3),
+            "n_permutations": constant(0, 2),
+            **SEED,
+        },
+    ),
+    "worst_subgroup of rates": (
+        worst_subgroup,
+        {
+            "y_true": classes,
+            "y_score_or_pred": classes,
+            "sensitive_features": groups,
+            "min_group_size": constant(2),
+            "n_permutations": constant(0, 2),
+            **QUALITY,
         },
     ),
     "mcdp_curve": (mcdp_curve, {**OF_SCORES, **MULTIGROUP}),

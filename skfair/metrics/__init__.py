@@ -44,6 +44,10 @@ from skfair.metrics._groupwise._impact_ratios import impact_ratios
 from skfair.metrics._groupwise._max_gap import max_gap, max_gap_test
 from skfair.metrics._groupwise._rate_variance import RateVarianceResult, rate_variance
 from skfair.metrics._groupwise._top_groups import top_groups
+from skfair.metrics._groupwise._worst_subgroup import (
+    WorstSubgroupResult,
+    worst_subgroup,
+)
 from skfair.metrics._scorer import (
     FairnessScorer,
     get_fairness_scorer,
@@ -70,6 +74,7 @@ __all__ = [
     "MetricBounds",
     "MinDCPResult",
     "PermutationTestResult",
+    "WorstSubgroupResult",
     "abcc",
     "abcc_bounds",
     "abroca",
@@ -104,4 +109,5 @@ __all__ = [
     "min_dcp_bounds",
     "permutation_test",
     "top_groups",
+    "worst_subgroup",
 ]

@@ -87,7 +87,7 @@ def grouped_quality(
             quality=None if quality == "selection_rate" else quality,
             **rows,
         )
-    outcomes, mask = _outcomes(y_true, y_pred, quality, pos_label)
+    outcomes, mask = outcomes_of(y_true, y_pred, quality, pos_label)
     return GroupedOutcomes.from_outcomes(outcomes, mask=mask, **rows)
 
 
@@ -267,7 +267,7 @@ def compares_rates_of_errors(
     return isinstance(quality, str) and quality in rates
 
 
-def _outcomes(
+def outcomes_of(
     y_true: ArrayLike | None, y_pred: ArrayLike, quality: Quality, pos_label: Any
 ) -> tuple[Bools, Bools | None]:
     """Return the outcome of each row, and which rows count, None for all."""

@@ -194,6 +194,18 @@ def test_least_share_out_of_range(min_share):
         continuous_mcdp(None, [0.2, 0.4], **given)
 
 
+def test_missing_values_may_be_left_out():
+    age = [20, 30, None, 40, 50, None]
+    y_score = np.array([0.1, 0.6, 0.9, 0.4, 0.8, 0.2])
+    groups = encode_groups(age, missing="drop")
+    value = continuous_mcdp(None, y_score, sensitive_features=groups)
+    known = [0, 1, 3, 4]
+    expected = continuous_mcdp(
+        None, y_score[known], sensitive_features=[20, 30, 40, 50]
+    )
+    assert value == expected
+
+
 def test_missing_values_of_the_attribute():
     with pytest.raises(ValueError, match="sensitive_features has 1 missing values"):
         continuous_mcdp(None, [0.2, 0.4, 0.6], sensitive_features=[1, np.nan, 3])

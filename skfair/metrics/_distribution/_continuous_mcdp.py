@@ -144,6 +144,7 @@ def continuous_mcdp(
     See Also
     --------
     continuous_mcdp_cuts : Where the gap is, and MCDP at every cut point.
+    worst_subgroup : The largest gap over conjunctions of several attributes.
     permutation_test : Its p-value pays for the search: it shuffles the attribute, and
         takes the largest gap over all cut points each time.
 

@@ -1,0 +1,587 @@
+"""The subgroup that is treated most differently: a search over conjunctions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.utils.parallel import Parallel, delayed
+
+from skfair._utils._types import Bools, Floats, Integers
+from skfair._utils._validation import check_choice, check_integer, check_scores
+from skfair.groups import columns_of, encode_column
+from skfair.metrics._inputs import Quality, QualityName, check_y_true, outcomes_of
+from skfair.metrics._uncertainty._resampling import check_seed, exact_pvalue
+
+#: A numeric column with more values than this needs bins.
+_MAX_VALUES = 20
+#: More than the rounding of a difference of two shares.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class WorstSubgroupResult:
+    """Result of `worst_subgroup`.
+
+    Attributes
+    ----------
+    value : float in [0, 1]
+        Largest absolute difference between a subgroup and everyone else; nan if no
+        subgroup can be compared.
+    subgroup : str
+        The subgroup, as text; "" if there is none.
+    pvalue : float in (0, 1]
+        Share of permutations, the given order among them, in which the search finds a
+        value at least as large. nan without permutations.
+    conditions : tuple of dict
+        For each row of `table`, the value of each column of the conjunction. Of a
+        column with bins the value is a text.
+    table : DataFrame
+        The subgroups furthest from everyone else, see `worst_subgroup`.
+    null_distribution : ndarray of shape (n_permutations,)
+        Largest value found in each permutation.
+    """
+
+    value: float
+    subgroup: str
+    pvalue: float
+    conditions: tuple[dict[str, Any], ...] = field(repr=False)
+    table: pd.DataFrame = field(repr=False)
+    null_distribution: Floats = field(repr=False)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Table of the subgroups furthest from everyone else.
+
+        Returns
+        -------
+        DataFrame
+            A copy of `table`.
+
+        Examples
+        --------
+        >>> from skfair.metrics import worst_subgroup
+        >>> people = {"sex": ["F", "F", "M", "M"], "young": [True, False] * 2}
+        >>> import pandas as pd
+        >>> worst_subgroup(
+        ...     None,
+        ...     [0, 1, 1, 1],
+        ...     sensitive_features=pd.DataFrame(people),
+        ...     quality="selection_rate",
+        ...     min_group_size=1,
+        ...     n_permutations=0,
+        ...     n_subgroups=1,
+        ... ).to_frame()["difference"]
+        subgroup
+        sex = F and young = True   -1.0
+        Name: difference, dtype: float64
+        """
+        return self.table.copy()
+
+
+def worst_subgroup(
+    y_true: ArrayLike | None,
+    y_score_or_pred: ArrayLike,
+    *,
+    sensitive_features: Any,
+    quality: Literal["mcdp"] | Quality = "mcdp",
+    bins: Mapping[Any, Sequence[float]] | None = None,
+    min_group_size: int = 50,
+    n_subgroups: int = 10,
+    n_permutations: int = 99,
+    pos_label: Any = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> WorstSubgroupResult:
+    """Find the subgroup that differs most from everyone else.
+
+    Subgroups are all conjunctions of values of the columns, such as ``sex = F and
+    race = B`` or ``sex = F`` alone, that leave a least number of rows in them and
+    outside. Each is compared with all other rows. It is the question of an auditor who
+    does not know beforehand which intersection to look at. `max_gap` compares the
+    intersections of all columns only, with their average.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        True labels, where the quality needs them.
+    y_score_or_pred : array-like of shape (n_samples,)
+        Probabilities of the positive class for "mcdp", predicted labels otherwise.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Columns whose values are combined. Missing values raise ValueError: name them
+        in the data to have them as a value of their own.
+    quality : {"mcdp", "selection_rate", "true_positive_rate", \
+"false_positive_rate", "accuracy", "error_rate"} or callable, default="mcdp"
+        What is compared: "mcdp" is the largest difference, over all thresholds,
+        between the shares of scores above it; the others are rates, see `max_gap`.
+    bins : mapping of column to increasing numbers, default=None
+        Edges of the bins of numeric columns, by name (or position, for an array): 30
+        and 50 give "at most 30", "above 30, at most 50" and "above 50". A numeric
+        column with more than 20 values must have bins.
+    min_group_size : int, default=50
+        Least number of rows that count in a subgroup, and outside it. Small subgroups
+        have large differences by chance, and hide larger ones that have smaller, real
+        differences.
+    n_subgroups : int, default=10
+        Number of subgroups in the table.
+    n_permutations : int, default=99
+        Number of permutations for p-values, each a search of its own; 0 for none.
+    pos_label : int, float, bool or str, default=None
+        The positive class of a rate, see `max_gap`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the permutations.
+    n_jobs : int, default=None
+        Number of processes; None is 1 unless in a `joblib.parallel_config` context,
+        -1 uses all processors. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of `joblib.Parallel`; 0 is silent.
+
+    Returns
+    -------
+    WorstSubgroupResult
+        Its `table` has a row for each subgroup, the furthest first, indexed by its
+        conjunction: ``n_rows``, ``rate`` and ``rate_of_others``, ``difference`` of the
+        two, ``pvalue``. For "mcdp" the rates are shares of scores above ``score``, the
+        threshold at which they differ most. A subgroup that can be described in
+        several ways has one row, with the fewest conditions.
+
+    Raises
+    ------
+    ValueError
+        If a numeric column has many values and no bins, if bins do not increase or
+        name no column, and on invalid scores, labels, lengths or parameters.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If no subgroup has enough rows in it and outside.
+
+    See Also
+    --------
+    continuous_mcdp : The same for cut points of a number.
+    max_gap : Largest distance of an intersection from the average.
+    top_groups : Intersections that differ, at a given false discovery rate.
+
+    Notes
+    -----
+    The difference of the subgroup that a search has chosen is biased upward: in new
+    data it is smaller as a rule. The p-values pay for the search: scores or outcomes
+    are permuted over the rows that count, and each value is compared with the largest
+    that a search finds in a permutation. So the probability that any subgroup of the
+    table has a p-value of at most alpha is at most alpha if nobody is treated
+    differently. Where one subgroup differs, those that overlap it have small p-values,
+    too. For true and false positive rates only rows of one true label count, so that
+    groups may differ in their base rates.
+
+    Of a subgroup only those refinements are looked at that can exceed the best found:
+    the bound is that of the most extreme rows a refinement could consist of. What is
+    found equals what enumeration finds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from skfair.metrics import worst_subgroup
+    >>> rng = np.random.default_rng(0)
+    >>> people = pd.DataFrame(
+    ...     {"sex": rng.choice(["F", "M"], 1000), "race": rng.choice(list("abc"), 1000)}
+    ... )
+    >>> concerned = (people["sex"] == "F") & (people["race"] == "b")
+    >>> y_score = rng.beta(np.where(concerned, 2, 4), 4)
+    >>> worst_subgroup(None, y_score, sensitive_features=people, random_state=0)
+    WorstSubgroupResult(value=0.43..., subgroup='sex = F and race = b', pvalue=0.01)
+    """
+    min_group_size = check_integer("min_group_size", min_group_size, 1)
+    n_subgroups = check_integer("n_subgroups", n_subgroups, 1)
+    n_permutations = check_integer("n_permutations", n_permutations, 0)
+    generator = check_seed(random_state)
+    scores, kept = _scores(y_true, y_score_or_pred, quality, pos_label)
+    columns = _columns(sensitive_features, bins, len(kept))
+    codes = np.array([column.codes[kept] for column in columns])
+    rows = _Population.of(scores[kept], codes)
+    entries = rows.entries()
+    found = _search(entries, min_group_size, n_subgroups)
+    if not found:
+        _warn_undefined(rows.n_rows, min_group_size)
+    null = np.full(n_permutations, np.nan)
+    if found and n_permutations:
+        shuffled = (rows.permuted(generator) for _ in range(n_permutations))
+        null = np.array(
+            Parallel(n_jobs=n_jobs, verbose=verbose)(
+                delayed(_largest)(part, min_group_size) for part in shuffled
+            )
+        )
+    return _result(found, entries, columns, null, is_rate=quality != "mcdp")
+
+
+class _Column(NamedTuple):
+    """A column: its name, the code of each row, and the values and texts of codes."""
+
+    name: str
+    codes: NDArray[np.integer]
+    values: tuple[Any, ...]
+    texts: tuple[str, ...]
+
+
+def _scores(
+    y_true: ArrayLike | None, response: ArrayLike, quality: Any, pos_label: Any
+) -> tuple[Floats, Bools]:
+    """Scores, or outcomes as scores of 0 and 1, and which rows count.
+
+    The CDFs of outcomes differ at 0 only, by the difference of the rates.
+    """
+    if not callable(quality):
+        check_choice("quality", quality, ("mcdp", *get_args(QualityName)))
+    if isinstance(quality, str) and quality == "mcdp":
+        scores = check_scores(response, "y_score_or_pred")
+        check_y_true(y_true, scores)
+        return scores, np.ones(len(scores), dtype=bool)
+    outcomes, mask = outcomes_of(y_true, response, quality, pos_label)
+    kept = np.ones(len(outcomes), dtype=bool) if mask is None else mask
+    return outcomes.astype(np.float64), kept
+
+
+def _columns(data: Any, bins: Any, n_samples: int) -> list[_Column]:
+    """Encode the columns, those with bins by their bins."""
+    if data is None:
+        raise ValueError(
+            "sensitive_features is None, expected columns of shape "
+            f"({n_samples}, n_columns)."
+        )
+    names, series = columns_of(data)
+    known = [i if name is None else name for i, name in enumerate(names)]
+    unknown = [name for name in bins or {} if name not in known]
+    if unknown:
+        raise ValueError(f"bins has {unknown[0]!r}, expected columns among {known}.")
+    if not series:
+        raise ValueError("sensitive_features has no columns, expected at least one.")
+    columns = []
+    for name, column in zip(known, series, strict=True):
+        if len(column) != n_samples:
+            raise ValueError(
+                f"sensitive_features has {len(column)} rows, expected {n_samples}, "
+                "one per sample."
+            )
+        codes, labels = encode_column(column, "raise", str(name))
+        shown = str(name) if isinstance(name, str) else f"column {name}"
+        if bins is not None and name in bins:
+            columns.append(_binned(shown, codes, labels, bins[name]))
+            continue
+        if len(labels) > _MAX_VALUES and all(map(_is_number, labels)):
+            raise ValueError(
+                f"bins must have edges for {shown!r}, a column of numbers with "
+                f"{len(labels)} values, more than {_MAX_VALUES}."
+            )
+        texts = tuple(f"{shown} = {label}" for label in labels)
+        columns.append(_Column(shown, codes, labels, texts))
+    return columns
+
+
+def _is_number(label: Any) -> bool:
+    return isinstance(label, int | float) and math.isfinite(label)
+
+
+def _binned(
+    name: str, codes: NDArray[np.integer], labels: tuple[Any, ...], edges: Any
+) -> _Column:
+    """Encode a column of numbers by its bins, each closed at its upper edge."""
+    try:
+        numbers = np.asarray(edges, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"bins of {name!r} must be numbers: {error}.") from error
+    increasing = numbers.ndim == 1 and len(numbers) and (np.diff(numbers) > 0).all()
+    if not increasing or not np.isfinite(numbers).all():
+        raise ValueError(f"bins of {name!r} must be increasing numbers, got {edges!r}.")
+    bad = [label for label in labels if not _is_number(label)]
+    if bad:
+        raise ValueError(
+            f"sensitive_features must be finite numbers in {name!r}, which has bins, "
+            f"got {bad[0]!r}."
+        )
+    shown = [f"{edge:g}" for edge in numbers]
+    inner = [f"{a} < {name} <= {b}" for a, b in pairwise(shown)]
+    texts = (f"{name} <= {shown[0]}", *inner, f"{name} > {shown[-1]}")
+    of_label = np.searchsorted(numbers, np.array(labels, dtype=np.float64))
+    return _Column(name, of_label.astype(np.int16)[codes], texts, texts)
+
+
+class _Entries(NamedTuple):
+    """Rows in the order of their scores; those alike in all columns are one entry."""
+
+    scores: Floats
+    weights: Integers  # number of rows
+    below: Integers  # rows of the whole table with a lower score
+    through: Integers  # rows with at most this score
+    codes: NDArray[np.integer]  # of shape (n_columns, n_entries)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.through[-1]) if len(self.through) else 0
+
+
+class _Population(NamedTuple):
+    """Cells, the intersections of all columns, of rows in the order of scores."""
+
+    scores: Floats  # distinct
+    score_codes: Integers  # of each row, increasing
+    cells: Integers  # of each row
+    cell_codes: NDArray[np.integer]  # of shape (n_columns, n_cells)
+
+    @classmethod
+    def of(cls, scores: Floats, codes: NDArray[np.integer]) -> _Population:
+        """Sort the rows by score once for all permutations."""
+        order = np.argsort(scores, kind="stable")
+        distinct, score_codes = np.unique(scores[order], return_inverse=True)
+        cells = np.zeros(len(scores), dtype=np.intp)
+        for column in codes:
+            pair = cells * (int(column.max(initial=0)) + 1) + column
+            cells = np.unique(pair, return_inverse=True)[1]
+        first = np.unique(cells, return_index=True)[1]
+        return cls(distinct, score_codes, cells[order], codes[:, first])
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.cells)
+
+    def permuted(self, generator: np.random.Generator) -> _Entries:
+        """Entries with the scores permuted over all rows."""
+        return self._replace(cells=generator.permutation(self.cells)).entries()
+
+    def entries(self) -> _Entries:
+        """Join rows of the same score and cell where that makes them fewer."""
+        n_cells = self.cell_codes.shape[1]
+        through = np.cumsum(np.bincount(self.score_codes, minlength=len(self.scores)))
+        score_codes, cells = self.score_codes, self.cells
+        weights = np.ones(len(cells), dtype=np.intp)
+        if len(self.scores) * n_cells < len(cells):
+            counts = np.bincount(score_codes * n_cells + cells)
+            keys = np.flatnonzero(counts)
+            weights = counts[keys]
+            score_codes, cells = np.divmod(keys, n_cells)
+        before = np.append(0, through)
+        return _Entries(
+            self.scores[score_codes],
+            weights,
+            before[score_codes],
+            through[score_codes],
+            self.cell_codes[:, cells],
+        )
+
+
+class _Subgroup(NamedTuple):
+    """A conjunction, pairs of column and code, and how far it is from all others."""
+
+    value: float
+    conditions: tuple[tuple[int, int], ...]
+    entries: Integers  # positions, in the order of scores
+    size: int
+    bound: float  # of the values of its refinements
+
+
+def _largest(entries: _Entries, min_size: int) -> float:
+    """Largest value of any subgroup."""
+    return _search(entries, min_size, 1)[0].value
+
+
+def _search(entries: _Entries, min_size: int, n_best: int) -> list[_Subgroup]:
+    """Subgroups of the largest values, the largest first, by branch and bound.
+
+    A conjunction is refined by later columns only, so that each is met once.
+    """
+    best: list[_Subgroup] = []
+    n_rows, n_columns = entries.n_rows, len(entries.codes)
+    everyone = np.arange(len(entries.weights))
+    stack = [_Subgroup(0, (), everyone, n_rows, math.inf)]
+    while stack:
+        parent = stack.pop()
+        if len(best) == n_best and parent.bound < best[-1].value - _ROUNDING:
+            continue
+        first = parent.conditions[-1][0] + 1 if parent.conditions else 0
+        children = []
+        for column in range(first, n_columns):
+            for child in _refine(parent, column, entries, min_size):
+                # The complement needs rows, too; it grows with each refinement.
+                if n_rows - child.size >= min_size:
+                    _keep(child, best, n_best)
+                if column < n_columns - 1:
+                    children.append(child)
+        stack += sorted(children, key=lambda child: child.bound)
+    return best
+
+
+def _refine(
+    parent: _Subgroup, column: int, entries: _Entries, min_size: int
+) -> list[_Subgroup]:
+    """Subgroups of a subgroup by the values of one column, if they have enough rows."""
+    chosen = parent.entries
+    codes = entries.codes[column][chosen]
+    large = np.bincount(codes, entries.weights[chosen]) >= min_size
+    if not large.any():
+        return []
+    if not large.all():
+        kept = large[codes]
+        chosen, codes = chosen[kept], codes[kept]
+    order = np.argsort(codes, kind="stable")
+    chosen, codes = chosen[order], codes[order]
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    stops = np.append(starts[1:], len(codes))
+    weights = entries.weights[chosen]
+    sums = np.cumsum(weights)
+    sizes = np.diff(sums[stops - 1], prepend=0)
+    lengths = stops - starts
+    own = sums - np.repeat(sums[stops - 1] - sizes, lengths)
+    rows = _Own(chosen, own, own - weights, np.repeat(sizes, lengths))
+    n_others = np.maximum(entries.n_rows - sizes, 1)
+    gaps = np.maximum.reduceat(_gaps(rows, entries), starts)
+    values = gaps / (sizes * n_others)
+    bounds = np.maximum.reduceat(_bounds(rows, entries, min_size), starts)
+    return [
+        _Subgroup(
+            float(values[i]),
+            (*parent.conditions, (column, int(codes[starts[i]]))),
+            chosen[starts[i] : stops[i]],
+            int(sizes[i]),
+            float(bounds[i]),
+        )
+        for i in range(len(starts))
+    ]
+
+
+class _Own(NamedTuple):
+    """Entries of subgroups, one after the other, and the rows of the subgroup."""
+
+    entries: Integers
+    through: Integers  # up to each entry
+    before: Integers  # before it
+    sizes: Integers  # in all
+
+
+def _gaps(own: _Own, entries: _Entries) -> Integers:
+    """Difference of the CDFs of the subgroup and of all others, at each entry.
+
+    Times the sizes of both. With k of its s rows and K of all n rows at most at a score
+    it is k n - K s. The subgroup's CDF exceeds the others' most at one of its scores,
+    and falls below most just before one. Of entries of the same score `through` is
+    right at the last and `before` at the first; at the others the gap reads smaller.
+    """
+    n_rows, chosen = entries.n_rows, own.entries
+    above = own.through * n_rows - entries.through[chosen] * own.sizes
+    below = entries.below[chosen] * own.sizes - own.before * n_rows
+    return np.asarray(np.maximum(above, below))
+
+
+def _bounds(own: _Own, entries: _Entries, min_size: int) -> Floats:
+    """Bound of the gaps of all refinements of a subgroup, at each entry.
+
+    Let k rows of the subgroup, and K of all n rows, be at most at a score. A refinement
+    of t rows has j <= min(k, t) of them, so that the gap j / t - (K - j) / (n - t) is
+    largest for j = min(k, t). Up to t = k that is 1 - (K - t) / (n - t), which
+    increases in t as K <= n; from there on k / t - (K - k) / (n - t), which decreases.
+    So it is at most that of its t = max(k, min_size) most extreme rows. Just before a
+    score the same holds of the rows from there on.
+    """
+    n_rows, chosen = entries.n_rows, own.entries
+
+    def bound(hits: Integers, of_all: Integers) -> Floats:
+        taken = np.maximum(hits, min_size)
+        others = np.maximum(n_rows - taken, 1)
+        return np.asarray(hits / taken - (of_all - hits) / others)
+
+    above = bound(own.through, entries.through[chosen])
+    below = bound(own.sizes - own.before, n_rows - entries.below[chosen])
+    return np.maximum(above, below)
+
+
+def _keep(child: _Subgroup, best: list[_Subgroup], n_best: int) -> None:
+    """Put a subgroup in its place among the best, once for the same rows."""
+    if len(best) == n_best and child.value < best[-1].value:
+        return
+
+    def rank(one: _Subgroup) -> tuple[float, int, tuple[tuple[int, int], ...]]:
+        return -one.value, len(one.conditions), one.conditions
+
+    for i, other in enumerate(best):
+        if other.value == child.value and np.array_equal(other.entries, child.entries):
+            best[i] = min(other, child, key=rank)
+            break
+    else:
+        best.append(child)
+    best.sort(key=rank)
+    del best[n_best:]
+
+
+def _result(
+    found: list[_Subgroup],
+    entries: _Entries,
+    columns: list[_Column],
+    null: Floats,
+    *,
+    is_rate: bool,
+) -> WorstSubgroupResult:
+    """Describe the subgroups, with p-values that pay for the search."""
+    lines, texts, conditions = [], [], []
+    for one in found:
+        chosen = [(columns[column], code) for column, code in one.conditions]
+        texts.append(" and ".join(column.texts[code] for column, code in chosen))
+        conditions.append({column.name: column.values[code] for column, code in chosen})
+        pvalue = exact_pvalue(one.value, null) if len(null) else math.nan
+        lines.append({**_compare(one, entries, is_rate), "pvalue": pvalue})
+    names = ["n_rows", "rate", "rate_of_others", "difference", "pvalue"]
+    if not is_rate:
+        names.insert(1, "score")
+    table = pd.DataFrame(lines, pd.Index(texts, name="subgroup", dtype=object), names)
+    types = {name: "int64" if name == "n_rows" else "float64" for name in names}
+    table = table.astype(types)  # also without rows
+    return WorstSubgroupResult(
+        found[0].value if found else math.nan,
+        texts[0] if found else "",
+        float(table["pvalue"].iloc[0]) if found else math.nan,
+        tuple(conditions),
+        table,
+        null,
+    )
+
+
+def _compare(one: _Subgroup, entries: _Entries, is_rate: bool) -> dict[str, float]:
+    """Shares of a subgroup and of all others above the score of the largest gap."""
+    chosen, n_rows = one.entries, entries.n_rows
+    weights, scores = entries.weights[chosen], entries.scores[chosen]
+    own = np.cumsum(weights)
+    sizes = np.full(len(own), one.size)
+    score = 0.0
+    if not is_rate:
+        gaps = _gaps(_Own(chosen, own, own - weights, sizes), entries)
+        at = int(gaps.argmax())
+        score = float(scores[at])
+        if gaps[at] > own[at] * n_rows - entries.through[chosen[at]] * one.size:
+            # Just before this score: from the one below it on.
+            score = float(entries.scores[np.searchsorted(entries.scores, score) - 1])
+    above = int(weights[scores > score].sum())
+    all_above = int(entries.weights[entries.scores > score].sum())
+    rate, others = above / one.size, (all_above - above) / (n_rows - one.size)
+    return {
+        "n_rows": one.size,
+        "score": score,
+        "rate": rate,
+        "rate_of_others": others,
+        "difference": rate - others,
+    }
+
+
+def _warn_undefined(n_rows: int, min_size: int) -> None:
+    """Warn that no subgroup can be compared."""
+    warnings.warn(
+        "The worst subgroup is undefined and its value set to nan: no conjunction has "
+        f"at least {min_size} of the {n_rows} rows that count in it, and as many "
+        "outside (min_group_size).",
+        UndefinedMetricWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,411 @@
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.metrics import mcdp, permutation_test, worst_subgroup
+from skfair.metrics._groupwise import _worst_subgroup
+
+QUALITIES = [
+    "mcdp",
+    "selection_rate",
+    "true_positive_rate",
+    "false_positive_rate",
+    "accuracy",
+    "error_rate",
+]
+
+
+def outcomes_by_hand(quality, y_true, y_pred):
+    """Outcome of each row that counts, and which rows these are."""
+    if quality in ("mcdp", "selection_rate"):
+        return y_pred, np.ones(len(y_pred), dtype=bool)
+    if quality in ("accuracy", "error_rate"):
+        right = (y_true == y_pred).astype(float)
+        return right if quality == "accuracy" else 1 - right, y_true >= 0
+    return y_pred, y_true == (quality == "true_positive_rate")
+
+
+def enumerate_all(outcomes, columns, min_size, *, is_rate):
+    """Differences of all subgroups by their rows, each set of rows once."""
+    found = {}
+    values = [np.unique(column) for column in columns]
+    for k in range(1, len(columns) + 1):
+        for chosen in combinations(range(len(columns)), k):
+            for combination in product(*(values[i] for i in chosen)):
+                inside = np.ones(len(outcomes), dtype=bool)
+                for i, value in zip(chosen, combination, strict=True):
+                    inside &= columns[i] == value
+                if min(inside.sum(), (~inside).sum()) < min_size:
+                    continue
+                if is_rate:
+                    value = abs(outcomes[inside].mean() - outcomes[~inside].mean())
+                else:
+                    value = mcdp(None, outcomes, sensitive_features=inside)
+                found.setdefault(inside.tobytes(), (value, k))
+    return found
+
+
+def draw(rng):
+    """True labels, scores with ties, predictions, and columns."""
+    n_rows, n_columns = rng.integers(5, 60), rng.integers(1, 4)
+    columns = [rng.integers(0, rng.integers(1, 4), n_rows) for _ in range(n_columns)]
+    y_score = rng.random(n_rows).round(rng.choice([1, 8]))
+    if rng.random() < 0.5:
+        y_score = np.where(columns[0] == 1, y_score**2, y_score).round(2)
+    return rng.integers(0, 2, n_rows), y_score, rng.integers(0, 2, n_rows), columns
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+def check_against_enumeration(rng, quality):
+    y_true, y_score, y_pred, columns = draw(rng)
+    response = y_score if quality == "mcdp" else y_pred
+    min_size, n_best = int(rng.integers(1, 9)), int(rng.integers(1, 6))
+    outcomes, kept = outcomes_by_hand(quality, y_true, response)
+    expected = enumerate_all(
+        outcomes[kept],
+        [column[kept] for column in columns],
+        min_size,
+        is_rate=quality != "mcdp",
+    )
+    result = worst_subgroup(
+        y_true,
+        response,
+        sensitive_features=np.column_stack(columns),
+        quality=quality,
+        min_group_size=min_size,
+        n_subgroups=n_best,
+        n_permutations=0,
+    )
+    values = sorted((value for value, _ in expected.values()), reverse=True)[:n_best]
+    differences = np.abs(result.table["difference"].to_numpy())
+    np.testing.assert_allclose(differences, values, rtol=0, atol=1e-12)
+    if values:
+        assert result.value == pytest.approx(values[0], abs=1e-12)
+    for line, conditions in zip(
+        result.table.itertuples(), result.conditions, strict=True
+    ):
+        inside = np.ones(kept.sum(), dtype=bool)
+        for name, value in conditions.items():
+            inside &= columns[int(name.split()[1])][kept] == value
+        value, n_conditions = expected[inside.tobytes()]
+        assert abs(line.difference) == pytest.approx(value, abs=1e-12)
+        assert len(conditions) == n_conditions
+        assert line.n_rows == inside.sum()
+        score = line.score if quality == "mcdp" else 0.5
+        above = outcomes[kept] > score
+        assert line.rate == pytest.approx(above[inside].mean())
+        assert line.rate_of_others == pytest.approx(above[~inside].mean())
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+def test_equals_enumeration():
+    for seed in range(90):
+        check_against_enumeration(np.random.default_rng(seed), QUALITIES[seed % 6])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+def test_equals_enumeration_in_many_cases():
+    for seed in range(1_000, 11_000):
+        check_against_enumeration(np.random.default_rng(seed), QUALITIES[seed % 6])
+
+
+def test_bound_is_attained_by_the_most_extreme_rows():
+    rng = np.random.default_rng(0)
+    for _ in range(8):
+        n_rows, size, least = 12, 6, int(rng.integers(1, 5))
+        scores = rng.integers(0, 5, n_rows) / 4
+        inside = rng.permutation(n_rows) < size
+        population = _worst_subgroup._Population.of(scores, inside[np.newaxis] * 1)
+        entries = population.entries()
+        everyone = np.arange(len(entries.weights))
+        root = _worst_subgroup._Subgroup(0, (), everyone, n_rows, np.inf)
+        child = _worst_subgroup._refine(root, 0, entries, least)[-1]
+        members = np.flatnonzero(inside)
+        largest = max(
+            mcdp(None, scores, sensitive_features=np.isin(np.arange(n_rows), chosen))
+            for k in range(least, size + 1)
+            for chosen in combinations(members, k)
+        )
+        assert child.bound == pytest.approx(largest)
+
+
+def test_bounds_save_work(monkeypatch):
+    rng = np.random.default_rng(1)
+    people = rng.integers(0, 3, (3_000, 5))
+    y_score = rng.random(3_000)
+    y_score[people[:, 0] == 1] /= 3
+    options = {"sensitive_features": people, "min_group_size": 60, "n_permutations": 0}
+    calls = []
+    refine = _worst_subgroup._refine
+    monkeypatch.setattr(
+        _worst_subgroup,
+        "_refine",
+        lambda *arguments: calls.append(1) or refine(*arguments),
+    )
+    bounded = worst_subgroup(None, y_score, n_subgroups=1, **options)
+    n_bounded = len(calls)
+    calls.clear()
+    bounds = _worst_subgroup._bounds
+    monkeypatch.setattr(
+        _worst_subgroup, "_bounds", lambda *arguments: bounds(*arguments) + 1
+    )
+    enumerated = worst_subgroup(None, y_score, n_subgroups=1, **options)
+    assert enumerated.value == bounded.value
+    assert n_bounded < 0.8 * len(calls)
+
+
+@pytest.fixture(scope="module")
+def people():
+    """A table of people, one subgroup of which has lower scores."""
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(
+        {
+            "sex": rng.choice(["F", "M"], 2_000),
+            "race": rng.choice(["A", "B", "C"], 2_000),
+            "age": rng.integers(18, 80, 2_000),
+        },
+        index=np.arange(2_000)[::-1],
+    )
+    hit = (frame["sex"] == "F") & (frame["race"] == "B") & (frame["age"] > 50)
+    y_score = rng.random(2_000) * np.where(hit, 0.4, 1)
+    return frame, y_score
+
+
+def test_finds_the_conjunction(people):
+    frame, y_score = people
+    result = worst_subgroup(
+        None,
+        y_score,
+        sensitive_features=frame,
+        bins={"age": [30, 50]},
+        n_permutations=19,
+        random_state=0,
+    )
+    assert result.subgroup == "sex = F and race = B and age > 50"
+    assert result.conditions[0] == {"sex": "F", "race": "B", "age": "age > 50"}
+    assert result.pvalue == pytest.approx(0.05)
+    assert result.table.index[0] == result.subgroup
+    assert result.table.columns.tolist() == [
+        "n_rows",
+        "score",
+        "rate",
+        "rate_of_others",
+        "difference",
+        "pvalue",
+    ]
+    assert len(result.table) == 10
+    assert result.null_distribution.shape == (19,)
+    assert (result.table["pvalue"].diff().dropna() >= 0).all()
+    binned = pd.cut(frame["age"], [0, 30, 50, 99]).astype(str)
+    again = worst_subgroup(
+        None,
+        y_score,
+        sensitive_features=frame.assign(age=binned),
+        n_permutations=0,
+    )
+    assert again.value == result.value
+    shown = result.to_frame()
+    shown["n_rows"] = 0
+    assert result.table["n_rows"].min() >= 50
+
+
+def test_containers_and_order_of_rows(people):
+    frame, y_score = people
+    columns = frame[["sex", "race"]]
+    options = {"n_permutations": 9, "random_state": 3}
+    expected = worst_subgroup(None, y_score, sensitive_features=columns, **options)
+    for given in (
+        pl.DataFrame({name: columns[name].tolist() for name in columns}),
+        columns.astype("category"),
+        columns.reset_index(drop=True),
+    ):
+        found = worst_subgroup(None, list(y_score), sensitive_features=given, **options)
+        pd.testing.assert_frame_equal(found.table, expected.table)
+        np.testing.assert_array_equal(
+            found.null_distribution, expected.null_distribution
+        )
+    order = np.random.default_rng(0).permutation(len(columns))
+    moved = worst_subgroup(
+        None, y_score[order], sensitive_features=columns.iloc[order], n_permutations=0
+    )
+    assert moved.value == expected.value
+    assert moved.subgroup == expected.subgroup
+    array = worst_subgroup(
+        None, y_score, sensitive_features=columns.to_numpy(), n_permutations=0
+    )
+    assert array.subgroup == "column 0 = F and column 1 = B"
+
+
+@pytest.mark.slow
+def test_number_of_processes_does_not_matter(people):
+    frame, y_score = people
+    tables = [
+        worst_subgroup(
+            None,
+            y_score,
+            sensitive_features=frame[["sex", "race"]],
+            n_permutations=9,
+            random_state=3,
+            n_jobs=n_jobs,
+        ).table
+        for n_jobs in (None, 2)
+    ]
+    pd.testing.assert_frame_equal(*tables)
+
+
+def test_one_column_of_two_values_is_mcdp(people):
+    frame, y_score = people
+    result = worst_subgroup(
+        None, y_score, sensitive_features=frame["sex"], n_permutations=0
+    )
+    assert result.value == mcdp(None, y_score, sensitive_features=frame["sex"])
+    assert result.table.index.tolist() == ["sex = F", "sex = M"]
+    assert result.table["difference"].sum() == 0
+
+
+def test_same_rows_are_listed_once_with_the_fewest_conditions():
+    sex = np.repeat(["F", "M"], 40)
+    pregnant = np.arange(80) < 20
+    result = worst_subgroup(
+        None,
+        np.where(pregnant, 0, 1),
+        sensitive_features=pd.DataFrame({"sex": sex, "pregnant": pregnant}),
+        quality="selection_rate",
+        min_group_size=5,
+        n_permutations=0,
+    )
+    assert result.table.index.tolist()[:2] == ["pregnant = False", "pregnant = True"]
+    assert "sex = F and pregnant = True" not in result.table.index
+
+
+def test_callable_quality_and_text_labels(people):
+    frame, y_score = people
+    y_true = np.where(np.arange(2_000) % 2, "yes", "no")
+    y_pred = np.where(y_score > 0.5, "yes", "no")
+    given = {"sensitive_features": frame[["sex", "race"]], "n_permutations": 0}
+    named = worst_subgroup(
+        y_true, y_pred, quality="true_positive_rate", pos_label="yes", **given
+    )
+    own = worst_subgroup(
+        y_true,
+        y_pred,
+        quality=lambda y_true, y_pred: (y_pred == "yes", y_true == "yes"),
+        **given,
+    )
+    pd.testing.assert_frame_equal(named.table, own.table)
+    assert "score" not in named.table
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"sensitive_features": np.arange(60)}, "bins must have edges for 'column 0'"),
+        ({"sensitive_features": None}, "sensitive_features is None"),
+        ({"sensitive_features": [0, 1]}, "has 2 rows, expected 60"),
+        ({"sensitive_features": [None] * 60}, "has 60 missing values"),
+        ({"bins": {"x": [1]}}, "bins has 'x', expected columns among"),
+        ({"bins": {0: [2, 1]}}, "bins of 'column 0' must be increasing"),
+        ({"bins": {0: ["a"]}}, "bins of 'column 0' must be numbers"),
+        ({"bins": {0: []}}, "must be increasing numbers"),
+        ({"bins": {0: [np.nan]}}, "must be increasing numbers"),
+        ({"sensitive_features": ["a"] * 60, "bins": {0: [1]}}, "finite numbers"),
+        ({"min_group_size": 0}, "min_group_size must be an integer of at least 1"),
+        ({"n_subgroups": 0}, "n_subgroups must be an integer"),
+        ({"n_permutations": -1}, "n_permutations must be an integer"),
+        ({"quality": "f1"}, "quality must be 'mcdp', 'selection_rate'"),
+        ({"quality": "accuracy"}, "y_true must be labels"),
+    ],
+)
+def test_broken_input(options, match):
+    given = {"sensitive_features": np.arange(60) % 2, **options}
+    with pytest.raises(ValueError, match=match):
+        worst_subgroup(None, np.arange(60) % 2, **given)
+
+
+def test_scores_outside_zero_and_one():
+    with pytest.raises(ValueError, match="y_score_or_pred must lie in"):
+        worst_subgroup(None, [0.2, 1.5], sensitive_features=[0, 1])
+
+
+@pytest.mark.parametrize("groups", [[0] * 60, np.arange(60) < 9], ids=["one", "small"])
+def test_undefined(groups):
+    with pytest.warns(UndefinedMetricWarning, match="no conjunction has at least 10"):
+        result = worst_subgroup(
+            None, np.linspace(0, 1, 60), sensitive_features=groups, min_group_size=10
+        )
+    assert np.isnan([result.value, result.pvalue]).all()
+    assert np.isnan(result.null_distribution).all()
+    assert (result.subgroup, len(result.table), result.conditions) == ("", 0, ())
+
+
+def test_inputs_are_not_modified(people):
+    frame, y_score = people
+    before, scores = frame.copy(), y_score.copy()
+    scores.setflags(write=False)
+    worst_subgroup(
+        None,
+        scores,
+        sensitive_features=frame,
+        bins={"age": [40]},
+        n_permutations=3,
+        random_state=0,
+    )
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_pvalue_is_that_of_a_permutation_test_of_the_largest_difference():
+    rng = np.random.default_rng(4)
+    columns, y_score = rng.integers(0, 2, (80, 2)), rng.random(80)
+
+    def largest(y_true, y_score, *, sensitive_features):
+        labels = np.array(sensitive_features.labels)[sensitive_features.codes]
+        found = enumerate_all(y_score, list(labels.T), 10, is_rate=False)
+        return max(value for value, _ in found.values())
+
+    by_hand = permutation_test(
+        largest,
+        None,
+        y_score,
+        sensitive_features=columns,
+        n_permutations=60,
+        random_state=0,
+    )
+    result = worst_subgroup(
+        None,
+        y_score,
+        sensitive_features=columns,
+        min_group_size=10,
+        n_permutations=300,
+        random_state=1,
+    )
+    assert result.value == by_hand.statistic
+    assert result.null_distribution.mean() == pytest.approx(by_hand.null_mean, abs=0.02)
+    assert result.pvalue == pytest.approx(by_hand.pvalue, abs=0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("quality", ["mcdp", "true_positive_rate"])
+def test_level(quality):
+    rejected = 0
+    for seed in range(1_000):
+        rng = np.random.default_rng(seed)
+        columns = rng.integers(0, 3, (250, 3))
+        # Base rates differ, which is not what true positive rates compare.
+        y_true = (rng.random(250) < 0.4 + 0.2 * columns[:, 0]).astype(int)
+        y_score = rng.random(250)
+        result = worst_subgroup(
+            y_true,
+            y_score if quality == "mcdp" else (y_score > 0.4).astype(int),
+            sensitive_features=columns,
+            quality=quality,
+            min_group_size=20,
+            n_permutations=19,
+            random_state=seed,
+        )
+        rejected += result.pvalue <= 0.05
+    assert 35 <= rejected <= 65

@@ -329,6 +329,13 @@ def test_formats(audit, tmp_path):
     page = audit(f"{GOOD} --format md --title <b>|x")[1]
     assert page.startswith("# &lt;b>\\|x\n")
     assert "| MCDP(0) | 0." in page
+    assert "Impact ratio" not in page
+    ratios = "--impact-ratios --min-share 0.02"
+    page = audit(f"{GOOD} --format md {ratios}")[1]
+    assert "### Impact ratios of scoring rates: " in page
+    code, _, said = audit(f"{GOOD} --impact-ratios --min-share 2")
+    assert code == 2
+    assert "--min-share must be a number in [0, 1), got 2.0" in said.err
     code, _, said = audit(f"{GOOD} --no-overwrite")
     assert code == 2
     assert "exists already" in said.err

@@ -49,6 +49,8 @@ be computed; 4, the report is written, but nothing could be compared; 130, inter
 _OPTIONS = {
     "threshold": "--threshold",
     "min_group_size": "--min-group-size",
+    "impact_ratios": "--impact-ratios",
+    "min_share": "--min-share",
     "n_bootstrap": "--bootstrap",
     "n_permutations": "--permutations",
     "random_state": "--seed",
@@ -147,6 +149,19 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
             metavar="N",
             help=f"{what} (default: %(default)s)",
         )
+    add(
+        "--impact-ratios",
+        action="store_true",
+        help="add tables of selection and scoring rates over the highest rate",
+    )
+    add(
+        "--min-share",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="smallest share of the rows of a group that has an impact ratio, such as "
+        "0.02 (default: %(default)s)",
+    )
     add("--title", default="Fairness report", help="title of the page")
     add(
         "--date",

@@ -24,53 +24,15 @@ def input_record(path: Path) -> dict[str, str]:
 
 def write(report: FairnessReport, path: Path, how: str, record: dict[str, str]) -> None:
     """Write a report and the record of its input as a page, JSON, or Markdown."""
+    source = f"{record['input']}, SHA-256 {record['sha256']}"
     if how == "html":
-        source = f"{record['input']}, SHA-256 {record['sha256']}"
         report.to_html(path, date=record.get("date"), source=source)
         return
-    text = json.dumps(report.summary | record, indent=1, ensure_ascii=False)
     if how == "md":
-        text = to_markdown(report, record)
+        report.to_markdown(path, date=record.get("date"), source=source)
+        return
+    text = json.dumps(report.summary | record, indent=1, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8", newline="\n")
-
-
-def to_markdown(report: FairnessReport, record: dict[str, str]) -> str:
-    """Write what a report says and its metrics as Markdown."""
-    summary = report.summary
-    lines = [f"# {_plain(summary['title'])}", "", f"{summary['n_rows']:,} rows.", ""]
-    if "date" in record:
-        lines.append(f"- Date: {record['date']}")
-    lines.append(f"- Input: {_plain(record['input'])}, SHA-256 {record['sha256']}")
-    seed = summary["settings"]["random_state"]
-    lines += [f"- Made with: skfair {summary['versions']['skfair']}, seed {seed}", ""]
-    for lead in summary["verdict"]["leads"]:
-        lines.append(f"- **{_plain(lead['model'])}**: {_plain(lead['text'])}")
-    for attribute in summary["attributes"]:
-        for result in attribute["results"]:
-            title = f"{attribute['name']}, {result['model']}"
-            lines += ["", f"## {_plain(title)}", ""]
-            lines.append("| Metric | Value | Interval | By chance | p-value |")
-            lines.append("| --- | --- | --- | --- | --- |")
-            for m in result["measures"]:
-                cells = [_plain(m["title"]), _number(m["value"])]
-                ends = f"{_number(m['lower'])} to {_number(m['upper'])}"
-                cells += ["" if m["lower"] is None else ends]
-                cells += [_number(m["null"]), _number(m["pvalue"])]
-                lines.append(f"| {' | '.join(cells)} |")
-    if summary["cautions"]:
-        lines += ["", "## Cautions", ""]
-        lines += [f"- {_plain(text)}" for text in summary["cautions"]]
-    return "\n".join(lines)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
-
-
-def _plain(text: str) -> str:
-    """Escape what Markdown and HTML would take for markup."""
-    text = text.replace("&", "&amp;").replace("<", "&lt;")
-    return "".join(f"\\{mark}" if mark in "\\`*_[]|#" else mark for mark in text)
 
 
 def read_limits(given: list[str]) -> dict[str, float]:

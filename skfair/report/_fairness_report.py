@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import datetime
 import html
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from skfair._utils._validation import check_choice
 from skfair.report._inputs import estimator_inputs, make_audit
 from skfair.report._options import Options
 from skfair.report._page._html import render
+from skfair.report._page._markdown import render_markdown
 from skfair.report._words._summary import summarize
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_value", "pvalue")
@@ -106,7 +108,8 @@ dataframe, Groups, or mapping of str to array-like
         **options : dict
             Other parameters of `from_predictions`: `sample_weight`, `metrics`,
             `epsilon`, `alpha`, `n_bootstrap`, `n_permutations`, `confidence_level`,
-            `min_group_size`, `title`, `random_state`, `n_jobs` and `verbose`.
+            `min_group_size`, `impact_ratios`, `min_share`, `title`, `random_state`,
+            `n_jobs` and `verbose`.
 
         Returns
         -------
@@ -152,6 +155,8 @@ dataframe, Groups, or mapping of str to array-like
         n_permutations: int = 199,
         confidence_level: float = 0.95,
         min_group_size: int = 10,
+        impact_ratios: bool = False,
+        min_share: float = 0.0,
         title: str = "Fairness report",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -198,6 +203,11 @@ array-like
         min_group_size : int, default=10
             Smallest number of rows of a group that is compared. The report names the
             groups that are left out.
+        impact_ratios : bool, default=False
+            Whether to add tables of `skfair.metrics.impact_ratios`: of decisions and,
+            where there are scores, of scores above their median.
+        min_share : float in [0, 1), default=0.0
+            Smallest share of the rows of a group that has an impact ratio.
         title : str, default="Fairness report"
             Title of the page.
         random_state : int, RandomState instance or None, default=None
@@ -227,6 +237,8 @@ array-like
             n_permutations=n_permutations,
             confidence_level=confidence_level,
             min_group_size=min_group_size,
+            impact_ratios=impact_ratios,
+            min_share=min_share,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -242,19 +254,43 @@ array-like
         )
         return cls(summarize(audit, title))
 
-    def to_frame(self) -> pd.DataFrame:
-        """All metrics as a table.
+    def to_frame(
+        self, table: Literal["metrics", "groups", "impact_ratios"] = "metrics"
+    ) -> pd.DataFrame:
+        """Numbers of the report as a table.
+
+        Parameters
+        ----------
+        table : {"metrics", "groups", "impact_ratios"}, default="metrics"
+            Which numbers: of the metrics, of each group, or the impact ratios, which
+            only a report with ``impact_ratios=True`` has.
 
         Returns
         -------
-        DataFrame with a row for each model, attribute and metric
-            ``model``, ``attribute``, ``comparison`` ("pairwise" or "pooled"),
+        DataFrame
+            With a row for each model, attribute and metric: ``model``, ``attribute``,
+            ``comparison`` ("pairwise" or "pooled"),
             ``metric``, ``value``, ``lower`` and ``upper`` ends of the interval,
             ``certified`` (the least value that the rows certify, see
             `skfair.metrics.certify`), ``null_value`` (mean under shuffled groups),
             ``pvalue``, ``n`` rows, ``n_groups``, ``smallest_group``, ``sentence`` and
             ``note``.
+
+            Or with a row for each model, attribute and group: ``model``,
+            ``attribute``, ``group``, and the rates and the quality of its predictions,
+            ``score_excess`` (mean score minus share of positives) and
+            ``calibration_error`` among them. Impact ratios have for each ``kind`` of
+            rate, "selection" or "scoring", the columns of
+            `skfair.metrics.impact_ratios`.
+
+        Raises
+        ------
+        ValueError
+            If the report has no impact ratios, or `table` is none of the three.
         """
+        check_choice("table", table, ("metrics", "groups", "impact_ratios"))
+        if table != "metrics":
+            return self._groups_frame(table)
         rows = [
             {
                 "model": result["model"],
@@ -262,14 +298,36 @@ array-like
                 "comparison": attribute["comparison"],
                 **measure,
             }
-            for attribute in self.summary["attributes"]
-            for result in attribute["results"]
+            for attribute, result in self._results()
             for measure in result["measures"]
         ]
         renamed = {"key": "metric", "null": "null_value"}
-        table = pd.DataFrame(rows).rename(columns=renamed)
+        frame = pd.DataFrame(rows).rename(columns=renamed)
         columns = ["model", "attribute", "comparison", "metric", *_NUMBERS, *_OTHERS]
-        return table[columns].astype(dict.fromkeys(_NUMBERS, "float64"))
+        return frame[columns].astype(dict.fromkeys(_NUMBERS, "float64"))
+
+    def _results(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Each attribute with its result for each model."""
+        for attribute in self.summary["attributes"]:
+            for result in attribute["results"]:
+                yield attribute, result
+
+    def _groups_frame(self, table: str) -> pd.DataFrame:
+        """Rows of the groups, or of their impact ratios."""
+        rows = []
+        for attribute, result in self._results():
+            named = {"model": result["model"], "attribute": attribute["name"]}
+            if table == "groups":
+                rows += [{**named, **row} for row in result["groups"]]
+                continue
+            if result.get("impact_ratios") is None:
+                raise ValueError(
+                    "table='impact_ratios' needs a report made with impact_ratios=True."
+                )
+            for part in result["impact_ratios"]:
+                kind = {**named, "kind": part["kind"]}
+                rows += [{**kind, **row} for row in part["rows"]]
+        return pd.DataFrame(rows).rename(columns={"label": "group"})
 
     def to_html(
         self,
@@ -302,11 +360,46 @@ array-like
         OSError
             If the file cannot be written; it names the path.
         """
-        record = {"Date": date, "Input": source}
-        page = render(self.summary, {k: v for k, v in record.items() if v is not None})
+        page = render(self.summary, _record(date, source))
         if path is not None:
             Path(path).write_text(page, encoding="utf-8", newline="\n")
         return page
+
+    def to_markdown(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        date: str | datetime.date | None = None,
+        source: str | None = None,
+    ) -> str:
+        """Write the report as Markdown, as for a model card.
+
+        It has the verdict, a table of the metrics and of the groups of each
+        attribute and model, impact ratios if the report has them, cautions, and what
+        such numbers cannot show; no pictures, definitions or settings.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write, in UTF-8.
+        date : str or date, default=None
+            Date to write at the head, by default none.
+        source : str, default=None
+            Where the rows come from, for the head.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written; it names the path.
+        """
+        text = render_markdown(self.summary, _record(date, source))
+        if path is not None:
+            Path(path).write_text(text + "\n", encoding="utf-8", newline="\n")
+        return text
 
     def _repr_html_(self) -> str:
         """Show the page in a frame, so that neither styles the other."""
@@ -320,3 +413,9 @@ array-like
         leads = self.summary["verdict"]["leads"]
         lines = [f"{lead['model']}: {lead['text']}" for lead in leads]
         return "\n".join([f"FairnessReport({self.summary['n_rows']:,} rows)", *lines])
+
+
+def _record(date: str | datetime.date | None, source: str | None) -> dict[str, str]:
+    """Name what is written at the head of a page, if it is given."""
+    record = {"Date": date, "Input": source}
+    return {name: str(value) for name, value in record.items() if value is not None}

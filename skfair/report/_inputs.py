@@ -57,11 +57,12 @@ class Attribute:
     """A sensitive attribute, or the intersection of all of them.
 
     `groups` are those that are compared, `aside` the labels and sizes of the groups
-    that are too small, whose rows have the code -1.
+    that are too small, whose rows have the code -1; `every` holds both.
     """
 
     name: str
     groups: Groups
+    every: Groups
     aside: tuple[tuple[Hashable, int], ...]
     n_missing: int
 
@@ -273,11 +274,13 @@ def _set_aside(name: str, groups: Groups) -> Attribute:
     codes = recode(groups.codes, groups.labels, labels)
     n_missing = int(np.count_nonzero(groups.codes < 0))
     compared = replace(groups, codes=codes, labels=labels)
-    return Attribute(name, compared, aside, n_missing)
+    return Attribute(name, compared, groups, aside, n_missing)
 
 
 def _check_metrics(audit: Audit) -> None:
     """Raise if a metric that was asked for cannot be computed for any model."""
+    if audit.options.impact_ratios and not audit.binary:
+        raise ValueError("impact_ratios must be False unless there are two classes.")
     possible = {key for model in audit.models for key in audit.keys(model)}
     needs = {"decisions": "two classes", "scores": "y_score", "errors": "y_true"}
     question = {measure.key: measure.question for measure in MEASURES}

@@ -144,6 +144,8 @@ class Options:
     n_permutations: int = 199
     confidence_level: float = 0.95
     min_group_size: int = 10
+    impact_ratios: bool = False
+    min_share: float = 0.0
     random_state: Any = None
     n_jobs: int | None = None
     verbose: int = 0
@@ -157,6 +159,7 @@ class Options:
             raise ValueError(
                 f"metrics must be a sequence of names, got {self.metrics!r}."
             )
+        check_choice("impact_ratios", self.impact_ratios, (True, False))
         for key in () if self.metrics is None else self.metrics:
             check_choice("metrics", key, KEYS)
         checked = {
@@ -169,6 +172,7 @@ class Options:
                 "confidence_level", self.confidence_level, 0, 1, closed="neither"
             ),
             "min_group_size": check_integer("min_group_size", self.min_group_size, 1),
+            "min_share": check_real("min_share", self.min_share, 0, 1, closed="left"),
             "random_state": check_integer("random_state", seed, 0, 2**32 - 1),
         }
         for name, value in checked.items():

@@ -218,6 +218,8 @@ def test_performance_is_scikit_learns(report, scored):
             "balanced_accuracy": balanced_accuracy_score(y_true, y_pred),
             "average_precision": average_precision_score(y_true, y_score),
             "log_loss": log_loss(y_true, y_score),
+            "score_excess": y_score.mean() - y_true.mean(),
+            "calibration_error": pytest.approx(0.03, abs=0.01),
         }
     )
 

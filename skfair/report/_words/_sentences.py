@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from skfair._utils._text import (
     counted,
     label_text,
+    listed,
     percent,
     points,
     quoted,
@@ -175,3 +177,29 @@ def chance_text(key: str, null: float) -> str:
     if key == "mean_score_difference":
         return f"a difference of about {text}"
     return f"about {text}" if text.endswith("%") else f"about {text} points"
+
+
+def describe_ratios(kind: str, rows: list[dict[str, Any]], level: float) -> str:
+    """Describe a table of impact ratios, without a verdict."""
+    what = f"{kind} rate"
+    compared = [row for row in rows if row["impact_ratio"] is not None]
+    if not compared:
+        texts = [f"There are no ratios: too few groups, or no {what} above 0."]
+    else:
+        low = min(compared, key=lambda row: row["impact_ratio"])
+        high = next(row for row in compared if row["status"] == "highest")
+        texts = [
+            f"All groups have the same {what}, {percent(high['rate'])}."
+            if low["impact_ratio"] == 1
+            else f"“{high['label']}” has the highest {what}, {percent(high['rate'])}; "
+            f"the smallest ratio to it, {low['impact_ratio']:.3f}, is that of "
+            f"“{low['label']}”, {percent(low['rate'])} ({100 * level:g}% interval of "
+            f"the ratio {low['low']:.3f} to {low['high']:.3f})."
+        ]
+    excluded = [f"“{row['label']}”" for row in rows if row["status"] == "excluded"]
+    if excluded:
+        texts.append(f"Too small to be compared: {listed(excluded)}.")
+    unknown = sum(row["n"] for row in rows if row["status"] == "unknown")
+    if unknown:
+        texts.append(f"{counted(unknown, 'row')} of unknown group have no part in it.")
+    return " ".join(texts)

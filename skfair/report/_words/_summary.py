@@ -17,21 +17,21 @@ from skfair.report._numbers._draws import (
     draw_all,
     uncertainty,
 )
+from skfair.report._numbers._groups import group_numbers, impact_tables, performance
 from skfair.report._numbers._intervals import Interval, intervals
 from skfair.report._numbers._sample import (
     Finding,
     Sample,
     cdf_curves,
-    group_numbers,
     make_samples,
     observe,
-    performance,
 )
 from skfair.report._options import MEASURES, Measure
 from skfair.report._words._sentences import (
     LEVEL,
     chance_text,
     describe,
+    describe_ratios,
     in_unit,
     note,
     with_chance,
@@ -125,6 +125,7 @@ def _result(sample: Sample, draws: Drawn) -> Summary:
             if measure.key in found
         ],
         "groups": _groups(sample),
+        "impact_ratios": _impact_ratios(sample),
         "cdf": _cdf(sample, found.get("mcdp")),
     }
 
@@ -172,6 +173,18 @@ def _groups(sample: Sample) -> list[Summary]:
     return rows
 
 
+def _impact_ratios(sample: Sample) -> list[Summary] | None:
+    """Tables of impact ratios, each with its sentence; None unless asked for."""
+    tables = impact_tables(sample)
+    if tables is None:
+        return None
+    level = sample.audit.options.confidence_level
+    return [
+        {**table, "sentence": describe_ratios(table["kind"], table["rows"], level)}
+        for table in tables
+    ]
+
+
 def _cdf(sample: Sample, found: Finding | None) -> Summary | None:
     """Curves of the score distributions and their largest gap, for a picture."""
     few = sample.comparable and sample.attribute.comparison == "pairwise"
@@ -191,7 +204,7 @@ def _cdf(sample: Sample, found: Finding | None) -> Summary | None:
 def _settings(audit: Audit) -> Summary:
     options = audit.options
     stated = ["epsilon", "alpha", "n_bootstrap", "n_permutations", "confidence_level"]
-    stated += ["min_group_size", "random_state"]
+    stated += ["min_group_size", "impact_ratios", "min_share", "random_state"]
     possible = {key for model in audit.models for key in audit.keys(model)}
     return {
         "positive label": _positive(audit),

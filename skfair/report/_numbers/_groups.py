@@ -1,0 +1,193 @@
+"""Numbers of each group of one model and attribute: rates, quality, impact ratios."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import average_precision_score, log_loss
+
+from skfair._utils._text import label_text, or_none
+from skfair._utils._types import Bools, Floats, Integers
+from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
+from skfair.report._inputs import Audit, Model
+from skfair.report._numbers._sample import Sample, sort_by_group
+from skfair.statistics import GroupedOutcomes
+
+#: Numbers by name, None where one is undefined.
+Numbers = dict[str, float | None]
+
+#: Rows of a bin of scores, at least, and number of bins, at most.
+_ROWS_OF_BIN, _MOST_BINS = 100, 10
+
+
+def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
+    """Quality of predictions on some rows, by default on all of them.
+
+    None without true labels, without scores, or where a class has no row.
+    """
+    names = ["accuracy", "balanced_accuracy", "average_precision", "log_loss"]
+    names += ["score_excess", "calibration_error"]
+    found: Numbers = dict.fromkeys(names)
+    if audit.y_true is None:
+        return found
+    true, predicted = audit.y_true[rows], model.y_pred[rows]
+    weights = _weights(audit)[rows]
+    hits, n_classes = weights * (true == predicted), len(audit.classes)
+    sizes = np.bincount(true, weights, n_classes)
+    found["accuracy"] = float(hits.sum() / weights.sum())
+    if sizes.all():
+        recalls = np.bincount(true, hits, n_classes) / sizes
+        found["balanced_accuracy"] = float(recalls.mean())
+    if model.y_score is not None:
+        score = model.y_score[rows]
+        found["log_loss"] = float(
+            log_loss(true, score, labels=[0, 1], sample_weight=weights)
+        )
+        found |= _calibration(true == 1, score, weights)
+        if sizes[1] > 0:
+            found["average_precision"] = float(
+                average_precision_score(true, score, sample_weight=weights)
+            )
+    return found
+
+
+def _calibration(positive: Bools, scores: Floats, weights: NDArray[Any]) -> Numbers:
+    """Mean score minus share of positives, of all rows and, absolute, of bins of score.
+
+    Bins have the same weight, and 100 rows or more; rows of one score share a bin.
+    """
+    n_bins = int(np.clip(len(scores) // _ROWS_OF_BIN, 1, _MOST_BINS))
+    _, codes = np.unique(scores, return_inverse=True)
+    sizes = np.bincount(codes, weights)
+    middles = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
+    bins = np.minimum((middles * n_bins).astype(int), n_bins - 1)[codes]
+    excess = np.bincount(bins, weights * (scores - positive)) / weights.sum()
+    return {
+        "score_excess": float(excess.sum()),
+        "calibration_error": float(np.abs(excess).sum()),
+    }
+
+
+def _weights(audit: Audit) -> NDArray[Any]:
+    return np.ones(audit.n_rows) if audit.sample_weight is None else audit.sample_weight
+
+
+def group_numbers(sample: Sample) -> list[dict[str, Any]]:
+    """Size, rates and performance of each group that is compared, in their order."""
+    audit, model = sample.audit, sample.model
+    if not sample.attribute.groups.labels:
+        return []
+    parts = sample.split(sort_by_group(sample.attribute.groups.codes))
+    groups: list[dict[str, Any]] = [
+        {"n": len(rows), **performance(audit, model, rows)} for rows in parts
+    ]
+    if not audit.binary:
+        return groups
+    for group, rows, selection in zip(groups, parts, _selections(sample), strict=True):
+        if audit.y_true is not None:
+            group |= _rates(audit, model, rows)
+        group |= selection
+    return groups
+
+
+def _rates(audit: Audit, model: Model, rows: Integers) -> Numbers:
+    """Compute the base rate, and rates of positive decisions by true class."""
+    assert audit.y_true is not None
+    true, selected = audit.y_true[rows] == 1, model.y_pred[rows] == 1
+    weights = _weights(audit)[rows]
+    shares = {
+        "base_rate": (true, np.ones(len(rows), dtype=bool)),
+        "true_positive_rate": (selected, true),
+        "false_positive_rate": (selected, ~true),
+    }
+    return {
+        name: float(weights[hit & among].sum() / weights[among].sum())
+        if among.any()
+        else None
+        for name, (hit, among) in shares.items()
+    }
+
+
+def _selections(sample: Sample) -> list[dict[str, Any]]:
+    """Compute the selection rate of each group, and whether it differs."""
+    options, weights = sample.audit.options, sample.audit.sample_weight
+    selected = GroupedOutcomes.from_outcomes(
+        (sample.model.y_pred == 1).astype(float),
+        sensitive_features=sample.attribute.groups,
+        sample_weight=weights,
+    )
+    positions = tuple(range(selected.n_groups))
+    selected = replace(selected, labels=positions, names=())
+    with warnings.catch_warnings():
+        # The report says itself that a single group cannot be compared.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        table = cvar_fairness_report(
+            None,
+            selected,
+            alpha=options.alpha,
+            confidence_level=options.confidence_level,
+        ).sort_index()
+    differs = None
+    if weights is None and sample.comparable:
+        differs = set(top_groups(None, selected).index)
+    average = float(selected.means.mean())
+    return [
+        {
+            "selection_rate": row.rate,
+            "lower": row.low,
+            "upper": row.high,
+            "difference": row.rate - average,
+            "tail_share": row.tail_share,
+            "differs": None if differs is None else row.Index in differs,
+        }
+        for row in table.itertuples()
+    ]
+
+
+def impact_tables(sample: Sample) -> list[dict[str, Any]] | None:
+    """Impact ratios of decisions and, where there are any, of scores.
+
+    None unless they are asked for. Groups that are too small are among them.
+    """
+    options, model = sample.audit.options, sample.model
+    if not options.impact_ratios:
+        return None
+    groups = sample.attribute.every
+    labels = [label_text(label) for label in groups.labels]
+    values: dict[Any, Any] = {"selection": model.y_pred}
+    if model.y_score is not None:
+        values["scoring"] = model.y_score
+    tables = []
+    for kind, of_rows in values.items():
+        with warnings.catch_warnings():
+            # The report says itself that groups cannot be compared.
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            table = impact_ratios(
+                None,
+                of_rows,
+                # An intersection is one attribute here; the others have their own.
+                sensitive_features=replace(
+                    groups, labels=tuple(range(len(labels))), names=()
+                ),
+                rate=kind,
+                min_share=options.min_share,
+                confidence_level=options.confidence_level,
+                sample_weight=sample.audit.sample_weight,
+            )
+        names = [*labels, "unknown"]
+        rows = [
+            {"label": name, **{k: _plain(v) for k, v in row.items()}}
+            for name, row in zip(names, table.to_dict("records"), strict=False)
+        ]
+        tables.append({"kind": kind, "rows": rows})
+    return tables
+
+
+def _plain(value: Any) -> Any:
+    """Text and whole numbers as they are, other numbers as in JSON."""
+    return value if isinstance(value, (str, int)) else or_none(value)

@@ -1,0 +1,162 @@
+"""From a summary, or any table, to Markdown."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from skfair._utils._text import one_line
+
+Summary = dict[str, Any]
+
+#: Numbers of a group, in the order of the page, and their headings.
+_OF_GROUPS = {
+    "n": "Rows",
+    "selection_rate": "Selected",
+    "base_rate": "Truly positive",
+    "true_positive_rate": "Selected of the truly positive",
+    "false_positive_rate": "Selected of the others",
+    "accuracy": "Accuracy",
+    "average_precision": "Average precision",
+    "log_loss": "Log loss",
+    "score_excess": "Score minus outcome",
+    "calibration_error": "Calibration error",
+}
+_OF_RATIOS = {
+    "n": "Rows",
+    "share": "Share of rows",
+    "selected": "Selected",
+    "rate": "Rate",
+    "impact_ratio": "Impact ratio",
+    "low": "Low",
+    "high": "High",
+    "status": "Status",
+}
+
+
+def markdown_table(table: pd.DataFrame, *, digits: int = 3) -> str:
+    r"""Write a table as Markdown, its index in the first columns.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Any table of skfair, as of `skfair.metrics.impact_ratios`.
+    digits : int, default=3
+        Decimal places of numbers that are not whole.
+
+    Returns
+    -------
+    str
+        A line for each row, after two of head. Numbers that do not exist are empty,
+        and labels are escaped.
+
+    Examples
+    --------
+    >>> from skfair.metrics import impact_ratios
+    >>> from skfair.report import markdown_table
+    >>> table = impact_ratios(None, [1, 1, 0, 1], sensitive_features=list("FFMM"))
+    >>> print(markdown_table(table[["n", "rate", "impact_ratio"]]))
+    | attribute | group | n | rate | impact\_ratio |
+    | --- | --- | --- | --- | --- |
+    | group | F | 2 | 1.000 | 1.000 |
+    | group | M | 2 | 0.500 | 0.500 |
+    """
+    levels = [str(name or "") for name in table.index.names]
+    rows = (
+        (*(key if isinstance(key, tuple) else (key,)), *row)
+        for key, row in zip(
+            table.index, table.itertuples(index=False, name=None), strict=True
+        )
+    )
+    return "\n".join(_lines([*levels, *map(str, table.columns)], rows, digits))
+
+
+def render_markdown(summary: Summary, record: Mapping[str, str]) -> str:
+    """Write what a report says, its metrics and groups, as Markdown.
+
+    `record` is written at its head, beside what the summary says about its making.
+    """
+    lines = [f"# {plain(summary['title'])}", "", f"{summary['n_rows']:,} rows.", ""]
+    lines += [f"- {name}: {plain(str(text))}" for name, text in record.items()]
+    seed = summary["settings"]["random_state"]
+    lines += [f"- Made with: skfair {summary['versions']['skfair']}, seed {seed}", ""]
+    for lead in summary["verdict"]["leads"]:
+        lines.append(f"- **{plain(lead['model'])}**: {plain(lead['text'])}")
+    for attribute in summary["attributes"]:
+        for result in attribute["results"]:
+            title = plain(f"{attribute['name']}, {result['model']}")
+            lines += ["", f"## {title}", "", *_metrics(result["measures"])]
+            if result["groups"]:
+                lines += ["", f"### Groups: {title}", ""]
+                lines += _of_groups(result["groups"], _OF_GROUPS)
+            for table in result.get("impact_ratios") or ():
+                lines += ["", f"### Impact ratios of {table['kind']} rates: {title}"]
+                lines += ["", plain(table["sentence"]), ""]
+                lines += _of_groups(table["rows"], _OF_RATIOS)
+    for heading, key in (("Cautions", "cautions"), ("What this cannot show", "")):
+        texts = summary[key] if key else summary["verdict"]["cannot"]
+        if texts:
+            lines += ["", f"## {heading}", "", *(f"- {plain(text)}" for text in texts)]
+    return "\n".join(lines)
+
+
+def _metrics(measures: list[Summary]) -> list[str]:
+    """Table of the metrics of one model and attribute."""
+    head = ["Metric", "Value", "Interval", "By chance", "p-value"]
+    rows = []
+    for m in measures:
+        ends = None if m["lower"] is None else f"{m['lower']:.3f} to {m['upper']:.3f}"
+        rows.append([m["title"], m["value"], ends, m["null"], m["pvalue"]])
+    return _lines(head, rows)
+
+
+def _of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
+    """Table of groups, without the columns that no group has a number for."""
+    kept = [k for k in headings if any(row.get(k) is not None for row in rows)]
+    head = ["Group", *(headings[key] for key in kept)]
+    return _lines(head, ([row["label"], *(row.get(k) for k in kept)] for row in rows))
+
+
+def _lines(
+    head: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 3
+) -> list[str]:
+    """Lines of a table, numbers of a column with the same decimal places."""
+    table = [list(row) for row in rows]
+    places = [_places(column, digits) for column in zip(*table, strict=True)]
+    lines = [[plain(name) for name in head], ["---"] * len(head)]
+    lines += [[_cell(v, n) for v, n in zip(row, places, strict=True)] for row in table]
+    return [f"| {' | '.join(cells)} |" for cells in lines]
+
+
+def _places(column: Iterable[Any], digits: int) -> int:
+    """Return 0 for counts, else `digits`; shares may happen to be 0 and 1."""
+    found = [v for v in column if _is_number(v)]
+    whole = all(float(v).is_integer() for v in found)
+    counts = all(isinstance(v, numbers.Integral) for v in found) or max(found) > 1
+    return 0 if whole and counts else digits
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number that exists."""
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, numbers.Real) and not math.isnan(value)
+
+
+def _cell(value: Any, digits: int) -> str:
+    """Write a number, or text on one line; nothing where there is none."""
+    if _is_number(value):
+        return f"{value:,.{digits}f}"
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return plain(", ".join(map(str, value)) if isinstance(value, tuple) else str(value))
+
+
+def plain(text: str) -> str:
+    """Write text on one line, without what Markdown and HTML take for markup."""
+    text = one_line(text).replace("&", "&amp;").replace("<", "&lt;")
+    return "".join(f"\\{mark}" if mark in "\\`*_[]|#" else mark for mark in text)

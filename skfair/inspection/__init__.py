@@ -1,6 +1,7 @@
 """Pictures of unfairness, as scikit-learn displays. They need matplotlib."""
 
 from skfair.inspection._cdf_gap import CDFGapDisplay
+from skfair.inspection._continuous_mcdp import ContinuousMCDPDisplay
 from skfair.inspection._dcp import DCPDisplay
 from skfair.inspection._gap_mark import GapMark
 from skfair.inspection._group_gap import GroupGapDisplay
@@ -12,6 +13,7 @@ from skfair.inspection._trade_off import TradeOffDisplay
 
 __all__ = [
     "CDFGapDisplay",
+    "ContinuousMCDPDisplay",
     "DCPDisplay",
     "GapMark",
     "GroupGapDisplay",

@@ -15,6 +15,7 @@ import pytest
 
 from skfair.inspection import (
     CDFGapDisplay,
+    ContinuousMCDPDisplay,
     DCPDisplay,
     GroupGapDisplay,
     MADDDisplay,
@@ -34,6 +35,7 @@ SIZES = {
     "cdf_gap": (6.4, 4.8),
     "cdf_gap_bands": (6.4, 4.8),
     "mcdp_curve": (6.4, 4.8),
+    "continuous_mcdp": (6.4, 4.8),
     "madd": (10.5, 4.6),
     "repair": (10.5, 9.2),
     "trade_off": (9, 4.8),
@@ -74,6 +76,16 @@ def mcdp_curve():
     return MCDPCurveDisplay.from_predictions(
         None, y_score**2, sensitive_features=sex, ax=display.ax_
     )
+
+
+def continuous_mcdp():
+    y_score, _ = scores()
+    age = np.round(60 * np.sin(np.arange(len(y_score)) / 200))
+    display = ContinuousMCDPDisplay.from_predictions(
+        None, y_score, sensitive_features=age
+    )
+    display.null_distribution = np.linspace(0.1, 0.3, 20)
+    return display.plot()
 
 
 def madd():
@@ -143,6 +155,7 @@ DISPLAYS = [
     cdf_gap,
     cdf_gap_bands,
     mcdp_curve,
+    continuous_mcdp,
     madd,
     repair,
     trade_off,

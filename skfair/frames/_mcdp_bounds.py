@@ -27,10 +27,11 @@ from skfair.statistics._grouped_histogram import MAX_BINS
 _FIRST_BINS = 2**12
 #: How much finer bins become with each pass.
 _FINER = 2**8
-#: Rows of this number are counted by their scores, which ends the search.
-_MAX_SCORES = 2**20
-#: Ranges of scores that a query is asked for; others are joined.
-_MAX_RANGES = 16
+#: Up to this many rows are counted by score, which ends the search; more cost more than
+#: a pass of finer bins.
+_MAX_SCORES = 2**17
+#: Ranges of scores that a query asks for; each is compared with every row.
+_MAX_RANGES = 4
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,8 @@ def mcdp_bounds(
     """Bound MCDP(0) of a table of any size, where the rows are.
 
     The first pass counts the rows of each group in 4,096 bins. Each further pass reads
-    only rows in the bins that may still contain the largest gap: a million rows or
-    fewer are counted by score, which makes the value exact, others in 256 times finer
-    bins.
+    only rows in the bins that may still contain the largest gap: up to 131,072 rows are
+    counted by score, which makes the value exact, more in 256 times finer bins.
 
     Parameters
     ----------

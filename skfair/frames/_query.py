@@ -20,14 +20,14 @@ from skfair.statistics._grouped_histogram import encode_cells, whole_if_exact
 #: What is wrong with a row that cannot be counted, by the number that stands in place
 #: of its bin.
 _FAULTS = {
-    -1.0: "{score!r} has {n} NULL values, expected none",
-    -2.0: "{score!r} has {n} NaN, expected none",
-    -3.0: "{score!r} has {n} values outside [0, 1], from {low} to {high}",
-    -4.0: "{weight!r} has {n} values that are NULL, NaN, negative, or not between "
+    -2.0: "{score!r} has {n} NULL values, expected none",
+    -3.0: "{score!r} has {n} NaN, expected none",
+    -4.0: "{score!r} has {n} values outside [0, 1], from {low} to {high}",
+    -5.0: "{weight!r} has {n} values that are NULL, NaN, negative, or not between "
     f"{SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}",
 }
 #: Stands in place of the bin of a row of weight zero.
-_WEIGHTLESS = -5.0
+_WEIGHTLESS = -6.0
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,11 @@ def count_rows_by(
     if ranges is not None:
         inside = [(score >= low) & (score < high) for low, high in ranges]
         rows = rows.filter(reduce(or_, inside))
-    key = _key(n_bins) if table.score is not None else nw.lit(0.0)
+    # Free of rounding on any engine. A score beyond 0 or 1 by rounding has a bin of its
+    # own, which is joined with the next one afterwards.
+    key = nw.lit(0.0)
+    if table.score is not None:
+        key = score if n_bins is None else (score * n_bins).floor()
     aggregates = [nw.len().alias("n_rows")]
     if table.weight is not None:
         key = _unless_weight_is_faulty(key)
@@ -147,23 +151,15 @@ def count_rows_by(
     cells = rows.with_columns(key=key).group_by(*names).agg(*aggregates)
     # The engine has run the query already, unless it is lazy.
     cells = cells.collect() if isinstance(cells, nw.LazyFrame) else cells
-    return _check_cells(cells, table)
-
-
-def _key(n_bins: int | None) -> nw.Expr:
-    """Bin or score of a row, a number that has no rounding on any engine."""
-    score = nw.col("score")
-    if n_bins is None:
-        return score.clip(0.0, 1.0)
-    return (score * n_bins).floor().clip(0, n_bins - 1)
+    return _check_cells(cells, table, 1 if n_bins is None else n_bins - 1)
 
 
 def _unless_score_is_faulty(key: nw.Expr) -> nw.Expr:
     """Key of a row, or a negative number that says what is wrong with its score."""
     score = nw.col("score")
     inside = (score >= -ROUNDING) & (score <= 1 + ROUNDING)
-    no_number = nw.when(score.is_nan()).then(nw.lit(-2.0)).otherwise(nw.lit(-3.0))
-    missing = nw.when(score.is_null()).then(nw.lit(-1.0)).otherwise(no_number)
+    no_number = nw.when(score.is_nan()).then(nw.lit(-3.0)).otherwise(nw.lit(-4.0))
+    missing = nw.when(score.is_null()).then(nw.lit(-2.0)).otherwise(no_number)
     return nw.when(inside).then(key).otherwise(missing)
 
 
@@ -171,11 +167,11 @@ def _unless_weight_is_faulty(key: nw.Expr) -> nw.Expr:
     """Key of a row, or a negative number if its weight is not positive and finite."""
     weight = nw.col("weight")
     usable = (weight > SMALLEST_WEIGHT) & (weight < LARGEST_WEIGHT)
-    faulty = nw.when(weight == 0).then(nw.lit(_WEIGHTLESS)).otherwise(nw.lit(-4.0))
+    faulty = nw.when(weight == 0).then(nw.lit(_WEIGHTLESS)).otherwise(nw.lit(-5.0))
     return nw.when(usable).then(key).otherwise(faulty)
 
 
-def _check_cells(cells: nw.DataFrame[Any], table: Table) -> Counted:
+def _check_cells(cells: nw.DataFrame[Any], table: Table, largest_key: int) -> Counted:
     """Raise where rows could not be counted, and leave those of weight zero out."""
     if not len(cells):
         raise ValueError("frame has 0 rows, expected at least one.")
@@ -198,7 +194,7 @@ def _check_cells(cells: nw.DataFrame[Any], table: Table) -> Counted:
     return Counted(
         groups[kept],
         [_read_labels(cells, table, i, rows)[kept] for i in range(len(table.classes))],
-        keys[kept] + 0.0,  # turns -0.0 into 0.0
+        np.clip(keys[kept], 0, largest_key) + 0.0,  # turns -0.0 into 0.0
         rows[kept].astype(np.int64),
         whole_if_exact(found.get("weight", rows)[kept]),
         whole_if_exact(found.get("weight_squared", rows)[kept]),

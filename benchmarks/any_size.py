@@ -1,0 +1,140 @@
+"""Time, memory and width of an audit of a Parquet file that DuckDB reads.
+
+    python benchmarks/any_size.py                # 10^8 rows, 1.8 GB, deleted after
+    python benchmarks/any_size.py --rows 10000000 --directory /tmp
+
+Scores are generated: smooth, crowded near 0 (median 0.0025), or tied (thousandths);
+groups are two, or an intersection of ten. The audit is MCDP(0) exact, and from the
+histogram of its first pass ABCC, DeltaDP and MADD of 64 bins. It is compared with the
+time in which DuckDB reads the same columns and computes their averages; both are
+processor time of all threads, in alternation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from skfair.frames import grouped_histogram, mcdp_bounds
+from skfair.metrics import (
+    abcc_bounds,
+    demographic_parity_bounds,
+    madd_bounds,
+)
+from skfair.metrics import (
+    mcdp_bounds as bounds_of_histogram,
+)
+
+MAX_BYTES, MAX_RATIO, MAX_PASSES, MAX_WIDTH = 2e9, 3, 3, 1e-3
+SCORES = ("smooth", "crowded", "tied")
+_CHUNK = 1_000_000
+
+
+def generate(path: Path, n_rows: int) -> None:
+    """Write rows in chunks, so that memory stays small."""
+    rng = np.random.default_rng(0)
+    schema = pa.schema(
+        [(name, pa.float64()) for name in SCORES] + [("sex", "i1"), ("age", "i1")]
+    )
+    with pq.ParquetWriter(path, schema) as writer:
+        for start in range(0, n_rows, _CHUNK):
+            n = min(_CHUNK, n_rows - start)
+            sex, age = rng.integers(0, 2, n), rng.integers(0, 5, n)
+            logit = rng.normal(0.2 * sex + 0.05 * age)
+            smooth = 1 / (1 + np.exp(-logit))
+            columns = [smooth, np.exp(2 * logit - 6).clip(0, 1), smooth.round(3)]
+            writer.write_table(pa.table([*columns, sex, age], schema=schema))
+
+
+def processor_seconds(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Time that all threads spent on a call, and what it returned."""
+    start = time.process_time()
+    result = call()
+    return time.process_time() - start, result
+
+
+def verdict(name: str, value: float, limit: float) -> None:
+    print(f"  {name:48s} {value:10.3g}   at most {limit:g}: ", end="")
+    print("yes" if value <= limit else "NO", flush=True)
+
+
+def audit(frame: Any, score: str, groups: str | list[str]) -> Any:
+    """MCDP(0), and other metrics from its histogram."""
+    exact = mcdp_bounds(frame, y_score=score, sensitive_features=groups)
+    return (
+        exact,
+        abcc_bounds(exact.histogram),
+        demographic_parity_bounds(exact.histogram),
+        madd_bounds(exact.histogram, bandwidth=1 / 64),
+    )
+
+
+def measure(path: Path, score: str, groups: list[str], repeats: int) -> None:
+    connection = duckdb.connect()
+    connection.execute("SET memory_limit = '1GB'")
+    frame = connection.read_parquet(str(path))
+    averages = ", ".join(f"AVG({column})" for column in [score, *groups])
+    ours, theirs, histograms = [], [], []
+    columns: dict[str, Any] = {"y_score": score, "sensitive_features": groups}
+    for _ in range(repeats):
+        query = f"SELECT {averages} FROM frame"
+        theirs.append(processor_seconds(connection.sql(query).fetchall)[0])
+        taken, found = processor_seconds(lambda: audit(frame, score, groups))
+        ours.append(taken)
+        taken, histogram = processor_seconds(
+            lambda: grouped_histogram(frame, **columns)
+        )
+        histograms.append(taken)
+    exact, *others = found
+    print(
+        f"{score} scores, groups of {' x '.join(groups)}: MCDP(0) = {exact.lower:.6f}"
+    )
+    verdict("passes until MCDP(0) is exact", exact.n_passes, MAX_PASSES)
+    verdict("width of MCDP(0) then", exact.width, 0)
+    verdict(
+        "width of MCDP(0) after one pass of 2^16 bins",
+        bounds_of_histogram(histogram).width,
+        MAX_WIDTH,
+    )
+    for name, bounds in zip(("ABCC", "DeltaDP", "MADD"), others, strict=True):
+        verdict(f"width of {name}", bounds.width, MAX_WIDTH)
+    verdict(
+        "audit, in times of reading and averaging",
+        median(a / b for a, b in zip(ours, theirs, strict=True)),
+        MAX_RATIO,
+    )
+    one = median(a / b for a, b in zip(histograms, theirs, strict=True))
+    print(f"  {'one pass of 2^16 bins, in the same unit':48s} {one:10.3g}")
+    print(f"  {'seconds: averages, audit':48s} {min(theirs):.2f}, {min(ours):.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=10**8)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--directory", help="where the file is written and deleted")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.directory) as directory:
+        path = Path(directory) / "predictions.parquet"
+        generate(path, options.rows)
+        print(f"{options.rows:,} rows, {path.stat().st_size / 1e6:,.0f} MB")
+        for score in SCORES:
+            for groups in (["sex"], ["sex", "age"]):
+                measure(path, score, groups, options.repeats)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    verdict("peak memory in bytes", peak, MAX_BYTES)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""Refinement contains the value at every pass, and ends at it."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.frames import _mcdp_bounds as module
+from skfair.frames import mcdp_bounds
+from skfair.metrics import mcdp
+
+COLUMNS = {"y_score": "score", "sensitive_features": "group"}
+
+
+def random_case(rng):
+    n_groups = int(rng.integers(2, 5))
+    n = int(rng.integers(n_groups, 40))
+    pools = [rng.random(n), rng.random(n) / 100, np.arange(9) / 8, rng.random(3)]
+    scores = rng.choice(np.concatenate([pools[i] for i in rng.integers(0, 4, 2)]), n)
+    scores = np.where(rng.random(n) < 0.1, np.nextafter(scores, 1), scores)
+    groups = np.append(np.arange(n_groups), rng.integers(0, n_groups, n - n_groups))
+    return pd.DataFrame(
+        {"score": scores, "group": groups, "weight": rng.integers(1, 4, n)}
+    )
+
+
+def check(rng):
+    frame = random_case(rng)
+    weight = [None, "weight"][rng.integers(2)]
+    multigroup = ["pairwise", "pooled"][rng.integers(2)]
+    value = mcdp(
+        None,
+        frame["score"],
+        sensitive_features=frame["group"],
+        sample_weight=None if weight is None else frame[weight],
+        multigroup=multigroup,
+    )
+    width = math.inf
+    for max_passes in (1, 2, 4, 30):
+        found = mcdp_bounds(
+            frame,
+            max_passes=max_passes,
+            sample_weight=weight,
+            multigroup=multigroup,
+            **COLUMNS,
+        )
+        assert found.lower <= value <= found.upper
+        assert found.width <= width
+        assert found.n_passes <= max_passes
+        width = found.width
+    assert found.lower == found.upper == value
+
+
+@pytest.fixture
+def coarse(monkeypatch):
+    """Small cases take many passes."""
+    monkeypatch.setattr(module, "_FIRST_BINS", 2)
+    monkeypatch.setattr(module, "_FINER", 4)
+    monkeypatch.setattr(module, "_MAX_SCORES", 3)
+    monkeypatch.setattr(module, "_MAX_RANGES", 2)
+
+
+def test_every_pass_contains_the_value(coarse):
+    rng = np.random.default_rng(0)
+    for _ in range(15):
+        check(rng)
+
+
+@pytest.mark.slow
+def test_every_pass_contains_the_value_of_many_cases(coarse):
+    rng = np.random.default_rng(1)
+    for _ in range(600):
+        check(rng)
+
+
+def draw(n, seed=0):
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, 2, n)
+    return pd.DataFrame({"score": rng.beta(2 + 0.3 * groups, 3), "group": groups})
+
+
+def test_rows_of_scores_of_their_own(monkeypatch):
+    frame = draw(20_000)
+    value = mcdp(None, frame["score"], sensitive_features=frame["group"])
+    found = mcdp_bounds(frame, **COLUMNS)
+    assert (found.lower, found.upper, found.n_passes) == (value, value, 2)
+    # Too many rows to count each score: finer bins, then finer ones.
+    monkeypatch.setattr(module, "_MAX_SCORES", 0)
+    found = mcdp_bounds(frame, **COLUMNS, max_passes=2)
+    assert found.lower <= value <= found.upper
+    assert found.width < 1e-3
+    assert mcdp_bounds(frame, **COLUMNS).width == 0
+
+
+def test_few_distinct_scores_take_one_pass():
+    frame = draw(20_000).round(3)
+    value = mcdp(None, frame["score"], sensitive_features=frame["group"])
+    found = mcdp_bounds(frame, **COLUMNS)
+    assert (found.lower, found.upper, found.n_passes) == (value, value, 1)
+
+
+def test_tolerance():
+    frame = draw(20_000)
+    found = mcdp_bounds(frame, tol=0.01, **COLUMNS)
+    assert found.n_passes == 1
+    assert 0 < found.width <= 0.01
+    assert mcdp_bounds(frame, tol=found.width / 2, **COLUMNS).n_passes == 2
+
+
+def test_table_of_the_result():
+    found = mcdp_bounds(draw(50), **COLUMNS)
+    assert [*found.to_frame()] == ["lower", "upper", "n_passes"]
+
+
+def test_undefined():
+    frame = draw(50).assign(group="a")
+    with pytest.warns(UndefinedMetricWarning, match="at least two groups"):
+        found = mcdp_bounds(frame, **COLUMNS)
+    assert math.isnan(found.lower)
+    assert math.isnan(found.upper)
+    assert found.n_passes == 1
+
+
+@pytest.mark.parametrize(
+    ("parameter", "message"),
+    [
+        ({"tol": -1}, "tol must be a number in"),
+        ({"max_passes": 0}, "max_passes must be an integer of at least 1"),
+        ({"multigroup": "all"}, "multigroup must be"),
+    ],
+)
+def test_broken_parameters(parameter, message):
+    with pytest.raises(ValueError, match=message):
+        mcdp_bounds(draw(50), **COLUMNS, **parameter)
+
+
+def test_rows_that_change_between_passes(monkeypatch):
+    count = module.count_rows_by
+    other = draw(20_000, seed=1)
+
+    def of_another_day(table, n_bins, ranges):
+        return count(module.open_scores(other, "score", "group", None), n_bins, ranges)
+
+    monkeypatch.setattr(module, "count_rows_by", of_another_day)
+    with pytest.raises(ValueError, match="frame changed between two passes"):
+        mcdp_bounds(draw(20_000), **COLUMNS)
+
+
+def test_many_groups():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 30, 6000)
+    frame = pd.DataFrame({"score": rng.beta(1 + groups / 60, 2), "group": groups})
+    found = mcdp_bounds(frame, **COLUMNS)
+    value = mcdp(None, frame["score"], sensitive_features=groups)
+    assert found.lower == found.upper == value

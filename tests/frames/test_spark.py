@@ -1,0 +1,102 @@
+"""Spark returns the statistics of the rows themselves."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.frames import (
+    grouped_confusion,
+    grouped_histogram,
+    grouped_scores,
+    mcdp_bounds,
+)
+from skfair.metrics import mcdp
+from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
+
+pytestmark = [
+    pytest.mark.slow,
+    # Of Spark's own modules, which read its data frames.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def session():
+    sql = pytest.importorskip("pyspark.sql", reason="needs the extra spark")
+    java = shutil.which("java")
+    if (
+        java is None
+        or subprocess.run([java, "-version"], capture_output=True).returncode
+    ):
+        pytest.skip("Spark needs Java")
+    builder = sql.SparkSession.builder.master("local[2]").appName("skfair tests")
+    for key, value in {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "3",
+        "spark.driver.memory": "1g",
+    }.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    n = 2000
+    sex = rng.choice(["F", "M", "X"], n)
+    scores = rng.beta(2 + (sex == "F"), 3)
+    scores[::3] = scores[::3].round(2)
+    scores[:4] = [0, 1, 1 + 1e-13, -1e-13]
+    return pd.DataFrame(
+        {
+            "score": scores,
+            "sex": sex,
+            "y": rng.integers(0, 2, n),
+            "w": rng.integers(1, 4, n),
+        }
+    )
+
+
+def assert_same(found, expected):
+    assert found.labels == expected.labels
+    for name, value in vars(expected).items():
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(getattr(found, name), value, err_msg=name)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_statistics(session, data, weight):
+    frame = session.createDataFrame(data).repartition(5)
+    columns = {"sensitive_features": "sex", "sample_weight": weight}
+    rows = {
+        "sensitive_features": data["sex"],
+        "sample_weight": None if weight is None else data[weight],
+    }
+    found = grouped_histogram(frame, y_score="score", **columns)
+    assert_same(found, GroupedHistogram.from_scores(data["score"], **rows))
+    found = grouped_scores(frame, y_score="score", **columns)
+    assert_same(found, GroupedScores.from_scores(data["score"], **rows))
+    found = grouped_confusion(frame, y_true="y", y_pred="y", **columns)
+    assert_same(found, GroupedConfusion.from_predictions(data["y"], data["y"], **rows))
+    bounds = mcdp_bounds(frame, y_score="score", **columns)
+    assert bounds.lower == bounds.upper == mcdp(None, data["score"], **rows)
+
+
+def test_rows_that_cannot_be_counted(session, data):
+    broken = data.astype({"score": object})
+    broken.loc[[3, 5], "score"] = None
+    broken.loc[7, "score"] = 1.5
+    frame = session.createDataFrame(broken, "score double, sex string, y int, w int")
+    message = r"'score' has 2 (NULL values|NaN).*1 values outside"
+    with pytest.raises(ValueError, match=message):
+        grouped_histogram(frame, y_score="score", sensitive_features="sex")

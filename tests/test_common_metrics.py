@@ -593,7 +593,7 @@ def test_missing_groups_left_out_or_a_group(metric):
 @every_metric
 @pytest.mark.parametrize("weight", [-1, -0.5, np.nan, np.inf])
 def test_negative_and_infinite_weights(metric, weight):
-    match = f"sample_weight must be finite and non-negative, got {float(weight)}"
+    match = f"sample_weight must be finite and non-negative, .*got {float(weight)}"
     with pytest.raises(ValueError, match=match):
         measure(metric, *few_rows(metric, 3), [0, 1, 1], sample_weight=[1, 1, weight])
 
@@ -601,7 +601,7 @@ def test_negative_and_infinite_weights(metric, weight):
 @every_metric
 @pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e-160, 1e160, 1e308])
 def test_weights_too_small_or_too_large_to_add_up(metric, weight):
-    match = "sample_weight must be 0 or lie between 1e-150 and 1e[+]150, got .*row 1"
+    match = "sample_weight must be .* 0 or between 1e-150 and 1e[+]150, got .*row 1"
     with pytest.raises(ValueError, match=match):
         measure(metric, *few_rows(metric, 3), [0, 1, 1], sample_weight=[1, weight, 1])
 
@@ -729,7 +729,7 @@ def test_group_lost_by_a_subset(metric):
 @every_metric
 def test_group_below_the_minimal_size(metric):
     groups = encode_groups(["F", "M", "M", "F", "M"], min_group_size=3)
-    match = r"at least 3 rows, and 'F' has 2 rows|fewer than 3 rows .*'F'"
+    match = r"at least 3 rows, but 'F' has 2 rows|fewer than 3 rows .*'F'"
     assert_undefined(metric, groups, match)
 
 

@@ -58,6 +58,57 @@ def test_a_table_for_each_attribute_and_the_intersection(people, hired):
     assert both.loc["F \u00d7 y", "rate"] == pytest.approx(hired[own].mean())
 
 
+def check_random_cases(n_cases, seed):
+    """Count by hand: rows one by one, in dicts."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n_cases):
+        n_rows, least = int(rng.integers(4, 40)), rng.choice([0, 0.1, 0.2])
+        groups = rng.choice(["a", "b", "c", None], n_rows, p=[0.4, 0.3, 0.2, 0.1])
+        hired = rng.integers(0, 2, n_rows)
+        weights = rng.integers(1, 4, n_rows) if rng.random() < 0.5 else None
+        sizes, sums = {}, {}
+        for i in range(n_rows):
+            weight = 1 if weights is None else weights[i]
+            sizes[groups[i]] = sizes.get(groups[i], 0) + weight
+            sums[groups[i]] = sums.get(groups[i], 0) + weight * hired[i]
+        sizes.pop(None, None)
+        total = sum(sizes.values())
+        rates = {g: sums[g] / sizes[g] for g in sizes}
+        compared = [rates[g] for g in sizes if sizes[g] / total >= least]
+        highest = max(compared, default=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            table = impact_ratios(
+                None,
+                hired,
+                sensitive_features=groups,
+                min_share=least,
+                sample_weight=weights,
+            ).loc["group"]
+        assert set(table.index) - {"(unknown)"} == set(sizes)
+        for g in sizes:
+            row = table.loc[g]
+            assert row["rate"] == pytest.approx(rates[g], abs=1e-14)
+            assert row["n"] == np.sum(groups == g)
+            small = sizes[g] / total < least
+            assert (row["status"] == "excluded") == small
+            if small or len(compared) < 2 or highest == 0:
+                assert np.isnan(row["impact_ratio"])
+            else:
+                assert row["impact_ratio"] == pytest.approx(rates[g] / highest)
+                assert row["low"] <= row["impact_ratio"] + 1e-12
+                assert row["impact_ratio"] <= row["high"] + 1e-12
+
+
+def test_random_cases():
+    check_random_cases(60, seed=0)
+
+
+@pytest.mark.slow
+def test_ten_thousand_random_cases():
+    check_random_cases(10_000, seed=1)
+
+
 def test_unknown_rows_have_a_number_only(people, hired):
     row = impact_ratios(None, hired, sensitive_features=people).loc[
         ("sex", "(unknown)")

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair.groups import encode_groups
 from skfair.metrics import mcdp, permutation_test, worst_subgroup
 from skfair.metrics._groupwise import _worst_subgroup
 
@@ -256,6 +257,32 @@ def test_number_of_processes_does_not_matter(people):
         for n_jobs in (None, 2)
     ]
     pd.testing.assert_frame_equal(*tables)
+
+
+def test_groups_are_the_columns_that_they_were_made_of(people):
+    frame, y_score = people
+    columns = frame[["sex", "race"]].astype(object)
+    columns.iloc[::7, 1] = None
+    y_pred = (y_score > 0.5).astype(int)
+    options = {"n_permutations": 0, "quality": "selection_rate"}
+    known = columns["race"].notna().to_numpy()
+    expected = worst_subgroup(
+        None, y_pred[known], sensitive_features=columns[known], **options
+    )
+    groups = encode_groups(columns, missing="drop")
+    found = worst_subgroup(None, y_pred, sensitive_features=groups, **options)
+    pd.testing.assert_frame_equal(found.table, expected.table)
+    groups = encode_groups(columns, missing="group")
+    found = worst_subgroup(
+        None, y_pred, sensitive_features=groups, n_subgroups=40, **options
+    )
+    assert "race = (missing)" in found.table.index
+    least = encode_groups(columns["sex"], min_group_size=1_010)
+    with pytest.warns(UndefinedMetricWarning, match="at least 1010 of the 2000"):
+        worst_subgroup(None, y_pred, sensitive_features=least, **options)
+    nobody = encode_groups([None, None], missing="drop")
+    with pytest.warns(UndefinedMetricWarning, match="of the 0 rows"):
+        worst_subgroup(None, [0, 1], sensitive_features=nobody, **options)
 
 
 def test_one_column_of_two_values_is_mcdp(people):

@@ -17,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import check_choice, check_integer, check_scores
-from skfair.groups import columns_of, encode_column
+from skfair.groups import Groups, columns_of, encode_column
 from skfair.metrics._inputs import Quality, QualityName, check_y_true, outcomes_of
 from skfair.metrics._uncertainty._resampling import check_seed, exact_pvalue
 
@@ -115,9 +115,10 @@ def worst_subgroup(
         True labels, where the quality needs them.
     y_score_or_pred : array-like of shape (n_samples,)
         Probabilities of the positive class for "mcdp", predicted labels otherwise.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Columns whose values are combined. Missing values raise ValueError: name them
-        in the data to have them as a value of their own.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+or Groups
+        Columns whose values are combined. Missing values raise ValueError, unless a
+        `Groups` leaves these rows out or makes them a value of their own.
     quality : {"mcdp", "selection_rate", "true_positive_rate", \
 "false_positive_rate", "accuracy", "error_rate"} or callable, default="mcdp"
         What is compared: "mcdp" is the largest difference, over all thresholds,
@@ -205,6 +206,9 @@ def worst_subgroup(
     generator = check_seed(random_state)
     scores, kept = _scores(y_true, y_score_or_pred, quality, pos_label)
     columns = _columns(sensitive_features, bins, len(kept))
+    if isinstance(sensitive_features, Groups):
+        kept &= sensitive_features.codes >= 0
+        min_group_size = max(min_group_size, sensitive_features.min_group_size)
     codes = np.array([column.codes[kept] for column in columns])
     rows = _Population.of(scores[kept], codes)
     entries = rows.entries()
@@ -256,33 +260,58 @@ def _columns(data: Any, bins: Any, n_samples: int) -> list[_Column]:
             "sensitive_features is None, expected columns of shape "
             f"({n_samples}, n_columns)."
         )
-    names, series = columns_of(data)
+    names, series = _columns_of_groups(data) or columns_of(data)
     known = [i if name is None else name for i, name in enumerate(names)]
     unknown = [name for name in bins or {} if name not in known]
     if unknown:
         raise ValueError(f"bins has {unknown[0]!r}, expected columns among {known}.")
     if not series:
         raise ValueError("sensitive_features has no columns, expected at least one.")
+    if len(series[0]) != n_samples:
+        raise ValueError(
+            f"sensitive_features has {len(series[0])} rows, expected {n_samples}, one "
+            "per sample."
+        )
+    return [
+        _column(name, column, (bins or {}).get(name))
+        for name, column in zip(known, series, strict=True)
+    ]
+
+
+def _column(name: Any, column: Any, edges: Any) -> _Column:
+    """Encode a column, by its bins if there are edges."""
+    shown = name if isinstance(name, str) else f"column {name}"
+    codes, labels = encode_column(column, "raise", str(name))
+    if edges is not None:
+        return _binned(shown, codes, labels, edges)
+    if len(labels) > _MAX_VALUES and all(map(_is_number, labels)):
+        raise ValueError(
+            f"bins must have edges for {shown!r}, a column of numbers with "
+            f"{len(labels)} values, more than {_MAX_VALUES}."
+        )
+    texts = tuple(f"{shown} = {label}" for label in labels)
+    return _Column(shown, codes, labels, texts)
+
+
+def _columns_of_groups(data: Any) -> tuple[list[str | None], list[Any]] | None:
+    """Return the columns that a `Groups` is the intersection of, None for no `Groups`.
+
+    Rows without a group get any value, since they do not count.
+    """
+    if not isinstance(data, Groups):
+        return None
+    labels: list[Any] = list(data.labels) or [""]
+    lengths = {len(label) if isinstance(label, tuple) else 0 for label in labels}
+    if len(lengths) > 1 or lengths == {0}:
+        labels = [(label,) for label in labels]
+    n_columns = len(labels[0])
+    names = data.names if len(data.names) == n_columns else [None] * n_columns
     columns = []
-    for name, column in zip(known, series, strict=True):
-        if len(column) != n_samples:
-            raise ValueError(
-                f"sensitive_features has {len(column)} rows, expected {n_samples}, "
-                "one per sample."
-            )
-        codes, labels = encode_column(column, "raise", str(name))
-        shown = str(name) if isinstance(name, str) else f"column {name}"
-        if bins is not None and name in bins:
-            columns.append(_binned(shown, codes, labels, bins[name]))
-            continue
-        if len(labels) > _MAX_VALUES and all(map(_is_number, labels)):
-            raise ValueError(
-                f"bins must have edges for {shown!r}, a column of numbers with "
-                f"{len(labels)} values, more than {_MAX_VALUES}."
-            )
-        texts = tuple(f"{shown} = {label}" for label in labels)
-        columns.append(_Column(shown, codes, labels, texts))
-    return columns
+    for position in range(n_columns):
+        values = np.empty(len(labels), dtype=object)
+        values[:] = [label[position] for label in labels]
+        columns.append(values[data.codes])
+    return list(names), columns
 
 
 def _is_number(label: Any) -> bool:

@@ -1,0 +1,156 @@
+"""What searches for the worst cut of age and the worst subgroup cost, and how far off.
+
+    SKFAIR_DATA=tables python benchmarks/worst_subgroup.py
+
+Prints processor times of 100,000 simulated rows, beside one `mcdp`, and what the worst
+subgroups of one half of the test rows of Adult read on the other half.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from skfair.datasets import fetch_adult
+from skfair.metrics import continuous_mcdp, mcdp, worst_subgroup
+from skfair.metrics._groupwise import _worst_subgroup
+
+N_ROWS = 100_000
+AGES = {"age": [25, 35, 45, 55, 65]}
+
+
+def processor_time(call: Callable[[], Any], n_times: int = 3) -> float:
+    """Least processor time of several calls, in seconds."""
+    times = []
+    for _ in range(n_times):
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def speed() -> None:
+    """Time both searches on simulated rows, with and without a disparity."""
+    rng = np.random.default_rng(0)
+    age, noise = rng.integers(18, 98, N_ROWS), rng.random(N_ROWS)
+    for name, y_score in (("no disparity", noise), ("by age", noise ** (40 / age))):
+        once = processor_time(
+            lambda y=y_score: mcdp(None, y, sensitive_features=age > 50)
+        )
+        for kind, column in (("80 ages", age), ("distinct", age + noise[::-1])):
+            search = processor_time(
+                lambda y=y_score, a=column: continuous_mcdp(
+                    None, y, sensitive_features=a
+                )
+            )
+            print(f"continuous_mcdp, {kind}, {name}: {search / once:.1f} times mcdp")
+    columns = rng.integers(0, 10, (N_ROWS, 5))
+    options = {"sensitive_features": columns, "min_group_size": 100, "n_subgroups": 1}
+    concerned = (columns[:, 0] == 3) & (columns[:, 2] == 7)
+    y_score = np.where(concerned, noise**2, noise)
+    for quality, response in (("mcdp", y_score), ("selection_rate", y_score > 0.5)):
+        seconds = processor_time(
+            lambda q=quality, r=response: worst_subgroup(
+                None, r, quality=q, n_permutations=0, **options
+            ),
+            n_times=1,
+        )
+        print(f"worst_subgroup, five columns of ten values, {quality}: {seconds:.2f} s")
+    print(f"refinements: {count_refinements(y_score, options)}")
+
+
+def count_refinements(y_score: Any, options: dict[str, Any]) -> str:
+    """Count refined pairs of subgroup and column with the bounds and without."""
+    counts, refine, bounds = [0], _worst_subgroup._refine, _worst_subgroup._bounds
+
+    def counted(*arguments: Any) -> Any:
+        counts[-1] += 1
+        return refine(*arguments)
+
+    _worst_subgroup._refine = counted
+    worst_subgroup(None, y_score, n_permutations=0, **options)
+    counts.append(0)
+    _worst_subgroup._bounds = lambda *arguments: bounds(*arguments) + 1
+    worst_subgroup(None, y_score, n_permutations=0, **options)
+    _worst_subgroup._refine, _worst_subgroup._bounds = refine, bounds
+    return f"{counts[0]:,} with bounds, {counts[1]:,} without"
+
+
+def adult(seed: int) -> tuple[pd.DataFrame, Any]:
+    """Draw test rows of Adult, and scores by a model without age, sex and race."""
+    X, y = fetch_adult(return_X_y=True)
+    train, test = train_test_split(
+        np.arange(len(X)), test_size=0.3, random_state=seed, stratify=y
+    )
+    features = X.drop(columns=["sex", "race", "age", "fnlwgt"])
+    encode = make_column_transformer(
+        (
+            OneHotEncoder(handle_unknown="ignore"),
+            make_column_selector(dtype_exclude=np.number),
+        ),
+        remainder=StandardScaler(),
+    )
+    model = make_pipeline(encode, LogisticRegression(max_iter=300))
+    model.fit(features.iloc[train], y.iloc[train])
+    people = X.iloc[test][["sex", "race", "age", "workclass"]].copy()
+    people["workclass"] = people["workclass"].astype(object).fillna("unknown")
+    return people, model.predict_proba(features.iloc[test])[:, 1]
+
+
+def shrinkage(n_seeds: int) -> None:
+    """Compare the worst subgroup of one half of the rows with the other half."""
+    drawn = [adult(seed) for seed in range(n_seeds)]
+    for min_group_size in (50, 500):
+        found, again = [], []
+        for seed, (people, y_score) in enumerate(drawn):
+            half = np.random.default_rng(seed).random(len(y_score)) < 0.5
+            result = worst_subgroup(
+                None,
+                y_score[half],
+                sensitive_features=people[half],
+                bins=AGES,
+                min_group_size=min_group_size,
+                n_permutations=0,
+            )
+            inside = np.ones(len(people), dtype=bool)
+            for name, value in result.conditions[0].items():
+                inside &= binned(people)[name].astype(str).to_numpy() == value
+            found.append(result.value)
+            again.append(mcdp(None, y_score[~half], sensitive_features=inside[~half]))
+        print(
+            f"Adult, at least {min_group_size} rows: {np.mean(found):.3f} in the half "
+            f"searched, {np.mean(again):.3f} in the other ({n_seeds} splits)"
+        )
+
+
+def binned(people: pd.DataFrame) -> pd.DataFrame:
+    """Return the people with the texts of bins for their ages."""
+    edges = AGES["age"]
+    texts = [f"age <= {edges[0]}"]
+    texts += [f"{a} < age <= {b}" for a, b in pairwise(edges)]
+    texts += [f"age > {edges[-1]}"]
+    return people.assign(age=np.array(texts)[np.searchsorted(edges, people["age"])])
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seeds", type=int, default=5)
+    n_seeds = parser.parse_args().seeds
+    speed()
+    shrinkage(n_seeds)
+
+
+if __name__ == "__main__":
+    main()

@@ -354,6 +354,27 @@ def test_broken_input(options, match):
         worst_subgroup(None, np.arange(60) % 2, **given)
 
 
+def test_names_of_columns():
+    numbers = np.arange(400).reshape(200, 2) / 400
+    given = {"n_permutations": 0, "min_group_size": 20}
+    frame = pd.DataFrame(numbers)
+    found = worst_subgroup(
+        None,
+        numbers[:, 0],
+        sensitive_features=frame,
+        bins={0: [0.4], 1: [0.5, 0.6]},
+        **given,
+    )
+    assert found.subgroup == "0 <= 0.4"
+    frame.columns = ["a", "a"]
+    with pytest.raises(ValueError, match="two columns named 'a'"):
+        worst_subgroup(None, numbers[:, 0], sensitive_features=frame, **given)
+    with pytest.raises(TypeError, match=r"bins must be a mapping .*, got a list"):
+        worst_subgroup(
+            None, numbers[:, 0], sensitive_features=numbers, bins=[1], **given
+        )
+
+
 def test_scores_outside_zero_and_one():
     with pytest.raises(ValueError, match="y_score_or_pred must lie in"):
         worst_subgroup(None, [0.2, 1.5], sensitive_features=[0, 1])

@@ -255,6 +255,9 @@ def _scores(
 
 def _columns(data: Any, bins: Any, n_samples: int) -> list[_Column]:
     """Encode the columns, those with bins by their bins."""
+    if bins is not None and not isinstance(bins, Mapping):
+        kind = type(bins).__name__
+        raise TypeError(f"bins must be a mapping of column to edges, got a {kind}.")
     if data is None:
         raise ValueError(
             "sensitive_features is None, expected columns of shape "
@@ -262,9 +265,13 @@ def _columns(data: Any, bins: Any, n_samples: int) -> list[_Column]:
         )
     names, series = _columns_of_groups(data) or columns_of(data)
     known = [i if name is None else name for i, name in enumerate(names)]
-    unknown = [name for name in bins or {} if name not in known]
+    repeated = [name for name in known if known.count(name) > 1]
+    if repeated:
+        raise ValueError(f"sensitive_features has two columns named {repeated[0]!r}.")
+    edges = {str(name): values for name, values in (bins or {}).items()}
+    unknown = set(edges) - set(map(str, known))
     if unknown:
-        raise ValueError(f"bins has {unknown[0]!r}, expected columns among {known}.")
+        raise ValueError(f"bins has {min(unknown)!r}, expected columns among {known}.")
     if not series:
         raise ValueError("sensitive_features has no columns, expected at least one.")
     if len(series[0]) != n_samples:
@@ -273,7 +280,7 @@ def _columns(data: Any, bins: Any, n_samples: int) -> list[_Column]:
             "per sample."
         )
     return [
-        _column(name, column, (bins or {}).get(name))
+        _column(name, column, edges.get(str(name)))
         for name, column in zip(known, series, strict=True)
     ]
 

@@ -285,6 +285,15 @@ def test_bad_input(given, match):
         impact_ratios(**{**arguments, **given})
 
 
+def test_statistics_of_scores_are_refused():
+    statistic = GroupedOutcomes.from_outcomes(
+        [0.2, 0.4, 1, 0], sensitive_features=list("FFMM")
+    )
+    match = r"must be a statistic of 0/1 outcomes, got a sum of 0.6 for group 'F'"
+    with pytest.raises(ValueError, match=match):
+        impact_ratios(None, statistic)
+
+
 def test_text_decisions():
     hired = np.array(["no", "yes"])[[0, 1, 1, 1]]
     table = impact_ratios(None, hired, sensitive_features=list("FFMM"), pos_label="yes")

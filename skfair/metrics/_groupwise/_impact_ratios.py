@@ -166,6 +166,7 @@ def impact_ratios(
             rate=None if rate == "selection" else rate,
             **rows,
         )
+        _check_outcomes(statistic)
         attributes = _by_attribute(statistic, 0)
     else:
         check_y_true(y_true, y_pred_or_score)
@@ -210,6 +211,19 @@ def _outcomes(
     # same scores are above each. Half a sum of weights may be rounded.
     middle = np.searchsorted(heard, heard[-1] / 2 * (1 - 1e-12))
     return np.asarray(scores > scores[order[middle]])
+
+
+def _check_outcomes(statistic: GroupedOutcomes) -> None:
+    """Raise on means of scores; among weighted rows they cannot be told apart."""
+    broken = (statistic.totals == statistic.counts) & (
+        statistic.sums != np.rint(statistic.sums)
+    )
+    if broken.any():
+        group = int(broken.argmax())
+        raise ValueError(
+            "y_pred_or_score must be a statistic of 0/1 outcomes, got a sum of "
+            f"{statistic.sums[group]:g} for group {statistic.labels[group]!r}."
+        )
 
 
 def _of_rows(

@@ -66,7 +66,12 @@ from skfair.sampling import (
     sample_rows,
     weighted_sampling,
 )
-from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics import (
+    GroupedConfusion,
+    GroupedHistogram,
+    GroupedOutcomes,
+    GroupedScores,
+)
 
 #: Calls of each function, 100,000 in all; the slowest get fewer.
 N_CALLS = 2800
@@ -523,6 +528,19 @@ FUNCTIONS = {
     "GroupedScores": (
         GroupedScores.from_scores,
         {"y_score": scores, **ROWS},
+    ),
+    "GroupedScores.from_counts": (
+        GroupedScores.from_counts,
+        {
+            "y_score": scores,
+            "sensitive_features": groups,
+            "n_rows": lambda rng, n: rng.integers(1, 5, n),
+            "total_weight": lambda rng, n: rng.random(n) + 0.1,
+        },
+    ),
+    "GroupedHistogram": (
+        GroupedHistogram.from_scores,
+        {"y_score": scores, **ROWS, "n_bins": constant(1, 64)},
     ),
     "GroupedOutcomes": (
         GroupedOutcomes.from_outcomes,

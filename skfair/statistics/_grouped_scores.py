@@ -166,8 +166,11 @@ class GroupedScores(JSONStatistic):
         scores = check_scores(y_score)
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
         rows = check_weights(n_rows, len(scores), "n_rows")
-        if rows.dtype.kind != "i":
-            raise ValueError("n_rows must be whole numbers that add up below 2**53.")
+        if rows is None or rows.dtype.kind != "i":
+            raise ValueError(
+                "n_rows must be whole numbers that add up to less than 2**53, got "
+                f"{n_rows!r}."
+            )
         weights = rows
         if total_weight is not None:
             weights = check_weights(total_weight, len(scores), "total_weight")

@@ -63,6 +63,13 @@ ENGINES = {
 }
 
 
+#: SQLFrame takes a second to write a query.
+MOST_ENGINES = [
+    pytest.param(name, marks=[pytest.mark.slow] if name == "sqlframe" else [])
+    for name in ENGINES
+]
+
+
 def draw(n=3000, seed=0):
     """Scores with ties, atoms, edges, and a few beyond 1 by rounding."""
     rng = np.random.default_rng(seed)
@@ -147,6 +154,26 @@ def test_refinement_ends_at_the_value(frame, weight, multigroup):
     assert found.histogram.n_bins == 4096
 
 
+@pytest.mark.parametrize("engine", MOST_ENGINES)
+def test_weights_that_are_no_whole_numbers(engine):
+    """Engines add them in orders of their own; counts and scores stay the same."""
+    tenth = DATA.with_columns(weight=pl.col("weight") / 10)
+    columns = {"sensitive_features": "sex", "sample_weight": "weight"}
+    frame = ENGINES[engine](tenth)
+    found = grouped_histogram(frame, y_score="score", n_bins=64, **columns)
+    expected = GroupedHistogram.from_scores(
+        DATA["score"].to_numpy(),
+        sensitive_features=DATA["sex"].to_numpy(),
+        sample_weight=tenth["weight"].to_numpy(),
+        n_bins=64,
+    )
+    for name in "weights", "squares":
+        values = getattr(found, name)
+        np.testing.assert_allclose(values, getattr(expected, name), rtol=1e-13)
+    for name in "codes", "bins", "rows", "lows", "highs", "counts":
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
 @pytest.mark.parametrize("weight", [None, "weight"])
 def test_query_for_a_console(weight):
     duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
@@ -202,13 +229,6 @@ FAULTS = {
     ),
     "label": ({"y": [1, None, 0]}, "'y' has 1 missing labels"),
 }
-
-
-#: SQLFrame takes a second to write a query.
-MOST_ENGINES = [
-    pytest.param(name, marks=[pytest.mark.slow] if name == "sqlframe" else [])
-    for name in ENGINES
-]
 
 
 @pytest.mark.parametrize("engine", MOST_ENGINES)

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from skfair.metrics import mcdp
-from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics import (
+    GroupedConfusion,
+    GroupedHistogram,
+    GroupedOutcomes,
+    GroupedScores,
+)
 
 
 def statistics(weights=None):
@@ -18,11 +23,12 @@ def statistics(weights=None):
         GroupedScores.from_scores(scores, **rows),
         GroupedOutcomes.from_outcomes(scores, **rows),
         GroupedConfusion.from_predictions(y_true, scores > 0.5, **rows),
+        GroupedHistogram.from_scores(scores, n_bins=16, **rows),
     ]
 
 
 @pytest.mark.parametrize("weights", [None, np.linspace(0.1, 1, 40)])
-@pytest.mark.parametrize("which", range(3))
+@pytest.mark.parametrize("which", range(4))
 def test_round_trip(which, weights):
     statistic = statistics(weights)[which]
     text = json.dumps(statistic.to_dict())

@@ -356,10 +356,12 @@ class Cells:
 
 
 def _sums(at: Floats, weights: NDArray[Any], scores: Floats) -> NDArray[Any]:
-    """Weight at or below each score."""
+    """Weight at or below each of sorted scores, which include all of `at`."""
     order = np.argsort(at, kind="stable")
     sums = np.concatenate([[0], np.cumsum(weights[order])])
-    return np.asarray(sums[np.searchsorted(at[order], scores, side="right")])
+    steps = np.searchsorted(scores, at[order])
+    lengths = np.diff(np.concatenate([[0], steps, [len(scores)]]))
+    return np.repeat(sums, lengths)
 
 
 def cells_of(histogram: GroupedHistogram) -> Cells:

@@ -21,6 +21,7 @@ from skfair.metrics._dcp._dcp import dcp
 from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._distribution._abcc import abcc
 from skfair.metrics._distribution._abroca import abroca
+from skfair.metrics._distribution._continuous_mcdp import continuous_mcdp
 from skfair.metrics._distribution._madd import madd
 from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._equalized_odds import equalized_odds_difference
@@ -34,6 +35,7 @@ _Scorer: Any = type(make_scorer(accuracy_score))
 _METRICS: dict[str, Callable[..., float]] = {
     "neg_abcc": abcc,
     "neg_abroca": abroca,
+    "neg_continuous_mcdp": continuous_mcdp,
     "neg_cvar_fairness": cvar_fairness,
     "neg_dcp": dcp,
     "neg_demographic_parity_difference": demographic_parity_difference,

@@ -48,6 +48,7 @@ from skfair.metrics import (
     permutation_test,
 )
 from skfair.metrics._scorer import positive_label, response_method_for
+from skfair.metrics._uncertainty._bootstrap import draws_from_everyone
 from skfair.metrics._uncertainty._noise import compares_pairs, subtract_noise
 from skfair.metrics._uncertainty._permutation import (
     check_strata,
@@ -413,6 +414,11 @@ class _HeldOut(NamedTuple):
         """Metric that `permutation_test` breaks ties by, of the same rows."""
         ties = tie_breaker(self.metric)
         return None if ties is None else self._replace(metric=ties)
+
+    @property
+    def _draws_from_everyone(self) -> bool:
+        """Whether `bootstrap_interval` draws from all rows, not from each group."""
+        return draws_from_everyone(self.metric)
 
     def __call__(self, _: Any, rows: Integers, *, sensitive_features: Groups) -> float:
         """Metric of all responses to some rows, which may be repeated, and regrouped.

@@ -6,17 +6,19 @@ import polars as pl
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import KFold, cross_val_score
 
 from skfair.groups import encode_groups
 from skfair.metrics import (
+    bootstrap_interval,
     continuous_mcdp,
     continuous_mcdp_cuts,
-    make_fairness_scorer,
+    get_fairness_scorer,
     mcdp,
     permutation_test,
 )
 from skfair.metrics._distribution import _continuous_mcdp
+from skfair.model_selection import cross_val_fairness
 from skfair.statistics import GroupedScores
 
 COLUMNS = ["cut", "n_at_most", "n_above", "value"]
@@ -237,13 +239,37 @@ def test_scorer():
     rng = np.random.default_rng(6)
     X = pd.DataFrame({"age": rng.integers(18, 80, 400), "x": rng.normal(size=400)})
     y = (X["x"] + X["age"] / 40 + rng.normal(size=400) > 1.2).astype(int)
-    scorer = make_fairness_scorer(
-        continuous_mcdp, sensitive_features="age", min_share=0.2
+    scorer = get_fairness_scorer(
+        "neg_continuous_mcdp", sensitive_features="age", min_share=0.2
     )
     scores = cross_val_score(
         LogisticRegression(), X, y, scoring=scorer, cv=3, error_score="raise"
     )
     assert (scores < 0).all()
+
+
+def test_bootstrap_draws_from_all_rows():
+    rng = np.random.default_rng(8)
+    age = rng.uniform(18, 80, 200)  # each value once
+    X, y = age[:, np.newaxis], (age + rng.normal(0, 20, 200) > 50).astype(int)
+    y_score = np.clip(age / 100 + 0.2 * rng.random(200), 0, 1)
+    options = {"n_resamples": 19, "random_state": 0}
+    metric = partial(continuous_mcdp, min_share=0.2)
+    interval = bootstrap_interval(
+        metric, None, y_score, sensitive_features=age, **options
+    )
+    assert interval.low < interval.high
+    result = cross_val_fairness(
+        metric,
+        LogisticRegression(),
+        X,
+        y,
+        sensitive_features=age,
+        cv=KFold(3),
+        n_permutations=2,
+        **options,
+    )
+    assert result.low < result.high
 
 
 def test_permutation_pays_for_the_search():

@@ -19,6 +19,7 @@ from skfair._utils._validation import as_array, check_real, check_shape, check_w
 from skfair.groups import resolve_groups
 from skfair.metrics._distribution._mcdp import largest_sustained_gap, mcdp_measure
 from skfair.metrics._inputs import grouped_scores
+from skfair.metrics._uncertainty._bootstrap import compares_numbers
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
 
@@ -89,6 +90,7 @@ class ContinuousMCDPResult:
         return pd.DataFrame(columns)
 
 
+@compares_numbers
 def continuous_mcdp(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +21,8 @@ from skfair.metrics._uncertainty._resampling import (
     evaluate_each,
     stratified_draws,
 )
+
+Metric = TypeVar("Metric", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,8 @@ def bootstrap_interval(
     verbose: int = 0,
 ) -> BootstrapResult:
     """Confidence interval of a disparity, by resampling rows within each group.
+
+    For `continuous_mcdp`, whose groups are numbers, rows are drawn from all rows.
 
     Parameters
     ----------
@@ -139,8 +144,24 @@ def bootstrap_interval(
         low = high = math.nan
     else:
         rows = rows.take(rows.that_count())  # a resample of weight zero has no value
-        draw = stratified_draws(rows.groups, generator)
+        groups = rows.groups
+        if draws_from_everyone(metric):
+            groups = replace(groups, codes=np.zeros_like(groups.codes))
+        draw = stratified_draws(groups, generator)
         resamples = (rows.take(draw()) for _ in range(n_resamples))
         values = evaluate_each(metric, resamples, n_jobs, verbose)
         low, high = basic_interval(observed, values, level)
     return BootstrapResult(observed, low, high, level, n_resamples, values)
+
+
+def compares_numbers(metric: Metric) -> Metric:
+    """Mark a metric of numbers in place of groups, each of which may have one row."""
+    vars(metric)["_draws_from_everyone"] = True
+    return metric
+
+
+def draws_from_everyone(metric: Any) -> bool:
+    """Whether rows of a metric, its options set or not, are drawn from all rows."""
+    while isinstance(metric, partial):
+        metric = metric.func
+    return bool(getattr(metric, "_draws_from_everyone", False))

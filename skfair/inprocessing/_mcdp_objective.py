@@ -87,8 +87,8 @@ or Groups
     >>> X = rng.normal(size=(1000, 2)) + [0, 1] * sex[:, None]
     >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
     >>> objective = MCDPObjective(sex, strength=1.0)
-    >>> model = LGBMClassifier(objective=objective, verbose=-1).fit(X, y)
-    >>> model.predict(X[:3], raw_score=True).shape  # log-odds
+    >>> model = LGBMClassifier(n_estimators=10, objective=objective, verbose=-1)
+    >>> model.fit(X, y).predict(X[:3], raw_score=True).shape  # log-odds
     (3,)
     """
 

@@ -24,7 +24,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skfair.datasets import fetch_adult
 from skfair.metrics import continuous_mcdp, mcdp, worst_subgroup
-from skfair.metrics._groupwise import _worst_subgroup
+from skfair.metrics._groupwise import _subgroup_search
 
 N_ROWS = 100_000
 AGES = {"age": [25, 35, 45, 55, 65]}
@@ -72,18 +72,18 @@ def speed() -> None:
 
 def count_refinements(y_score: Any, options: dict[str, Any]) -> str:
     """Count refined pairs of subgroup and column with the bounds and without."""
-    counts, refine, bounds = [0], _worst_subgroup._refine, _worst_subgroup._bounds
+    counts, refine, bounds = [0], _subgroup_search._refine, _subgroup_search._bounds
 
     def counted(*arguments: Any) -> Any:
         counts[-1] += 1
         return refine(*arguments)
 
-    _worst_subgroup._refine = counted
+    _subgroup_search._refine = counted
     worst_subgroup(None, y_score, n_permutations=0, **options)
     counts.append(0)
-    _worst_subgroup._bounds = lambda *arguments: bounds(*arguments) + 1
+    _subgroup_search._bounds = lambda *arguments: bounds(*arguments) + 1
     worst_subgroup(None, y_score, n_permutations=0, **options)
-    _worst_subgroup._refine, _worst_subgroup._bounds = refine, bounds
+    _subgroup_search._refine, _subgroup_search._bounds = refine, bounds
     return f"{counts[0]:,} with bounds, {counts[1]:,} without"
 
 

@@ -8,7 +8,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp, permutation_test, worst_subgroup
-from skfair.metrics._groupwise import _worst_subgroup
+from skfair.metrics._groupwise import _subgroup_search
 
 QUALITIES = [
     "mcdp",
@@ -121,11 +121,11 @@ def test_bound_is_attained_by_the_most_extreme_rows():
         n_rows, size, least = 12, 6, int(rng.integers(1, 5))
         scores = rng.integers(0, 5, n_rows) / 4
         inside = rng.permutation(n_rows) < size
-        population = _worst_subgroup._Population.of(scores, inside[np.newaxis] * 1)
+        population = _subgroup_search.Population.of(scores, inside[np.newaxis] * 1)
         entries = population.entries()
         everyone = np.arange(len(entries.weights))
-        root = _worst_subgroup._Subgroup(0, (), everyone, n_rows, np.inf)
-        child = _worst_subgroup._refine(root, 0, entries, least)[-1]
+        root = _subgroup_search.Subgroup(0, (), everyone, n_rows, np.inf)
+        child = _subgroup_search._refine(root, 0, entries, least)[-1]
         members = np.flatnonzero(inside)
         largest = max(
             mcdp(None, scores, sensitive_features=np.isin(np.arange(n_rows), chosen))
@@ -142,18 +142,18 @@ def test_bounds_save_work(monkeypatch):
     y_score[people[:, 0] == 1] /= 3
     options = {"sensitive_features": people, "min_group_size": 60, "n_permutations": 0}
     calls = []
-    refine = _worst_subgroup._refine
+    refine = _subgroup_search._refine
     monkeypatch.setattr(
-        _worst_subgroup,
+        _subgroup_search,
         "_refine",
         lambda *arguments: calls.append(1) or refine(*arguments),
     )
     bounded = worst_subgroup(None, y_score, n_subgroups=1, **options)
     n_bounded = len(calls)
     calls.clear()
-    bounds = _worst_subgroup._bounds
+    bounds = _subgroup_search._bounds
     monkeypatch.setattr(
-        _worst_subgroup, "_bounds", lambda *arguments: bounds(*arguments) + 1
+        _subgroup_search, "_bounds", lambda *arguments: bounds(*arguments) + 1
     )
     enumerated = worst_subgroup(None, y_score, n_subgroups=1, **options)
     assert enumerated.value == bounded.value

@@ -203,7 +203,6 @@ def demographic_parity_bounds(
     See Also
     --------
     demographic_parity_difference : The value, from rows.
-    skfair.frames.grouped_outcomes : Exact sums of scores, computed where the rows are.
 
     Examples
     --------

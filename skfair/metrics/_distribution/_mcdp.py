@@ -364,10 +364,11 @@ def _fits_window(
     halves = (scores[last] - scores[first]) / 2
     if len(first) and scores[first[0]] == 0:
         halves[0] = scores[last[0]]
-    fits = halves > epsilon
-    close = np.flatnonzero(np.abs(halves - epsilon) <= ROUNDING)
-    fits[close] = _without_rounding(halves[close]) > epsilon
-    return fits
+    fits = halves > epsilon + ROUNDING
+    close = (halves >= epsilon - ROUNDING) > fits
+    if close.any():  # seldom
+        fits[close] = _without_rounding(halves[close]) > epsilon
+    return np.asarray(fits)
 
 
 def _without_rounding(halves: Floats) -> Floats:

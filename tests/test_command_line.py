@@ -114,6 +114,7 @@ def test_labels_are_kept_as_written(audit):
     assert "“NA”" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv.gz", ".parquet", ".xlsx"])
 def test_other_files(audit, table, suffix):
     if suffix == ".parquet":
@@ -260,6 +261,7 @@ def test_interrupted(audit, monkeypatch):
     assert audit(GOOD)[0] == 130
 
 
+@pytest.mark.slow
 def test_same_seed_same_bytes(audit):
     assert audit(GOOD)[1] == audit(GOOD)[1]
 

@@ -16,7 +16,15 @@ from skfair.inprocessing import DiffMCDPClassifier
 from skfair.metrics import get_fairness_scorer
 
 
-@pytest.mark.parametrize("hidden", [(), 16, (16,), [16, 8]])
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        (),
+        pytest.param(16, marks=pytest.mark.slow),
+        pytest.param((16,), marks=pytest.mark.slow),
+        [16, 8],
+    ],
+)
 def test_strength_makes_the_gap_smaller(proxy_people, hidden, make_people, quick, gap):
     X, y, sex = proxy_people
     new, new_y, new_sex = make_people(2000, seed=1)

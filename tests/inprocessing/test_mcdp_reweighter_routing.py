@@ -111,6 +111,7 @@ def test_a_classifier_needs_no_request_of_its_own(jobs):
         assert results["test_score"].min() > -0.3
 
 
+@pytest.mark.slow
 def test_boosting_on_categories(jobs):
     X, y = jobs
     boosting = HistGradientBoostingClassifier(

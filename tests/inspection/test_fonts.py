@@ -80,6 +80,7 @@ def test_ticks_and_titles(scored, only_dejavu):
     assert "[woman][microscope] women" in shown
 
 
+@pytest.mark.slow
 def test_text_of_an_svg_is_left_to_the_viewer(scored):
     context = mpl.rc_context({"svg.fonttype": "none"})
     with context, pytest.warns(UserWarning, match="missing from"):

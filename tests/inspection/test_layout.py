@@ -228,6 +228,7 @@ def check_layout(make, n_groups, *, long):
     assert legends_that_cover(figure) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", DISPLAYS, ids=lambda make: make.__name__)
 def test_given_axes_of_a_layout(make):
     size = (15, 7)

@@ -139,6 +139,7 @@ def test_given_axes_and_replot(cv_results):
     assert display.plot().figure_ is not figure
 
 
+@pytest.mark.slow
 def test_many_candidates():
     generator = np.random.default_rng(0)
     means = generator.random((2, 3000))

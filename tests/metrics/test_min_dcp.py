@@ -197,6 +197,7 @@ def test_valid_under_any_time_limit(time_limit):
     assert result.lower <= dcp_bounds(matrices, weights, true).upper
 
 
+@pytest.mark.slow
 def test_same_seed_same_result():
     weights, true, predicted, _ = instance(3, 5, 0)
     first, second = (
@@ -247,6 +248,7 @@ def test_table_sums_to_the_upper_bound():
     assert frame.columns[:4].tolist() == ["group", "class", "weight", "eta"]
 
 
+@pytest.mark.slow
 def test_progress_is_printed_on_demand(capsys, monkeypatch):
     clock = iter(range(1_000_000))
     monkeypatch.setattr("skfair.metrics._dcp._clock._now", lambda: next(clock))

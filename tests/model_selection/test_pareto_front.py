@@ -178,6 +178,7 @@ def test_without_standard_deviations():
         pareto_front(cv_results, names(2))
 
 
+@pytest.mark.slow
 def test_many_candidates():
     angles = np.linspace(0, np.pi / 2, 200_000)
     points = np.stack([np.cos(angles), np.sin(angles)], axis=1)

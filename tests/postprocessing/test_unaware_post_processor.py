@@ -146,6 +146,7 @@ def test_weights_count_rows_in_any_order():
     assert_array_equal(maps[0].heights, maps[1].heights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base_rate", [0.5, 0.02, 0.005])
 def test_strength_means_the_same_for_rare_classes(base_rate):
     generator = np.random.default_rng(0)
@@ -376,6 +377,7 @@ def test_frozen_models(people):
         both.fit(X, y, sensitive_features=np.where(sex == "F", "f", "m"))
 
 
+@pytest.mark.slow
 def test_default_group_estimator_of_pipelines_and_sparse_matrices(people):
     X, y, sex = people
     X = X[["skill", "proxy"]].assign(town=np.where(sex == "F", "x", "y"))

@@ -212,6 +212,7 @@ def test_frame_for_notebooks_isolates_the_page(small_report, small_page):
     assert html.unescape(markup).count("<iframe") == 1
 
 
+@pytest.mark.slow
 def test_three_hundred_groups_show_the_tail_and_fold_the_rest(make_report):
     generator = np.random.default_rng(0)
     towns = np.arange(6000) % 300

@@ -96,6 +96,7 @@ def test_numbers_are_those_of_direct_calls(report, scored, attribute):
         check(found[key], metric, y_true, y_pred, groups)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
 def test_weighted_numbers(make_report, scored, whole):
     y_true, y_score, people = scored
@@ -136,6 +137,7 @@ def test_rows_of_weight_zero_do_not_count(make_report, scored):
     )
 
 
+@pytest.mark.slow
 def test_many_groups_are_compared_with_everyone(make_report, scored):
     y_true, y_score, _ = scored
     groups = np.arange(600) % 12

@@ -200,6 +200,7 @@ QUICK |= {"MCDPBoostingClassifier", "UnawarePostProcessor"}
 
 
 @pytest.mark.filterwarnings("ignore:.* has no sensitive_features:UserWarning")
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @pytest.mark.filterwarnings("ignore:Can.t test:sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize(

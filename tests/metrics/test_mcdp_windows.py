@@ -239,3 +239,14 @@ def test_approximation_converges_to_the_exact_value():
         None, y_score, method="approximate", n_subdivisions=20_000, **options
     )
     assert approximate == pytest.approx(mcdp(None, y_score, **options), abs=5e-3)
+
+
+@pytest.mark.parametrize("start", [0, 1, 2, 3])
+def test_sevenths_are_no_decimals(start):
+    """1/7 and its multiples lie within rounding of numbers of 15 decimals."""
+    low, high = start / 7, (start + 2) / 7
+    epsilon = 1 / 7 if start else 2 / 7  # a window at 0 is cut to half its length
+    scores, groups = [low] * 3 + [high] * 3, [0, 0, 0, 1, 1, 1]
+    assert mcdp(None, scores, sensitive_features=groups, epsilon=epsilon) == 0
+    shorter = epsilon - 1e-12
+    assert mcdp(None, scores, sensitive_features=groups, epsilon=shorter) == 1

@@ -375,10 +375,12 @@ def _without_rounding(halves: Floats) -> Floats:
     """Least epsilons whose windows do not fit into runs of these half lengths.
 
     (0.8 - 0.6) / 2 exceeds 0.1 by rounding only: no window of 0.1 fits into it. Half
-    lengths that are no decimals may have been rounded up, so they become smaller.
+    lengths that are no decimals may have been rounded up, so they become smaller; 1/7
+    is just below a number of 15 decimals, but is none.
     """
     decimal = np.round(halves, _DECIMALS)
-    near = (np.abs(halves - decimal) <= ROUNDING / 2) & (decimal > 0)
+    excess = halves - decimal
+    near = (excess >= 0) & (excess <= ROUNDING / 2) & (decimal > 0)
     return np.where(near, decimal, halves - ROUNDING / 2)
 
 

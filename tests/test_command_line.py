@@ -411,6 +411,7 @@ def test_few_permutations(audit):
     assert "Holm" in said.err
 
 
+@pytest.mark.slow
 def test_bins(audit, tmp_path, table):
     table["sex"] = np.arange(200) % 72
     table.to_csv(tmp_path / "table.csv", index=False)

@@ -75,11 +75,24 @@ ESTIMATORS = {
 }
 CLASSIFIERS = {name: e for name, e in ESTIMATORS.items() if is_classifier(e)}
 
-every_estimator = pytest.mark.parametrize("model", ESTIMATORS, indirect=True)
+
+def quick_first(names):
+    """One of each class in the default run, the variants of it among the slow tests."""
+    return [
+        pytest.param(name, marks=pytest.mark.slow if "," in name else [])
+        for name in names
+    ]
+
+
+every_estimator = pytest.mark.parametrize(
+    "model", quick_first(ESTIMATORS), indirect=True
+)
 one_of_each_class = pytest.mark.parametrize(
     "model", [name for name in ESTIMATORS if "," not in name], indirect=True
 )
-every_classifier = pytest.mark.parametrize("model", CLASSIFIERS, indirect=True)
+every_classifier = pytest.mark.parametrize(
+    "model", quick_first(CLASSIFIERS), indirect=True
+)
 
 
 @pytest.fixture

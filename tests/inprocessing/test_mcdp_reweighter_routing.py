@@ -69,6 +69,7 @@ def test_pipelines_without_routing(jobs):
         assert mcdp(None, values, sensitive_features=X["sex"]) < 0.6 * before
 
 
+@pytest.mark.slow
 def test_pipelines_with_routing(jobs):
     X, y = jobs
     inner = make_pipeline(encoder("passthrough"), LogisticRegression())

@@ -61,6 +61,7 @@ def test_few_groups_are_named_and_many_are_not(legend_texts):
     assert any("30 groups (n = " in text for text in legend_texts(display.ax_))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", ["sex", ["sex", "race"], 0, lambda X: X["sex"]])
 def test_from_estimator_equals_from_predictions(fitted, selector):
     model, X, y = fitted

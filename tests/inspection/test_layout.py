@@ -205,6 +205,7 @@ def legends_that_cover(figure):
     return covered
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", DISPLAYS, ids=lambda make: make.__name__)
 def test_nothing_is_covered_or_runs_off(make):
     check_layout(make, 6, long=True)

@@ -269,6 +269,7 @@ def test_too_many_vertices_to_enumerate(instance):
         dcp_bounds(*instance(9, 51, 0), method="enumerate")
 
 
+@pytest.mark.slow
 def test_progress_of_a_long_class(capsys, monkeypatch, instance):
     clock = iter(range(0, 10_000_000, 20))
     monkeypatch.setattr("skfair.metrics._dcp._clock._now", lambda: next(clock))

@@ -108,6 +108,7 @@ def test_curve_of_several_groups_is_madd_at_every_bandwidth(multigroup):
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_groups", [3, 300])
 def test_curve_of_many_groups_is_the_largest_distance_of_histograms(n_groups, weighted):

@@ -184,6 +184,7 @@ def test_many_rows_against_every_window(shape, n):
         assert value == pytest.approx(slow_mcdp(ticks, groups, half_window), abs=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_ten_thousand_rows_against_every_window(shape):
     ticks, groups = shape(np.random.default_rng(9), 12_345)

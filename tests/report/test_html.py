@@ -41,6 +41,15 @@ def root(page):
     return parse(page)
 
 
+def test_every_cell_has_its_heading_on_a_phone(report, page):
+    cells = re.findall(r"<td\b[^>]*>", page.partition("Settings and versions")[0])
+    unlabelled = [cell for cell in cells if "data-label" not in cell]
+    # Sentences and values of settings need none.
+    assert set(unlabelled) == {"<td>"}
+    sentences = report.to_frame()["sentence"]
+    assert len(unlabelled) == len(sentences)
+
+
 def test_outline(root):
     assert root.get("lang") == "en"
     assert texts(root.iter(f"{HTML}title")) == ["Two models"]
@@ -258,6 +267,7 @@ def test_pages_with_little_to_say(make_report, scored, kind):
     assert ("nothing can be said" in text) == kind.endswith("group")
 
 
+@pytest.mark.slow
 def test_labels_in_another_script_are_drawn_without_a_warning(make_report, scored):
     y_true, y_score, people = scored
     group = np.where(people["sex"] == "F", "女性", "男性")
@@ -281,12 +291,3 @@ def test_head_of_a_page_that_is_filed(small_report, small_page):
         assert "<dd>2026-01-31</dd>" in head
         assert f"&lt;b&gt;.csv, SHA-256 {16 * '9f86'}<" in head
     assert report.to_html() == page
-
-
-def test_every_cell_has_its_heading_on_a_phone(report, page):
-    cells = re.findall(r"<td\b[^>]*>", page.partition("Settings and versions")[0])
-    unlabelled = [cell for cell in cells if "data-label" not in cell]
-    # Sentences and values of settings need none.
-    assert set(unlabelled) == {"<td>"}
-    sentences = report.to_frame()["sentence"]
-    assert len(unlabelled) == len(sentences)

@@ -67,6 +67,7 @@ def test_bad_input(arguments, options, match):
         made(*arguments, **options)
 
 
+@pytest.mark.slow
 def test_containers_agree():
     people = pd.DataFrame({"sex": S, "age": np.arange(40) % 2}, index=range(40, 0, -1))
     scores = pd.DataFrame({"m": P, "n": P[::-1]})

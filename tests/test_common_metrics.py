@@ -163,17 +163,18 @@ def for_metrics(keep=lambda metric: True):
     def decorate(test):
         name = test.__name__
         parameters = [
-            pytest.param(
-                metric,
-                id=key,
-                marks=[pytest.mark.xfail(reason=metric.broken[name], strict=True)]
-                if name in metric.broken
-                else [],
-            )
+            pytest.param(metric, id=key, marks=marks(key, metric, name))
             for key, metric in METRICS.items()
             if keep(metric) and name not in metric.exempt
         ]
         return pytest.mark.parametrize("metric", parameters)(test)
+
+    def marks(key, metric, name):
+        """Variants of a metric, whose names have two words, are slow tests."""
+        found = [pytest.mark.slow] if " " in key else []
+        if name in metric.broken:
+            found.append(pytest.mark.xfail(reason=metric.broken[name], strict=True))
+        return found
 
     return decorate
 

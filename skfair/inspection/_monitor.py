@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pandas as pd
 
 from skfair.inspection import _layout, _style
+from skfair.metrics._inputs import unwrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -174,9 +175,7 @@ class MonitorDisplay:
         history = monitor.history_
         if history.empty:
             raise ValueError("the monitor has seen no rows yet: call update first.")
-        metric: Any = monitor.metric
-        while hasattr(metric, "func"):
-            metric = metric.func
+        metric, _ = unwrapped(monitor.metric)
         display = cls(
             history=history,
             metric=metric.__name__,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -134,6 +135,14 @@ def check_y_true(y_true: ArrayLike | None, y_score: Any) -> None:
             f"y_true must be binary, got {len(classes)} classes: "
             f"{classes[:5].tolist()}{'...' if len(classes) > 5 else ''}."
         )
+
+
+def unwrapped(metric: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the function inside `functools.partial`, and its options."""
+    options: dict[str, Any] = {}
+    while isinstance(metric, partial):
+        metric, options = metric.func, {**metric.keywords, **options}
+    return metric, options
 
 
 def positive_rows(values: NDArray[Any], name: str, pos_label: Any) -> Bools:

@@ -27,6 +27,7 @@ from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._groupwise._cvar_fairness import cvar_fairness
 from skfair.metrics._groupwise._max_gap import max_gap
+from skfair.metrics._inputs import unwrapped
 from skfair.metrics._uncertainty._noise import without_noise
 
 #: scikit-learn's consumers treat only instances of this class as scorers.
@@ -466,11 +467,7 @@ def positive_label(
 
     Empty where the metric has no such option, or the user has set it.
     """
-    given = "pos_label" in options
-    function: Any = metric
-    while isinstance(function, partial):
-        given |= "pos_label" in function.keywords
-        function = function.func
+    given = "pos_label" in options or "pos_label" in unwrapped(metric)[1]
     if given or response_method != "predict" or len(classes) != 2:
         return {}
     if "pos_label" not in inspect.signature(metric).parameters:

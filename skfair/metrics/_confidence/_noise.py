@@ -48,7 +48,12 @@ from skfair.metrics._groupwise._cvar_fairness import (
 )
 from skfair.metrics._groupwise._group_gaps import group_gaps
 from skfair.metrics._groupwise._max_gap import max_gap
-from skfair.metrics._inputs import Multigroup, grouped_quality, grouped_scores
+from skfair.metrics._inputs import (
+    Multigroup,
+    grouped_quality,
+    grouped_scores,
+    unwrapped,
+)
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 
 Floats = NDArray[np.float64]
@@ -133,12 +138,10 @@ def compare(
 def metric_to_dict(metric: Callable[..., float]) -> dict[str, Any]:
     """Return the name and the options of a metric, for `json.dumps`."""
     _, options = resolve_metric(metric)
-    while isinstance(metric, partial):
-        metric = metric.func
     for name, value in options.items():
         if not (value is None or isinstance(value, (str, bool, int, float))):
             raise ValueError(f"metric has the option {name}={value!r}, expected text.")
-    return {"name": metric.__name__, "options": options}
+    return {"name": unwrapped(metric)[0].__name__, "options": options}
 
 
 def metric_from_dict(data: Any) -> tuple[Callable[..., float], Any]:
@@ -162,14 +165,11 @@ class _Kind(NamedTuple):
 
 def resolve_metric(metric: Any) -> tuple[_Kind, dict[str, Any]]:
     """Find the kind and the options of a metric, which may be a partial of another."""
-    options: dict[str, Any] = {}
-    function: Any = metric
-    while isinstance(function, partial):
-        if function.args:
-            raise ValueError(
-                f"metric must have its options set by keyword, got {metric!r}."
-            )
-        function, options = function.func, {**function.keywords, **options}
+    function, options = unwrapped(metric)
+    if isinstance(metric, partial) and metric.args:
+        raise ValueError(
+            f"metric must have its options set by keyword, got {metric!r}."
+        )
     if function not in _KINDS:
         names = ", ".join(known.__name__ for known in _KINDS)
         raise ValueError(

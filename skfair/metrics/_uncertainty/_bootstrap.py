@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_integer, check_real
+from skfair.metrics._inputs import unwrapped
 from skfair.metrics._uncertainty._resampling import (
     Rows,
     basic_interval,
@@ -162,6 +162,5 @@ def compares_numbers(metric: Metric) -> Metric:
 
 def draws_from_everyone(metric: Any) -> bool:
     """Whether rows of a metric, its options set or not, are drawn from all rows."""
-    while isinstance(metric, partial):
-        metric = metric.func
-    return bool(getattr(metric, "_draws_from_everyone", False))
+    function, _ = unwrapped(metric)
+    return bool(getattr(function, "_draws_from_everyone", False))

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -18,7 +17,7 @@ from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_integer
 from skfair.groups import encode_column
-from skfair.metrics._inputs import check_no_missing
+from skfair.metrics._inputs import check_no_missing, unwrapped
 from skfair.metrics._uncertainty._resampling import (
     ROUNDING,
     Rows,
@@ -211,14 +210,14 @@ def compares_errors(
 
 def permutes_within_labels(metric: Any) -> bool:
     """Whether a metric, its options set by `partial` or not, compares errors."""
-    metric, options = _unwrapped(metric)
+    metric, options = unwrapped(metric)
     when = getattr(metric, "_compares_errors", None)
     return when is not None and bool(when(**options))
 
 
 def tie_breaker(metric: Any) -> Callable[..., float] | None:
     """Return the metric that compares permutations of one value, if there is one."""
-    ties: Callable[..., float] | None = getattr(_unwrapped(metric)[0], "_ties", None)
+    ties: Callable[..., float] | None = getattr(unwrapped(metric)[0], "_ties", None)
     return ties
 
 
@@ -241,14 +240,6 @@ def check_strata(within: Any, n_samples: int) -> NDArray[Any]:
     values = as_array(within, "within", n_samples)
     check_no_missing(values, "within")
     return values
-
-
-def _unwrapped(metric: Any) -> tuple[Any, dict[str, Any]]:
-    """Return the function inside `functools.partial`, and its options."""
-    options: dict[str, Any] = {}
-    while isinstance(metric, partial):
-        metric, options = metric.func, {**metric.keywords, **options}
-    return metric, options
 
 
 def shuffle(rows: Rows, strata: list[Integers], generator: np.random.Generator) -> Rows:

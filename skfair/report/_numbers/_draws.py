@@ -116,8 +116,8 @@ def _jobs(sample: Sample, source: Sample | Cells) -> list[_Job]:
     numbers = {"bootstrap": options.n_bootstrap, "permutation": options.n_permutations}
     jobs = []
     for kind, n_draws in numbers.items():
-        needed = kind == "permutation" or "dcp" in sample.keys
-        n_draws = n_draws if sample.comparable and needed else 0
+        keys = _drawn_keys(source, kind, n_groups)
+        n_draws = n_draws if sample.comparable and keys else 0
         seed: Any = options.random_state
         if isinstance(source, Sample):
             jobs.append(_Job(source, kind, n_draws, seed, n_groups))
@@ -182,12 +182,7 @@ def duration(seconds: float) -> str:
 
 def _draw(job: _Job, tick: Callable[[_Job], Any] = lambda job: None) -> Draws:
     """Compute the metrics on many draws."""
-    measuring = job.source.measuring
-    keys, n_classes = measuring.keys, job.source.n_classes
-    if job.kind == "bootstrap":
-        keys = ("dcp",) if "dcp" in keys else ()
-    if comb(job.n_groups + n_classes - 2, n_classes - 1) > _FEW_VERTICES:
-        keys = tuple(key for key in keys if key != "dcp")
+    keys = _drawn_keys(job.source, job.kind, job.n_groups)
     drawn = {key: np.full(job.n_draws, np.nan) for key in keys}
     with warnings.catch_warnings():
         # Undefined draws are counted, and the count is reported.
@@ -197,6 +192,15 @@ def _draw(job: _Job, tick: Callable[[_Job], Any] = lambda job: None) -> Draws:
                 drawn[key][i] = value
             tick(job)
     return drawn
+
+
+def _drawn_keys(source: Sample | Cells, kind: str, n_groups: int) -> tuple[str, ...]:
+    """Metrics that are computed on draws: all are permuted, DCP is resampled."""
+    keys, n_classes = source.measuring.keys, source.n_classes
+    skipped = set(keys) - {"dcp"} if kind == "bootstrap" else set()
+    if comb(n_groups + n_classes - 2, n_classes - 1) > _FEW_VERTICES:
+        skipped.add("dcp")
+    return tuple(key for key in keys if key not in skipped)
 
 
 def _values(job: _Job, keys: tuple[str, ...]) -> Iterator[dict[str, float]]:

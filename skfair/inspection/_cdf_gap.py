@@ -14,6 +14,7 @@ from skfair._utils._types import Floats
 from skfair._utils._validation import check_real
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._gap_mark import GapMark, gap_mark, shares_at, step_cdf
+from skfair.metrics._inputs import effective_sizes
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
@@ -381,7 +382,7 @@ class CDFGapDisplay:
             labels=statistic.labels,
             counts=statistic.counts,
             marks=[gap_mark(statistic, epsilon) for epsilon in epsilons],
-            effective_sizes=_inputs.effective_sizes(
+            effective_sizes=effective_sizes(
                 statistic, sensitive_features, sample_weight
             ),
             sensitive_names=statistic.names,

@@ -14,7 +14,7 @@ from skfair._utils._types import Floats
 from skfair._utils._validation import check_real, count_rows
 from skfair.groups import Groups, resolve_groups
 from skfair.metrics._inputs import grouped_scores, undefined_reason
-from skfair.statistics import GroupedOutcomes, GroupedScores
+from skfair.statistics import GroupedScores
 
 
 def estimator_response(
@@ -65,25 +65,6 @@ def comparable_scores(
     if reason is not None:
         raise ValueError(f"sensitive_features leave nothing to compare: {reason}.")
     return statistic
-
-
-def effective_sizes(
-    statistic: GroupedScores, sensitive_features: Any, sample_weight: ArrayLike | None
-) -> Floats:
-    """Kish's effective number of rows of each group, nan where it is unknown.
-
-    A statistic given in place of rows holds it only if the rows were unweighted.
-    """
-    if sample_weight is not None:
-        return GroupedOutcomes.from_outcomes(
-            np.zeros(len(np.asarray(sample_weight))),
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-        ).effective_sizes
-    # Positive whole weights that add up to the number of rows are all 1.
-    whole = statistic.weights.dtype.kind == "i"
-    unweighted = whole and np.array_equal(statistic.totals, statistic.counts)
-    return np.where(unweighted, statistic.counts, np.nan)
 
 
 def check_level(effective_sizes: Floats, confidence_level: Any) -> float:

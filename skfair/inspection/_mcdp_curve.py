@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._types import Floats
 from skfair.inspection import _inputs, _layout, _style
 from skfair.metrics import mcdp_curve
+from skfair.metrics._inputs import effective_sizes
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
@@ -313,7 +314,7 @@ class MCDPCurveDisplay:
             values=values,
             labels=statistic.labels,
             counts=statistic.counts,
-            effective_sizes=_inputs.effective_sizes(
+            effective_sizes=effective_sizes(
                 statistic, sensitive_features, sample_weight
             ),
             sensitive_names=statistic.names,

@@ -57,6 +57,27 @@ def grouped_scores(
     return GroupedScores.from_scores(y_score, **rows)
 
 
+def effective_sizes(
+    statistic: GroupedScores | GroupedConfusion,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None,
+) -> Floats:
+    """Kish's effective number of rows of each group, nan where it is unknown.
+
+    A statistic given in place of rows holds it only if the rows were unweighted.
+    """
+    if sample_weight is not None:
+        return GroupedOutcomes.from_outcomes(
+            np.zeros(len(np.asarray(sample_weight))),
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        ).effective_sizes
+    # Positive whole weights that add up to the number of rows are all 1.
+    whole = statistic.totals.dtype.kind == "i"
+    unweighted = whole and np.array_equal(statistic.totals, statistic.counts)
+    return np.where(unweighted, statistic.counts, np.nan)
+
+
 def grouped_confusion(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedConfusion,

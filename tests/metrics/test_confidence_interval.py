@@ -169,6 +169,11 @@ def test_statistics_of_weighted_rows_are_refused():
     statistic = GroupedScores.from_scores(scores, **weighted)
     with pytest.raises(ValueError, match="without sample weights"):
         confidence_interval(mcdp, None, statistic)
+    # Weights that only add up to the numbers of rows are weights, too.
+    even = {"sensitive_features": [0, 0, 1, 1], "sample_weight": [0.5, 1.5] * 2}
+    statistic = GroupedScores.from_scores(scores[:4], **even)
+    with pytest.raises(ValueError, match="without sample weights"):
+        confidence_interval(mcdp, None, statistic)
     with pytest.raises(ValueError, match="sample_weight must be None"):
         confidence_interval(mcdp, None, scores, method="finite_sample", **weighted)
 

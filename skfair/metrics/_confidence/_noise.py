@@ -50,6 +50,7 @@ from skfair.metrics._groupwise._group_gaps import group_gaps
 from skfair.metrics._groupwise._max_gap import max_gap
 from skfair.metrics._inputs import (
     Multigroup,
+    effective_sizes,
     grouped_quality,
     grouped_scores,
     unwrapped,
@@ -183,13 +184,8 @@ def resolve_metric(metric: Any) -> tuple[_Kind, dict[str, Any]]:
 def _observe_scores(arguments: Arguments, **_: Any) -> Observed:
     """Scores of each group."""
     statistic = grouped_scores(*arguments)
-    sizes = statistic.counts.astype(float)
-    if isinstance(arguments.y_score, GroupedScores):
-        _check_counts(statistic)
-    elif arguments.sample_weight is not None:
-        rows = arguments.weighted()
-        weighted = GroupedOutcomes.from_outcomes(arguments.y_score, **rows)
-        sizes = weighted.effective_sizes
+    sizes = effective_sizes(statistic, **arguments.weighted())
+    _check_known(sizes)
     return Observed(statistic, sizes)
 
 
@@ -225,7 +221,7 @@ def _observe_confusion(arguments: Arguments, **_: Any) -> Observed:
     y_true, y_pred = arguments.y_true, arguments.y_score
     rows = arguments.weighted()
     if isinstance(y_pred, GroupedConfusion):
-        _check_counts(y_pred)
+        _check_known(effective_sizes(y_pred, **rows))
         return Observed(y_pred, y_pred.matrices.sum(axis=2).astype(float))
     statistic = GroupedConfusion.from_predictions(y_true, y_pred, **rows)
     sizes = statistic.matrices.sum(axis=2).astype(float)
@@ -251,9 +247,9 @@ def _observe_quality(
     return Observed(statistic, statistic.effective_sizes)
 
 
-def _check_counts(statistic: Any) -> None:
+def _check_known(sizes: Floats) -> None:
     """Raise where a statistic does not tell the effective numbers of rows."""
-    if not np.array_equal(statistic.totals, statistic.counts):
+    if np.isnan(sizes).any():
         raise ValueError(
             "y_score must be a statistic of rows without sample weights, whose squares "
             "it does not keep; pass the rows with their weights."

@@ -38,7 +38,7 @@ from skfair.metrics._distribution._histograms import (
     gap_curves,
     stable_interval,
 )
-from skfair.metrics._distribution._madd import count_bins, madd
+from skfair.metrics._distribution._madd import madd, number_of_bins
 from skfair.metrics._distribution._mcdp import kolmogorov, mcdp, mcdp_measure
 from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._groupwise._cvar_fairness import (
@@ -352,7 +352,7 @@ def _compare_madd(
         if isinstance(bandwidth, str):
             found = _stable_histograms(observed, multigroup)
         else:
-            found = _histograms(observed, multigroup)(count_bins(bandwidth))
+            found = _histograms(observed, multigroup)(number_of_bins(bandwidth))
         above, below = _histogram_bounds(found, scale)
         return _with_values(value, found.values, above, below, maximum=2.0)
     if isinstance(bandwidth, str):
@@ -360,7 +360,7 @@ def _compare_madd(
             f"bandwidth must be a number with method={method!r}, got 'auto', which is "
             "chosen by the data."
         )
-    n_bins = count_bins(bandwidth)
+    n_bins = number_of_bins(bandwidth)
     one, _ = _distribution_free(sizes, shares, multigroup, method)
 
     def free_above(level: float) -> Any:

@@ -98,5 +98,6 @@ def abcc(
 
 
 def area(gap: Gap) -> float:
+    """Area between two cumulative distributions."""
     heights = np.abs(gap.signed[:-1]) / gap.scale
     return min(1.0, float(heights @ np.diff(gap.scores)))  # rounding may exceed 1

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
 from skfair.metrics._distribution._gap import Pair, compared_pairs
-from skfair.metrics._distribution._madd import count_bins, madd
+from skfair.metrics._distribution._madd import madd, number_of_bins
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -272,7 +272,7 @@ def madd_bounds(
     """
     check_multigroup(multigroup)
     _check_histogram(histogram)
-    n_bins = count_bins(bandwidth)
+    n_bins = number_of_bins(bandwidth)
     if histogram.n_bins % n_bins:
         raise ValueError(
             f"bandwidth must be 1 / m for a power of two m <= {histogram.n_bins}, got "

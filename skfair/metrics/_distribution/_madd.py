@@ -116,7 +116,7 @@ def madd(
     0.667
     """
     auto = isinstance(bandwidth, str) and bandwidth == "auto"
-    n_bins = 0 if auto else count_bins(bandwidth)
+    n_bins = 0 if auto else number_of_bins(bandwidth)
     check_multigroup(multigroup)
     statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
     if warn_if_undefined("MADD", statistic):
@@ -200,7 +200,8 @@ def madd_curve(
     return bandwidths, values
 
 
-def count_bins(bandwidth: Any) -> int:
+def number_of_bins(bandwidth: Any) -> int:
+    """Return the number of bins of a width that fit into [0, 1]."""
     width = check_real(
         "bandwidth", bandwidth, 0, 1, closed="right", alternative="'auto' or "
     )
@@ -209,6 +210,7 @@ def count_bins(bandwidth: Any) -> int:
 
 
 def histogram_distance(gap: Gap, n_bins: int) -> float:
+    """Sum of the absolute differences between two histograms."""
     if n_bins <= len(gap.scores):
         return float(histogram_distances(gap, np.array([n_bins]))[0])
     bins = np.floor(gap.scores * n_bins)

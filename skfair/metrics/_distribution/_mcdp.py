@@ -260,6 +260,7 @@ def kolmogorov(gap: Gap) -> float:
 def mcdp_measure(
     epsilon: Any, method: str, n_subdivisions: Any
 ) -> Callable[[Gap], float]:
+    """Return the function of a gap that MCDP is, of checked parameters."""
     check_choice("method", method, ("exact", "approximate"))
     epsilon = check_real("epsilon", epsilon, 0, 0.5)
     n_subdivisions = check_integer("n_subdivisions", n_subdivisions, 1)

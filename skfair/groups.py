@@ -1,4 +1,4 @@
-"""Who belongs to which group: the one place that reads ``sensitive_features``."""
+"""Who belongs to which group and stratum: the one place that reads their columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ from skfair._utils._validation import (
     check_weights,
 )
 
-__all__ = ["Groups", "Selector", "encode_groups", "resolve_groups"]
+__all__ = [
+    "Groups",
+    "Selector",
+    "encode_groups",
+    "resolve_groups",
+    "resolve_strata",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,14 +148,7 @@ or Groups
         groups = sensitive_features
         min_group_size = max(min_group_size, groups.min_group_size)
     else:
-        names, columns = columns_of(sensitive_features)
-        codes, found = intersect(
-            [
-                encode_column(column, missing, name)
-                for name, column in zip(names, columns, strict=True)
-            ]
-        )
-        groups = Groups(codes, found, tuple(name for name in names if name))
+        groups = _encode(sensitive_features, missing, "sensitive_features")
     if labels is not None:
         if isinstance(labels, str) or not isinstance(labels, Iterable):
             raise TypeError(f"labels must be a list of groups, got {labels!r}.")
@@ -197,21 +196,95 @@ Groups or None
     >>> resolve_groups(None, n_samples=2, X=X, selector="sex")
     Groups(2 rows; 'F': 1, 'M': 1)
     """
-    if sensitive_features is None:
+    return _resolve("sensitive_features", sensitive_features, n_samples, X, selector)
+
+
+def resolve_strata(
+    control_features: Any,
+    *,
+    n_samples: int,
+    X: Any = None,
+    selector: Selector | None = None,
+) -> Groups:
+    """Find the strata of `n_samples` rows, within which groups are compared.
+
+    Parameters
+    ----------
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+Groups or None
+        Given strata, which take precedence over `selector`; the true labels are strata,
+        too. Several columns stand for their intersection. Rows with the code -1 of a
+        `Groups`, as ``encode_groups(..., missing="drop")`` gives them to missing
+        values, belong to no stratum and are left out. Its `min_group_size` is the
+        smallest number of rows of a stratum that is not left out.
+    n_samples : int
+        Number of rows that the strata must have.
+    X : array-like or dataframe of shape (n_samples, n_features), default=None
+        Data from which `selector` takes columns.
+    selector : str, int, list of str, list of int, or callable, default=None
+        Column name, column position, several of either (their intersection), or
+        a function of X that returns strata or a `Groups`.
+
+    Returns
+    -------
+    Groups
+        `codes` are positions of strata in `labels`, -1 for rows in none of them.
+
+    Raises
+    ------
+    ValueError
+        If there are neither strata nor a selector, if X has no such column, or on
+        missing values or a wrong length.
+
+    See Also
+    --------
+    resolve_groups : The same for `sensitive_features`.
+
+    Examples
+    --------
+    Among the rows of one true label only:
+
+    >>> import numpy as np
+    >>> from skfair.groups import encode_groups, resolve_strata
+    >>> y_true = np.array([0, 1, 1])
+    >>> positives = encode_groups(np.where(y_true == 1, 1, None), missing="drop")
+    >>> resolve_strata(positives, n_samples=3).codes.tolist()
+    [-1, 0, 0]
+    """
+    return _resolve("control_features", control_features, n_samples, X, selector)
+
+
+def _resolve(
+    argument: str, data: Any, n_samples: int, X: Any, selector: Selector | None
+) -> Groups:
+    """Find the groups or strata of the rows, given or in columns of X."""
+    if data is None:
         if selector is None:
             raise ValueError(
-                "sensitive_features is None, expected group labels of shape "
-                f"({n_samples},) or ({n_samples}, n_columns)."
+                f"{argument} is None, expected labels of shape ({n_samples},) or "
+                f"({n_samples}, n_columns)."
             )
-        sensitive_features = select_columns(X, selector)
+        data = select_columns(X, selector, argument)
     n_samples = check_integer("n_samples", n_samples, 0)
-    groups = encode_groups(sensitive_features)
+    groups = data if isinstance(data, Groups) else _encode(data, "raise", argument)
     if len(groups) != n_samples:
         raise ValueError(
-            f"sensitive_features has {len(groups)} rows, expected {n_samples}, "
-            "one per sample."
+            f"{argument} has {len(groups)} rows, expected {n_samples}, one per sample."
         )
     return groups
+
+
+def _encode(data: Any, missing: str, argument: str) -> Groups:
+    """Encode labels in any container; `argument` names them in messages."""
+    names, columns = columns_of(data, argument)
+    codes, labels = intersect(
+        [
+            encode_column(column, missing, name, argument)
+            for name, column in zip(names, columns, strict=True)
+        ],
+        argument,
+    )
+    return Groups(codes, labels, tuple(name for name in names if name))
 
 
 Codes = NDArray[np.integer]
@@ -259,7 +332,12 @@ def columns_of(
     return [None] * len(columns), columns
 
 
-def encode_column(column: Any, missing: str, name: str | None) -> tuple[Codes, Labels]:
+def encode_column(
+    column: Any,
+    missing: str,
+    name: str | None,
+    argument: str = "sensitive_features",
+) -> tuple[Codes, Labels]:
     """Encode one column of labels, with -1 for the rows that are left out.
 
     Labels are sorted, or in the order of the categories of a categorical column.
@@ -270,7 +348,7 @@ def encode_column(column: Any, missing: str, name: str | None) -> tuple[Codes, L
     if n_missing and missing == "raise":
         where = "" if name is None else f" in column {name!r}"
         raise ValueError(
-            f"sensitive_features has {n_missing} missing values{where}, expected "
+            f"{argument} has {n_missing} missing values{where}, expected "
             "none. Use skfair.groups.encode_groups with missing='drop' or "
             "missing='group' to leave these rows out or to make them a group."
         )
@@ -337,14 +415,16 @@ def _factorize_integers(column: NDArray[Any]) -> tuple[Codes, Labels] | None:
     return codes, tuple(labels)
 
 
-def intersect(columns: list[tuple[Codes, Labels]]) -> tuple[Codes, Labels]:
+def intersect(
+    columns: list[tuple[Codes, Labels]], argument: str = "sensitive_features"
+) -> tuple[Codes, Labels]:
     """Combine encoded columns into the groups that occur in their intersection.
 
     Labels of several columns are tuples of values; a row that is left out of any
     column has the code -1.
     """
     if not columns:
-        raise ValueError("sensitive_features has no columns, expected at least one.")
+        raise ValueError(f"{argument} has no columns, expected at least one.")
     if len(columns) == 1:
         return columns[0]
     codes, labels = columns[0][0], tuple((label,) for label in columns[0][1])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.groups import encode_groups
+from skfair.groups import encode_groups, resolve_strata
 
 
 def decoded(groups):
@@ -362,3 +362,35 @@ def test_columns_of_the_same_name():
     people = pd.DataFrame([["F", "x"], ["M", "y"]], columns=["same", "same"])
     groups = encode_groups(people)
     assert (groups.labels, groups.names) == ((("F", "x"), ("M", "y")), ("same", "same"))
+
+
+# --- strata
+
+
+def test_strata_are_given_or_columns_of_a_table():
+    X = pd.DataFrame({"sex": SEX, "dept": list("aabba"), "level": [1, 2, 1, 2, 1]})
+    strata = resolve_strata(None, n_samples=5, X=X, selector=["dept", "level"])
+    assert strata.labels == (("a", 1), ("a", 2), ("b", 1), ("b", 2))
+    given = resolve_strata(X["sex"], n_samples=5, X=X, selector="dept")
+    assert given.labels == ("F", "M")
+    dropped = encode_groups(["a", None, "b"], missing="drop")
+    assert resolve_strata(dropped, n_samples=3) is dropped
+
+
+@pytest.mark.parametrize(
+    ("strata", "options", "message"),
+    [
+        (None, {}, "control_features is None"),
+        (["a"] * 4, {}, "control_features has 4 rows, expected 5"),
+        (["a", None] * 2 + ["b"], {}, "control_features has 2 missing values"),
+        (np.zeros((5, 2, 2)), {}, "control_features must have shape"),
+        (np.empty((5, 0)), {}, "control_features has no columns"),
+        (None, {"selector": "dept"}, r"no column 'dept' \(control_features\)"),
+        (None, {"selector": []}, "control_features is an empty list"),
+        (None, {"selector": 7}, "control_features=7 is out of range"),
+    ],
+)
+def test_messages_about_strata_name_them(strata, options, message):
+    X = pd.DataFrame({"sex": SEX})
+    with pytest.raises(ValueError, match=message):
+        resolve_strata(strata, n_samples=5, X=X, **options)

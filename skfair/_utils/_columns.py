@@ -31,13 +31,15 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, (str, numbers.Integral)) and not isinstance(value, bool)
 
 
-def select_columns(X: Any, selector: Selector) -> Any:
-    """Return the columns of X that carry the sensitive attribute."""
+def select_columns(
+    X: Any, selector: Selector, argument: str = "sensitive_features"
+) -> Any:
+    """Return the columns of X that carry groups or strata; messages name `argument`."""
     if callable(selector):
         return selector(X)
-    table, positions = _locate(X, selector)
+    table, positions = _locate(X, selector, argument)
     if not positions:
-        raise ValueError("sensitive_features is an empty list, expected columns of X.")
+        raise ValueError(f"{argument} is an empty list, expected columns of X.")
     if isinstance(table, nw.DataFrame):
         names = [table.columns[position] for position in positions]
         if len(names) == 1:
@@ -65,7 +67,9 @@ def drop_columns(X: Any, selector: Selector | None) -> Any:
     return table[:, np.flatnonzero(kept)]
 
 
-def _locate(X: Any, selector: Any) -> tuple[Any, list[int]]:
+def _locate(
+    X: Any, selector: Any, argument: str = "sensitive_features"
+) -> tuple[Any, list[int]]:
     """X as a dataframe or an array, and the positions of the columns."""
     wanted = list(selector) if isinstance(selector, (list, tuple)) else [selector]
     table = nw.from_native(X, eager_only=True, pass_through=True)
@@ -74,30 +78,30 @@ def _locate(X: Any, selector: Any) -> tuple[Any, list[int]]:
         if len(table.shape) != 2:
             raise ValueError(
                 "X must have shape (n_samples, n_features), of which "
-                f"sensitive_features={selector!r} names columns, got {table.shape}."
+                f"{argument}={selector!r} names columns, got {table.shape}."
             )
-    return table, [_position(table, column) for column in wanted]
+    return table, [_position(table, column, argument) for column in wanted]
 
 
-def _position(table: Any, column: Any) -> int:
+def _position(table: Any, column: Any, argument: str) -> int:
     """Position of a column of a dataframe or an array."""
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
         if not -table.shape[1] <= column < table.shape[1]:
             raise ValueError(
-                f"sensitive_features={column!r} is out of range for X with "
+                f"{argument}={column!r} is out of range for X with "
                 f"{table.shape[1]} columns."
             )
         return int(column)
     if not isinstance(table, nw.DataFrame):
         raise ValueError(
-            f"sensitive_features={column!r} names a column, but X is a "
+            f"{argument}={column!r} names a column, but X is a "
             f"{type(table).__name__} without column names. In a pipeline, call "
             "set_output(transform='pandas') on the steps before; or pass the labels "
-            "themselves in sensitive_features, or the position of the column."
+            f"themselves in {argument}, or the position of the column."
         )
     if not isinstance(column, str) or column not in table.columns:
         raise ValueError(
-            f"X has no column {column!r} (sensitive_features); it has {table.columns}. "
-            "Labels need not be a column of X: pass them in sensitive_features."
+            f"X has no column {column!r} ({argument}); it has {table.columns}. "
+            f"Labels need not be a column of X: pass them in {argument}."
         )
     return table.columns.index(column)

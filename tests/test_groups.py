@@ -372,7 +372,7 @@ def test_strata_are_given_or_columns_of_a_table():
     strata = resolve_strata(None, n_samples=5, X=X, selector=["dept", "level"])
     assert strata.labels == (("a", 1), ("a", 2), ("b", 1), ("b", 2))
     given = resolve_strata(X["sex"], n_samples=5, X=X, selector="dept")
-    assert given.labels == ("F", "M")
+    assert given.labels == ("F", "M", "X")
     dropped = encode_groups(["a", None, "b"], missing="drop")
     assert resolve_strata(dropped, n_samples=3) is dropped
 

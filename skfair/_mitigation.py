@@ -50,6 +50,7 @@ class Mitigator:
 
     sensitive_features: Any
     drop_sensitive: bool
+    classes_: NDArray[Any]
 
     def _check_fit_inputs(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, *, reset: bool = True
@@ -68,6 +69,10 @@ class Mitigator:
         X = _check_table(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         return X
+
+    def _second_class_where(self, chosen: NDArray[np.bool_]) -> NDArray[Any]:
+        """Return the second class in the rows chosen, else the first."""
+        return np.asarray(self.classes_[chosen.astype(np.intp)])
 
     def _find_groups(self, sensitive_features: Any, X: Any) -> Groups:
         """Return the group of each row, or raise if none are given."""

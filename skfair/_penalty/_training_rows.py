@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from skfair._mitigation import groups_to_compare, level_of_user, take_rows
+from skfair._utils._validation import check_real
 from skfair.groups import Groups
 
 Array: TypeAlias = NDArray[np.floating]
@@ -53,6 +54,15 @@ def training_rows(
     groups = groups_to_compare(groups)
     groups_to_compare(groups[weighted > 0])
     return TrainingRows(X, positive + 0.0, groups.codes, weighted), groups.labels
+
+
+def check_validation_fraction(model: Any) -> None:
+    """Raise unless the share of rows held out is valid: a number if it stops early."""
+    needed = getattr(model, "early_stopping", False)
+    name, fraction = "validation_fraction", model.validation_fraction
+    if needed or fraction is not None:
+        either = "" if needed else "None or "
+        check_real(name, fraction, 0, 1, closed="neither", alternative=either)
 
 
 def hold_out(

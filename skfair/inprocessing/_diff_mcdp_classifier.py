@@ -19,6 +19,7 @@ from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
 from skfair._penalty._smooth_gap import Objective
 from skfair._penalty._training_rows import (
     TrainingRows,
+    check_validation_fraction,
     hold_out,
     hold_out_if_possible,
     training_rows,
@@ -380,8 +381,7 @@ class DiffMCDPClassifier(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(np.intp)]
+        return self._second_class_where(self.decision_function(X) > 0)
 
     def _features(self, X: Any) -> Any:
         """Return X as numbers, without the sensitive columns if they are dropped."""
@@ -435,12 +435,7 @@ def _check_parameters(
     check_choice("learning_rate", model.learning_rate, ("constant", "step"))
     for name in ("early_stopping", "warm_start", "drop_sensitive"):
         check_choice(name, getattr(model, name), (True, False))
-    if model.early_stopping or model.validation_fraction is not None:
-        fraction = model.validation_fraction
-        either = "" if model.early_stopping else "None or "
-        check_real(
-            "validation_fraction", fraction, 0, 1, closed="neither", alternative=either
-        )
+    check_validation_fraction(model)
     rate = model.learning_rate_init
     options = TrainingOptions(
         max_iter=check_integer("max_iter", model.max_iter, 1),

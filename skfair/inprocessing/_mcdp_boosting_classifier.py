@@ -24,10 +24,11 @@ from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
 from skfair._penalty._smooth_gap import Objective
 from skfair._penalty._training_rows import (
     TrainingRows,
+    check_validation_fraction,
     hold_out_if_possible,
     training_rows,
 )
-from skfair._utils._validation import check_choice, check_integer, check_real
+from skfair._utils._validation import check_choice, check_integer
 from skfair.groups import Groups, Selector
 from skfair.inprocessing._boosters import (
     EarlyStopping,
@@ -298,8 +299,7 @@ class MCDPBoostingClassifier(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        positive = self.predict_proba(X)[:, 1] > 0.5
-        return np.asarray(self.classes_[positive.astype(np.intp)])
+        return self._second_class_where(self.predict_proba(X)[:, 1] > 0.5)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probability of each class.
@@ -392,13 +392,7 @@ def _check_parameters(model: MCDPBoostingClassifier) -> PenalisedLoss:
     loss = check_penalised_loss(model)
     for name in ("drop_sensitive", "early_stopping"):
         check_choice(name, getattr(model, name), (True, False))
-    name, fraction = "validation_fraction", model.validation_fraction
-    if fraction is not None:
-        check_real(name, fraction, 0, 1, closed="neither", alternative="None or ")
-    elif model.early_stopping:
-        raise ValueError(
-            "early_stopping=True needs rows held out, got validation_fraction=None."
-        )
+    check_validation_fraction(model)
     check_integer("n_iter_no_change", model.n_iter_no_change, 1)
     return loss
 

@@ -23,6 +23,7 @@ from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
 from skfair._penalty._smooth_gap import Objective
 from skfair._penalty._training_rows import (
     TrainingRows,
+    check_validation_fraction,
     hold_out_if_possible,
     training_rows,
 )
@@ -422,9 +423,7 @@ def _check_parameters(model: MCDPReweighter) -> PenalisedLoss:
     check_choice("form", model.form, FORMS)
     for name in ("averaging", "drop_sensitive"):
         check_choice(name, getattr(model, name), (True, False))
-    name, fraction = "validation_fraction", model.validation_fraction
-    if fraction is not None:
-        check_real(name, fraction, 0, 1, closed="neither", alternative="None or ")
+    check_validation_fraction(model)
     check_integer("max_iter", model.max_iter, 2)
     check_real("tol", model.tol, 0, math.inf, closed="left")
     return loss

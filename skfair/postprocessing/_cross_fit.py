@@ -15,8 +15,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._mitigation import params_of_rows, take_rows, weight_keyword
+from skfair._mitigation import take_rows, weight_keyword
 from skfair._penalty._training_rows import Array, Positions
+from skfair.postprocessing._held_out import fit_to_rows
 
 Split = tuple[NDArray[Any], NDArray[Any]]
 
@@ -58,7 +59,7 @@ def cross_fit(
     positions, known = np.arange(len(target)), np.isin(target, labels)
     # Splits may be masks.
     parts = [(positions[train], positions[test]) for train, test in splits]
-    fit = delayed(_fit_rows)
+    fit = delayed(fit_to_rows)
     models = Parallel(n_jobs=n_jobs)(
         fit(clone(estimator), X, target, train[known[train]], fit_params)
         for train, _ in parts
@@ -69,14 +70,6 @@ def cross_fit(
         counts[test] += 1
     counts[counts == 0] = np.nan
     return CrossFit(models, total / counts[:, None])
-
-
-def _fit_rows(
-    estimator: Any, X: Any, target: NDArray[Any], rows: Positions, fit_params: Any
-) -> Any:
-    """Fit an estimator to some rows."""
-    params = params_of_rows(fit_params, rows, len(target))
-    return estimator.fit(take_rows(X, rows), target[rows], **params)
 
 
 def label_probabilities(model: Any, X: Any, labels: list[Any]) -> Array:

@@ -23,16 +23,17 @@ from skfair.postprocessing._held_out import (
     MeanVote,
     ScoredRows,
     average_repeats,
+    check_repair,
     fit_all,
     join_rows,
     makes_ensemble,
     positive_scores,
+    repair_held_out,
     score_folds,
     share_scores,
     stratified_folds,
 )
 from skfair.postprocessing._linear_cdf import Floats
-from skfair.postprocessing._repair_check import check_repair, repair_held_out
 from skfair.postprocessing._repair_losses import (
     LossOptions,
     choose_level,
@@ -501,7 +502,7 @@ class MADDPostProcessor(
             As in `predict_proba`.
         """
         scores = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
-        return self.classes_[(scores >= self.threshold).astype(np.intp)]
+        return self._second_class_where(scores >= self.threshold)
 
     def score(
         self,

@@ -19,18 +19,16 @@ from skfair.metrics import madd, mcdp
 from skfair.model_selection._group_stratified_k_fold import stratified_splits
 from skfair.postprocessing._held_out import ScoredRows, join_rows
 from skfair.postprocessing._linear_cdf import (
+    Band,
     Floats,
     GroupCDFs,
     LinearCDF,
-    has_ties,
-    sampling_noise,
-)
-from skfair.postprocessing._repair_paths import (
-    Band,
     Mixture,
     Path,
+    has_ties,
     lowest_of_band,
     repaired_at,
+    sampling_noise,
 )
 from skfair.postprocessing._score_repairer import ScoreRepairer
 from skfair.statistics import GroupedScores

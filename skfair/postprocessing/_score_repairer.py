@@ -25,8 +25,15 @@ from skfair._utils._validation import (
 )
 from skfair.groups import Groups, resolve_groups
 from skfair.postprocessing._calibration import BetaCalibration
-from skfair.postprocessing._linear_cdf import Floats, GroupCDFs, interpolate
-from skfair.postprocessing._repair_paths import Band, Mixture, Path, repaired_at
+from skfair.postprocessing._linear_cdf import (
+    Band,
+    Floats,
+    GroupCDFs,
+    Mixture,
+    Path,
+    interpolate,
+    repaired_at,
+)
 from skfair.statistics import GroupedScores
 
 

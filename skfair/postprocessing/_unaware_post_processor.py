@@ -394,8 +394,7 @@ class UnawarePostProcessor(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        scores = self.predict_proba(X)[:, 1]
-        return self.classes_[(scores > 0.5).astype(np.intp)]
+        return self._second_class_where(self.predict_proba(X)[:, 1] > 0.5)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routing of metadata to the classifiers and to `cv`.

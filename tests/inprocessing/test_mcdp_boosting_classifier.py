@@ -294,7 +294,7 @@ def test_rows_without_a_group(people, trees, boosted, gap):
         ({"validation_fraction": 1}, "validation_fraction must be None or a number"),
         (
             {"validation_fraction": None, "early_stopping": True},
-            "early_stopping=True needs rows held out, got validation_fraction=None",
+            r"validation_fraction must be a number in \(0, 1\), got None",
         ),
         ({"early_stopping": "yes"}, "early_stopping must be True or False"),
         ({"n_iter_no_change": 0}, "n_iter_no_change must be an integer of at least 1"),

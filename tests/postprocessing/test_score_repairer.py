@@ -11,7 +11,7 @@ from skfair.datasets import make_biased_scores
 from skfair.groups import encode_groups
 from skfair.metrics import madd, mcdp
 from skfair.postprocessing import ScoreRepairer
-from skfair.postprocessing._repair_paths import Band, lowest_of_band
+from skfair.postprocessing._linear_cdf import Band, lowest_of_band
 
 
 @st.composite

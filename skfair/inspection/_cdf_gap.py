@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._bands import supremum_quantile
 from skfair._utils._text import counted
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_real
@@ -394,4 +395,4 @@ class CDFGapDisplay:
 def _band_widths(effective_sizes: Floats, confidence_level: Any) -> Floats:
     """Half-widths of the confidence bands of Dvoretzky, Kiefer and Wolfowitz."""
     level = _inputs.check_level(effective_sizes, confidence_level)
-    return np.asarray(np.sqrt(np.log(2 / (1 - level)) / 2 / effective_sizes))
+    return np.asarray(supremum_quantile(1 - level) / np.sqrt(effective_sizes))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._bands import supremum_quantile
 from skfair._utils._types import Floats
 from skfair.inspection import _inputs, _layout, _style
 from skfair.metrics import mcdp_curve
@@ -328,5 +329,6 @@ def _half_width(sizes: Floats, confidence_level: float) -> float:
     level = _inputs.check_level(sizes, confidence_level)
     n_pairs = math.comb(len(sizes), 2)
     smallest = np.sort(sizes)[:2]
-    noise = math.sqrt(math.log(2 * n_pairs / (1 - level)) / 2)
-    return noise * float(np.sqrt((1 / smallest).sum()))
+    return supremum_quantile((1 - level) / n_pairs) * float(
+        np.sqrt((1 / smallest).sum())
+    )

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import fields, replace
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
@@ -18,16 +16,15 @@ from skfair.metrics._confidence._confidence_interval import (
     lower_bound,
     upper_bound,
 )
-from skfair.metrics._confidence._noise import (
-    Arguments,
-    Comparisons,
+from skfair.metrics._confidence._known_metrics import (
     compare,
     metric_from_dict,
     metric_to_dict,
     observe,
     resolve_metric,
 )
-from skfair.statistics import GroupedScores
+from skfair.metrics._confidence._noise import Comparisons
+from skfair.metrics._confidence._observed import Arguments
 
 _COLUMNS = ("n_rows", "statistic", "low", "high", "pvalue", "alarm")
 _DRIFT_COLUMNS = ("drift", "drift_low", "drift_alarm")
@@ -291,9 +288,7 @@ class FairnessMonitor:
         if math.isnan(found.value):
             return 1.0
         return least_level(
-            lambda level: (
-                self.at_most - found.largest(-found.below(level / found.n_comparisons))
-            )
+            lambda level: self.at_most - found.low(level / found.n_comparisons)
         )
 
     def _drift(self, statistic: Any, level: float) -> dict[str, Any]:
@@ -301,15 +296,17 @@ class FairnessMonitor:
         both = [label for label in statistic.labels if label in self.reference.labels]
         found = []
         for label in both:
-            joined = _one_group(self.reference, label, "reference")
-            joined += _one_group(statistic, label, "now")
-            found.append(self._compare(joined))
+            before, now = (
+                one.of_one_group(one.labels.index(label), name)
+                for one, name in ((self.reference, "reference"), (statistic, "now"))
+            )
+            found.append(self._compare(before + now))
         low = max((lower_bound(one, level / len(both)) for one in found), default=0.0)
-        before = bool(self._looks) and self._looks[-1]["drift_alarm"]
+        alarm = bool(self._looks) and self._looks[-1]["drift_alarm"]
         return {
             "drift": max((one.value for one in found), default=math.nan),
             "drift_low": low,
-            "drift_alarm": bool(before or low > 0),
+            "drift_alarm": bool(alarm or low > 0),
         }
 
     def _last(self) -> dict[str, Any]:
@@ -317,19 +314,3 @@ class FairnessMonitor:
         if not self._looks:
             raise ValueError("the monitor has seen no rows yet: call update first.")
         return self._looks[-1]
-
-
-def _one_group(statistic: Any, label: Hashable, name: str) -> Any:
-    """Statistic of the rows of one group, under another name."""
-    group = statistic.labels.index(label)
-    rows = statistic.rows_of(group) if isinstance(statistic, GroupedScores) else None
-    columns = {
-        field.name: getattr(statistic, field.name)[
-            rows if field.name in ("scores", "codes", "weights") else [group]
-        ]
-        for field in fields(statistic)
-        if isinstance(getattr(statistic, field.name), np.ndarray)
-    }
-    if "codes" in columns:
-        columns["codes"] = np.zeros_like(columns["codes"])
-    return replace(statistic, labels=(name,), names=(), **columns)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from skfair.postprocessing._linear_cdf import Floats
+from skfair._utils._types import Floats
 
 #: Bounds of both slopes: the map increases, and tiny scores do not underflow.
 _SLOPES = (0.01, 2.0)

@@ -16,10 +16,11 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._comparison import PlainComparison, compare_with_plain
 from skfair._mitigation import level_of_user, params_of_rows, take_rows
+from skfair._utils._types import Floats
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups
 from skfair.model_selection._group_stratified_k_fold import Split, stratified_splits
-from skfair.postprocessing._linear_cdf import Floats, has_ties, tied_shares
+from skfair.postprocessing._linear_cdf import has_ties, tied_shares
 from skfair.postprocessing._score_repairer import ScoreRepairer
 from skfair.statistics import GroupedScores
 

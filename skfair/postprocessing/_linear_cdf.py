@@ -9,9 +9,9 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
+from skfair._utils._bands import supremum_quantile
+from skfair._utils._types import Floats
 from skfair.statistics import GroupedScores
-
-Floats: TypeAlias = NDArray[np.float64]
 
 #: Rows of everyone that are added to those of a small group.
 _ADDED_ROWS = 10
@@ -257,7 +257,7 @@ def sampling_noise(own_rows: Floats, other_rows: Floats, n_tests: int) -> Floats
     Massart.
     """
     inverse_sizes = 1 / own_rows + 1 / other_rows
-    return np.asarray(np.sqrt(np.log(2 * n_tests / 0.05) / 2 * inverse_sizes))
+    return np.asarray(supremum_quantile(0.05 / n_tests) * np.sqrt(inverse_sizes))
 
 
 def _shrinkage(n_rows: NDArray[Any], shares: Floats, distances: Floats) -> Floats:

@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from skfair._comparison import PlainComparison
 from skfair._mitigation import MetaMitigator, groups_to_compare, route_fit_params
+from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.groups import Selector
 from skfair.postprocessing._calibration import BetaCalibration
@@ -33,7 +34,6 @@ from skfair.postprocessing._held_out import (
     share_scores,
     stratified_folds,
 )
-from skfair.postprocessing._linear_cdf import Floats
 from skfair.postprocessing._repair_losses import (
     LossOptions,
     choose_level,

@@ -14,13 +14,13 @@ from scipy.stats import sem
 from sklearn.metrics import log_loss
 from sklearn.utils import check_random_state
 
+from skfair._utils._types import Floats
 from skfair.groups import Groups
 from skfair.metrics import madd, mcdp
 from skfair.model_selection._group_stratified_k_fold import stratified_splits
 from skfair.postprocessing._held_out import ScoredRows, join_rows
 from skfair.postprocessing._linear_cdf import (
     Band,
-    Floats,
     GroupCDFs,
     LinearCDF,
     Mixture,

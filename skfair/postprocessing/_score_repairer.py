@@ -16,6 +16,7 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._utils._types import Floats
 from skfair._utils._validation import (
     ParameterError,
     check_choice,
@@ -27,7 +28,6 @@ from skfair.groups import Groups, resolve_groups
 from skfair.postprocessing._calibration import BetaCalibration
 from skfair.postprocessing._linear_cdf import (
     Band,
-    Floats,
     GroupCDFs,
     Mixture,
     Path,

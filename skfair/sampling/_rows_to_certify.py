@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from skfair._utils._bands import supremum_quantile
 from skfair._utils._validation import check_real
 from skfair.sampling._plans import read_weights
 
@@ -73,7 +74,7 @@ def rows_to_certify(
     ]
     if len(shares) < 2:
         raise ValueError("group_weights must have at least two groups, got one.")
-    noise = math.sqrt(math.log(2 * math.comb(len(shares), 2) / (1 - power)) / 2)
+    noise = supremum_quantile((1 - power) / math.comb(len(shares), 2))
     distance = max(float(ndtri(level)) / 2 + noise, 0.0)
     first, second = sorted(shares)[:2]  # the pair with the most noise
     widest = float(1 / first + 1 / second)

@@ -232,6 +232,16 @@ class GroupedConfusion(JSONStatistic):
             counts[groups] += part.counts
         return GroupedConfusion(matrices, counts, classes, labels, names, smallest)
 
+    def of_one_group(self, group: int, label: Hashable) -> GroupedConfusion:
+        """Statistic of the rows of one group, under a label of its own."""
+        return GroupedConfusion(
+            self.matrices[[group]],
+            self.counts[[group]],
+            self.classes,
+            labels=(label,),
+            min_group_size=self.min_group_size,
+        )
+
     def _find_problem(self) -> str | None:
         n_classes = len(self.classes)
         if self.matrices.shape != (len(self.labels), n_classes, n_classes):

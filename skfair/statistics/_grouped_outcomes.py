@@ -177,6 +177,18 @@ class GroupedOutcomes(JSONStatistic):
             smallest,
         )
 
+    def of_one_group(self, group: int, label: Hashable) -> GroupedOutcomes:
+        """Statistic of the rows of one group, under a label of its own."""
+        only = [group]
+        return GroupedOutcomes(
+            self.sums[only],
+            self.totals[only],
+            self.squares[only],
+            self.counts[only],
+            labels=(label,),
+            min_group_size=self.min_group_size,
+        )
+
     def _find_problem(self) -> str | None:
         columns = (self.sums, self.totals, self.squares, self.counts)
         if any(column.shape != (len(self.labels),) for column in columns):

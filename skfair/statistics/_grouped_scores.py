@@ -286,6 +286,19 @@ class GroupedScores(JSONStatistic):
             return "totals are not the sums of the weights"
         return None
 
+    def of_one_group(self, group: int, label: Hashable) -> GroupedScores:
+        """Statistic of the rows of one group, under a label of its own."""
+        rows, only = self.rows_of(group), [group]
+        return GroupedScores(
+            self.scores[rows],
+            np.zeros_like(self.codes[rows]),
+            self.weights[rows],
+            self.counts[only],
+            self.totals[only],
+            labels=(label,),
+            min_group_size=self.min_group_size,
+        )
+
     @cached_property
     def _order(self) -> tuple[Integers, Integers]:
         """Entries of each group one after the other, and where each group starts."""

@@ -1,12 +1,9 @@
 """Bounds of the noise of a metric: confidence intervals and certificates."""
 
 from skfair.metrics._confidence._confidence_interval import lower_bound, upper_bound
-from skfair.metrics._confidence._noise import (
-    Arguments,
-    Comparisons,
-    compare,
-    observe,
-)
+from skfair.metrics._confidence._known_metrics import compare, observe
+from skfair.metrics._confidence._noise import Comparisons
+from skfair.metrics._confidence._observed import Arguments
 
 __all__ = [
     "Arguments",

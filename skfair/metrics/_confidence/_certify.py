@@ -13,7 +13,8 @@ from scipy.optimize import brentq
 from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_real
 from skfair.metrics._confidence._confidence_interval import compare_rows, upper_bound
-from skfair.metrics._confidence._noise import Arguments, Comparisons, Method
+from skfair.metrics._confidence._noise import Comparisons, Method
+from skfair.metrics._confidence._observed import Arguments
 
 #: P-values below this are reported as this.
 _LEAST_PVALUE = 1e-300
@@ -141,9 +142,7 @@ def _least_level(comparisons: Comparisons, limit: float) -> float:
     """Smallest level whose upper bound is at most the limit, which falls with it."""
     if math.isnan(comparisons.value):
         return math.nan
-    return least_level(
-        lambda level: comparisons.largest(comparisons.above(level)) - limit
-    )
+    return least_level(lambda level: comparisons.high(level) - limit)
 
 
 def least_level(excess: Callable[[float], float]) -> float:

@@ -11,13 +11,9 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_real
-from skfair.metrics._confidence._noise import (
-    Arguments,
-    Comparisons,
-    Method,
-    compare,
-    observe,
-)
+from skfair.metrics._confidence._known_metrics import compare, observe
+from skfair.metrics._confidence._noise import Comparisons, Method
+from skfair.metrics._confidence._observed import Arguments
 
 
 @dataclass(frozen=True)
@@ -175,7 +171,7 @@ def lower_bound(comparisons: Comparisons, tail: float) -> float:
     """Bound that the true disparity is below with at most a given probability."""
     if math.isnan(comparisons.value):
         return math.nan
-    bound = comparisons.largest(-comparisons.below(tail / comparisons.n_comparisons))
+    bound = comparisons.low(tail / comparisons.n_comparisons)
     return float(min(max(bound, 0.0), comparisons.value))
 
 
@@ -183,5 +179,4 @@ def upper_bound(comparisons: Comparisons, tail: float) -> float:
     """Bound that the true disparity exceeds with at most a given probability."""
     if math.isnan(comparisons.value):
         return math.nan
-    bound = comparisons.largest(comparisons.above(tail))
-    return float(min(max(bound, 0.0), comparisons.maximum))
+    return float(min(max(comparisons.high(tail), 0.0), comparisons.maximum))

@@ -1,0 +1,179 @@
+"""Noise of differences of means and rates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import ndtr
+
+from skfair._utils._types import Floats
+from skfair.metrics._confidence._noise import (
+    UNDEFINED,
+    Comparisons,
+    Method,
+    contrast,
+    differences,
+    distribution_free,
+    normal,
+    plus,
+    student,
+    variances_of_means,
+    with_values,
+)
+from skfair.metrics._confidence._observed import Observed
+from skfair.metrics._demographic_parity import demographic_parity_difference
+from skfair.metrics._equalized_odds import equalized_odds_difference
+from skfair.metrics._groupwise._cvar_fairness import tail_mean, tail_shares
+from skfair.metrics._groupwise._group_gaps import group_gaps
+from skfair.metrics._inputs import Multigroup
+
+
+def compare_parity(
+    observed: Observed,
+    method: Method,
+    /,
+    *,
+    multigroup: Multigroup = "pairwise",
+    **_: Any,
+) -> Comparisons:
+    """Compare means."""
+    statistic, sizes, squares = observed
+    value = demographic_parity_difference(None, statistic, multigroup=multigroup)
+    means, shares = statistic.means, statistic.totals / statistic.totals.sum()
+    moments = (means, means if squares is None else squares)
+    return _compare_means(value, moments, sizes, shares, multigroup, method)
+
+
+def compare_equalized_odds(
+    observed: Observed, method: Method, /, *, multigroup: Multigroup = "pairwise"
+) -> Comparisons:
+    """Compare the rates of each true and predicted class."""
+    statistic = observed.statistic
+    value = equalized_odds_difference(None, statistic, multigroup=multigroup)
+    if math.isnan(value):
+        return UNDEFINED
+    true = statistic.matrices.sum(axis=(0, 2)) > 0
+    totals = statistic.matrices[:, true].sum(axis=2, keepdims=True)
+    rates = statistic.matrices[:, true] / totals
+    sizes, shares = observed.sizes[:, true, None], totals / totals.sum(axis=0)
+    return _compare_means(value, (rates, rates), sizes, shares, multigroup, method)
+
+
+def compare_max_gap(
+    observed: Observed, method: Method, /, *, group_weights: Any = "uniform", **_: Any
+) -> Comparisons:
+    """Compare each group's rate with the weighted average."""
+    statistic, sizes = observed.statistic, observed.sizes
+    gaps = group_gaps("Max-gap fairness", statistic, group_weights)
+    value = float(np.nanmax(gaps.gaps)) if gaps.defined else math.nan
+    kept = np.flatnonzero(gaps.compared[: statistic.n_groups])
+    rates = statistic.means[kept]
+    return _compare_means(
+        value, (rates, rates), sizes[kept], gaps.weights[kept], "pooled", method
+    )
+
+
+def compare_cvar(
+    observed: Observed,
+    method: Method,
+    /,
+    *,
+    group_weights: Any = "uniform",
+    alpha: float = 0.9,
+    fractional: bool = True,
+    **_: Any,
+) -> Comparisons:
+    """Compare the groups of the tail with the weighted average.
+
+    CVaR fairness is the largest mean of gaps over all tails, a seminorm of the rates.
+    """
+    if not fractional:
+        raise ValueError("fractional of CVaR fairness must be True, got False.")
+    statistic, sizes = observed.statistic, observed.sizes
+    gaps = group_gaps("CVaR fairness", statistic, group_weights)
+    if not gaps.defined:
+        return UNDEFINED
+    kept = np.flatnonzero(gaps.compared[: statistic.n_groups])
+    rates, sizes, weights = statistic.means[kept], sizes[kept], gaps.weights[kept]
+
+    def tail(values: Floats) -> float:
+        return tail_mean(values, weights, tail_shares(values, weights, alpha), alpha)
+
+    n_groups = len(kept)
+    if method == "band":
+        variances = variances_of_means(rates, rates, sizes)
+        above = normal(_tail_deviation(variances, weights, alpha, tail))
+        deviations = np.sqrt(contrast(variances, weights, "pooled"))
+        together = plus(_tail_noise(deviations, weights, alpha), above)
+        one_by_one = normal(deviations)
+
+        def below(level: float) -> Any:
+            each = tail(one_by_one(level / (2 * n_groups)))
+            return min(each, together(level))
+
+    else:
+        one, _cdf = distribution_free(sizes, weights, "pooled", method)
+
+        def below(level: float) -> Any:
+            return tail(one(level / (2 * n_groups)))
+
+        above = below
+    value = np.array([tail(gaps.gaps[kept])])
+    return with_values(float(value[0]), value, above, below)
+
+
+def _tail_deviation(
+    variances: Floats, weights: Floats, alpha: float, tail: Callable[[Floats], float]
+) -> Any:
+    """Bound the standard deviation of the mean of signed gaps over any one tail.
+
+    A rate has the coefficient of its group in the tail, at most its weight over
+    1 - alpha, and its weight in the average. A square is below its chord.
+    """
+    most = weights / (1 - alpha)
+    slopes = ((most + weights) ** 2 - weights**2) * variances
+    np.divide(slopes, most, out=slopes, where=most > 0)
+    return math.sqrt(float(weights**2 @ variances) + tail(slopes))
+
+
+def _tail_noise(deviations: Floats, weights: Floats, alpha: float) -> Any:
+    """Bound the mean over noise of the largest mean of absolute gaps over all tails.
+
+    It is at most t plus the mean excess of the absolute gaps over t, over 1 - alpha,
+    for every t.
+    """
+
+    def bound(threshold: float) -> float:
+        ratio = threshold / deviations
+        density = np.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi)
+        excess = 2 * deviations * (density - ratio * ndtr(-ratio))
+        return threshold + float(weights @ excess) / (1 - alpha)
+
+    largest = 10 * float(deviations.max())
+    return minimize_scalar(bound, bounds=(0, largest), method="bounded").fun
+
+
+def _compare_means(
+    value: float,
+    moments: tuple[Floats, Floats],
+    sizes: Floats,
+    shares: Floats,
+    multigroup: Multigroup,
+    method: Method,
+) -> Comparisons:
+    """Compare means of shape (n_groups, ...), given with the mean squares."""
+    if math.isnan(value):
+        return UNDEFINED
+    means, squares = moments
+    values = np.abs(differences(means, shares, multigroup))
+    sizes = np.broadcast_to(sizes, means.shape)
+    if method == "band":
+        above = student(means, squares, sizes, shares, multigroup)
+    else:
+        above, _ = distribution_free(sizes, shares, multigroup, method)
+    # The noise has either sign.
+    return with_values(value, values, above, lambda level: above(level / 2))

@@ -75,21 +75,17 @@ def to_sql(
     n_bins = check_n_bins(n_bins)
     check_choice("quote", quote, ('"', "`"))
     names = sensitive_names(sensitive_features)
-    for name in (table, y_score, *names, sample_weight):
-        if not isinstance(name, str) and name is not sample_weight:
-            raise TypeError(f"Names of tables and columns must be text, got {name!r}.")
-
-    def quoted(name: str) -> str:
-        return quote + name.replace(quote, 2 * quote) + quote
-
-    score = quoted(y_score)
+    check_names(table, y_score, *names)
+    if sample_weight is not None:
+        check_names(sample_weight)
+    score = quote_name(y_score, quote)
     faulty, sums, rows = (
         f"{score} < {-ROUNDING!r} OR {score} > {1 + ROUNDING!r}",
         [],
         "",
     )
     if sample_weight is not None:
-        weight = quoted(sample_weight)
+        weight = quote_name(sample_weight, quote)
         faulty += f" OR {weight} IS NULL OR {weight} < 0"
         sums = [
             f"SUM({weight}) AS weight",
@@ -97,7 +93,7 @@ def to_sql(
         ]
         rows = f"\nWHERE {weight} IS NULL OR {weight} <> 0"
     columns = [
-        *map(quoted, names),
+        *(quote_name(name, quote) for name in names),
         f"CASE WHEN {faulty} THEN NULL\n"
         f"       WHEN {score} < 0 THEN 0\n"
         f"       WHEN {score} >= 1 THEN {n_bins - 1}\n"
@@ -110,3 +106,15 @@ def to_sql(
     keys = ", ".join(str(i + 1) for i in range(len(names) + 1))
     listed = ",\n  ".join(columns)
     return f"SELECT\n  {listed}\nFROM {table}{rows}\nGROUP BY {keys}"
+
+
+def quote_name(name: str, quote: str) -> str:
+    """Write the name of a column in quotation marks."""
+    return quote + name.replace(quote, 2 * quote) + quote
+
+
+def check_names(*names: str) -> None:
+    """Raise unless names of tables and columns are text."""
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"Names of tables and columns must be text, got {name!r}.")

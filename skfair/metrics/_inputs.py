@@ -32,7 +32,7 @@ Multigroup = Literal["pairwise", "pooled"]
 AnyStatistic: TypeAlias = (
     GroupedScores | GroupedHistogram | GroupedConfusion | GroupedOutcomes
 )
-Statistic = TypeVar("Statistic", GroupedScores, GroupedConfusion, GroupedOutcomes)
+Statistic = TypeVar("Statistic", bound=AnyStatistic)
 QualityName: TypeAlias = Literal[
     "selection_rate",
     "true_positive_rate",

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from skfair._utils._bands import supremum_quantile
 from skfair._utils._types import Floats
-from skfair.statistics import GroupedScores
+from skfair.statistics import GroupedHistogram, GroupedScores
+from skfair.statistics._grouped_scores import sort_scores
 
 #: Rows of everyone that are added to those of a small group.
 _ADDED_ROWS = 10
@@ -277,6 +278,35 @@ def interpolate(scores: Floats, knots: Floats, values: Floats) -> Floats:
     """Interpolate linearly between scores in [0, 1] that may be subnormal numbers."""
     # Slopes between them would overflow; scaling by 2**100 is exact.
     return np.interp(scores * 2.0**100, knots * 2.0**100, values)
+
+
+def spread_in_bins(histogram: GroupedHistogram) -> GroupedScores:
+    """Scores with the least and the largest score of each bin, as far as it has rows.
+
+    All other rows of a bin lie in the middle of these two.
+    """
+    rows, weights = histogram.rows, histogram.weights
+    lows, highs = histogram.lows, histogram.highs
+    # Of one row; whole weights stay whole.
+    share = weights // rows if weights.dtype.kind == "i" else weights / rows
+    several = lows < highs
+    low = np.where(several, share, weights)
+    middle = np.where(several & (rows > 2), weights - 2 * share, 0)
+    weights = np.concatenate([low, middle, weights - low - middle])
+    scores = np.concatenate([lows, (lows + highs) / 2, highs])
+    codes = np.tile(histogram.codes, 3)
+    kept = weights > 0
+    sorted_entries = sort_scores(
+        scores[kept], codes[kept], weights[kept], n_groups=histogram.n_groups
+    )
+    return GroupedScores(
+        *sorted_entries,
+        histogram.counts,
+        histogram.totals,
+        histogram.labels,
+        histogram.names,
+        histogram.min_group_size,
+    )
 
 
 def tied_shares(statistic: GroupedScores) -> Floats:

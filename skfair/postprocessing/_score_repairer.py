@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import (
@@ -24,7 +25,9 @@ from skfair._utils._validation import (
     check_scores,
     check_weights,
 )
+from skfair.frames._to_sql import check_names
 from skfair.groups import Groups, resolve_groups
+from skfair.metrics._inputs import in_place_of_rows
 from skfair.postprocessing._calibration import BetaCalibration
 from skfair.postprocessing._linear_cdf import (
     Band,
@@ -33,8 +36,16 @@ from skfair.postprocessing._linear_cdf import (
     Path,
     interpolate,
     repaired_at,
+    spread_in_bins,
 )
-from skfair.statistics import GroupedScores
+from skfair.postprocessing._repair_sql import (
+    Knots,
+    table_of_pieces,
+    thin_knots,
+    write_map,
+    write_query,
+)
+from skfair.statistics import GroupedHistogram, GroupedScores
 
 
 class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -189,19 +200,23 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self,
-        scores: ArrayLike,
+        scores: ArrayLike | GroupedScores | GroupedHistogram,
         y: Any = None,
         *,
-        sensitive_features: Any,
+        sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn the score distributions.
 
         Parameters
         ----------
-        scores : array-like of shape (n_samples,)
+        scores : array-like of shape (n_samples,), GroupedScores or GroupedHistogram
             Probabilities of the positive class, in [0, 1], on rows that the model was
             not trained on: its scores on training rows are distributed differently.
+            A statistic of such rows takes the place of all other arguments, which must
+            be None: `GroupedScores` gives the map that the rows give, and
+            `GroupedHistogram` one between whose knots, the least and the largest score
+            of each bin and group, scores are taken to be spread evenly.
         y : array-like of shape (n_samples,), default=None
             Labels of two classes; scores are probabilities of the second, in sorted
             order. Only `calibrate` uses them.
@@ -219,14 +234,14 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ------
         ValueError
             On scores outside [0, 1], wrong lengths, missing groups, parameters out of
-            range, `max_gap` beside a level, or `calibrate` without labels of two
-            classes.
+            range, `max_gap` beside a level, `calibrate` without labels of two classes,
+            or other arguments beside a statistic.
         """
         return self._fit(scores, y, sensitive_features, sample_weight)
 
     def _fit(
         self,
-        scores: ArrayLike,
+        scores: Any,
         y: Any,
         sensitive_features: Any,
         sample_weight: Any,
@@ -238,10 +253,15 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         so is their noise.
         """
         self._check_parameters()
-        values = check_scores(scores, "scores")
-        statistic = GroupedScores.from_scores(
-            values, sensitive_features=sensitive_features, sample_weight=sample_weight
-        )
+        rows = {
+            "sensitive_features": sensitive_features,
+            "sample_weight": sample_weight,
+        }
+        if isinstance(scores, GroupedScores | GroupedHistogram):
+            statistic = self._check_statistic(in_place_of_rows(scores, y=y, **rows))
+        else:
+            scores = check_scores(scores, "scores")
+            statistic = GroupedScores.from_scores(scores, **rows)
         labels = statistic.labels
         self.groups_ = tuple(labels[i] for i in np.flatnonzero(statistic.counts))
         shrinkage = None if whole is None else whole._shrinkage_of(self.groups_)
@@ -259,9 +279,23 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.calibrator_: BetaCalibration | None = None
         if self.calibrate:
-            groups = resolve_groups(sensitive_features, n_samples=len(values))
-            self.calibrator_ = self._fit_calibrator(values, y, groups, sample_weight)
+            groups = resolve_groups(sensitive_features, n_samples=len(scores))
+            self.calibrator_ = self._fit_calibrator(scores, y, groups, sample_weight)
         return self
+
+    def _check_statistic(
+        self, statistic: GroupedScores | GroupedHistogram
+    ) -> GroupedScores:
+        """Return a statistic that is given in place of rows as one of scores."""
+        if self.calibrate:
+            raise ValueError(
+                "calibrate=True needs the labels of rows, which a statistic has not."
+            )
+        if not statistic.counts.any():
+            raise ValueError("scores is a statistic of 0 rows, expected at least one.")
+        if isinstance(statistic, GroupedHistogram):
+            return spread_in_bins(statistic)
+        return statistic
 
     def _shrinkage_of(self, groups: tuple[Hashable, ...]) -> Floats:
         """Share of everyone in the CDFs of some groups."""
@@ -392,6 +426,152 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             sample_weight=sample_weight,
         )
         return self.transform(scores, sensitive_features=sensitive_features)
+
+    def to_frame(self, *, tol: float = 0.0) -> pd.DataFrame:
+        """Return the map as a table of linear pieces.
+
+        To repair scores where they are, join them with it: a row belongs to the piece
+        of its group with the largest ``score_from`` that is not above its score.
+
+        Parameters
+        ----------
+        tol : float in [0, 1], default=0.0
+            How far the map may be from that of `transform`. With 0 there is one piece
+            between any two scores seen in `fit` that follow each other; otherwise there
+            are at most ``2 / tol + 1`` for each group, and fewer where the map is
+            smooth.
+
+        Returns
+        -------
+        DataFrame
+            One row for each piece, sorted by group and score: ``group`` (``group_0``,
+            ``group_1``, ... for an intersection), ``score_from``, ``score_to``,
+            ``repaired_from`` and ``repaired_to``. Pieces of a group cover [0, 1]. In
+            between, the repaired score is ``repaired_from + (score - score_from) /
+            (score_to - score_from) * (repaired_to - repaired_from)``, without the
+            map to probabilities of `calibrator_`.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        ValueError
+            With ``ties="random"``, which is no map, or if `tol` is out of range.
+
+        Examples
+        --------
+        >>> from skfair.postprocessing import ScoreRepairer
+        >>> repairer = ScoreRepairer()
+        >>> scores, sex = [0.2, 0.6, 0.4, 0.8], ["F", "F", "M", "M"]
+        >>> repairer.fit(scores * 200, sensitive_features=sex * 200).to_frame()
+          group  score_from  score_to  repaired_from  repaired_to
+        0     F         0.0       0.2            0.0          0.3
+        1     F         0.2       0.6            0.3          0.7
+        2     F         0.6       1.0            0.7          1.0
+        3     M         0.0       0.4            0.0          0.3
+        4     M         0.4       0.8            0.3          0.7
+        5     M         0.8       1.0            0.7          1.0
+        """
+        return table_of_pieces(self.groups_, self._knots(tol))
+
+    def to_sql(
+        self,
+        table: str,
+        *,
+        y_score: str,
+        sensitive_features: str | list[str],
+        name: str = "repaired_score",
+        tol: float = 0.0,
+        quote: Literal['"', "`"] = '"',
+    ) -> str:
+        """Write a SQL query that repairs the scores of a table where they are.
+
+        Parameters
+        ----------
+        table : str
+            Table to read, as it is written in SQL: ``sales.predictions``, or for
+            DuckDB ``'predictions/*.parquet'`` in quotation marks.
+        y_score : str
+            Name of the column of scores in [0, 1], of floats.
+        sensitive_features : str or list of str
+            Name of the column of groups; for an intersection several, in the order
+            given to `fit`.
+        name : str, default="repaired_score"
+            Name of the column of repaired scores.
+        tol : float in [0, 1], default=0.0
+            How far the map may be from that of `transform`, as in `to_frame`. Each of
+            its linear pieces is a branch of a ``CASE`` of about 160 characters, and
+            engines evaluate one branch after the other: choose 0.001 or so for more
+            than a few hundred pieces, or join the table of `to_frame`.
+        quote : {'"', "`"}, default='"'
+            Quotation mark of names of columns: a double one in standard SQL, a
+            backtick in BigQuery, Spark, Databricks and MySQL.
+
+        Returns
+        -------
+        str
+            A query of all columns of the table and of the repaired scores, which are
+            those of `transform` up to rounding and `tol`. They are NULL where
+            `transform` raises: where a score is NULL, NaN or outside [0, 1] by more
+            than rounding, a group is NULL, or, with ``unknown_groups="raise"``, was
+            absent in `fit`. With `calibrate`, scores before it are a column, too, with
+            ``uncalibrated_`` before its name. Labels are written so that no text of
+            theirs is read as SQL.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        TypeError
+            If names are no text.
+        ValueError
+            With ``ties="random"``, which is no map, if `tol` or `quote` is out of
+            range, if groups are intersections of another number of columns, and for
+            labels that are neither text, numbers nor booleans.
+
+        Examples
+        --------
+        >>> from skfair.postprocessing import ScoreRepairer
+        >>> repairer = ScoreRepairer(0).fit([0.2, 0.6], sensitive_features=["F", "F"])
+        >>> print(repairer.to_sql("loans", y_score="p", sensitive_features="sex"))
+        SELECT
+          *,
+          CASE WHEN "p" >= -1.0e-12 AND "p" <= 1.000000000001e+00 THEN CASE
+            WHEN "sex" = 'F' THEN CASE
+              WHEN "p" <= 0 THEN 0.0e+00
+              WHEN "p" < 1.0e+00 THEN 0.0e+00 + 1.0e+00 * (("p" - 0.0e+00) / 1.0e+00)
+              ELSE 1.0e+00
+            END
+          END END AS "repaired_score"
+        FROM loans
+        """
+        check_choice("quote", quote, ('"', "`"))
+        check_names(table, y_score, name)
+        expression = write_map(
+            self.groups_,
+            self._knots(tol),
+            y_score,
+            sensitive_features,
+            quote,
+            self.unknown_groups == "pooled",
+        )
+        return write_query(table, name, quote, expression, self.calibrator_)
+
+    def _knots(self, tol: Any) -> list[Knots]:
+        """Scores and repaired scores of each group, as few as `tol` allows."""
+        check_is_fitted(self)
+        tol = check_real("tol", tol, 0, 1)
+        if not self._path.moves:
+            ends = np.array([0.0, 1.0])
+            return [(ends, ends)] * len(self.groups_)
+        if self.ties == "random":
+            raise ParameterError(
+                "ties", "must be 'mid': 'random' draws repaired scores."
+            )
+        return [
+            thin_knots(cdf.scores, np.clip(repaired, 0, 1), tol)
+            for cdf, repaired in zip(self.cdfs_, self.repaired_scores_, strict=True)
+        ]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the name of the column that `set_output` makes.

@@ -11,7 +11,8 @@ from skfair.datasets import make_biased_scores
 from skfair.groups import encode_groups
 from skfair.metrics import madd, mcdp
 from skfair.postprocessing import ScoreRepairer
-from skfair.postprocessing._linear_cdf import Band, lowest_of_band
+from skfair.postprocessing._linear_cdf import Band, lowest_of_band, spread_in_bins
+from skfair.statistics import GroupedHistogram, GroupedScores, sum_statistics
 
 
 @st.composite
@@ -432,3 +433,87 @@ def test_a_thousand_groups():
         generator.random(3000), sensitive_features=groups
     )
     assert np.isfinite(moved).all()
+
+
+# --- statistics in place of rows
+
+
+def assert_same_map(ours, theirs):
+    assert ours.groups_ == theirs.groups_
+    for name in ("cdfs_", "repaired_scores_"):
+        for mine, other in zip(getattr(ours, name), getattr(theirs, name), strict=True):
+            for left, right in zip(mine, other, strict=True):
+                assert_array_equal(left, right)
+
+
+@given(scored_rows(), AMOUNTS, st.booleans())
+def test_a_statistic_gives_the_map_of_its_rows(rows, amount, weighted):
+    scores, groups = rows
+    weights = np.arange(len(scores)) % 3 + 1 if weighted else None
+    given_rows = {"sensitive_features": groups, "sample_weight": weights}
+    statistic = GroupedScores.from_scores(scores, **given_rows)
+    assert_same_map(
+        ScoreRepairer(**amount).fit(statistic),
+        ScoreRepairer(**amount).fit(scores, **given_rows),
+    )
+
+
+def test_a_sum_of_statistics_gives_the_map_of_all_rows(simulated):
+    scores, groups = simulated
+    parts = np.array_split(np.random.default_rng(0).permutation(len(scores)), 3)
+    for statistic in (GroupedScores, GroupedHistogram):
+        several = sum_statistics(
+            statistic.from_scores(scores[part], sensitive_features=groups[part])
+            for part in parts
+        )
+        every = statistic.from_scores(scores, sensitive_features=groups)
+        assert_same_map(ScoreRepairer().fit(several), ScoreRepairer().fit(every))
+    rows = ScoreRepairer().fit(scores, sensitive_features=groups)
+    binned = ScoreRepairer().fit(every)
+    for group in (0, 1):
+        new = np.linspace(0, 1, 1001)
+        found, expected = (
+            repairer.transform(new, sensitive_features=np.full(1001, group))
+            for repairer in (binned, rows)
+        )
+        assert_allclose(found, expected, atol=3e-4)
+
+
+@given(scored_rows(), st.booleans())
+def test_cells_of_one_score_give_the_map_of_the_rows(rows, weighted):
+    scores, groups = rows
+    scores = np.round(scores, 3)
+    weights = np.arange(len(scores)) % 3 + 1 if weighted else None
+    given_rows = {"sensitive_features": groups, "sample_weight": weights}
+    histogram = GroupedHistogram.from_scores(scores, **given_rows)
+    assert_same_map(
+        ScoreRepairer().fit(histogram), ScoreRepairer().fit(scores, **given_rows)
+    )
+
+
+@pytest.mark.parametrize("weights", [None, [1, 2, 3, 4, 5, 6], np.arange(1, 7) / 7])
+def test_bins_keep_their_rows_and_weights(weights):
+    scores, groups = [0.1, 0.12, 0.2, 0.6, 0.7, 0.9], [0, 0, 0, 1, 1, 1]
+    given_rows = {"sensitive_features": groups, "sample_weight": weights}
+    histogram = GroupedHistogram.from_scores(scores, n_bins=2, **given_rows)
+    spread = spread_in_bins(histogram)
+    assert spread.scores.tolist() == [0.1, (0.1 + 0.2) / 2, 0.2, 0.6, 0.75, 0.9]
+    assert_array_equal(spread.counts, [3, 3])
+    assert_allclose(spread.totals, np.bincount(groups, weights))
+    assert_allclose(np.bincount(spread.codes, spread.weights), spread.totals)
+    assert GroupedScores.from_dict(spread.to_dict()).labels == (0, 1)
+
+
+def test_a_statistic_takes_the_place_of_all_other_arguments():
+    statistic = GroupedScores.from_scores([0.1, 0.7], sensitive_features=["F", "M"])
+    for name in ("y", "sensitive_features", "sample_weight"):
+        with pytest.raises(ValueError, match=f"{name} must be None"):
+            ScoreRepairer().fit(statistic, **{name: [0, 1]})
+    with pytest.raises(ValueError, match="calibrate=True needs the labels of rows"):
+        ScoreRepairer(calibrate=True).fit(statistic)
+    nobody = encode_groups([None], missing="drop")
+    empty = GroupedScores.from_scores([0.1], sensitive_features=nobody)
+    with pytest.raises(ValueError, match="a statistic of 0 rows"):
+        ScoreRepairer().fit(empty)
+    with pytest.raises(ValueError, match="sensitive_features is None"):
+        ScoreRepairer().fit([0.1, 0.7])

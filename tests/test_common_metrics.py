@@ -64,6 +64,10 @@ class Metric:
     def takes_multigroup(self):
         return "multigroup" in signature(self.function).parameters
 
+    @property
+    def takes_strata(self):
+        return "control_features" in signature(self.function).parameters
+
 
 LEAVES_OUT = "leaves groups out that cannot be compared, and warns"
 of_groups = partial(
@@ -187,6 +191,10 @@ every_number_of_multigroup = for_metrics(
     lambda metric: metric.is_number and metric.takes_multigroup
 )
 every_metric_of_statistics = for_metrics(lambda metric: metric.statistic)
+every_metric_within_strata = for_metrics(lambda metric: metric.takes_strata)
+every_number_within_strata = for_metrics(
+    lambda metric: metric.is_number and metric.takes_strata
+)
 
 
 def each_multigroup(metric):
@@ -817,6 +825,177 @@ def test_rows_beside_a_statistic_are_refused(metric, argument, value):
     y_true = arguments.pop("y_true")
     with pytest.raises(ValueError, match=f"{argument} must be None where a statistic"):
         metric.function(y_true, statistic, **arguments)
+
+
+# --- strata
+
+
+def draw_strata(metric, n_groups=2, n_strata=3):
+    """Rows of `draw_rows`, with a stratum in which groups differ in other ways."""
+    parts = [draw_rows(metric, n_groups, 80 + 40 * i, seed=i) for i in range(n_strata)]
+    rows = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+    strata = np.repeat(np.arange(n_strata), [len(part[0]) for part in parts])
+    order = np.random.default_rng(0).permutation(len(strata))
+    return *(column[order] for column in rows), strata[order]
+
+
+@every_metric_within_strata
+@pytest.mark.parametrize("multistratum", ["max", "weighted"])
+def test_one_stratum_is_the_metric_itself(metric, multistratum):
+    rows = draw_rows(metric, 3)
+    options = {"control_features": ["all"] * len(rows[0]), "multistratum": multistratum}
+    for more in each_multigroup(metric):
+        value = measure(metric, *rows, **options, **more)
+        np.testing.assert_array_equal(value, measure(metric, *rows, **more))
+
+
+@every_number_within_strata
+@pytest.mark.parametrize("weighted", [False, True])
+def test_strata_are_evaluated_one_by_one(metric, weighted):
+    *rows, strata = draw_strata(metric, 3)
+    sample_weight = np.random.default_rng(1).integers(0, 4, len(strata)) + 0.5
+    sample_weight = sample_weight if weighted else np.ones(len(strata))
+    values, weights = [], []
+    for stratum in np.unique(strata):
+        own = strata == stratum
+        part = [column[own] for column in rows]
+        values.append(measure(metric, *part, sample_weight=sample_weight[own])[0])
+        weights.append(sample_weight[own].sum())
+    options = {"control_features": strata, "sample_weight": sample_weight}
+    assert measure(metric, *rows, **options)[0] == max(values)
+    mean = measure(metric, *rows, **options, multistratum="weighted")[0]
+    assert mean == pytest.approx(np.average(values, weights=weights), abs=1e-13)
+
+
+@every_metric_within_strata
+def test_names_and_containers_of_strata_do_not_matter(metric):
+    *rows, strata = draw_strata(metric, n_strata=4)
+    expected = measure(metric, *rows, control_features=strata)
+    names = np.array(["delta", "alpha", "echo", "bravo"])[strata]
+    pairs = pd.DataFrame({"a": strata // 2, "b": strata % 2})
+    for strata in (names, names.tolist(), pd.Series(names)[::-1], pl.Series(names)):
+        if isinstance(strata, pd.Series):  # rows are positions
+            strata = pd.Series(names, index=np.arange(len(names))[::-1])
+        value = measure(metric, *rows, control_features=strata)
+        np.testing.assert_array_equal(value, expected)
+    for strata in (
+        pairs,
+        pl.from_pandas(pairs),
+        pairs.to_numpy(),
+        encode_groups(pairs),
+    ):
+        value = measure(metric, *rows, control_features=strata)
+        np.testing.assert_array_equal(value, expected)
+
+
+@every_metric_within_strata
+def test_rows_without_a_stratum_are_left_out(metric):
+    rows = draw_rows(metric, 3)
+    chosen = np.arange(len(rows[0])) % 5 > 0
+    strata = encode_groups(np.where(chosen, 1, None), missing="drop")
+    value = measure(metric, *rows, control_features=strata)
+    expected = measure(metric, *(column[chosen] for column in rows))
+    np.testing.assert_array_equal(value, expected)
+
+
+@every_metric_within_strata
+def test_weights_count_rows_within_strata(metric):
+    *rows, strata = draw_strata(metric)
+    weights = np.random.default_rng(1).integers(1, 4, len(strata))
+    weights[np.flatnonzero(rows[2] == 0)[::9]] = 0
+    repeated = [np.repeat(column, weights) for column in (*rows, strata)]
+    for multistratum in ("max", "weighted"):
+        value = measure(
+            metric,
+            *rows,
+            control_features=strata,
+            sample_weight=weights,
+            multistratum=multistratum,
+        )
+        expected = measure(
+            metric,
+            *repeated[:3],
+            control_features=repeated[3],
+            multistratum=multistratum,
+        )
+        atol = max(metric.tolerance, 1e-14)
+        np.testing.assert_allclose(value, expected, rtol=0, atol=atol)
+
+
+@every_metric_within_strata
+def test_strata_without_two_groups_are_left_out_and_named(metric):
+    *rows, strata = draw_strata(metric)
+    names = np.array(["first", "second", "third"])[strata]
+    kept = (names != "second") | (rows[2] == 0)
+    rows, names = [column[kept] for column in rows], names[kept]
+    with pytest.warns(UndefinedMetricWarning, match="leaves out .*'second'") as caught:
+        value = measure(metric, *rows, control_features=names)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    others = names != "second"
+    expected = measure(
+        metric, *(column[others] for column in rows), control_features=names[others]
+    )
+    np.testing.assert_array_equal(value, expected)
+
+
+@every_metric_within_strata
+def test_no_stratum_has_two_groups(metric):
+    y_true, values = few_rows(metric, 4)
+    match = "nan: no stratum has two groups .*'F'.* and 'M'"
+    groups = [1, 1, 2, 2]
+    with pytest.warns(UndefinedMetricWarning, match=match) as caught:
+        result = metric.function(
+            y_true, values, sensitive_features=groups, control_features=list("FFMM")
+        )
+    assert len(caught) == 1
+    assert np.isnan(
+        np.atleast_1d(result[-1] if isinstance(result, tuple) else result)
+    ).all()
+    undefined = encode_groups([None] * 4, missing="drop")
+    with pytest.warns(UndefinedMetricWarning, match="undefined and set to nan"):
+        metric.function(
+            y_true, values, sensitive_features=groups, control_features=undefined
+        )
+
+
+@every_metric_within_strata
+@pytest.mark.parametrize(
+    ("strata", "message"),
+    [
+        (["a"] * 3, "control_features has 3 rows, expected 4"),
+        (["a", None, "b", None], "control_features has 2 missing values"),
+        ("dept", "control_features must have shape"),
+        (np.ma.array([1, 1, 2, 2], mask=[0, 1, 0, 0]), "1 missing"),
+    ],
+    ids=["length", "missing", "name", "masked"],
+)
+def test_bad_strata(metric, strata, message):
+    with pytest.raises(ValueError, match=message):
+        measure(metric, *few_rows(metric, 4), [0, 0, 1, 1], control_features=strata)
+
+
+@every_metric_within_strata
+@pytest.mark.parametrize("strata", [None, ["a", "a", "b", "b"]], ids=["all", "strata"])
+def test_unknown_multistratum(metric, strata):
+    options = {"control_features": strata, "multistratum": "mean"}
+    match = "multistratum must be 'max' or 'weighted', got 'mean'"
+    with pytest.raises(ValueError, match=match):
+        measure(metric, *few_rows(metric, 4), [0, 1, 0, 1], **options)
+
+
+@for_metrics(lambda metric: metric.takes_strata and metric.n_classes is None)
+def test_bad_scores_are_named_by_their_position_among_all_rows(metric):
+    scores = [0.5, 0.2, 0.3, np.nan]
+    with pytest.raises(ValueError, match=f"{metric.argument} .* nan in row 3"):
+        measure(metric, [0, 1] * 2, scores, [0, 1, 0, 1], control_features=list("aabb"))
+
+
+@for_metrics(lambda metric: metric.takes_strata and metric.statistic)
+def test_strata_of_a_statistic_are_refused(metric):
+    statistic = statistic_of(metric, *few_rows(metric, 4), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="control_features must be None where a stat"):
+        metric.function(None, statistic, control_features=list("aabb"))
 
 
 # --- more than two groups

@@ -60,6 +60,7 @@ from skfair.metrics._uncertainty._permutation import (
     PermutationTestResult,
     permutation_test,
 )
+from skfair.metrics._values_by_stratum import values_by_stratum
 
 __all__ = [
     "BootstrapResult",
@@ -109,5 +110,6 @@ __all__ = [
     "min_dcp_bounds",
     "permutation_test",
     "top_groups",
+    "values_by_stratum",
     "worst_subgroup",
 ]

@@ -20,17 +20,21 @@ from skfair.metrics._inputs import (
     positive_rows,
     warn_if_undefined,
 )
+from skfair.metrics._strata import Multistratum, within_strata
 from skfair.statistics import GroupedOutcomes
 
 
+@within_strata()
 def demographic_parity_difference(
     y_true: ArrayLike | None,
     y_score_or_pred: ArrayLike | GroupedOutcomes,
     *,
     sensitive_features: Any = None,
+    control_features: Any = None,
     threshold: float | None = None,
     pos_label: Any = None,
     multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups of the mean score or the selection rate.
@@ -49,6 +53,11 @@ def demographic_parity_difference(
         place of all rows; then the other arguments by row are None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        groups are compared; several columns stand for their intersection. Strata
+        without two groups are left out, with a warning that names them.
     threshold : float, default=None
         A score of at least this is a positive decision, and rates of positive
         decisions are compared. None compares means: of scores, or of 0/1 labels,
@@ -59,6 +68,8 @@ def demographic_parity_difference(
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest difference between two groups, or between a group and everyone,
         the group included. The second is smaller, even with two groups.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 

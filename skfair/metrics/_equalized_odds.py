@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics._inputs import (
     Multigroup,
@@ -16,7 +14,9 @@ from skfair.metrics._inputs import (
     grouped_confusion,
     largest_difference,
     warn_if_undefined,
+    warn_outside,
 )
+from skfair.metrics._strata import Multistratum, within_strata
 from skfair.metrics._uncertainty._permutation import compares_errors
 from skfair.statistics import GroupedConfusion
 
@@ -36,12 +36,15 @@ def _sum_of_differences(
 
 
 @compares_errors(lambda **options: True, ties=_sum_of_differences)
+@within_strata()
 def equalized_odds_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedConfusion,
     *,
     sensitive_features: Any = None,
+    control_features: Any = None,
     multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups of P(prediction | true label).
@@ -58,9 +61,16 @@ def equalized_odds_difference(
         Predicted labels, or a statistic in place of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        groups are compared; several columns stand for their intersection. Strata
+        without two groups are left out, with a warning that names them.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest difference between two groups, or between a group and everyone,
         the group included. The second is smaller, even with two groups.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 
@@ -112,12 +122,10 @@ def equalized_odds_difference(
         named = [
             c for c, is_true in zip(statistic.classes, true, strict=True) if is_true
         ]
-        warnings.warn(
+        warn_outside(
             "Equalized odds difference is undefined and set to nan: group "
             f"{statistic.labels[group]!r} has no row of the true label "
-            f"{named[label]!r} ({int(lacks.sum())} such pairs).",
-            UndefinedMetricWarning,
-            stacklevel=2,
+            f"{named[label]!r} ({int(lacks.sum())} such pairs)."
         )
         return math.nan
     rates, everyone = _rates(statistic)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -41,6 +43,8 @@ QualityName: TypeAlias = Literal[
     "error_rate",
 ]
 Quality: TypeAlias = QualityName | Callable[..., Any]
+#: Directory of skfair.
+_PACKAGE = str(Path(__file__).parents[1])
 
 
 def grouped_scores(
@@ -243,12 +247,18 @@ def warn_if_undefined(metric: str, statistic: AnyStatistic) -> bool:
     """Whether groups cannot be compared; if so, warn and name the groups."""
     reason = undefined_reason(statistic)
     if reason is not None:
-        warnings.warn(
-            f"{metric} is undefined and set to nan: {reason}.",
-            UndefinedMetricWarning,
-            stacklevel=3,
-        )
+        warn_outside(f"{metric} is undefined and set to nan: {reason}.")
     return reason is not None
+
+
+def warn_outside(
+    message: str, category: type[Warning] = UndefinedMetricWarning
+) -> None:
+    """Warn at the line outside of skfair from which it was called."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def check_group_weights(

@@ -15,16 +15,20 @@ from skfair.metrics._inputs import (
     grouped_scores,
     warn_if_undefined,
 )
+from skfair.metrics._strata import Multistratum, within_strata
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
 
 
+@within_strata()
 def abcc(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
     *,
     sensitive_features: Any = None,
+    control_features: Any = None,
     multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Area between the cumulative curves of the groups' scores (ABCC).
@@ -46,10 +50,17 @@ def abcc(
         of all rows; then `y_true`, `sensitive_features` and `sample_weight` are None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        groups are compared; several columns stand for their intersection. Strata
+        without two groups are left out, with a warning that names them.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
         the group included. The second is smaller, even with two groups; the paper
         uses the first.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 

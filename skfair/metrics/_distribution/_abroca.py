@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._types import Bools, Floats
 from skfair._utils._validation import check_numbers
@@ -18,7 +16,9 @@ from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
     warn_if_undefined,
+    warn_outside,
 )
+from skfair.metrics._strata import Multistratum, within_strata
 from skfair.metrics._uncertainty._permutation import compares_errors
 from skfair.statistics import GroupedOutcomes
 from skfair.statistics._grouped_confusion import encode_classes
@@ -28,12 +28,15 @@ Curve: TypeAlias = tuple[Floats, Floats]
 
 
 @compares_errors(lambda **options: True)
+@within_strata()
 def abroca(
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
     sensitive_features: Any = None,
+    control_features: Any = None,
     multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Area between the ROC curves of groups, ABROCA.
@@ -56,9 +59,16 @@ def abroca(
         Probabilities, or any finite scores: only their order matters.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        groups are compared; several columns stand for their intersection. Strata
+        without two groups are left out, with a warning that names them.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest area over pairs of groups, or over groups compared with everyone,
         the group included.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 
@@ -167,12 +177,10 @@ def _lacks_a_class(statistic: GroupedOutcomes) -> bool:
     """Whether a group has rows of one class only; if so, warn and name it."""
     lacks = (statistic.sums == 0) | (statistic.sums == statistic.totals)
     if lacks.any():
-        warnings.warn(
+        warn_outside(
             f"ABROCA is undefined and set to nan: group "
             f"{statistic.labels[int(lacks.argmax())]!r} has rows of one true label "
-            f"only ({int(lacks.sum())} such groups).",
-            UndefinedMetricWarning,
-            stacklevel=3,
+            f"only ({int(lacks.sum())} such groups)."
         )
     return bool(lacks.any())
 

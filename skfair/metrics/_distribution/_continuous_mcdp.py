@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -12,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_real, check_shape, check_weights
 from skfair.groups import resolve_groups
 from skfair.metrics._distribution._mcdp import largest_sustained_gap, mcdp_measure
-from skfair.metrics._inputs import grouped_scores
+from skfair.metrics._inputs import grouped_scores, warn_outside
+from skfair.metrics._strata import Multistratum, within_strata
 from skfair.metrics._uncertainty._bootstrap import compares_numbers
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
@@ -91,13 +90,16 @@ class ContinuousMCDPResult:
 
 
 @compares_numbers
+@within_strata(keeps_groups=True)
 def continuous_mcdp(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
     *,
     sensitive_features: Any = None,
+    control_features: Any = None,
     epsilon: float = 0.0,
     min_share: float = 0.05,
+    multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     """Largest MCDP over all cut points of an attribute that is a number, such as age.
@@ -118,12 +120,19 @@ def continuous_mcdp(
         numbers takes the place of all rows.
     sensitive_features : array-like of shape (n_samples,), or Groups
         The attribute: one column of finite numbers, or a `Groups` of such labels.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        groups are compared; several columns stand for their intersection. Strata
+        without two groups are left out, with a warning that names them.
     epsilon : float in [0, 0.5], default=0.0
         Half the length of the window, in units of the score, as in `mcdp`.
     min_share : float in [0, 0.5], default=0.05
         Least share of the rows, by weight, on either side of a cut point. Small sides
         have large gaps by chance. Both sides also have at least the `min_group_size`
         of a `Groups`.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. Whole numbers count rows, without rounding.
 
@@ -339,7 +348,7 @@ def _warn_without_cuts(cuts: _Cuts, statistic: GroupedScores, min_share: float) 
             f"sides, the attribute has {len(found)} values"
         )
     message = f"MCDP of a continuous attribute is undefined and set to nan: {reason}."
-    warnings.warn(message, UndefinedMetricWarning, stacklevel=3)
+    warn_outside(message)
     return True
 
 

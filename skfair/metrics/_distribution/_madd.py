@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -26,6 +27,7 @@ from skfair.metrics._inputs import (
     grouped_scores,
     warn_if_undefined,
 )
+from skfair.metrics._strata import Multistratum, combine_numbers, within_strata
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
 
@@ -33,13 +35,16 @@ from skfair.statistics._grouped_scores import Gap
 _MAX_BINS = 2**53
 
 
+@within_strata()
 def madd(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
     *,
     sensitive_features: Any = None,
+    control_features: Any = None,
     bandwidth: float | Literal["auto"] = "auto",
     multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Model absolute density distance (MADD) between groups' score histograms.
@@ -62,6 +67,11 @@ def madd(
         of all rows; then `y_true`, `sensitive_features` and `sample_weight` are None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        groups are compared; several columns stand for their intersection. Strata
+        without two groups are left out, with a warning that names them.
     bandwidth : float in (0, 1] or "auto", default="auto"
         Width h of the bins, in units of the score. ``"auto"`` is the mean over the
         interval of bandwidths in which MADD is most stable, see
@@ -70,6 +80,8 @@ def madd(
         The largest value over pairs of groups, or over groups compared with everyone,
         the group included. The second is another value, even with two groups; the
         paper uses the first.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights, which count rows.
 
@@ -128,13 +140,23 @@ def madd(
     return largest_gap(statistic, multigroup, measure, distance=measure).value
 
 
+def _combine_curves(
+    curves: list[tuple[Floats, Floats]], weights: Sequence[float] | None
+) -> tuple[Floats, Floats]:
+    """Largest values of several curves at each bandwidth, or their weighted mean."""
+    return curves[0][0], combine_numbers([values for _, values in curves], weights)
+
+
+@within_strata(combine=_combine_curves)
 def madd_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
     *,
     sensitive_features: Any = None,
+    control_features: Any = None,
     n_bandwidths: int = N_BANDWIDTHS,
     multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> tuple[Floats, Floats]:
     """MADD for the bandwidths 1, 1/2, ..., 1/n_bandwidths.
@@ -150,12 +172,19 @@ def madd_curve(
         Probabilities of the positive class, in [0, 1], or a statistic of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        groups are compared; several columns stand for their intersection. Strata
+        without two groups are left out, with a warning that names them.
     n_bandwidths : int, default=500
         Number of bandwidths.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
         the group included, for each bandwidth. The second is smaller, even with two
         groups; the paper uses the first.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -20,19 +20,23 @@ from skfair.metrics._inputs import (
     grouped_scores,
     warn_if_undefined,
 )
+from skfair.metrics._strata import Multistratum, combine_numbers, within_strata
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
 
 
+@within_strata()
 def mcdp(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
     *,
     sensitive_features: Any = None,
+    control_features: Any = None,
     epsilon: float = 0.0,
     method: Literal["exact", "approximate"] = "exact",
     n_subdivisions: int = 32,
     multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Maximal local disparity of two groups' score distributions, MCDP(epsilon).
@@ -57,6 +61,11 @@ def mcdp(
         of all rows; then `y_true`, `sensitive_features` and `sample_weight` are None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        groups are compared; several columns stand for their intersection. Strata
+        without two groups are left out, with a warning that names them.
     epsilon : float in [0, 0.5], default=0.0
         Half the length of the window, in units of the score. At 0 the metric is the
         two-sample Kolmogorov-Smirnov statistic.
@@ -69,6 +78,8 @@ def mcdp(
         The largest value over pairs of groups, or over groups compared with everyone,
         the group included, which takes time linear in their number. The second is
         smaller, even with two groups; the paper uses the first.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. Whole numbers count rows, without rounding.
 
@@ -124,12 +135,29 @@ def mcdp(
     return largest_gap(statistic, multigroup, measure, distance=kolmogorov).value
 
 
+def _combine_curves(
+    curves: list[tuple[Floats, Floats]], weights: Sequence[float] | None
+) -> tuple[Floats, Floats]:
+    """Largest of several step functions, or their weighted mean."""
+    if weights is None:
+        return _upper_envelope(curves)
+    epsilons = np.unique(np.concatenate([steps for steps, _ in curves]))
+    heights = [
+        values[np.searchsorted(steps, epsilons, side="right") - 1]
+        for steps, values in curves
+    ]
+    return merge_steps(epsilons, combine_numbers(heights, weights))
+
+
+@within_strata(combine=_combine_curves)
 def mcdp_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
     *,
     sensitive_features: Any = None,
+    control_features: Any = None,
     multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> tuple[Floats, Floats]:
     """MCDP for every epsilon at once, exactly.
@@ -145,10 +173,17 @@ def mcdp_curve(
         Probabilities of the positive class, in [0, 1], or a statistic of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        groups are compared; several columns stand for their intersection. Strata
+        without two groups are left out, with a warning that names them.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
         the group included, for each epsilon. The second is smaller, even with two
         groups; the paper uses the first.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +18,9 @@ from skfair.metrics._inputs import (
     Quality,
     compares_rates_of_errors,
     grouped_quality,
+    warn_outside,
 )
+from skfair.metrics._strata import Multistratum, within_strata
 from skfair.metrics._uncertainty._permutation import compares_errors, permute_hits
 from skfair.statistics import GroupedOutcomes
 
@@ -30,16 +31,19 @@ _TOLERANCE = 1e-8
 
 
 @compares_errors(compares_rates_of_errors)
+@within_strata(keeps_groups=True)
 def cvar_fairness(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
     *,
     sensitive_features: Any = None,
+    control_features: Any = None,
     alpha: float = 0.9,
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
     fractional: bool = True,
     pos_label: Any = None,
+    multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     """Mean gap of the groups that are furthest from the average.
@@ -60,6 +64,11 @@ def cvar_fairness(
         other arguments with one entry per row must then be None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns are combined into their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        groups are compared; several columns stand for their intersection. Strata
+        without two groups are left out, with a warning that names them.
     alpha : float in [0, 1), default=0.9
         Level: groups with a total weight of 1 - alpha form the tail.
     quality : {"selection_rate", "true_positive_rate", "false_positive_rate", \
@@ -78,6 +87,8 @@ def cvar_fairness(
     pos_label : int, float, bool or str, default=None
         The positive class. None means 1 if classes are numbers; text requires it,
         except for accuracy and error rate.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 
@@ -140,12 +151,11 @@ def cvar_fairness(
     gaps, weights = groups.gaps[groups.compared], groups.weights[groups.compared]
     shares = tail_shares(gaps, weights, alpha, fractional=fractional)
     if gaps.any() and not shares.any():
-        warnings.warn(
+        warn_outside(
             "CVaR fairness is 0 only because its tail is empty: every group weighs "
             f"more than 1 - alpha = {1 - alpha:.4g}. Use fractional=True or a smaller "
             "alpha.",
             UserWarning,
-            stacklevel=2,
         )
     return tail_mean(gaps, weights, shares, alpha)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -12,12 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
-from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._text import listed
 from skfair._utils._types import Bools, Floats
 from skfair._utils._validation import check_real
-from skfair.metrics._inputs import check_group_weights
+from skfair.metrics._inputs import check_group_weights, warn_outside
 from skfair.statistics import GroupedOutcomes
 
 GroupWeights: TypeAlias = (
@@ -67,11 +65,11 @@ def group_gaps(
     left_out = _describe_left_out(statistic, compared, smallest)
     if reason is not None:
         parts = "; ".join(part for part in (reason, left_out) if part)
-        _warn(f"{metric} is undefined and set to nan: {parts}.")
+        warn_outside(f"{metric} is undefined and set to nan: {parts}.")
         undefined = np.full(len(weights), np.nan)
         return GroupGaps(statistic, weights, compared, math.nan, undefined)
     if left_out:
-        _warn(
+        warn_outside(
             f"{metric} leaves groups out: {left_out}. The weights of the others are "
             "scaled to sum to one."
         )
@@ -152,7 +150,3 @@ def _describe_left_out(
         f"{len(positions)} of {statistic.n_groups} groups have {rows} that count "
         f"({named})"
     )
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UndefinedMetricWarning, stacklevel=4)

@@ -16,6 +16,7 @@ from skfair.metrics._inputs import (
     count_hits,
     grouped_quality,
 )
+from skfair.metrics._strata import Multistratum, within_strata
 from skfair.metrics._uncertainty._permutation import (
     PermutationTestResult,
     compares_errors,
@@ -25,14 +26,17 @@ from skfair.statistics import GroupedOutcomes
 
 
 @compares_errors(compares_rates_of_errors)
+@within_strata(keeps_groups=True)
 def max_gap(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
     *,
     sensitive_features: Any = None,
+    control_features: Any = None,
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
     pos_label: Any = None,
+    multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     """Largest distance of a group's rate from the weighted average of rates.
@@ -50,6 +54,11 @@ def max_gap(
         other arguments with one entry per row must then be None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns are combined into their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        groups are compared; several columns stand for their intersection. Strata
+        without two groups are left out, with a warning that names them.
     quality : {"selection_rate", "true_positive_rate", "false_positive_rate", \
 "accuracy", "error_rate"} or callable, default="selection_rate"
         Rate that is compared. A callable ``quality(y_true, y_pred)`` returns 0 or 1 for
@@ -63,6 +72,8 @@ def max_gap(
     pos_label : int, float, bool or str, default=None
         The positive class. None means 1 if classes are numbers; text requires it,
         except for accuracy and error rate.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 

@@ -1,0 +1,332 @@
+"""Metrics within strata: rows are split, and the values of the strata combined."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from functools import partial, wraps
+from inspect import signature
+from typing import Any, Literal, NamedTuple, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair._utils._text import counted, listed
+from skfair._utils._types import Integers
+from skfair._utils._validation import as_array, check_choice, check_weights
+from skfair.groups import Groups, recode, resolve_groups, resolve_strata
+from skfair.metrics._inputs import undefined_reason, unwrapped, warn_outside
+from skfair.statistics import GroupedOutcomes
+from skfair.statistics._json import JSONStatistic
+
+Metric = TypeVar("Metric", bound=Callable[..., Any])
+Multistratum = Literal["max", "weighted"]
+#: Combines the results of strata: the largest, or the mean where weights are given.
+Combine = Callable[[list[Any], Sequence[float] | None], Any]
+#: Arguments of a metric that the metric of one stratum is not given.
+_OF_STRATA = ("control_features", "multistratum")
+
+
+class Stratum(NamedTuple):
+    """Rows of a stratum, and the groups that can be compared there.
+
+    `reason` says why the stratum is left out, or which groups are; "" if none is.
+    """
+
+    label: Hashable
+    rows: Integers  # of the groups that can be compared
+    groups: Groups
+    n_rows: int  # of all groups
+    weight: float  # of these rows
+    comparable: bool
+    reason: str
+
+
+def within_strata(
+    *, combine: Combine | None = None, keeps_groups: bool = False
+) -> Callable[[Metric], Metric]:
+    """Let a metric compare groups within the strata of its `control_features`.
+
+    The metric declares `control_features` and `multistratum`, and never reads them.
+    Groups with too few rows are left out of a stratum, unless the metric leaves groups
+    out itself (`keeps_groups`). `combine` is for results that are not one number.
+    """
+
+    def decorate(metric: Metric) -> Metric:
+        @wraps(metric)
+        def stratified(*args: Any, **kwargs: Any) -> Any:
+            multistratum = kwargs.get("multistratum", "max")
+            check_choice("multistratum", multistratum, ("max", "weighted"))
+            if kwargs.get("control_features") is None:
+                return metric(*args, **kwargs)
+            given = signature(metric).bind(*args, **kwargs).arguments
+            return _over_strata(stratified, given, combine or combine_numbers)
+
+        vars(stratified)["_keeps_groups"] = keeps_groups
+        return cast(Metric, stratified)
+
+    return decorate
+
+
+def combine_numbers(values: list[Any], weights: Sequence[float] | None) -> Any:
+    """Largest of numbers, or of each entry of arrays, or their weighted mean."""
+    if weights is None:
+        combined = np.max(values, axis=0)
+    else:
+        combined = (np.array(weights) / np.sum(weights)) @ np.array(values)
+    return float(combined) if np.ndim(combined) == 0 else combined
+
+
+def split_strata(
+    sensitive_features: Any,
+    control_features: Any,
+    sample_weight: ArrayLike | None,
+    *,
+    n_samples: int,
+    keeps_groups: bool = False,
+) -> tuple[list[Stratum], str | None]:
+    """Split rows by stratum, and say why no groups can be compared at all, if so.
+
+    Rows without a group, without a stratum or of weight zero are in no stratum.
+    """
+    groups = resolve_groups(sensitive_features, n_samples=n_samples)
+    strata = resolve_strata(control_features, n_samples=n_samples)
+    weights = check_weights(sample_weight, n_samples)
+    known = replace(groups, codes=np.where(strata.codes < 0, -1, groups.codes))
+    everyone = GroupedOutcomes.from_outcomes(
+        np.zeros(n_samples), sensitive_features=known, sample_weight=weights
+    )
+    weights = np.ones(n_samples, dtype=np.intp) if weights is None else weights
+    rows = np.flatnonzero((known.codes >= 0) & (weights > 0))
+    codes = strata.codes[rows]
+    rows = rows[np.argsort(codes, kind="stable")]
+    ends = np.cumsum(np.bincount(codes, minlength=len(strata.labels)))
+    parts = np.split(rows, ends[:-1])[: len(strata.labels)]
+    smallest = max(strata.min_group_size, 1)
+    found = [
+        _stratum(label, part, groups[part], weights[part], smallest, keeps_groups)
+        for label, part in zip(strata.labels, parts, strict=True)
+    ]
+    return found, None if keeps_groups else undefined_reason(everyone)
+
+
+def _stratum(
+    label: Hashable,
+    rows: Integers,
+    groups: Groups,
+    weights: NDArray[Any],
+    smallest: int,
+    keeps_groups: bool,
+) -> Stratum:
+    """Find the groups of a stratum that can be compared, and name the others."""
+    sizes, least = groups.sizes(), max(groups.min_group_size, 1)
+    small = np.flatnonzero(sizes < least)
+    kept = tuple(groups.labels[i] for i in np.flatnonzero(sizes >= least))
+    reason, comparable = "", len(rows) >= smallest
+    if not comparable:
+        reason = f"it has {counted(len(rows), 'row')}, at least {smallest} needed"
+    elif not keeps_groups and len(kept) < 2:
+        comparable = False
+        whose = f"only the group {kept[0]!r}" if kept else "no group"
+        reason = f"{whose} has {'rows' if least == 1 else f'at least {least} rows'}"
+    elif not keeps_groups and len(small):
+        few = listed(
+            [f"{groups.labels[i]!r}: {counted(sizes[i], 'row')}" for i in small]
+        )
+        reason = f"without {few}"
+        enough = (sizes >= least)[groups.codes]
+        rows, groups = rows[enough], groups[enough]
+        codes = recode(groups.codes, groups.labels, kept)
+        groups = replace(groups, codes=codes, labels=kept)
+    n_rows, weight = len(weights), float(weights.sum())
+    return Stratum(label, rows, groups, n_rows, weight, comparable, reason)
+
+
+class StratumResult(NamedTuple):
+    """Result of a metric in one stratum, None where it has none, and the reason."""
+
+    stratum: Stratum
+    result: Any
+    reason: str
+
+
+def evaluate_strata(
+    metric: Callable[..., Any],
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    strata: Sequence[Stratum],
+    sample_weight: ArrayLike | None,
+) -> list[StratumResult]:
+    """Evaluate a metric, which knows no strata, in each; its warnings are reasons."""
+    n_samples = len(as_array(y_score, "y_score"))
+    true, scores, weights = (
+        _as_rows(values, name, n_samples)
+        for values, name in (
+            (y_true, "y_true"),
+            (y_score, "y_score"),
+            (sample_weight, "sample_weight"),
+        )
+    )
+    results = []
+    for stratum in strata:
+        if not stratum.comparable:
+            results.append(StratumResult(stratum, None, stratum.reason))
+            continue
+        rows = stratum.rows
+        options: dict[str, Any] = {"sensitive_features": stratum.groups}
+        if weights is not None:
+            options["sample_weight"] = weights[rows]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            own_true = None if true is None else true[rows]
+            result = metric(own_true, scores[rows], **options)
+        reasons = [stratum.reason] if stratum.reason else []
+        for warning in caught:
+            if issubclass(warning.category, UndefinedMetricWarning):
+                reasons.append(str(warning.message).rstrip("."))
+            else:
+                warn_outside(str(warning.message), warning.category)
+        result = None if _is_undefined(result) else result
+        results.append(StratumResult(stratum, result, "; ".join(reasons)))
+    return results
+
+
+def _as_rows(values: Any, name: str, n_samples: int) -> Any:
+    """Values of rows as an array that can be indexed, or None."""
+    if values is None:
+        return None
+    array = as_array(values, name)
+    if len(array) != n_samples:
+        raise ValueError(
+            f"{name} must have shape ({n_samples},), one value for each row, got "
+            f"{array.shape}."
+        )
+    if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
+        array = np.asarray(values, dtype=object)  # [1, "a"] would become text
+    return array
+
+
+def _is_undefined(result: Any) -> bool:
+    """Whether a metric is nan, or, where it is a curve, its values are."""
+    values = result[-1] if isinstance(result, tuple) else result
+    return bool(np.isnan(values).any())
+
+
+def takes_strata(metric: Any) -> bool:
+    """Whether a metric, its options set by `partial` or not, takes strata itself."""
+    return hasattr(unwrapped(metric)[0], "_keeps_groups")
+
+
+def without_strata(metric: Any) -> tuple[Callable[..., Any], bool]:
+    """Return the metric of one stratum, and whether it leaves groups out itself."""
+    function, options = unwrapped(metric)
+    if not takes_strata(metric):
+        return metric, False
+    options = {name: options[name] for name in options if name not in _OF_STRATA}
+    return partial(function.__wrapped__, **options), function._keeps_groups
+
+
+def _over_strata(metric: Any, given: dict[str, Any], combine: Combine) -> Any:
+    """Evaluate a metric within strata, from its arguments, and combine the results."""
+    names = list(signature(metric).parameters)[:2]
+    y_true, y_score = (given.pop(name, None) for name in names)
+    if isinstance(y_score, JSONStatistic):
+        raise ValueError(
+            "control_features must be None where a statistic takes the place of the "
+            "rows: make a statistic of each stratum, and take the largest value."
+        )
+    groups, strata, weights = (
+        given.pop(name, None)
+        for name in ("sensitive_features", "control_features", "sample_weight")
+    )
+    plain, keeps_groups = without_strata(partial(metric, **given))
+    n_samples = len(as_array(y_score, names[1]))
+    split, reason = split_strata(
+        groups, strata, weights, n_samples=n_samples, keeps_groups=keeps_groups
+    )
+    undefined = _check_rows(plain, y_true, y_score, groups, weights, n_samples)
+    name = metric.__name__
+    if reason is not None:
+        warn_outside(f"{name} is undefined and set to nan: {reason}.")
+        return undefined
+    results = evaluate_strata(plain, y_true, y_score, split, weights)
+    warn_of_strata(name, results)
+    defined = [one for one in results if one.result is not None]
+    if not defined:
+        return undefined
+    mean = given.get("multistratum") == "weighted"
+    return combine(
+        [one.result for one in defined],
+        [one.stratum.weight for one in defined] if mean else None,
+    )
+
+
+def _check_rows(
+    plain: Callable[..., Any],
+    y_true: Any,
+    y_score: Any,
+    sensitive_features: Any,
+    sample_weight: Any,
+    n_samples: int,
+) -> Any:
+    """Return the metric of rows that are all of one group: undefined.
+
+    It checks all arguments at once, so that messages have the positions of all rows,
+    and labels that occur in different strata are seen together.
+    """
+    groups = resolve_groups(sensitive_features, n_samples=n_samples)
+    groups = replace(
+        groups, codes=np.zeros(n_samples, np.int8), labels=groups.labels or (0,)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return plain(
+            y_true, y_score, sensitive_features=groups, sample_weight=sample_weight
+        )
+
+
+def warn_of_strata(name: str, results: Sequence[StratumResult]) -> None:
+    """Warn of the strata without a result, and of groups left out of others."""
+    reasons = [f"{one.stratum.label!r} ({one.reason})" for one in results if one.reason]
+    if all(one.result is None for one in results):
+        why = f": {listed(reasons)}" if reasons else ""
+        warn_outside(
+            f"{name} is undefined and set to nan: no stratum has two groups that can "
+            f"be compared{why}."
+        )
+    elif reasons:
+        warn_outside(
+            f"{name} leaves out strata, or groups within strata: {listed(reasons)}."
+        )
+
+
+def over_strata(
+    metric: Callable[..., float],
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: Any,
+    control_features: Any,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Largest value over strata of any metric, also of one that knows no strata."""
+    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    rows = {name: values for name, values in rows.items() if values is not None}
+    if takes_strata(metric):
+        return metric(y_true, y_score, control_features=control_features, **rows)
+    n_samples = len(as_array(y_score, "y_score"))
+    split, reason = split_strata(
+        sensitive_features, control_features, sample_weight, n_samples=n_samples
+    )
+    name = getattr(unwrapped(metric)[0], "__name__", "The metric")
+    if reason is not None:
+        warn_outside(f"{name} is undefined and set to nan: {reason}.")
+        return math.nan
+    results = evaluate_strata(metric, y_true, y_score, split, sample_weight)
+    warn_of_strata(name, results)
+    return max(
+        (one.result for one in results if one.result is not None), default=math.nan
+    )

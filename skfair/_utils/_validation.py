@@ -11,6 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Floats
 
+#: What scores are: probabilities, or numbers of which only the order counts.
+Scale = Literal["probability", "rank"]
+#: What an error about scores that are no probabilities adds.
+TAKES_ANY = " With scale='rank' scores may be any finite numbers."
+
 
 class ParameterError(ValueError):
     """Names a parameter, which may go by another name elsewhere, and its problem."""
@@ -112,21 +117,26 @@ SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-150, 1e150
 MAX_EXACT_SUM = 2**53
 
 
-def check_scores(y_score: ArrayLike, name: str = "y_score") -> Floats:
+def check_scores(y_score: ArrayLike, name: str = "y_score", hint: str = "") -> Floats:
     """Return scores as floats in [0, 1], clipped where they leave it by rounding."""
     scores = as_array(y_score, name)
     check_shape(scores, name)
     scores = np.ascontiguousarray(_to_numbers(scores, name))
-    if scores.view(np.uint64).max() > _ONE_BITS:
+    if not lie_in_unit_interval(scores):
         bad = ~((scores >= -ROUNDING) & (scores <= 1 + ROUNDING))
         if bad.any():
             row = int(bad.argmax())
             raise ValueError(
                 f"{name} must lie in [0, 1], got {scores[row]} in row {row} "
-                f"({int(bad.sum())} such rows)."
+                f"({int(bad.sum())} such rows).{hint}"
             )
         scores = np.clip(scores, 0, 1) + 0.0  # turns -0.0 into 0.0
     return scores
+
+
+def lie_in_unit_interval(scores: Floats) -> bool:
+    """Whether contiguous scores all lie in [0, 1], without negative zeros."""
+    return not len(scores) or bool(scores.view(np.uint64).max() <= _ONE_BITS)
 
 
 def check_numbers(values: ArrayLike, name: str) -> Floats:

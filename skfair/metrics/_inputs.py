@@ -17,7 +17,9 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair._utils._text import listed
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
+    TAKES_ANY,
     ParameterError,
+    Scale,
     as_array,
     check_choice,
     check_shape,
@@ -29,6 +31,7 @@ from skfair.statistics import (
     GroupedOutcomes,
     GroupedScores,
 )
+from skfair.statistics._grouped_scores import pooled_ranks
 
 Multigroup = Literal["pairwise", "pooled"]
 AnyStatistic: TypeAlias = (
@@ -52,13 +55,28 @@ def grouped_scores(
     y_score: ArrayLike | GroupedScores,
     sensitive_features: Any,
     sample_weight: ArrayLike | None,
+    scale: Scale = "probability",
 ) -> GroupedScores:
-    """Scores of each group: the statistic given as `y_score`, or that of the rows."""
+    """Scores of each group: the statistic given as `y_score`, or that of the rows.
+
+    With ``scale="rank"`` they are ranks among everyone.
+    """
+    check_choice("scale", scale, get_args(Scale))
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     if isinstance(y_score, GroupedScores):
-        return in_place_of_rows(y_score, y_true=y_true, **rows)
-    check_y_true(y_true, y_score)
-    return GroupedScores.from_scores(y_score, **rows)
+        statistic = in_place_of_rows(y_score, y_true=y_true, **rows)
+    else:
+        check_y_true(y_true, y_score, scale)
+        statistic = GroupedScores.from_scores(y_score, **rows, scale=scale)
+    if scale == "rank":
+        return pooled_ranks(statistic)
+    scores = statistic.scores
+    if len(scores) and (scores[0] < 0 or scores[-1] > 1):
+        raise ValueError(
+            f"y_score must lie in [0, 1], got a statistic of scores from {scores[0]} "
+            f"to {scores[-1]}.{TAKES_ANY}"
+        )
+    return statistic
 
 
 def effective_sizes(
@@ -142,14 +160,21 @@ def in_place_of_rows(statistic: Statistic, **rows: Any) -> Statistic:
     return statistic
 
 
-def check_y_true(y_true: ArrayLike | None, y_score: Any) -> None:
-    """Raise unless `y_true` is None, or binary and of the length of `y_score`."""
+def check_y_true(
+    y_true: ArrayLike | None, y_score: Any, scale: Scale = "probability"
+) -> None:
+    """Raise unless `y_true` is None, or binary and of the length of `y_score`.
+
+    Scores whose ranks are taken may be predictions of any target.
+    """
     if y_true is None:
         return
     values = as_array(y_true, "y_true", len(y_score))
     if len(values) == 0:
         return
     check_no_missing(values, "y_true")
+    if scale == "rank":
+        return
     if values.dtype.kind in "biuf":
         low, high = values.min(), values.max()
         if bool(((values == low) | (values == high)).all()):

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Bools, Floats, Integers
-from skfair._utils._validation import check_scores, check_weights
+from skfair._utils._validation import (
+    TAKES_ANY,
+    Scale,
+    check_choice,
+    check_numbers,
+    check_scores,
+    check_weights,
+    lie_in_unit_interval,
+)
 from skfair.groups import drop_weightless, join_groups, positions_in, resolve_groups
 from skfair.statistics._json import JSONStatistic
 
@@ -27,8 +35,8 @@ class GroupedScores(JSONStatistic):
     Attributes
     ----------
     scores : ndarray of shape (n_entries,)
-        Scores in [0, 1], non-decreasing; a score that several groups share has
-        one entry per group.
+        Scores, non-decreasing; a score that several groups share has one entry per
+        group.
     codes : ndarray of shape (n_entries,)
         Position in `labels` of the group of each entry.
     weights : ndarray of shape (n_entries,)
@@ -83,18 +91,24 @@ class GroupedScores(JSONStatistic):
         *,
         sensitive_features: Any,
         sample_weight: ArrayLike | None = None,
+        scale: Scale = "probability",
     ) -> GroupedScores:
         """Collect the scores of each group.
 
         Parameters
         ----------
         y_score : array-like of shape (n_samples,)
-            Scores in [0, 1], probabilities of the positive class as a rule.
+            Scores in [0, 1], probabilities of the positive class as a rule; with
+            ``scale="rank"`` any finite numbers.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups
             Group of each row; several columns stand for their intersection.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
+        scale : {"probability", "rank"}, default="probability"
+            ``"rank"`` is for scores that are no probabilities, of which metrics take
+            ranks: pass ``scale="rank"`` to them, too. The statistic keeps the scores
+            themselves, so that statistics of batches can be added.
 
         Returns
         -------
@@ -103,10 +117,15 @@ class GroupedScores(JSONStatistic):
         Raises
         ------
         ValueError
-            On scores outside [0, 1], NaN, wrong lengths, missing groups,
-            negative weights, or a group whose rows all weigh zero.
+            On scores outside [0, 1], or that are not finite with ``scale="rank"``,
+            wrong lengths, missing groups, negative weights, or a group whose rows all
+            weigh zero.
         """
-        scores = check_scores(y_score)
+        check_choice("scale", scale, get_args(Scale))
+        if scale == "rank":
+            scores = check_numbers(y_score, "y_score") + 0.0  # turns -0.0 into 0.0
+        else:
+            scores = check_scores(y_score, hint=TAKES_ANY)
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
         scores, codes, weights, counts = drop_weightless(scores, groups, sample_weight)
         totals = counts.astype(np.int64)
@@ -276,8 +295,8 @@ class GroupedScores(JSONStatistic):
             return "counts and totals must have one number for each label"
         if self.counts.dtype.kind != "i" or self.codes.dtype.kind != "i":
             return "counts and codes must be whole numbers"
-        if (self.codes >= len(self.labels)).any() or (self.scores > 1).any():
-            return "a code has no label, or a score is above 1"
+        if (self.codes >= len(self.labels)).any():
+            return "a code has no label"
         rank = np.lexsort((self.codes, self.scores))
         if not np.array_equal(rank, np.arange(len(rank))):
             return "entries are not sorted by score and group"
@@ -360,10 +379,34 @@ def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap
     return Gap(scores, signed, float(scale), (float(ours), float(theirs)))
 
 
-Entries = tuple[Floats, NDArray[np.integer], NDArray[Any]]
+def pooled_ranks(statistic: GroupedScores) -> GroupedScores:
+    """Replace each score by its mid-rank among everyone, a number in (0, 1).
 
-#: The bit patterns of floats in [0, 1] leave this many high bits unused.
+    It is the share of the total weight below the score, plus half of that at the score.
+    """
+    scores, weights = statistic.scores, statistic.weights
+    if not len(scores):
+        return statistic
+    below = np.zeros(len(weights) + 1, dtype=weights.dtype)
+    np.cumsum(weights, out=below[1:])
+    starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
+    if len(starts) < len(scores):
+        lengths = np.diff(starts, append=len(scores))
+        below = np.append(below[starts], below[-1])
+        ranks = np.repeat(below[:-1] + below[1:], lengths) / (2 * below[-1])
+    else:
+        ranks = (below[:-1] + below[1:]) / (2 * below[-1])
+    return replace(statistic, scores=ranks)
+
+
+Entries = tuple[Floats, NDArray[np.integer], NDArray[Any]]
+Keys = NDArray[np.uint64]
+
+#: Keys of scores leave this many high bits of 64 unused.
 _SPARE_BITS = 2
+#: Half of all keys; scores of magnitude 2**-255 up to 2**257 have keys, and 0.
+_MIDDLE = 2 ** (63 - _SPARE_BITS)
+_LEAST_BITS = np.float64(2.0**-255).view(np.int64)
 
 
 def sort_scores(
@@ -375,10 +418,15 @@ def sort_scores(
 ) -> Entries:
     """Sort by score, then group, and add up the weights of equal pairs.
 
-    Scores lie in [0, 1], without negative zeros; weights None count every row once.
+    Scores are finite, without negative zeros; weights None count every row once.
     """
     if n_groups <= 2**_SPARE_BITS:
-        return _sort_packed(scores, codes, weights)
+        # Floats of at least 0 are ordered like their bit patterns.
+        unit = lie_in_unit_interval(scores)
+        given = scores.view(np.uint64) if unit else _keys_of(scores)
+        if given is not None:
+            keys, codes, weights = _sort_packed(given, codes, weights)
+            return keys.view(np.float64) if unit else _scores_of(keys), codes, weights
     order = np.lexsort((codes, scores))
     scores, codes = scores[order], codes[order]
     new = (scores[1:] != scores[:-1]) | (codes[1:] != codes[:-1])
@@ -389,15 +437,38 @@ def sort_scores(
     return scores, codes, weights
 
 
-def _sort_packed(
-    scores: Floats, codes: NDArray[np.integer], weights: NDArray[Any] | None
-) -> Entries:
-    """Sort one integer per row that holds score and group without loss.
+def _keys_of(scores: Floats) -> Keys | None:
+    """Integers in the order of the scores; None if some scores have no key.
 
-    Non-negative floats are ordered like their bit patterns, so the group fits below
-    the score and one sort of integers replaces a sort of pairs.
+    The bit pattern of a magnitude takes 61 bits where huge and tiny ones are left out.
     """
-    keys = np.left_shift(scores.view(np.uint64), np.uint64(_SPARE_BITS))
+    magnitudes = np.abs(scores).view(np.int64)
+    magnitudes -= _LEAST_BITS - 1
+    magnitudes[scores == 0] = 0
+    if magnitudes.min() < 0 or magnitudes.max() >= _MIDDLE:
+        return None
+    np.negative(magnitudes, out=magnitudes, where=scores < 0)
+    magnitudes += _MIDDLE
+    return magnitudes.view(np.uint64)
+
+
+def _scores_of(keys: Keys) -> Floats:
+    """Scores that have these keys."""
+    signed = keys.view(np.int64) - _MIDDLE
+    magnitudes = np.abs(signed)
+    magnitudes += _LEAST_BITS - 1
+    magnitudes[signed == 0] = 0
+    return np.asarray(np.copysign(magnitudes.view(np.float64), signed))
+
+
+def _sort_packed(
+    keys: Keys, codes: NDArray[np.integer], weights: NDArray[Any] | None
+) -> tuple[Keys, NDArray[np.integer], NDArray[Any]]:
+    """Sort one integer per row that holds the key of its score and its group.
+
+    The group fits below the key, so that one sort of integers replaces one of pairs.
+    """
+    keys = np.left_shift(keys, np.uint64(_SPARE_BITS))
     np.bitwise_or(keys, codes.astype(np.uint8), out=keys)
     if weights is None:
         keys.sort()
@@ -411,7 +482,7 @@ def _sort_packed(
     sorted_codes = keys.astype(np.uint8)
     sorted_codes &= 2**_SPARE_BITS - 1
     keys >>= np.uint64(_SPARE_BITS)
-    return keys.view(np.float64), sorted_codes, weights
+    return keys, sorted_codes, weights
 
 
 def _join(

@@ -129,7 +129,8 @@ def _value_from_json(name: str, value: Any) -> Any:
     if (
         array.dtype.kind not in "if"
         or not np.isfinite(array).all()
-        or (array < 0).any()
+        or ((array < 0).any() and name != "scores")
     ):
-        raise ValueError(f"{name} must be finite numbers of at least 0.")
+        least = "" if name == "scores" else " of at least 0"
+        raise ValueError(f"{name} must be finite numbers{least}.")
     return array

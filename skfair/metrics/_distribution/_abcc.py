@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skfair._utils._validation import Scale
 from skfair.metrics._distribution._gap import largest_gap
 from skfair.metrics._inputs import (
     Multigroup,
@@ -27,6 +28,7 @@ def abcc(
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
+    scale: Scale = "probability",
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -46,8 +48,9 @@ def abcc(
         Ignored, so that the metric fits `sklearn.metrics.make_scorer`. If given it
         must be binary and of the right length.
     y_score : array-like of shape (n_samples,), or GroupedScores
-        Probabilities of the positive class, in [0, 1]. A statistic takes the place
-        of all rows; then `y_true`, `sensitive_features` and `sample_weight` are None.
+        Probabilities of the positive class, in [0, 1]; any finite numbers with
+        ``scale="rank"``. A statistic takes the place of all rows; then `y_true`,
+        `sensitive_features` and `sample_weight` are None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -55,6 +58,10 @@ default=None
         Stratum of each row, such as its department or its true label, within which
         groups are compared; several columns stand for their intersection. Strata
         without two groups are left out, with a warning that names them.
+    scale : {"probability", "rank"}, default="probability"
+        ``"rank"`` is for scores that are no probabilities: it replaces them by their
+        ranks among everyone, from 0 to 1, so that the average is over everyone's
+        scores as thresholds.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
         the group included. The second is smaller, even with two groups; the paper
@@ -72,7 +79,7 @@ default=None
     Raises
     ------
     ValueError
-        On scores outside [0, 1], lengths that differ, or missing groups.
+        On scores outside [0, 1] or not finite, lengths that differ, or missing groups.
 
     Warns
     -----
@@ -102,7 +109,9 @@ default=None
     0.3
     """
     check_multigroup(multigroup)
-    statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
+    statistic = grouped_scores(
+        y_true, y_score, sensitive_features, sample_weight, scale
+    )
     if warn_if_undefined("ABCC", statistic):
         return math.nan
     return largest_gap(statistic, multigroup, area, distance=area).value

@@ -13,7 +13,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import as_array, check_real, check_shape, check_weights
+from skfair._utils._validation import (
+    Scale,
+    as_array,
+    check_real,
+    check_shape,
+    check_weights,
+)
 from skfair.groups import resolve_groups
 from skfair.metrics._distribution._mcdp import largest_sustained_gap, mcdp_measure
 from skfair.metrics._inputs import grouped_scores, warn_outside
@@ -100,6 +106,7 @@ def continuous_mcdp(
     epsilon: float = 0.0,
     min_share: float = 0.05,
     multistratum: Multistratum = "max",
+    scale: Scale = "probability",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     """Largest MCDP over all cut points of an attribute that is a number, such as age.
@@ -133,6 +140,8 @@ default=None
         of a `Groups`.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
+    scale : {"probability", "rank"}, default="probability"
+        ``"rank"`` replaces scores by their ranks among everyone, as in `mcdp`.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. Whole numbers count rows, without rounding.
 
@@ -180,7 +189,9 @@ default=None
     """
     measure = mcdp_measure(epsilon, "exact", 1)
     min_share = check_real("min_share", min_share, 0, 0.5)
-    statistic = _scores_by_number(y_true, y_score, sensitive_features, sample_weight)
+    statistic = _scores_by_number(
+        y_true, y_score, sensitive_features, sample_weight, scale
+    )
     cuts = _cut_points(statistic, min_share)
     if _warn_without_cuts(cuts, statistic, min_share):
         return math.nan
@@ -194,6 +205,7 @@ def continuous_mcdp_cuts(
     sensitive_features: Any = None,
     epsilon: float = 0.0,
     min_share: float = 0.05,
+    scale: Scale = "probability",
     sample_weight: ArrayLike | None = None,
 ) -> ContinuousMCDPResult:
     """Find where `continuous_mcdp` is attained, and MCDP at every cut point.
@@ -203,13 +215,16 @@ def continuous_mcdp_cuts(
     y_true : array-like of shape (n_samples,) or None
         Ignored. If given it must be binary and of the right length.
     y_score : array-like of shape (n_samples,), or GroupedScores
-        Probabilities of the positive class, in [0, 1], or a statistic of all rows.
+        Probabilities of the positive class, in [0, 1], or any finite numbers with
+        ``scale="rank"``; or a statistic of all rows.
     sensitive_features : array-like of shape (n_samples,), or Groups
         The attribute: one column of finite numbers, or a `Groups` of such labels.
     epsilon : float in [0, 0.5], default=0.0
         Half the length of the window, in units of the score, as in `mcdp`.
     min_share : float in [0, 0.5], default=0.05
         Least share of the rows, by weight, on either side of a cut point.
+    scale : {"probability", "rank"}, default="probability"
+        ``"rank"`` replaces scores by their ranks among everyone, as in `mcdp`.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 
@@ -250,7 +265,9 @@ def continuous_mcdp_cuts(
     """
     measure = mcdp_measure(epsilon, "exact", 1)
     min_share = check_real("min_share", min_share, 0, 0.5)
-    statistic = _scores_by_number(y_true, y_score, sensitive_features, sample_weight)
+    statistic = _scores_by_number(
+        y_true, y_score, sensitive_features, sample_weight, scale
+    )
     cuts = _cut_points(statistic, min_share)
     if _warn_without_cuts(cuts, statistic, min_share):
         nothing = np.empty(0)
@@ -297,6 +314,7 @@ def _scores_by_number(
     y_score: ArrayLike | GroupedScores,
     sensitive_features: Any,
     sample_weight: ArrayLike | None,
+    scale: Scale,
 ) -> GroupedScores:
     """Scores of each value of the attribute; values without weight have no rows."""
     if sample_weight is not None and not isinstance(y_score, GroupedScores):
@@ -306,7 +324,9 @@ def _scores_by_number(
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
         codes = np.where(weights > 0, groups.codes, -1)
         sensitive_features = replace(groups, codes=codes)
-    statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
+    statistic = grouped_scores(
+        y_true, y_score, sensitive_features, sample_weight, scale
+    )
     labels: tuple[Any, ...] = statistic.labels
     for label in labels:
         if not isinstance(label, numbers.Real) or not math.isfinite(label):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats
-from skfair._utils._validation import check_integer, check_real
+from skfair._utils._validation import Scale, check_integer, check_real
 from skfair.metrics._distribution._gap import compared_pairs, largest_gap
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
@@ -43,6 +43,7 @@ def madd(
     sensitive_features: Any = None,
     control_features: Any = None,
     bandwidth: float | Literal["auto"] = "auto",
+    scale: Scale = "probability",
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -63,8 +64,9 @@ def madd(
         Ignored, so that the metric fits `sklearn.metrics.make_scorer`. If given it
         must be binary and of the right length.
     y_score : array-like of shape (n_samples,), or GroupedScores
-        Probabilities of the positive class, in [0, 1]. A statistic takes the place
-        of all rows; then `y_true`, `sensitive_features` and `sample_weight` are None.
+        Probabilities of the positive class, in [0, 1]; any finite numbers with
+        ``scale="rank"``. A statistic takes the place of all rows; then `y_true`,
+        `sensitive_features` and `sample_weight` are None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -76,6 +78,9 @@ default=None
         Width h of the bins, in units of the score. ``"auto"`` is the mean over the
         interval of bandwidths in which MADD is most stable, see
         `madd_optimal_bandwidth`; it takes some milliseconds for each comparison.
+    scale : {"probability", "rank"}, default="probability"
+        ``"rank"`` is for scores that are no probabilities: it replaces them by their
+        ranks among everyone, from 0 to 1, so that each bin holds a share h of everyone.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
         the group included. The second is another value, even with two groups; the
@@ -94,8 +99,8 @@ default=None
     Raises
     ------
     ValueError
-        On scores outside [0, 1], lengths that differ, missing groups, or a bandwidth
-        outside (0, 1].
+        On scores outside [0, 1] or not finite, lengths that differ, missing groups, or
+        a bandwidth outside (0, 1].
 
     Warns
     -----
@@ -130,7 +135,9 @@ default=None
     auto = isinstance(bandwidth, str) and bandwidth == "auto"
     n_bins = 0 if auto else number_of_bins(bandwidth)
     check_multigroup(multigroup)
-    statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
+    statistic = grouped_scores(
+        y_true, y_score, sensitive_features, sample_weight, scale
+    )
     if warn_if_undefined("MADD", statistic):
         return math.nan
     if auto:
@@ -155,6 +162,7 @@ def madd_curve(
     sensitive_features: Any = None,
     control_features: Any = None,
     n_bandwidths: int = N_BANDWIDTHS,
+    scale: Scale = "probability",
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -169,7 +177,8 @@ def madd_curve(
     y_true : array-like of shape (n_samples,) or None
         Ignored. If given it must be binary and of the right length.
     y_score : array-like of shape (n_samples,), or GroupedScores
-        Probabilities of the positive class, in [0, 1], or a statistic of all rows.
+        Probabilities of the positive class, in [0, 1], or any finite numbers with
+        ``scale="rank"``; or a statistic of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -179,6 +188,8 @@ default=None
         without two groups are left out, with a warning that names them.
     n_bandwidths : int, default=500
         Number of bandwidths.
+    scale : {"probability", "rank"}, default="probability"
+        ``"rank"`` replaces scores by their ranks among everyone, as in `madd`.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
         the group included, for each bandwidth. The second is smaller, even with two
@@ -218,7 +229,9 @@ default=None
     ([0.5, 1.0], [2.0, 0.0])
     """
     n_bandwidths = check_integer("n_bandwidths", n_bandwidths, 1)
-    statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
+    statistic = grouped_scores(
+        y_true, y_score, sensitive_features, sample_weight, scale
+    )
     pairs = compared_pairs(statistic.n_groups, multigroup)
     bandwidths = bandwidths_to_one(n_bandwidths)
     if warn_if_undefined("MADD", statistic):

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats
-from skfair._utils._validation import check_integer, check_real
+from skfair._utils._validation import Scale, check_integer, check_real
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
     bandwidths_to_one,
@@ -94,6 +94,7 @@ def madd_optimal_bandwidth(
     n_bandwidths: int = N_BANDWIDTHS,
     min_points: int = 50,
     min_length: float = 0.45,
+    scale: Scale = "probability",
     multigroup: Multigroup = "pairwise",
     sample_weight: ArrayLike | None = None,
 ) -> MADDBandwidthResult:
@@ -112,7 +113,8 @@ def madd_optimal_bandwidth(
     y_true : array-like of shape (n_samples,) or None
         Ignored. If given it must be binary and of the right length.
     y_score : array-like of shape (n_samples,), or GroupedScores
-        Probabilities of the positive class, in [0, 1], or a statistic of all rows.
+        Probabilities of the positive class, in [0, 1], or any finite numbers with
+        ``scale="rank"``; or a statistic of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     n_bandwidths : int, default=500
@@ -121,6 +123,8 @@ def madd_optimal_bandwidth(
         Least number of bandwidths in the interval.
     min_length : float, default=0.45
         Least length of the interval, as a multiple of h_sup.
+    scale : {"probability", "rank"}, default="probability"
+        ``"rank"`` replaces scores by their ranks among everyone, as in `madd`.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The result for the pair of groups, or for the group compared with everyone,
         the group included, with the largest MADD. The second is another value, even
@@ -166,7 +170,9 @@ def madd_optimal_bandwidth(
     min_points = check_integer("min_points", min_points, 2, n_bandwidths - 1)
     min_length = check_real("min_length", min_length, 0, math.inf, closed="neither")
     check_multigroup(multigroup)
-    statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
+    statistic = grouped_scores(
+        y_true, y_score, sensitive_features, sample_weight, scale
+    )
     bandwidths = bandwidths_to_one(n_bandwidths)
     if warn_if_undefined("MADD", statistic):
         nan = math.nan

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import minimum_filter1d
 
 from skfair._utils._types import Bools, Floats, Integers
-from skfair._utils._validation import check_choice, check_integer, check_real
+from skfair._utils._validation import Scale, check_choice, check_integer, check_real
 from skfair.metrics._distribution._gap import Pair, compared_pairs, largest_gap
 from skfair.metrics._inputs import (
     Multigroup,
@@ -35,6 +35,7 @@ def mcdp(
     epsilon: float = 0.0,
     method: Literal["exact", "approximate"] = "exact",
     n_subdivisions: int = 32,
+    scale: Scale = "probability",
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -57,8 +58,9 @@ def mcdp(
         Ignored, so that the metric fits `sklearn.metrics.make_scorer`. If given it
         must be binary and of the right length.
     y_score : array-like of shape (n_samples,), or GroupedScores
-        Probabilities of the positive class, in [0, 1]. A statistic takes the place
-        of all rows; then `y_true`, `sensitive_features` and `sample_weight` are None.
+        Probabilities of the positive class, in [0, 1]; any finite numbers with
+        ``scale="rank"``. A statistic takes the place of all rows; then `y_true`,
+        `sensitive_features` and `sample_weight` are None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -74,6 +76,11 @@ default=None
         multiples of ``epsilon / n_subdivisions`` and never underestimates MCDP.
     n_subdivisions : int, default=32
         The paper's K, for the approximate method.
+    scale : {"probability", "rank"}, default="probability"
+        ``"rank"`` is for scores that are no probabilities, such as decision functions
+        and predictions of regressors: it replaces them by their ranks among everyone,
+        from 0 to 1, so that a window holds a share of 2 epsilon of everyone. MCDP(0)
+        is the same on either scale.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
         the group included, which takes time linear in their number. The second is
@@ -91,8 +98,8 @@ default=None
     Raises
     ------
     ValueError
-        On scores outside [0, 1], lengths that differ, missing groups, an epsilon
-        outside [0, 0.5], or an approximation without `epsilon` or subdivisions.
+        On scores outside [0, 1] or not finite, lengths that differ, missing groups, an
+        epsilon outside [0, 0.5], or an approximation without `epsilon` or subdivisions.
 
     Warns
     -----
@@ -129,7 +136,9 @@ default=None
     """
     measure = mcdp_measure(epsilon, method, n_subdivisions)
     check_multigroup(multigroup)
-    statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
+    statistic = grouped_scores(
+        y_true, y_score, sensitive_features, sample_weight, scale
+    )
     if warn_if_undefined("MCDP", statistic):
         return math.nan
     return largest_gap(statistic, multigroup, measure, distance=kolmogorov).value
@@ -156,6 +165,7 @@ def mcdp_curve(
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
+    scale: Scale = "probability",
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -170,7 +180,8 @@ def mcdp_curve(
     y_true : array-like of shape (n_samples,) or None
         Ignored. If given it must be binary and of the right length.
     y_score : array-like of shape (n_samples,), or GroupedScores
-        Probabilities of the positive class, in [0, 1], or a statistic of all rows.
+        Probabilities of the positive class, in [0, 1], or any finite numbers with
+        ``scale="rank"``; or a statistic of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -178,6 +189,8 @@ default=None
         Stratum of each row, such as its department or its true label, within which
         groups are compared; several columns stand for their intersection. Strata
         without two groups are left out, with a warning that names them.
+    scale : {"probability", "rank"}, default="probability"
+        ``"rank"`` replaces scores by their ranks among everyone, as in `mcdp`.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
         the group included, for each epsilon. The second is smaller, even with two
@@ -216,7 +229,9 @@ default=None
     >>> epsilons.tolist(), values.tolist()
     ([0.0, 0.125], [1.0, 0.5])
     """
-    statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
+    statistic = grouped_scores(
+        y_true, y_score, sensitive_features, sample_weight, scale
+    )
     pairs = compared_pairs(statistic.n_groups, multigroup)
     if warn_if_undefined("MCDP", statistic):
         return np.zeros(1), np.full(1, np.nan)

@@ -1,0 +1,297 @@
+"""Scores that are no probabilities: the metrics of their ranks."""
+
+from functools import partial
+from itertools import cycle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ks_2samp, rankdata
+
+from skfair.metrics import (
+    abcc,
+    bootstrap_interval,
+    continuous_mcdp,
+    continuous_mcdp_cuts,
+    madd,
+    madd_curve,
+    madd_optimal_bandwidth,
+    mcdp,
+    mcdp_curve,
+    permutation_test,
+)
+from skfair.statistics import GroupedScores
+
+METRICS = {
+    "mcdp": mcdp,
+    "mcdp epsilon": partial(mcdp, epsilon=0.07),
+    "mcdp pooled": partial(mcdp, epsilon=0.02, multigroup="pooled"),
+    "abcc": abcc,
+    "madd": partial(madd, bandwidth=0.15),
+    "continuous_mcdp": partial(continuous_mcdp, epsilon=0.05, min_share=0),
+}
+HUGE, TINY = 2.0**257, 2.0**-256  # just beyond what is packed into one integer
+
+
+def ranks_of(y_score, weights=None):
+    """Mid-ranks in (0, 1): of rows that stand as often as they weigh."""
+    weights = np.ones(len(y_score), int) if weights is None else np.asarray(weights)
+    repeated = rankdata(np.repeat(y_score, weights))
+    first = np.cumsum(weights) - weights
+    return (repeated[first] - 0.5) / weights.sum()
+
+
+@st.composite
+def rows(draw):
+    """Few distinct scores of any size, groups of at least one row, and weights."""
+    n_groups = draw(st.integers(2, 6))
+    n_rows = draw(st.integers(n_groups, 30))
+    levels = st.one_of(
+        st.integers(-3, 3).map(float),
+        st.floats(-1e6, 1e6),
+        st.sampled_from([0.0, -0.0, 5e-324, TINY, -TINY, HUGE, -HUGE, 1.7e308]),
+    )
+    pool = draw(st.lists(levels, min_size=1, max_size=12))
+    chosen = draw(st.lists(st.sampled_from(pool), min_size=n_rows, max_size=n_rows))
+    more = n_rows - n_groups
+    groups = draw(st.lists(st.integers(0, n_groups - 1), min_size=more, max_size=more))
+    weights = draw(st.lists(st.integers(1, 4), min_size=n_rows, max_size=n_rows))
+    return np.array(chosen), np.array([*range(n_groups), *groups]), np.array(weights)
+
+
+@given(st.sampled_from(sorted(METRICS)), rows())
+def test_metric_of_ranks(name, drawn):
+    y_score, groups, weights = drawn
+    for own in (None, weights):
+        given_rows = {"sensitive_features": groups, "sample_weight": own}
+        value = METRICS[name](None, y_score, scale="rank", **given_rows)
+        expected = METRICS[name](None, ranks_of(y_score, own), **given_rows)
+        assert value == expected
+
+
+@pytest.mark.parametrize("n_cases", [200, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_metric_of_ranks_in_many_cases(n_cases):
+    rng = np.random.default_rng(0)
+    for _, metric in zip(range(n_cases), cycle(METRICS.values()), strict=False):
+        n_groups = rng.integers(2, 7)
+        n_rows = rng.integers(n_groups, 25)
+        groups = rng.permutation(np.arange(n_rows) % n_groups)
+        unit = 10.0 ** rng.integers(-3, 4)
+        y_score = unit * rng.normal(size=n_rows).round(rng.integers(0, 4))
+        value = metric(None, y_score, sensitive_features=groups, scale="rank")
+        assert value == metric(None, ranks_of(y_score), sensitive_features=groups)
+
+
+@given(st.sampled_from(sorted(METRICS)), rows(), st.integers(0, 4))
+def test_increasing_maps_of_the_scores_change_nothing(name, drawn, which):
+    y_score, groups, _ = drawn
+    order = np.unique(y_score, return_inverse=True)[1]
+    maps = [
+        np.exp(order),
+        1 / (1 + np.exp(-order.astype(float))),
+        -(0.5**order),
+        order * 1e-300,
+        np.array([3, 40, 500, 6000])[order % 4] + 1e4 * (order // 4),
+    ]
+    value = METRICS[name](None, y_score, sensitive_features=groups, scale="rank")
+    mapped = METRICS[name](None, maps[which], sensitive_features=groups, scale="rank")
+    assert mapped == value
+
+
+@given(rows())
+def test_mcdp_without_a_window_is_that_of_the_scores(drawn):
+    y_score, groups, weights = drawn
+    share = np.unique(y_score, return_inverse=True)[1] / len(y_score)
+    for own in (None, weights):
+        given_rows = {"sensitive_features": groups, "sample_weight": own}
+        value = mcdp(None, y_score, scale="rank", **given_rows)
+        assert value == mcdp(None, share, **given_rows)
+
+
+def test_weights_that_are_no_whole_numbers():
+    rng = np.random.default_rng(0)
+    y_score, groups = rng.normal(size=300).round(1), rng.integers(0, 3, 300)
+    weights = rng.uniform(0.1, 3, 300)
+    below = (weights * (y_score < y_score[:, None])).sum(axis=1)
+    at = (weights * (y_score == y_score[:, None])).sum(axis=1)
+    given_rows = {"sensitive_features": groups, "sample_weight": weights}
+    ranks = ((below + at / 2) / weights.sum()).round(12)
+    for metric in (mcdp, partial(mcdp, epsilon=0.05), abcc, partial(madd, bandwidth=1)):
+        value = metric(None, y_score, scale="rank", **given_rows)
+        assert value == pytest.approx(metric(None, ranks, **given_rows), abs=1e-11)
+
+
+def test_two_groups_far_apart():
+    y_score, groups = [-20.0, 3.5, 1e9, 2e9], ["F", "F", "M", "M"]
+    options = {"sensitive_features": groups, "scale": "rank"}
+    assert mcdp(None, y_score, **options) == 1
+    # The second and third rows are a quarter of everyone apart.
+    assert mcdp(None, y_score, epsilon=0.12, **options) == 1
+    assert mcdp(None, y_score, epsilon=0.13, **options) == 0.5
+    assert abcc(None, y_score, **options) == 0.5
+    assert madd(None, y_score, bandwidth=0.5, **options) == 2
+
+
+def test_mcdp_is_the_statistic_of_kolmogorov_and_smirnov():
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_t(2, 300) * 100, rng.standard_t(2, 200) * 100 + 40
+    y_score, groups = np.concatenate([a, b]), np.repeat([0, 1], [300, 200])
+    value = mcdp(None, y_score, sensitive_features=groups, scale="rank")
+    assert value == pytest.approx(ks_2samp(a, b).statistic, abs=1e-15)
+
+
+def test_area_is_that_between_the_shares_of_everyone():
+    # Two groups in order: |F_0 - F_1| over ranks is |AUC - 1/2|.
+    rng = np.random.default_rng(1)
+    a = rng.exponential(size=500)
+    y_score, groups = np.concatenate([a, 3 * a]), np.repeat([0, 1], 500)
+    auc = (3 * a > a[:, None]).mean() + (3 * a == a[:, None]).mean() / 2
+    value = abcc(None, y_score, sensitive_features=groups, scale="rank")
+    assert value == pytest.approx(auc - 0.5, abs=1e-12)
+
+
+def test_curves_and_bandwidths_are_those_of_ranks():
+    rng = np.random.default_rng(0)
+    y_score, groups = rng.normal(size=900).round(2), rng.integers(0, 3, 900)
+    ranks = ranks_of(y_score)
+    for function in (mcdp_curve, madd_curve):
+        found = function(None, y_score, sensitive_features=groups, scale="rank")
+        expected = function(None, ranks, sensitive_features=groups)
+        np.testing.assert_array_equal(found[0], expected[0])
+        np.testing.assert_array_equal(found[1], expected[1])
+    found = madd_optimal_bandwidth(
+        None, y_score, sensitive_features=groups, scale="rank"
+    )
+    expected = madd_optimal_bandwidth(None, ranks, sensitive_features=groups)
+    assert found.interval == expected.interval
+    assert found.madd == expected.madd
+    age = groups + 0.5
+    cuts = continuous_mcdp_cuts(None, y_score, sensitive_features=age, scale="rank")
+    expected = continuous_mcdp_cuts(None, ranks, sensitive_features=age)
+    assert (cuts.value, cuts.cut, cuts.score) == (
+        expected.value,
+        expected.cut,
+        expected.score,
+    )
+
+
+# --- statistics in place of rows
+
+
+@given(rows(), st.integers(1, 5))
+def test_batches_of_scores_are_ranked_together(drawn, n_batches):
+    y_score, groups, _ = drawn
+    parts = [
+        GroupedScores.from_scores(
+            y_score[part], sensitive_features=groups[part], scale="rank"
+        )
+        for part in np.array_split(np.arange(len(y_score)), n_batches)
+        if len(part)
+    ]
+    value = mcdp(None, sum(parts), epsilon=0.04, scale="rank")
+    rows_ = {"sensitive_features": groups, "scale": "rank"}
+    assert value == mcdp(None, y_score, epsilon=0.04, **rows_)
+    assert np.concatenate([part.scores for part in parts]).min() == y_score.min()
+
+
+def test_statistic_of_negative_scores_is_loaded_from_json():
+    statistic = GroupedScores.from_scores(
+        [-3.5, 2.0, 7.0], sensitive_features=["a", "b", "a"], scale="rank"
+    )
+    again = GroupedScores.from_dict(statistic.to_dict())
+    assert again.scores.tolist() == [-3.5, 2.0, 7.0]
+    assert mcdp(None, again, scale="rank") == 0.5
+    with pytest.raises(ValueError, match="scores must be finite numbers"):
+        GroupedScores.from_dict(statistic.to_dict() | {"scores": [0, np.nan, 1]})
+
+
+def test_statistic_of_any_scores_needs_ranks():
+    statistic = GroupedScores.from_scores(
+        [-3.5, 2.0], sensitive_features=["a", "b"], scale="rank"
+    )
+    message = r"\[0, 1\], got a statistic of scores from -3.5 to 2.0.* scale='rank'"
+    for metric in (mcdp, mcdp_curve, abcc, madd, madd_optimal_bandwidth):
+        with pytest.raises(ValueError, match=message):
+            metric(None, statistic)
+    probabilities = GroupedScores.from_scores(
+        [0.2, 0.9], sensitive_features=["a", "b"], scale="rank"
+    )
+    assert mcdp(None, probabilities) == mcdp(None, probabilities, scale="rank") == 1
+
+
+def test_statistic_is_not_modified():
+    statistic = GroupedScores.from_scores(
+        [0.2, 0.9, 0.9], sensitive_features=["a", "b", "a"]
+    )
+    before = statistic.scores.copy(), statistic.weights.copy()
+    mcdp(None, statistic, scale="rank")
+    np.testing.assert_array_equal(statistic.scores, before[0])
+    np.testing.assert_array_equal(statistic.weights, before[1])
+
+
+# --- errors
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", METRICS)
+def test_scores_that_are_not_finite(name, bad):
+    y_score, groups = [0.5, bad, -4.0], [0, 1, 1]
+    message = rf"y_score must be finite, got {bad} in row 1 \(1 such rows\)"
+    with pytest.raises(ValueError, match=message):
+        METRICS[name](None, y_score, sensitive_features=groups, scale="rank")
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_error_of_other_scores_says_how_to_pass_them(name):
+    with pytest.raises(ValueError, match=r"got -4.0 in row 1 .* scale='rank'"):
+        METRICS[name](None, [0.5, -4.0], sensitive_features=[0, 1])
+
+
+@pytest.mark.parametrize("scale", ["ranks", None, True, ["rank"]])
+def test_unknown_scale(scale):
+    with pytest.raises(ValueError, match="scale must be 'probability' or 'rank', got"):
+        mcdp(None, [0.5, 0.4], sensitive_features=[0, 1], scale=scale)
+    with pytest.raises(ValueError, match="scale must be 'probability' or 'rank', got"):
+        GroupedScores.from_scores([0.5], sensitive_features=[0], scale=scale)
+
+
+def test_targets_of_a_regression_are_ignored():
+    y_true, y_score, groups = [3.7, 250.1, -8.0], [5.0, 210.0, -2.0], [0, 1, 1]
+    options = {"sensitive_features": groups, "scale": "rank"}
+    assert mcdp(y_true, y_score, **options) == mcdp(None, y_score, **options)
+    with pytest.raises(ValueError, match=r"y_true must have shape \(3,\)"):
+        mcdp(y_true[:2], y_score, **options)
+
+
+def test_scores_that_are_text_or_dates():
+    options = {"sensitive_features": [0, 1], "scale": "rank"}
+    with pytest.raises(ValueError, match="y_score must be numbers"):
+        mcdp(None, ["0.2", "0.4"], **options)
+    with pytest.raises(ValueError, match="y_score must be numbers"):
+        mcdp(None, np.array(["2020-01-01", "2021-01-01"], "M8[D]"), **options)
+
+
+# --- tests and intervals
+
+
+def test_permutations_keep_the_ranks():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, 200)
+    y_score = rng.normal(size=200) * 50 + 30 * groups
+    options = {"sensitive_features": groups, "n_permutations": 99, "random_state": 0}
+    metric = partial(mcdp, epsilon=0.05)
+    found = permutation_test(partial(metric, scale="rank"), None, y_score, **options)
+    expected = permutation_test(metric, None, ranks_of(y_score), **options)
+    assert found.pvalue == expected.pvalue == 0.01
+    np.testing.assert_array_equal(found.null_distribution, expected.null_distribution)
+
+
+def test_resamples_are_ranked_anew():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, 300)
+    y_score = rng.normal(size=300) * 50 + 30 * groups
+    metric = partial(abcc, scale="rank")
+    options = {"sensitive_features": groups, "n_resamples": 99, "random_state": 0}
+    found = bootstrap_interval(metric, None, y_score, **options)
+    assert found.low < found.statistic < found.high < 0.5

@@ -182,7 +182,7 @@ def _find_classes(
     y: NDArray[Any], estimator: Any, sample_weight: NDArray[Any] | None
 ) -> NDArray[Any]:
     """Return the two classes: those of a frozen estimator, else those of y."""
-    classes = np.unique(y)
+    found = classes = weighted = np.unique(y)
     if isinstance(estimator, FrozenEstimator):
         check_is_fitted(estimator)
         classes = np.asarray(estimator.classes_)
@@ -191,14 +191,15 @@ def _find_classes(
             "Only binary classification is supported. The type of the target is "
             f"{type_of_target(y)}, with the classes {classes[:5].tolist()}."
         )
-    weighted = y if sample_weight is None else y[sample_weight > 0]
+    if sample_weight is not None:
+        weighted = np.unique(y[sample_weight > 0])
     if not len(weighted):
         raise ValueError(
             "sample_weight is zero in every row, expected positive weights."
         )
-    if len(found := np.unique(weighted)) < 2:
-        raise ValueError(f"y must have two classes, got 1 class: {found.tolist()}.")
-    unknown = np.setdiff1d(y, classes)
+    if len(weighted) < 2:
+        raise ValueError(f"y must have two classes, got 1 class: {weighted.tolist()}.")
+    unknown = np.setdiff1d(found, classes)
     if len(unknown):
         raise ValueError(
             f"y has the classes {unknown.tolist()}, expected those of the fitted "

@@ -70,23 +70,22 @@ class LinearCDF(NamedTuple):
         """Heights of the CDF at scores; at a knot, the upper end of the step."""
         return interpolate(scores, np.repeat(self.scores, 2), self.ends)
 
-    def below(self, score: float) -> float:
-        """Height of the CDF at a score; at a knot, the lower end of the step."""
+    def end(self, score: float, upper: bool) -> float:
+        """Height of the CDF at a score: of the upper or the lower end of the step."""
         knot = int(np.searchsorted(self.scores, score))
-        if self.scores[knot] == score:
+        if not upper and self.scores[knot] == score:
             return float(self.low[knot])
         return float(self.at(np.array([score]))[0])
 
     def heights_of(self, scores: Floats, random: RandomState | None) -> Floats:
         """Heights of scores: within a step they are random, or else its middle."""
-        heights = self.at(scores)
         knots = np.searchsorted(self.scores, scores)
-        at_knot = self.scores[knots] == scores
-        knots = knots[at_knot]
         if random is None:
-            heights[at_knot] = self.middle[knots]
+            heights = self.middle[knots]
         else:
-            heights[at_knot] = random.uniform(self.low[knots], self.high[knots])
+            heights = random.uniform(self.low[knots], self.high[knots])
+        between = np.flatnonzero(self.scores[knots] != scores)
+        heights[between] = self.at(scores[between])
         return heights
 
     def at_knots_of(self, pooled: LinearCDF) -> Floats:
@@ -142,8 +141,9 @@ class GroupCDFs(NamedTuple):
 
     def distances(self) -> Floats:
         """Largest distance of each group's own CDF from that of everyone."""
+        ends = self.pooled.ends
         heights = (cdf.at_knots_of(self.pooled) for cdf in self.own)
-        return np.array([np.abs(part - self.pooled.ends).max() for part in heights])
+        return np.array([np.abs(part - ends).max() for part in heights])
 
     def margins(self) -> Floats:
         """Largest distance of each CDF from the one before it was shrunk."""
@@ -245,9 +245,12 @@ def lowest_of_band(
 def repaired_at(groups: GroupCDFs, path: Path, group: int, heights: Floats) -> Floats:
     """Scores at which the target of a group has some heights; sorted is fastest."""
     pooled = groups.pooled
-    knots = path.target(groups.cdfs[group].at_knots_of(pooled), group)
-    # Rounding must not make the target fall.
-    np.maximum.accumulate(knots, out=knots)
+    if isinstance(path, Mixture) and path.level == 1:
+        knots = path.pooled  # full repair, for which the group's own CDF is not needed
+    else:
+        knots = path.target(groups.cdfs[group].at_knots_of(pooled), group)
+        # Rounding must not make the target fall.
+        np.maximum.accumulate(knots, out=knots)
     return np.interp(heights, knots, np.repeat(pooled.scores, 2))
 
 

@@ -36,6 +36,7 @@ from skfair.postprocessing._held_out import (
 )
 from skfair.postprocessing._repair_losses import (
     LossOptions,
+    RepairGrid,
     choose_level,
     gap_losses,
     parts_of,
@@ -389,8 +390,10 @@ class MADDPostProcessor(
 
     def _learn_repair(self, folds: list[ScoredRows], n_samples: int) -> Self:
         """Learn the level and the repair of one model, or of the model of each fold."""
-        rows = join_rows(folds)
-        self._choose_amount(rows, folds, n_samples)
+        rows, parts = join_rows(folds), parts_of(folds)
+        options = LossOptions(*(getattr(self, name) for name in LossOptions._fields))
+        grid = RepairGrid.of(rows, options)
+        self._choose_amount(grid, parts, n_samples, options)
         repairer = ScoreRepairer(
             1.0 if self.repair_level_ is None else self.repair_level_,
             max_gap=self.max_gap,
@@ -398,13 +401,13 @@ class MADDPostProcessor(
             unknown_groups=self.unknown_groups,
             random_state=self.random_state,
         )
-        held_out, repaired = repair_held_out(rows, parts_of(folds), repairer)
+        held_out, repaired = repair_held_out(rows, parts, repairer)
         self.calibrator_ = None
         if self.calibrate:
             self.calibrator_ = BetaCalibration.fit(
                 repaired, held_out.y_true == 1, held_out.sample_weight
             )
-        self.repairer_ = repairer.fit(rows.scores, **rows.keywords())
+        self.repairer_ = repairer._learn(grid.labels, grid.groups)
         if len(self.estimators_) == 1:
             self.estimator_, self.repairers_ = self.estimators_[0], [self.repairer_]
         else:
@@ -419,19 +422,22 @@ class MADDPostProcessor(
         return self
 
     def _choose_amount(
-        self, rows: ScoredRows, folds: list[ScoredRows], n_samples: int
+        self,
+        grid: RepairGrid,
+        parts: list[NDArray[np.intp]],
+        n_samples: int,
+        options: LossOptions,
     ) -> None:
         """Compute the losses of all levels, and choose one unless it is given."""
-        options = LossOptions(*(getattr(self, name) for name in LossOptions._fields))
         self.standard_error_ = None
         if self.max_gap is not None:
-            self.losses_ = gap_losses(rows, self.n_levels, options)
+            self.losses_ = gap_losses(grid, self.n_levels, options)
             self.repair_level_ = None
             return
         levels = np.arange(self.n_levels) / (self.n_levels - 1)
-        self.losses_ = repair_losses(rows, levels, options)
+        self.losses_ = repair_losses(grid, levels, options)
         if self.repair_level == "auto":
-            choice = choose_level(self.losses_, folds, n_samples, options)
+            choice = choose_level(self.losses_, grid, parts, n_samples, options)
             self.repair_level_, self.standard_error_ = choice
         else:
             self.repair_level_ = float(self.repair_level)

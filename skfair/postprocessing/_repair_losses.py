@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -15,10 +15,9 @@ from sklearn.metrics import log_loss
 from sklearn.utils import check_random_state
 
 from skfair._utils._types import Floats
-from skfair.groups import Groups
 from skfair.metrics import madd, mcdp
-from skfair.model_selection._group_stratified_k_fold import stratified_splits
-from skfair.postprocessing._held_out import ScoredRows, join_rows
+from skfair.model_selection._group_stratified_k_fold import assign_folds
+from skfair.postprocessing._held_out import ScoredRows
 from skfair.postprocessing._linear_cdf import (
     Band,
     GroupCDFs,
@@ -30,10 +29,12 @@ from skfair.postprocessing._linear_cdf import (
     repaired_at,
     sampling_noise,
 )
-from skfair.postprocessing._score_repairer import ScoreRepairer
 from skfair.statistics import GroupedScores
 
 Loss: TypeAlias = str | Callable[..., float]
+
+#: Parts of the rows that one model scored, over which a standard error is computed.
+_N_PARTS = 5
 
 
 class LossOptions(NamedTuple):
@@ -51,16 +52,41 @@ class LossOptions(NamedTuple):
 class RepairGrid(NamedTuple):
     """Rows, the CDFs of their groups and of everyone, and the repairs to compare.
 
-    `amounts` are levels, or the largest gaps allowed. Rows that share a score get
-    heights at random, or one if there is no random state.
+    `members` are the positions of each group's rows in the order of their scores,
+    `differing` says which groups the fairness loss compares, and `amounts` are levels,
+    or the largest gaps allowed. Rows that share a score get heights at random, or one
+    if there is no random state.
     """
 
     rows: ScoredRows
     statistic: GroupedScores
     groups: GroupCDFs
+    members: list[NDArray[np.intp]]
+    differing: NDArray[np.bool_]
+    random: np.random.RandomState | None
     amounts: Floats
     are_gaps: bool
-    random: np.random.RandomState | None
+
+    @classmethod
+    def of(cls, rows: ScoredRows, options: LossOptions) -> Self:
+        """Distributions of the rows, still without amounts of repair."""
+        statistic = rows.statistic()
+        groups = GroupCDFs.of(statistic)
+        by_group = np.argsort(rows.groups.codes, kind="stable")
+        members = np.split(by_group, np.cumsum(rows.groups.sizes())[:-1])
+        members = [part[np.argsort(rows.scores[part])] for part in members]
+        split = options.ties == "random"
+        random = check_random_state(options.random_state) if split else None
+        differing = _differing(rows, groups)
+        return cls(
+            rows, statistic, groups, members, differing, random, np.zeros(0), False
+        )
+
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """Labels of the groups that have a CDF."""
+        present = np.flatnonzero(self.statistic.counts)
+        return tuple(self.statistic.labels[group] for group in present)
 
 
 class LevelChoice(NamedTuple):
@@ -71,45 +97,24 @@ class LevelChoice(NamedTuple):
 
 
 def repair_losses(
-    rows: ScoredRows,
-    levels: Floats,
-    options: LossOptions,
-    differing: NDArray[np.bool_] | None = None,
+    grid: RepairGrid, levels: Floats, options: LossOptions
 ) -> pd.DataFrame:
-    """Losses of the paper at each level of repair, equations 15 to 19.
-
-    `differing` says which groups the fairness loss compares, by default those whose
-    difference from the others is no sampling noise.
-    """
-    grid = _grid(rows, options)._replace(amounts=levels)
-    return _losses(grid, options, differing).rename(columns={"amount": "repair_level"})
+    """Losses of the paper at each level of repair, equations 15 to 19."""
+    grid = grid._replace(amounts=levels)
+    return _losses(grid, options).rename(columns={"amount": "repair_level"})
 
 
-def gap_losses(rows: ScoredRows, n_gaps: int, options: LossOptions) -> pd.DataFrame:
+def gap_losses(grid: RepairGrid, n_gaps: int, options: LossOptions) -> pd.DataFrame:
     """Losses of repair to a largest gap, from 0 to the gap without repair."""
-    grid = _grid(rows, options)
     gaps = np.linspace(0, grid.groups.largest_gap(), n_gaps)
     grid = grid._replace(amounts=gaps, are_gaps=True)
-    return _losses(grid, options, None).rename(columns={"amount": "max_gap"})
+    return _losses(grid, options).rename(columns={"amount": "max_gap"})
 
 
-def _grid(rows: ScoredRows, options: LossOptions) -> RepairGrid:
-    """Distributions of the rows, still without amounts of repair."""
-    statistic = rows.statistic()
-    split = options.ties == "random"
-    random = check_random_state(options.random_state) if split else None
-    groups = GroupCDFs.of(statistic)
-    return RepairGrid(rows, statistic, groups, np.zeros(0), False, random)
-
-
-def _losses(
-    grid: RepairGrid, options: LossOptions, differing: NDArray[np.bool_] | None
-) -> pd.DataFrame:
+def _losses(grid: RepairGrid, options: LossOptions) -> pd.DataFrame:
     """Losses of each amount of repair."""
-    if differing is None:
-        differing = _differing(grid.rows, grid.groups)
     accuracy = _accuracy_losses(grid, options)
-    fairness = _fairness_losses(grid, options, differing)
+    fairness = _fairness_losses(grid, options)
     for name, losses in {"accuracy_loss": accuracy, "fairness": fairness}.items():
         if not np.isfinite(losses).all():
             raise ValueError(
@@ -127,17 +132,12 @@ def _losses(
     )
 
 
-def differing_groups(rows: ScoredRows) -> NDArray[np.bool_]:
+def _differing(rows: ScoredRows, groups: GroupCDFs) -> NDArray[np.bool_]:
     """Whether the scores of each group differ from all others' beyond sampling noise.
 
     By the bound of Dvoretzky, Kiefer, Wolfowitz and Massart at 95 %, for all groups at
     once.
     """
-    return _differing(rows, GroupCDFs.of(rows.statistic()))
-
-
-def _differing(rows: ScoredRows, groups: GroupCDFs) -> NDArray[np.bool_]:
-    """Find the groups that differ among those whose CDFs are given."""
     weights = (
         np.ones(len(rows.scores))
         if rows.sample_weight is None
@@ -156,31 +156,28 @@ def _differing(rows: ScoredRows, groups: GroupCDFs) -> NDArray[np.bool_]:
 
 
 def choose_level(
-    losses: pd.DataFrame, folds: list[ScoredRows], n_samples: int, options: LossOptions
+    losses: pd.DataFrame,
+    grid: RepairGrid,
+    parts: list[NDArray[np.intp]],
+    n_samples: int,
+    options: LossOptions,
 ) -> LevelChoice:
     """Least level whose total loss is within one standard error of the least one.
 
-    It is the standard error of a mean over folds, or over parts of a single fold, of
-    the total loss of their repaired scores; 0 if fewer than two of them have a loss.
-    Each of the `n_samples` rows is in one fold or in several.
+    It is the standard error of a mean over parts of the rows of the total loss of their
+    repaired scores; 0 if fewer than two parts have a loss. Each of the `n_samples` rows
+    is in one part or in several.
     """
     levels = losses["repair_level"].to_numpy()
     totals = losses["total_loss"].to_numpy()
     best = int(totals.argmin())
-    rows = join_rows(folds)
-    differing = differing_groups(rows)
-    repairer = ScoreRepairer(
-        levels[best], ties=options.ties, random_state=options.random_state
-    )
-    repaired = rows._replace(
-        scores=repairer.fit_transform(rows.scores, **rows.keywords())
-    )
-    found = []
-    for part in filter(_has_all, map(repaired.take, parts_of(folds))):
+    repaired = next(_repaired(grid._replace(amounts=levels[best : best + 1])))
+    rows, found = grid.rows._replace(scores=repaired), []
+    for part in filter(_has_all, map(rows.take, parts)):
         # A callable may need more rows than a part has; all rows gave a number.
         with suppress(ValueError):
-            part_losses = repair_losses(part, np.zeros(1), options, differing)
-            found.append(part_losses["total_loss"].item())
+            loss = _loss_without_repair(part, grid.differing, options)
+            found += [loss] if np.isfinite(loss) else []
     error = 0.0
     if len(found) > 1:
         # Repeated splits hold the same rows out again: they do not add rows.
@@ -193,7 +190,8 @@ def parts_of(folds: list[ScoredRows]) -> list[NDArray[np.intp]]:
     """Positions of the rows of each fold; a single fold is split in five parts."""
     if len(folds) == 1:
         y_true, codes = folds[0].y_true, folds[0].groups.codes
-        return [part for _, part in stratified_splits(y_true, codes, 5, None)]
+        parts = assign_folds(y_true, codes, _N_PARTS, None)
+        return [np.flatnonzero(parts == part) for part in range(_N_PARTS)]
     ends = np.cumsum([len(fold.scores) for fold in folds])
     return np.split(np.arange(ends[-1]), ends[:-1])
 
@@ -204,61 +202,85 @@ def _has_all(rows: ScoredRows) -> bool:
     return bool(rows.groups.sizes().min() > 0 and classes.min() > 0)
 
 
+def _loss_without_repair(
+    rows: ScoredRows, differing: NDArray[np.bool_], options: LossOptions
+) -> float:
+    """Total loss of scores as they are."""
+    if options.accuracy_loss == "zero_one":
+        wrong = (rows.scores >= options.threshold) != rows.y_true
+        accuracy = float(np.average(wrong, weights=rows.sample_weight))
+    else:
+        accuracy = _accuracy_loss(options)(rows.y_true, rows.scores, **rows.weighing())
+    if callable(options.fairness):
+        fairness = options.fairness(rows.y_true, rows.scores, **_labelled(rows))
+    else:
+        compared = _compared(rows, differing)
+        statistic = compared.statistic() if differing.any() else None
+        fairness = 0.0 if statistic is None else _fairness_loss(statistic, options)
+    return float((1 - options.theta) * accuracy + options.theta * fairness)
+
+
 def _accuracy_losses(grid: RepairGrid, options: LossOptions) -> Floats:
     """Zero-one loss of all levels at once, any other loss level by level."""
     if options.accuracy_loss == "zero_one":
         return _error_rates(grid, options.threshold)
-    loss: Any = options.accuracy_loss
-    if loss == "log_loss":
-        loss = log_loss
-    return _one_by_one(grid, loss, grid.rows.weighing())
+    return _one_by_one(grid, _accuracy_loss(options), grid.rows.weighing())
 
 
-def _fairness_losses(
-    grid: RepairGrid, options: LossOptions, differing: NDArray[np.bool_]
-) -> Floats:
+def _accuracy_loss(options: LossOptions) -> Callable[..., float]:
+    """Loss of labels and scores, other than the zero-one loss."""
+    loss = options.accuracy_loss
+    return loss if callable(loss) else log_loss
+
+
+def _fairness_losses(grid: RepairGrid, options: LossOptions) -> Floats:
     """Loss of a callable; else the loss without repair times the MCDP that is left."""
     if callable(options.fairness):
-        # Callables of other libraries expect one label for each row.
-        groups, keywords = grid.rows.groups, grid.rows.weighing()
-        labels = pd.Series(list(groups.labels), dtype=object).to_numpy()
-        keywords["sensitive_features"] = labels[groups.codes]
-        return _one_by_one(grid, options.fairness, keywords)
-    compared = _compared_groups(grid.rows.groups, differing)
-    if compared is None:
+        return _one_by_one(grid, options.fairness, _labelled(grid.rows))
+    if not grid.differing.any():
         return np.zeros(len(grid.amounts))
-    chosen = compared.codes >= 0
-    rows = grid.rows._replace(groups=compared).take(chosen)
-    plain = loss = float(mcdp(None, rows.statistic()))
-    if options.fairness == "madd":
-        loss = float(madd(None, rows.statistic(), bandwidth=options.bandwidth)) / 2
-    if grid.random is None and has_ties(grid.statistic):
+    statistic = grid.statistic
+    if not grid.differing.all():
+        statistic = _compared(grid.rows, grid.differing).statistic()
+    loss = _fairness_loss(statistic, options)
+    tied = grid.random is None and has_ties(grid.statistic)
+    if not (tied or grid.are_gaps):
+        return np.asarray(loss * (1 - grid.amounts))
+    plain = float(mcdp(None, statistic))
+    left = np.minimum(grid.amounts, plain)
+    if tied:
 
         def gap(y_true: NDArray[Any], y_score: Floats) -> float:
-            return float(mcdp(None, y_score[chosen], **rows.keywords()))
+            rows = _compared(grid.rows._replace(scores=y_score), grid.differing)
+            return float(mcdp(None, rows.statistic()))
 
         left = _one_by_one(grid, gap, {})
-    elif grid.are_gaps:
-        left = np.minimum(grid.amounts, plain)
-    else:
-        left = (1 - grid.amounts) * plain
     return np.asarray(loss * left / plain if plain else np.zeros(len(left)))
 
 
-def _compared_groups(groups: Groups, differing: NDArray[np.bool_]) -> Groups | None:
-    """Keep the groups that differ; compare a single one with all others together.
+def _fairness_loss(statistic: GroupedScores, options: LossOptions) -> float:
+    """Fairness loss of the groups compared, other than a callable."""
+    if options.fairness == "mcdp":
+        return float(mcdp(None, statistic))
+    return float(madd(None, statistic, bandwidth=options.bandwidth)) / 2
 
-    Rows that are not compared have the code -1. None if no group differs.
-    """
-    if not differing.any():
-        return None
+
+def _labelled(rows: ScoredRows) -> dict[str, Any]:
+    """Keywords for callables of other libraries, which expect a label by row."""
+    labels = pd.Series(list(rows.groups.labels), dtype=object).to_numpy()
+    return {**rows.weighing(), "sensitive_features": labels[rows.groups.codes]}
+
+
+def _compared(rows: ScoredRows, differing: NDArray[np.bool_]) -> ScoredRows:
+    """Keep the rows of groups that differ; of a single one also all others together."""
     kept = np.flatnonzero(differing)
-    labels = tuple(groups.labels[group] for group in kept)
+    labels = tuple(rows.groups.labels[group] for group in kept)
     codes = np.full(len(differing), -1 if len(kept) > 1 else 1)
     codes[kept] = np.arange(len(kept))
     if len(kept) == 1:
         labels = (*labels, ("all others",))
-    return replace(groups, labels=labels, codes=codes[groups.codes])
+    groups = replace(rows.groups, labels=labels, codes=codes[rows.groups.codes])
+    return rows._replace(groups=groups).take(groups.codes >= 0)
 
 
 def _error_rates(grid: RepairGrid, threshold: float) -> Floats:
@@ -271,15 +293,15 @@ def _error_rates(grid: RepairGrid, threshold: float) -> Floats:
     errors = np.zeros(len(grid.amounts))
     weights = rows.sample_weight
     weights = np.ones(len(rows.scores)) if weights is None else weights
-    for group, (cdf, least) in enumerate(
-        zip(grid.groups.cdfs, _targets_at(grid, threshold), strict=True)
+    for members, cdf, least in zip(
+        grid.members, grid.groups.cdfs, _targets_at(grid, threshold), strict=True
     ):
         for positive in (0, 1):
-            chosen = (rows.groups.codes == group) & (rows.y_true == positive)
-            order = np.argsort(rows.scores[chosen])
-            scores = rows.scores[chosen][order]
-            running = np.append(0, np.cumsum(weights[chosen][order]))
-            below = _weight_below(cdf, scores, running, least, grid.random is not None)
+            chosen = members[rows.y_true[members] == positive]
+            running = np.append(0, np.cumsum(weights[chosen]))
+            below = _weight_below(
+                cdf, rows.scores[chosen], running, least, grid.random is not None
+            )
             errors += below if positive else running[-1] - below
     return np.asarray(errors / weights.sum())
 
@@ -295,11 +317,12 @@ def _targets_at(grid: RepairGrid, threshold: float) -> list[Floats]:
     left = pooled.scores[knot - 1] if right > threshold else 0.0
     share = (threshold - left) / (right - left) if right > threshold else 1.0
     found = np.zeros((len(grid.groups.cdfs), len(grid.amounts)))
-    for end, part in ((2 * knot - 1, 1 - share), (2 * knot, share)):
+    # From the upper end of one step to the lower end of the next.
+    for score, upper, part in ((left, True, 1 - share), (right, False, share)):
         if not part:
             continue
-        heights = np.array([every[end] for every in grid.groups.heights()])
-        path = _path_at_knot(grid, heights, pooled.ends[end])
+        heights = np.array([cdf.end(score, upper) for cdf in grid.groups.cdfs])
+        path = _path_at_knot(grid, heights, pooled.end(score, upper))
         found += part * np.stack(
             [path.target(height, group) for group, height in enumerate(heights)]
         )
@@ -335,22 +358,23 @@ def _one_by_one(
     grid: RepairGrid, loss: Callable[..., float], keywords: dict[str, Any]
 ) -> Floats:
     """Loss of the scores repaired by each amount."""
-    rows = grid.rows
-    order = np.lexsort((rows.scores, rows.groups.codes))
-    members = np.split(order, np.cumsum(rows.groups.sizes())[:-1])
+    y_true = grid.rows.y_true
+    return np.array([float(loss(y_true, s, **keywords)) for s in _repaired(grid)])
+
+
+def _repaired(grid: RepairGrid) -> Iterator[Floats]:
+    """Yield the scores repaired by each amount."""
+    scores = grid.rows.scores
     heights = [
-        cdf.heights_of(rows.scores[chosen], grid.random)
-        for cdf, chosen in zip(grid.groups.cdfs, members, strict=True)
+        cdf.heights_of(scores[chosen], grid.random)
+        for cdf, chosen in zip(grid.groups.cdfs, grid.members, strict=True)
     ]
-    losses = []
     for amount in grid.amounts:
         path = _path(grid, amount)
-        repaired = np.array(rows.scores)
-        for group, chosen in enumerate(members):
+        repaired = np.array(scores)
+        for group, chosen in enumerate(grid.members):
             repaired[chosen] = repaired_at(grid.groups, path, group, heights[group])
-        repaired = np.clip(repaired, 0, 1) if path.moves else rows.scores
-        losses.append(float(loss(rows.y_true, repaired, **keywords)))
-    return np.array(losses)
+        yield np.clip(repaired, 0, 1) if path.moves else scores
 
 
 def _path(grid: RepairGrid, amount: float) -> Path:

@@ -181,6 +181,8 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     __metadata_request__fit: ClassVar = {"sensitive_features": True}
     __metadata_request__transform: ClassVar = {"sensitive_features": True}
 
+    calibrator_: BetaCalibration | None
+
     def __init__(
         self,
         repair_level: float = 1.0,
@@ -263,9 +265,18 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             scores = check_scores(scores, "scores")
             statistic = GroupedScores.from_scores(scores, **rows)
         labels = statistic.labels
-        self.groups_ = tuple(labels[i] for i in np.flatnonzero(statistic.counts))
-        shrinkage = None if whole is None else whole._shrinkage_of(self.groups_)
-        learnt = self._learnt = GroupCDFs.of(statistic, shrinkage)
+        present = tuple(labels[i] for i in np.flatnonzero(statistic.counts))
+        shrinkage = None if whole is None else whole._shrinkage_of(present)
+        self._learn(present, GroupCDFs.of(statistic, shrinkage))
+        if self.calibrate:
+            groups = resolve_groups(sensitive_features, n_samples=len(scores))
+            self.calibrator_ = self._fit_calibrator(scores, y, groups, sample_weight)
+        return self
+
+    def _learn(self, labels: tuple[Hashable, ...], learnt: GroupCDFs) -> Self:
+        """Learn from the CDFs of the groups with these labels."""
+        self.groups_, self._learnt = labels, learnt
+        self.calibrator_ = None
         self.cdfs_, self.pooled_cdf_ = learnt.cdfs, learnt.pooled
         self.repair_level_ = None
         if self.max_gap is None:
@@ -277,10 +288,6 @@ class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             repaired_at(learnt, self._path, group, cdf.middle)
             for group, cdf in enumerate(self.cdfs_)
         )
-        self.calibrator_: BetaCalibration | None = None
-        if self.calibrate:
-            groups = resolve_groups(sensitive_features, n_samples=len(scores))
-            self.calibrator_ = self._fit_calibrator(scores, y, groups, sample_weight)
         return self
 
     def _check_statistic(

@@ -15,12 +15,13 @@ from skfair.datasets import make_biased_classification, make_biased_scores
 from skfair.groups import encode_groups
 from skfair.metrics import abcc, madd, mcdp
 from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
-from skfair.postprocessing._held_out import ScoredRows
+from skfair.postprocessing._held_out import ScoredRows, join_rows
 from skfair.postprocessing._repair_losses import (
     LossOptions,
+    RepairGrid,
     choose_level,
-    differing_groups,
     gap_losses,
+    parts_of,
     repair_losses,
 )
 
@@ -48,7 +49,20 @@ class Identity(ClassifierMixin, BaseEstimator):
 
 def losses_of(y, scores, groups, levels, weights=None, **options):
     rows = ScoredRows(y, scores, encode_groups(groups), weights)
-    return repair_losses(rows, np.asarray(levels), DEFAULTS._replace(**options))
+    return losses_at(rows, np.asarray(levels), DEFAULTS._replace(**options))
+
+
+def losses_at(rows, levels, options):
+    return repair_losses(RepairGrid.of(rows, options), levels, options)
+
+
+def choice_of(losses, folds, n_samples, options):
+    grid = RepairGrid.of(join_rows(folds), options)
+    return choose_level(losses, grid, parts_of(folds), n_samples, options)
+
+
+def differing_of(rows):
+    return RepairGrid.of(rows, DEFAULTS).differing
 
 
 def at_level(y, scores, groups, level, loss, **options):
@@ -279,20 +293,20 @@ def test_least_level_within_one_standard_error():
         totals.append(0.5 * wrong + 0.25 * left)
     expected = np.std(totals, ddof=1) / np.sqrt(3)
     near = made_losses([9.0, expected * 1.01, expected * 0.99, 9.0, 0.0])
-    level, error = choose_level(near, parts, 1200, OPTIONS)
+    level, error = choice_of(near, parts, 1200, OPTIONS)
     assert_allclose(error, expected, rtol=1e-12)
     assert level == 0.5
     flat = made_losses([0.0, 0.0, 0.0, 0.0, -expected / 2])
-    assert choose_level(flat, parts, 1200, OPTIONS).level == 0
+    assert choice_of(flat, parts, 1200, OPTIONS).level == 0
     steep = made_losses([4.0, 3.0, 2.0, 1.0, 0.0])
-    assert choose_level(steep, parts, 1200, OPTIONS).level == 1
+    assert choice_of(steep, parts, 1200, OPTIONS).level == 1
 
 
 def test_rows_held_out_twice_are_no_more_rows():
     parts = [made_rows(400, seed) for seed in range(3)]
     flat = made_losses([0.0, 0.0, 0.0, 0.0, -1e-9])
-    once = choose_level(flat, parts, 1200, OPTIONS).standard_error
-    twice = choose_level(flat, parts * 2, 1200, OPTIONS).standard_error
+    once = choice_of(flat, parts, 1200, OPTIONS).standard_error
+    twice = choice_of(flat, parts * 2, 1200, OPTIONS).standard_error
     # Six values of which three are repeated vary by sqrt(4 / 5) of what three do.
     assert_allclose(twice, once * np.sqrt(4 / 5), rtol=1e-2)
 
@@ -302,21 +316,21 @@ def test_parts_without_a_group_or_a_class_do_not_count():
     one_group = whole.take(whole.groups.codes == 0)
     one_class = whole.take(whole.y_true == 1)
     flat = made_losses([0.0, 0.0, 0.0, 0.0, -1e-9])
-    choice = choose_level(flat, [whole, one_group, one_class], 1000, OPTIONS)
+    choice = choice_of(flat, [whole, one_group, one_class], 1000, OPTIONS)
     assert choice == (1.0, 0.0)
     two_parts = [whole, made_rows(400, 1), one_group, one_class]
-    assert 0 < choose_level(flat, two_parts, 1600, OPTIONS).standard_error < 0.05
+    assert 0 < choice_of(flat, two_parts, 1600, OPTIONS).standard_error < 0.05
 
 
 def test_rows_of_one_model_are_split_evenly():
     rows = made_rows(500, 0)
     flat = made_losses([0.0, 0.0, 0.0, 0.0, -1e-9])
-    choice = choose_level(flat, [rows], 500, OPTIONS)
+    choice = choice_of(flat, [rows], 500, OPTIONS)
     assert choice.level == 0
     # About the standard error of half an error rate near 0.4 of 500 rows.
     assert 0.2 < choice.standard_error / (0.5 * np.sqrt(0.24 / 500)) < 2.5
     few = rows.take(np.r_[:2, -2:0])
-    assert choose_level(flat, [few], 4, OPTIONS) == (1.0, 0.0)
+    assert choice_of(flat, [few], 4, OPTIONS) == (1.0, 0.0)
 
 
 def test_callable_that_needs_more_rows_than_a_part_has():
@@ -329,7 +343,7 @@ def test_callable_that_needs_more_rows_than_a_part_has():
 
     steep = made_losses([4.0, 3.0, 2.0, 1.0, 0.99])
     options = OPTIONS._replace(fairness=fairness)
-    assert choose_level(steep, [rows], 500, options) == (1.0, 0.0)
+    assert choice_of(steep, [rows], 500, options) == (1.0, 0.0)
 
 
 def test_level_of_the_simulation_of_the_paper():
@@ -363,11 +377,11 @@ def test_groups_that_may_differ_by_chance_do_not_count():
     for _ in range(200):
         groups = encode_groups(np.repeat(["a", "b"], [7, 22]))
         rows = ScoredRows(np.arange(29) % 2, generator.random(29), groups, None)
-        seen.append(differing_groups(rows).any())
+        seen.append(differing_of(rows).any())
         if len(seen) < 8 and not seen[-1]:
-            losses = repair_losses(rows, LEVELS, OPTIONS)
+            losses = losses_at(rows, LEVELS, OPTIONS)
             assert (losses["fairness_loss"] == 0).all()
-            assert choose_level(losses, [rows], 29, OPTIONS).level == 0
+            assert choice_of(losses, [rows], 29, OPTIONS).level == 0
     assert np.mean(seen) <= 0.05
 
 
@@ -377,9 +391,9 @@ def test_fairness_loss_is_that_of_the_groups_that_differ():
     scores = np.clip(generator.random(len(codes)) * 0.7 + 0.3 * (codes == 1), 0, 1)
     y = (generator.random(len(codes)) < scores).astype(int)
     rows = ScoredRows(y, scores, encode_groups(codes), None)
-    assert differing_groups(rows).tolist() == [True, True, False, False]
+    assert differing_of(rows).tolist() == [True, True, False, False]
     large = codes < 2
-    found = repair_losses(rows, LEVELS, OPTIONS)["fairness_loss"]
+    found = losses_at(rows, LEVELS, OPTIONS)["fairness_loss"]
     expected = madd(None, scores[large], sensitive_features=codes[large], bandwidth=0.1)
     assert_allclose(found, (1 - LEVELS) * expected / 2)
 
@@ -389,9 +403,9 @@ def test_one_group_that_differs_is_compared_with_all_others():
     codes = np.arange(3000) % 10
     scores = generator.random(3000) * np.where(codes == 3, 0.6, 1)
     rows = ScoredRows(np.arange(3000) % 2, scores, encode_groups(codes), None)
-    assert np.flatnonzero(differing_groups(rows)).tolist() == [3]
+    assert np.flatnonzero(differing_of(rows)).tolist() == [3]
     options = OPTIONS._replace(fairness="mcdp")
-    found = repair_losses(rows, LEVELS, options)["fairness_loss"]
+    found = losses_at(rows, LEVELS, options)["fairness_loss"]
     expected = mcdp(None, scores, sensitive_features=codes == 3)
     assert_allclose(found, (1 - LEVELS) * expected)
 
@@ -401,9 +415,9 @@ def test_weights_that_leave_few_rows_make_noise_larger():
     codes = np.arange(400) % 2
     scores = generator.random(400) * np.where(codes == 1, 0.7, 1)
     rows = ScoredRows(codes, scores, encode_groups(codes), None)
-    assert differing_groups(rows).all()
+    assert differing_of(rows).all()
     weights = np.where(np.arange(400) < 10, 1000.0, 0.5)
-    assert not differing_groups(rows._replace(sample_weight=weights)).any()
+    assert not differing_of(rows._replace(sample_weight=weights)).any()
 
 
 @pytest.mark.parametrize("ties", ["mid", "random"])
@@ -417,7 +431,8 @@ def test_losses_of_largest_gaps(ties, n_groups, rounded):
         scores = scores.round(1)
     y = (generator.random(1200) < scores).astype(int)
     rows = ScoredRows(y, scores, encode_groups(groups), None)
-    found = gap_losses(rows, 5, DEFAULTS._replace(ties=ties))
+    options = DEFAULTS._replace(ties=ties)
+    found = gap_losses(RepairGrid.of(rows, options), 5, options)
     before = mcdp(None, scores, sensitive_features=groups)
     assert found["max_gap"].iloc[-1] == pytest.approx(before, abs=0.01)
     assert found["accuracy_loss"].iloc[-1] == np.mean((scores >= 0.5) != y)

@@ -55,6 +55,13 @@ def test_monotone_within_each_group_and_in_range(rows, amount, more):
         assert moved.max() <= 1
 
 
+@pytest.mark.parametrize("decimals", [1, 17])
+def test_full_repair_is_the_limit_of_levels(simulated, decimals):
+    scores, groups = simulated[0].round(decimals), simulated[1]
+    nearly = repaired(scores, groups, 1 - 1e-12)
+    assert_allclose(repaired(scores, groups, 1.0), nearly, atol=1e-9)
+
+
 @given(scored_rows(), st.sampled_from(["mid", "random"]))
 def test_identity_at_level_0_is_exact(rows, ties):
     scores, groups = rows

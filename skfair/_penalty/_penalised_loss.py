@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -14,6 +15,8 @@ from skfair._penalty._smooth_gap import (
     OBJECTIVES,
     Objective,
     SmoothGap,
+    mean_over_strata,
+    rows_by_code,
     smooth_gap,
     smooth_gap_on_grid,
 )
@@ -44,6 +47,28 @@ class Evaluation(NamedTuple):
     penalty_gradient: Array
 
 
+class Scale(NamedTuple):
+    """Center and width of log-odds."""
+
+    center: float = 0.0
+    width: float = 1.0
+
+    @classmethod
+    def of(cls, log_odds: Array, weights: Array) -> Self:
+        """Return the scale on which log-odds are as those of uniform scores."""
+        if not weights.any():
+            return cls()
+        even = np.ptp(weights) == 0
+        low, center, high = np.quantile(
+            log_odds,
+            [0.25, 0.5, 0.75],
+            weights=None if even else weights,  # which takes a sort of all rows
+            method="inverted_cdf",
+        )
+        # Quartiles of the logistic distribution lie log(3) from its median.
+        return cls(float(center), float(high - low) / (2 * math.log(3)) or 1.0)
+
+
 def clip_scores(scores: Array) -> Array:
     """Clip scores to the inside of (0, 1)."""
     return np.clip(scores, _MARGIN, 1 - _MARGIN)
@@ -53,14 +78,14 @@ def clip_scores(scores: Array) -> Array:
 class PenalisedLoss:
     """Mean log-loss plus strength times the smooth gap between the groups' scores.
 
-    `evaluate` takes the gap of ``expit((log-odds - center) / width)``.
+    Within strata it is the mean of their gaps, each of ``expit((log-odds - center) /
+    width)`` with the stratum's `scales`.
     """
 
     strength: float
     temperature: float
     objective: Objective
-    center: float = 0.0
-    width: float = 1.0
+    scales: tuple[Scale, ...] = (Scale(),)
 
     def for_labels(self, y: Array, weights: Array) -> Self:
         """Return the loss whose strength suits the share of labels that are 1.
@@ -72,8 +97,13 @@ class PenalisedLoss:
         share = float(np.average(y, weights=weights))
         return replace(self, strength=self.strength * 4 * share * (1 - share))
 
-    def rescaled(self, scores: Array, weights: Array) -> Self:
-        """Return the loss with a center and a width that make these scores uniform.
+    def rescaled(
+        self,
+        scores: Array,
+        weights: Array,
+        strata: NDArray[np.integer] | None = None,
+    ) -> Self:
+        """Return the loss with scales that make the scores of each stratum uniform.
 
         Scores crowd near 0 where the positive class is rare, and a smooth gap of them
         is too small. MCDP does not change under increasing maps, the other objectives
@@ -81,48 +111,99 @@ class PenalisedLoss:
         """
         if self.objective != "mcdp":
             return self
-        log_odds, even = logit(clip_scores(scores)), np.ptp(weights) == 0
-        low, center, high = np.quantile(
-            log_odds,
-            [0.25, 0.5, 0.75],
-            weights=None if even else weights,  # which takes a sort of all rows
-            method="inverted_cdf",
-        )
-        # Quartiles of the logistic distribution lie log(3) from its median.
-        width = (high - low) / (2 * math.log(3)) or 1.0
-        return replace(self, center=float(center), width=float(width))
+        log_odds = logit(clip_scores(scores))
+        parts = [slice(None)] if strata is None else rows_by_code(strata)
+        scales = [Scale.of(log_odds[rows], weights[rows]) for rows in parts]
+        return replace(self, scales=tuple(scales))
 
     def evaluate(self, scores: Array, rows: TrainingRows) -> Evaluation:
         """Evaluate the loss of the scores of some rows, probabilities of class 1."""
         total = rows.weights.sum()
         p = clip_scores(scores)
         loss = -float(rows.weights @ np.log(np.where(rows.y == 1, p, 1 - p)) / total)
-        gap, gradient = self._gap(scores, rows.codes, rows.weights)
+        gap = self._gap(scores, rows.codes, rows.weights, rows.strata)
         value = gap.value if gap.pair[0] >= 0 else math.nan
-        threshold = float(expit(self.center + self.width * logit(gap.threshold)))
         return Evaluation(
             loss,
             value,
-            threshold,
+            gap.threshold,
             loss + self.strength * value if self.strength else loss,
-            gradient,
+            self.strength * total * gap.gradient,
         )
 
     def penalty_gradient(
-        self, scores: Array, codes: NDArray[np.integer], weights: Array
+        self,
+        scores: Array,
+        codes: NDArray[np.integer],
+        weights: Array,
+        strata: NDArray[np.integer] | None = None,
     ) -> Array:
         """Differentiate the penalty in the log-odds of each row, as in `Evaluation`."""
-        return self._gap(scores, codes, weights)[1]
+        gap = self._gap(scores, codes, weights, strata)
+        return np.asarray(self.strength * weights.sum() * gap.gradient)
 
     def expected_gradient(
-        self, scores: Array, probabilities: Array, weights: Array
+        self,
+        scores: Array,
+        probabilities: Array,
+        weights: Array,
+        strata: NDArray[np.integer] | None = None,
     ) -> Array:
         """Differentiate the penalty where each row belongs to all groups in part.
 
         `probabilities` are those of the groups, shape (n_groups, n_samples).
         """
-        rescaled = expit((logit(clip_scores(scores)) - self.center) / self.width)
-        below, above = self._places(rescaled)
+
+        def gap_of(rescaled: Array, rows: Any) -> tuple[SmoothGap, Array]:
+            return self._expected_gap(rescaled, probabilities[:, rows], weights[rows])
+
+        gap = self._within_strata(scores, weights, strata, gap_of)
+        return np.asarray(self.strength * weights.sum() * gap.gradient)
+
+    def _gap(
+        self,
+        scores: Array,
+        codes: NDArray[np.integer],
+        weights: Array,
+        strata: NDArray[np.integer] | None,
+    ) -> SmoothGap:
+        """Gap of the rescaled scores, with the gradient of `_within_strata`."""
+
+        def gap_of(rescaled: Array, rows: Any) -> tuple[SmoothGap, Array]:
+            return self.gap_on_grid(rescaled, codes[rows], weights[rows])
+
+        return self._within_strata(scores, weights, strata, gap_of)
+
+    def _within_strata(
+        self,
+        scores: Array,
+        weights: Array,
+        strata: NDArray[np.integer] | None,
+        gap_of: Callable[[Array, Any], tuple[SmoothGap, Array]],
+    ) -> SmoothGap:
+        """Mean of the gaps of rescaled scores, which `gap_of` takes by stratum.
+
+        The gradient is that in the log-odds of each row, per unit of weight; the
+        threshold is a score.
+        """
+        log_odds = logit(clip_scores(scores))
+
+        def rescaled_gap(rows: Any, stratum: int) -> SmoothGap:
+            known = stratum < len(self.scales)
+            center, width = self.scales[stratum] if known else Scale()
+            rescaled = expit((log_odds[rows] - center) / width)
+            gap, slopes = gap_of(rescaled, rows)
+            threshold = float(expit(center + width * logit(gap.threshold)))
+            gradient = slopes * rescaled * (1 - rescaled) / width
+            return replace(gap, gradient=gradient, threshold=threshold)
+
+        return mean_over_strata(strata, weights, rescaled_gap)
+
+    def _expected_gap(
+        self, scores: Array, probabilities: Array, weights: Array
+    ) -> tuple[SmoothGap, Array]:
+        """Gap as `gap_on_grid`, of rows that belong to all groups in part."""
+        below, above = self._places(scores)
         n_points = self._n_steps + 1
         totals = np.zeros((len(probabilities), n_points))
         for total, members in zip(totals, weights * probabilities, strict=True):
@@ -136,18 +217,7 @@ class PenalisedLoss:
         expected = np.zeros(len(scores))
         for probability, slope, step in zip(probabilities, slopes, steps, strict=True):
             expected += probability * (slope[below] + above * step[below])
-        derivative = rescaled * (1 - rescaled) / self.width
-        return np.asarray(self.strength * weights.sum() * expected * derivative)
-
-    def _gap(
-        self, scores: Array, codes: NDArray[np.integer], weights: Array
-    ) -> tuple[SmoothGap, Array]:
-        """Gap of the rescaled scores, and `penalty_gradient`."""
-        log_odds = logit(clip_scores(scores))
-        rescaled = expit((log_odds - self.center) / self.width)
-        gap, slopes = self.gap_on_grid(rescaled, codes, weights)
-        derivative = rescaled * (1 - rescaled) / self.width
-        return gap, self.strength * weights.sum() * slopes * derivative
+        return gap, expected
 
     def gap_on_grid(
         self, scores: Array, codes: NDArray[np.integer], weights: Array

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -101,6 +101,46 @@ def smooth_gap_on_grid(
     gradient[present] = gap.gradient
     pair = int(present[first]), int(present[second])
     return replace(gap, gradient=gradient, pair=pair)
+
+
+def mean_over_strata(
+    strata: NDArray[np.integer] | None,
+    weights: Array,
+    gap_of: Callable[[Any, int], SmoothGap],
+) -> SmoothGap:
+    """Mean of the gaps within strata, by the weight of those that have two groups.
+
+    `gap_of` takes the rows of a stratum and its code; rows with the code -1 are in
+    none, and without codes all rows are one stratum. Threshold and pair are those of
+    the largest gap.
+    """
+    if strata is None:
+        return gap_of(slice(None), 0)
+    gaps = {
+        stratum: (rows, gap_of(rows, stratum))
+        for stratum, rows in enumerate(rows_by_code(strata))
+        if len(rows)
+    }
+    compared = {s: part for s, part in gaps.items() if part[1].pair[0] >= 0}
+    gradient = np.zeros(len(strata))
+    if not compared:
+        return SmoothGap(0.0, gradient, math.nan, (-1, -1))
+    totals = {s: float(weights[rows].sum()) for s, (rows, _) in compared.items()}
+    total, value = sum(totals.values()), 0.0
+    for stratum, (rows, gap) in compared.items():
+        share = totals[stratum] / total
+        gradient[rows] = share * gap.gradient
+        value += share * gap.value
+    largest = max((gap for _, gap in compared.values()), key=lambda gap: gap.value)
+    return replace(largest, value=value, gradient=gradient)
+
+
+def rows_by_code(codes: NDArray[np.integer]) -> list[NDArray[np.intp]]:
+    """Positions of the rows of each code from 0 on."""
+    order = np.argsort(codes, kind="stable")
+    n_codes = int(codes.max(initial=-1)) + 1
+    starts = np.searchsorted(codes[order], np.arange(n_codes + 1))
+    return np.split(order, starts)[1:-1]
 
 
 def threshold_grid(temperature: float) -> Array:

@@ -22,18 +22,27 @@ MIN_ROWS = 200
 
 
 class TrainingRows(NamedTuple):
-    """Features, classes as 0 or 1, groups (-1 for none), and weights."""
+    """Features, classes as 0 or 1, groups (-1 for none), weights, and strata.
+
+    Gaps are those within strata; rows with the code -1 are in none. None is one stratum
+    of all rows.
+    """
 
     X: Any
     y: Array
     codes: NDArray[np.integer]
     weights: Array
+    strata: NDArray[np.integer] | None = None
 
     def take(self, positions: Positions) -> TrainingRows:
         """Return the rows at some positions."""
-        X, y, codes, weights = self
+        X, y, codes, weights, strata = self
         return TrainingRows(
-            take_rows(X, positions), y[positions], codes[positions], weights[positions]
+            take_rows(X, positions),
+            y[positions],
+            codes[positions],
+            weights[positions],
+            None if strata is None else strata[positions],
         )
 
 

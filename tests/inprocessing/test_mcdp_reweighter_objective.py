@@ -102,10 +102,11 @@ def test_rescaled_scores_fill_the_unit_interval():
     odds = np.random.default_rng(0).logistic(-5, 2, 10_000)
     ones = np.ones(len(odds))
     loss = PenalisedLoss(1.0, 50.0, "mcdp").rescaled(expit(odds), ones)
-    assert loss.center == pytest.approx(-5, abs=0.1)
-    assert loss.width == pytest.approx(2, abs=0.1)
+    ((center, width),) = loss.scales
+    assert center == pytest.approx(-5, abs=0.1)
+    assert width == pytest.approx(2, abs=0.1)
     same = PenalisedLoss(1.0, 50.0, "mcdp").rescaled(np.full(9, 0.3), np.ones(9))
-    assert same.width == 1
+    assert same.scales[0].width == 1
     for objective in ("dp", "abcc"):
         plain = PenalisedLoss(1.0, 50.0, objective)
         assert plain.rescaled(expit(odds), ones) == plain

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -39,7 +39,8 @@ class PlainComparison(NumbersResult):
         Standard error of the difference of the two.
     mcdp, plain_mcdp : float
         MCDP(0) of the mitigated and of the plain classifier, the largest over pairs of
-        groups.
+        groups. With `control_features` it is the mean over strata, by the weight of
+        their rows, of those that have two groups.
     mcdp_error : float
         Standard error of the difference of the two.
     noise : float
@@ -51,7 +52,8 @@ class PlainComparison(NumbersResult):
     n_samples : int
         Number of rows with a weight.
     group_sizes : dict
-        Number of those rows in each group that has any.
+        Number of those rows in each group that has any; with `control_features` of
+        those that are in a stratum.
 
     Notes
     -----
@@ -60,7 +62,8 @@ class PlainComparison(NumbersResult):
     derivative of the difference in the weight of each row: both classifiers are
     compared on the same rows, whose noise cancels in part. To the error of the gap half
     a row of each group is added, since a group of one row has no variance within.
-    The noise is a quantile of Kolmogorov's distribution, with Bonferroni's correction.
+    The noise is a quantile of Kolmogorov's distribution, with Bonferroni's correction,
+    and over strata the mean of such quantiles.
 
     References
     ----------
@@ -132,13 +135,14 @@ def compare_with_plain(
     scores: ArrayLike,
     groups: Groups,
     *,
+    strata: NDArray[np.integer] | None = None,
     sample_weight: ArrayLike | None = None,
     max_gap: float | None = None,
 ) -> PlainComparison:
     """Compare the scores of a mitigated classifier with those of the plain one.
 
     Rows were used to fit neither. `y_true` is 1 for the second class, else 0; rows of
-    no group (code -1) count in the average precision only.
+    no group or stratum (code -1) count in the average precision only.
     """
     weights = np.asarray(1.0 if sample_weight is None else sample_weight, float)
     weights = np.broadcast_to(weights, len(groups))
@@ -148,18 +152,18 @@ def compare_with_plain(
         for values in (y_true, plain_scores, scores, weights)
     )
     groups = groups[kept]
+    strata = np.zeros(len(y), dtype=np.intp) if strata is None else strata[kept]
+    groups = replace(groups, codes=np.where(strata < 0, -1, groups.codes))
     sizes = groups.sizes()
     present = [groups.labels[group] for group in np.flatnonzero(sizes)]
     groups = encode_groups(groups, labels=present)
     plain_precision = _average_precision(y, old, weights)
     precision = _average_precision(y, new, weights)
-    plain_gap = _largest_gap(old, groups, weights)
-    gap = _largest_gap(new, groups, weights)
-    n_pairs = max(1, len(present) * (len(present) - 1) // 2)
-    noise = kolmogi(_LEVEL / n_pairs) * math.sqrt(sum(gap.inverse_sizes.values()))
-    half_rows = [
-        s / 2 for s in ({**plain_gap.inverse_sizes, **gap.inverse_sizes}).values()
-    ]
+    plain_gap = _mean_gap(old, groups, weights, strata)
+    gap = _mean_gap(new, groups, weights, strata)
+    half_rows = {**plain_gap.half_rows, **gap.half_rows}.values()
+    n_tests = max(1, len(present) * (len(present) - 1) // 2) * gap.n_strata
+    noise = kolmogi(_LEVEL / n_tests) * gap.spread
     return PlainComparison(
         precision.value,
         plain_precision.value,
@@ -177,12 +181,16 @@ def compare_with_plain(
 class _Estimate(NamedTuple):
     """A number, and its derivative in the weight of each row.
 
-    Of a gap, also one over the number of rows of each of the two groups compared.
+    Of a gap, also half a row of each group compared, by stratum and group, as a share
+    of the group; the standard deviation of a Brownian bridge's scale for gaps of these
+    sizes; and the number of strata.
     """
 
     value: float
     derivative: Array
-    inverse_sizes: Mapping[int, float] = MappingProxyType({})
+    half_rows: Mapping[tuple[int, int], float] = MappingProxyType({})
+    spread: float = math.nan
+    n_strata: int = 1
 
 
 def _error(first: _Estimate, second: _Estimate, weights: Array) -> float:
@@ -210,12 +218,41 @@ def _average_precision(y: Array, scores: Array, weights: Array) -> _Estimate:
     return _Estimate(value, derivative / hits[-1])
 
 
-def _largest_gap(scores: Array, groups: Groups, weights: Array) -> _Estimate:
-    """MCDP(0), whose derivative is that of the gap at the threshold that attains it."""
-    derivative, n_groups = np.zeros(len(scores)), len(groups.labels)
-    if n_groups < 2:
+def _mean_gap(
+    scores: Array, groups: Groups, weights: Array, strata: NDArray[np.integer]
+) -> _Estimate:
+    """Mean MCDP(0) of the strata that have two groups, by the weight of their rows."""
+    found: dict[int, tuple[NDArray[np.intp], _Estimate]] = {}
+    grouped = groups.codes >= 0
+    for stratum in np.unique(strata[grouped]).tolist():
+        rows = np.flatnonzero(grouped & (strata == stratum))
+        present = np.unique(groups.codes[rows])
+        if len(present) > 1:
+            gap = _largest_gap(scores[rows], groups.codes[rows], weights[rows])
+            found[stratum] = rows, gap
+    derivative = np.zeros(len(scores))
+    if not found:
         return _Estimate(math.nan, derivative)
-    members = [np.flatnonzero(groups.codes == group) for group in range(n_groups)]
+    total = sum(weights[rows].sum() for rows, _ in found.values())
+    shares = {s: float(weights[rows].sum() / total) for s, (rows, _) in found.items()}
+    value = sum(shares[s] * gap.value for s, (_, gap) in found.items())
+    half_rows = {}
+    for stratum, (rows, gap) in found.items():
+        derivative[rows] = (
+            shares[stratum] * gap.derivative + (gap.value - value) / total
+        )
+        for (_, group), half in gap.half_rows.items():
+            half_rows[stratum, group] = shares[stratum] * half
+    spread = sum(shares[s] * gap.spread for s, (_, gap) in found.items())
+    return _Estimate(value, derivative, half_rows, spread, len(found))
+
+
+def _largest_gap(
+    scores: Array, codes: NDArray[np.integer], weights: Array
+) -> _Estimate:
+    """MCDP(0), whose derivative is that of the gap at the threshold that attains it."""
+    derivative, present = np.zeros(len(scores)), np.unique(codes).tolist()
+    members = [np.flatnonzero(codes == group) for group in present]
     totals = [weights[rows].sum() for rows in members]
     thresholds = np.unique(scores)
     highest, lowest = np.zeros(len(thresholds)), np.ones(len(thresholds))
@@ -231,8 +268,13 @@ def _largest_gap(scores: Array, groups: Groups, weights: Array) -> _Estimate:
     order = shares.argsort(kind="stable").tolist()
     pair = order[-1], order[0]
     inverse_sizes = {}
-    for group, sign in zip(pair, (1, -1), strict=True):
-        rows, total = members[group], totals[group]
-        derivative[rows] = sign * (below[rows] - shares[group]) / total
-        inverse_sizes[group] = float(weights[rows] @ weights[rows] / total**2)
-    return _Estimate(float(highest[best] - lowest[best]), derivative, inverse_sizes)
+    for place, sign in zip(pair, (1, -1), strict=True):
+        rows, total = members[place], totals[place]
+        derivative[rows] = sign * (below[rows] - shares[place]) / total
+        inverse_sizes[0, present[place]] = (
+            float(weights[rows] @ weights[rows]) / total**2
+        )
+    spread = math.sqrt(sum(inverse_sizes.values()))
+    half_rows = {group: size / 2 for group, size in inverse_sizes.items()}
+    value = float(highest[best] - lowest[best])
+    return _Estimate(value, derivative, half_rows, spread)

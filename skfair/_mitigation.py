@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -39,16 +40,18 @@ from sklearn.utils.validation import (
 
 from skfair._utils._columns import drop_columns, select_columns
 from skfair._utils._validation import check_weights, count_rows
-from skfair.groups import Groups, encode_groups, resolve_groups
+from skfair.groups import Groups, encode_groups, resolve_groups, resolve_strata
 
 
 class Mitigator:
     """Mixin of binary classifiers that know the groups of the rows they are fitted to.
 
-    Groups come from the keyword `sensitive_features`, or from columns of X.
+    Groups come from the keyword `sensitive_features`, or from columns of X, and strata
+    from `control_features`.
     """
 
     sensitive_features: Any
+    control_features: Any
     drop_sensitive: bool
     classes_: NDArray[Any]
 
@@ -99,6 +102,17 @@ class Mitigator:
                 )
             return None
         return self._find_groups(sensitive_features, X)
+
+    def _find_strata(self, control_features: Any, X: Any) -> Groups | None:
+        """Return the stratum of each row, None if none are given."""
+        if control_features is None and self.control_features is None:
+            return None
+        return resolve_strata(
+            control_features,
+            n_samples=count_rows(X),
+            X=X,
+            selector=self.control_features,
+        )
 
     def _without_sensitive(self, X: Any) -> Any:
         """Drop the sensitive columns from X if `drop_sensitive` is set."""
@@ -216,6 +230,70 @@ def groups_to_compare(groups: Groups) -> Groups:
             f"sensitive_features has the groups {present}, expected at least two."
         )
     return encode_groups(groups, labels=present)
+
+
+def within_strata(
+    groups: Groups,
+    strata: Groups | None,
+    weights: NDArray[Any] | None = None,
+    warn: bool = True,
+) -> tuple[Groups, Groups | None]:
+    """Keep the groups and strata that can be compared, by the rows that have weight.
+
+    Strata with fewer than two groups, or fewer rows than their `min_group_size`, are
+    left out (code -1), and so are groups that are in none of the others, with a
+    warning.
+    """
+    weighted = np.ones(len(groups), dtype=bool) if weights is None else weights > 0
+    kept = groups_to_compare(groups)
+    groups_to_compare(groups[weighted])
+    if strata is None:
+        return kept, None
+    groups, n_groups, n_strata = kept, len(kept.labels), len(strata.labels)
+    used = weighted & (groups.codes >= 0) & (strata.codes >= 0)
+    cells = strata.codes[used].astype(np.int64) * n_groups + groups.codes[used]
+    sizes = np.bincount(cells, minlength=n_strata * n_groups)
+    sizes = sizes.reshape(n_strata, n_groups)
+    several = (sizes > 0).sum(axis=1) >= 2
+    several &= sizes.sum(axis=1) >= strata.min_group_size
+    if not several.any():
+        raise ValueError(
+            f"control_features has no stratum with rows of two groups, of "
+            f"{_shown(strata.labels)}."
+        )
+    found = (sizes[several] > 0).any(axis=0)
+    if warn:
+        _warn_left_out("strata", strata, ~several & (strata.sizes() > 0))
+        _warn_left_out("groups", groups, ~found)
+    return _keep_labels(groups, found), _keep_labels(strata, several)
+
+
+def _warn_left_out(what: str, groups: Groups, left_out: NDArray[np.bool_]) -> None:
+    """Warn the user of groups or strata that are not compared."""
+    if left_out.any():
+        named = [groups.labels[code] for code in np.flatnonzero(left_out)]
+        reason = {
+            "strata": "they have too few rows, or rows of fewer than two groups",
+            "groups": "no stratum that is compared has rows of them",
+        }
+        warnings.warn(
+            f"The {what} {_shown(named)} are left out of the gap: {reason[what]}.",
+            UserWarning,
+            stacklevel=level_of_user(),
+        )
+
+
+def _shown(labels: Sequence[Any]) -> str:
+    """Write labels, the first five of many."""
+    more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
+    return f"{list(labels[:5])}{more}"
+
+
+def _keep_labels(groups: Groups, kept: NDArray[np.bool_]) -> Groups:
+    """Keep some labels; rows of others get the code -1."""
+    codes = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[groups.codes]
+    labels = tuple(groups.labels[code] for code in np.flatnonzero(kept))
+    return replace(groups, codes=codes, labels=labels)
 
 
 def params_of_rows(

@@ -65,7 +65,7 @@ def test_derivatives_are_finite_differences(decimals):
     scores, weights = scores.round(decimals), np.random.default_rng(1).random(60)
     for estimate in (
         lambda weights: _average_precision(y * 1.0, scores, weights),
-        lambda weights: _largest_gap(scores, groups, weights),
+        lambda weights: _largest_gap(scores, groups.codes, weights),
     ):
         found = estimate(weights)
         for row in range(0, 60, 7):

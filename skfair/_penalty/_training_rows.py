@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from skfair._mitigation import groups_to_compare, level_of_user, take_rows
+from skfair._mitigation import level_of_user, take_rows, within_strata
 from skfair._utils._validation import check_real
 from skfair.groups import Groups
 
 Array: TypeAlias = NDArray[np.floating]
 Positions: TypeAlias = NDArray[np.intp]
+Labels: TypeAlias = tuple[Hashable, ...]
 
 #: With fewer rows than this, those held out would be too few to compare classifiers.
 MIN_ROWS = 200
@@ -45,24 +46,43 @@ class TrainingRows(NamedTuple):
             None if strata is None else strata[positions],
         )
 
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        """Code of the stratum and the group of each row together, -1 for none."""
+        codes = self.codes.astype(np.int64)
+        if self.strata is None:
+            return codes
+        n_groups = int(codes.max(initial=0)) + 1
+        cells = self.strata.astype(np.int64) * n_groups + codes
+        return np.where((codes < 0) | (self.strata < 0), -1, cells)
+
+    def most_groups(self, positions: Positions) -> int:
+        """Count the groups of some rows, in the stratum that has the most."""
+        cells = np.unique(self.cells[positions])
+        n_groups = int(self.codes.max(initial=0)) + 1
+        return int(np.bincount(cells[cells >= 0] // n_groups, minlength=1).max())
+
 
 def training_rows(
     X: Any,
     positive: NDArray[np.bool_],
     groups: Groups | None,
     weights: NDArray[Any] | None,
-) -> tuple[TrainingRows, tuple[Hashable, ...]]:
-    """Return the rows, and the labels of the groups that they belong to.
+    strata: Groups | None = None,
+) -> tuple[TrainingRows, Labels, Labels]:
+    """Return the rows, and the labels of their groups and strata.
 
-    There must be two groups with weight, or none at all.
+    There must be two groups with weight in some stratum, or no groups at all.
     """
     weighted = np.ones(len(positive)) if weights is None else weights + 0.0
     if groups is None:
         codes: NDArray[np.integer] = np.full(len(positive), -1)
-        return TrainingRows(X, positive + 0.0, codes, weighted), ()
-    groups = groups_to_compare(groups)
-    groups_to_compare(groups[weighted > 0])
-    return TrainingRows(X, positive + 0.0, groups.codes, weighted), groups.labels
+        return TrainingRows(X, positive + 0.0, codes, weighted), (), ()
+    groups, strata = within_strata(groups, strata, weighted)
+    rows = TrainingRows(X, positive + 0.0, groups.codes, weighted)
+    if strata is None:
+        return rows, groups.labels, ()
+    return rows._replace(strata=strata.codes), groups.labels, strata.labels
 
 
 def check_validation_fraction(model: Any) -> None:
@@ -79,19 +99,20 @@ def hold_out(
 ) -> tuple[Positions, Positions]:
     """Draw positions of rows with weight, those to train on and those to hold out.
 
-    The draw is stratified by class, and also by group where each stratum has two rows
-    and each part has room for one row of every stratum.
+    The draw is stratified by class, and also by group (within strata, if there are any)
+    where each of these cells has two rows and each part has room for a row of every
+    cell.
     """
     weighted = np.flatnonzero(rows.weights)
-    y, codes = rows.y[weighted], rows.codes[weighted]
+    y, cells = rows.y[weighted], rows.cells[weighted]
     n_samples = len(weighted)
     n_held_out = int(np.ceil(validation_fraction * n_samples))
     smaller_part = min(n_held_out, n_samples - n_held_out)
-    for strata in (2 * codes.astype(np.int64) + y, y):
-        _, sizes = np.unique(strata, return_counts=True)
+    for kinds in (2 * cells + y, y):
+        _, sizes = np.unique(kinds, return_counts=True)
         if sizes.min() >= 2 and len(sizes) <= smaller_part:
             train, held_out = train_test_split(
-                weighted, test_size=n_held_out, stratify=strata, random_state=rng
+                weighted, test_size=n_held_out, stratify=kinds, random_state=rng
             )
             return train, held_out
     raise ValueError(
@@ -116,8 +137,7 @@ def hold_out_if_possible(
     except ValueError as error:
         problem = str(error).partition(",")[0]
     else:
-        grouped = [rows.codes[part][rows.codes[part] >= 0] for part in parts]
-        n_groups = min(len(np.unique(codes)) for codes in grouped)
+        n_groups = min(rows.most_groups(part) for part in parts)
         if n_groups >= 2 or (rows.codes < 0).all():
             return parts
         problem = (

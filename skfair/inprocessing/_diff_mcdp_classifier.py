@@ -110,9 +110,17 @@ class DiffMCDPClassifier(
         column is also a feature, unless `drop_sensitive` is True.
     drop_sensitive : bool, default=False
         Whether the columns named by `sensitive_features` are dropped from the features.
+    control_features : str, int, list of str, list of int, or callable, default=None
+        Column of X with the strata within which groups are compared, several columns
+        for their intersection, or a function of X that returns the strata. Strata given
+        to `fit` take precedence. None compares groups among all rows. A column stays a
+        feature.
 
     Attributes
     ----------
+    strata_ : tuple of length n_strata
+        Labels of the strata within which groups are compared; empty without
+        `control_features`.
     classes_ : ndarray of shape (2,)
         Classes. Scores are probabilities of the second class.
     coefs_ : list of ndarray of shape (n_in, n_out)
@@ -184,7 +192,10 @@ class DiffMCDPClassifier(
     (True, True)
     """
 
-    __metadata_request__fit: ClassVar = {"sensitive_features": True}
+    __metadata_request__fit: ClassVar = {
+        "sensitive_features": True,
+        "control_features": True,
+    }
 
     def __init__(
         self,
@@ -205,6 +216,7 @@ class DiffMCDPClassifier(
         random_state: Any = None,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
+        control_features: Selector | None = None,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.strength = strength
@@ -222,6 +234,7 @@ class DiffMCDPClassifier(
         self.random_state = random_state
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
+        self.control_features = control_features
 
     def fit(
         self,
@@ -229,6 +242,7 @@ class DiffMCDPClassifier(
         y: Any,
         *,
         sensitive_features: Any = None,
+        control_features: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Train the network.
@@ -243,6 +257,12 @@ class DiffMCDPClassifier(
 (n_samples, n_columns), or Groups, default=None
             Group of each row. It takes precedence over the parameter of the same name.
             Rows without a group in a `Groups` count in the log-loss only.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row. The gap is then the mean of the gaps within strata, by
+            the weight of their rows. It takes precedence over the parameter of the same
+            name. The true label is a stratum, too; rows without a stratum in a `Groups`
+            count in the log-loss only, see the example.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights of the rows in the log-loss and in the CDFs.
 
@@ -254,12 +274,14 @@ class DiffMCDPClassifier(
         ------
         ValueError
             If y does not have two classes, if lengths differ, if fewer than two groups
-            have weight, if a parameter is out of range, and if scores become NaN.
+            have weight (in every stratum), if a parameter is out of range, and if
+            scores become NaN.
 
         Warns
         -----
         UserWarning
-            If no groups are given and `strength` is not 0: no gap is penalised. If rows
+            If strata, or groups, cannot be compared and are left out of the gap. If no
+            groups are given and `strength` is not 0: no gap is penalised. If rows
             cannot be held out, since a part would have a single class or group.
         MitigationWarning
             If on the rows held out MCDP(0) is higher than that of the plain network by
@@ -275,13 +297,17 @@ class DiffMCDPClassifier(
         features = self._features(X)
         consequence = "no gap is penalised" if self.strength else None
         groups = self._find_groups_if_given(sensitive_features, X, consequence)
+        strata = self._find_strata(control_features, X)
         positive = y == classes[1]
         if weights is not None:  # the rows that have weight, with a mean weight of 1
             kept = np.flatnonzero(weights)
             features, positive = features[kept], positive[kept]
             groups = None if groups is None else groups[kept]
+            strata = None if strata is None else strata[kept]
             weights = weights[kept] / weights[kept].mean()
-        rows, labels = training_rows(features, positive, groups, weights)
+        rows, labels, self.strata_ = training_rows(
+            features, positive, groups, weights, strata
+        )
         parameters = self._first_parameters(features, classes, warm, rng)
         loss = loss.for_labels(rows.y, rows.weights)
         # A warm start has been trained on rows that would be held out now.
@@ -300,6 +326,7 @@ class DiffMCDPClassifier(
                 expit(predict_logits(held_out.X, plain)),
                 expit(predict_logits(held_out.X, parameters)),
                 Groups(held_out.codes, labels),
+                strata=held_out.strata,
                 sample_weight=held_out.weights,
             )
             self.comparison_.warn(self, _REMEDY)

@@ -1,7 +1,8 @@
-"""Probabilities of the groups of rows, by classifiers fitted to other rows."""
+"""Probabilities of groups and strata of rows, by classifiers fitted to other rows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skfair._mitigation import params_of_rows, take_rows
 from skfair._penalty._training_rows import Array
+from skfair.groups import Groups
 from skfair.inprocessing._boosters import (
     EarlyStopping,
     LabelledRows,
@@ -63,6 +65,27 @@ def group_probabilities(
         )
         found[np.ix_(own, groups)] = model.predict_proba(take_rows(rows.X, own))
     return _calibrate(found, codes, rows.weights)
+
+
+def joint_probabilities(
+    probabilities_of: Callable[[NDArray[np.integer]], Array],
+    groups: Groups,
+    strata: Groups,
+) -> Array:
+    """Probability of each stratum and group, from a function that takes codes.
+
+    The shape is (n_samples, n_strata, n_groups); the sum is less than 1 where rows may
+    be in no stratum.
+    """
+    n_strata, n_groups = len(strata.labels), len(groups.labels)
+    cells = strata.codes.astype(np.intp) * n_groups + groups.codes
+    cells[groups.codes < 0] = -1
+    cells[strata.codes < 0] = n_strata * n_groups
+    present = np.unique(cells[cells >= 0])
+    codes = np.where(cells < 0, -1, np.searchsorted(present, cells))
+    found = np.zeros((len(cells), n_strata * n_groups + 1))
+    found[:, present] = probabilities_of(codes)
+    return found[:, :-1].reshape(-1, n_strata, n_groups)
 
 
 def _of_groups(estimator: Any) -> Any:

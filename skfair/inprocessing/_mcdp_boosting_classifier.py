@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from skfair._comparison import PlainComparison, compare_with_plain
 from skfair._mitigation import (
     MetaMitigator,
-    groups_to_compare,
     params_of_rows,
     route_fit_params,
+    within_strata,
 )
 from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
 from skfair._penalty._smooth_gap import Objective
@@ -39,7 +39,10 @@ from skfair.inprocessing._boosters import (
     fit_plain,
     to_table,
 )
-from skfair.inprocessing._group_probabilities import group_probabilities
+from skfair.inprocessing._group_probabilities import (
+    group_probabilities,
+    joint_probabilities,
+)
 from skfair.inprocessing._mcdp_objective import MCDPObjective
 
 #: With more groups, or fewer rows, the gradient takes the groups themselves: a
@@ -95,6 +98,11 @@ class MCDPBoostingClassifier(
         column is also a feature, unless `drop_sensitive` is True.
     drop_sensitive : bool, default=False
         Whether the columns named by `sensitive_features` are dropped from the features.
+    control_features : str, int, list of str, list of int, or callable, default=None
+        Column of X with the strata within which groups are compared, several columns
+        for their intersection, or a function of X that returns the strata. Strata given
+        to `fit` take precedence. None compares groups among all rows. A column stays a
+        feature.
     objective : {"mcdp", "dp", "abcc"}, default="mcdp"
         Which gap is penalised: the largest difference of the CDFs, the difference of
         the mean scores, or the area between the CDFs. With more than two groups, it is
@@ -130,6 +138,9 @@ class MCDPBoostingClassifier(
         sensitive columns that are dropped.
     groups_ : tuple of length n_groups
         Labels of the groups; empty if no groups are given.
+    strata_ : tuple of length n_strata
+        Labels of the strata within which groups are compared; empty without
+        `control_features`.
     classes_ : ndarray of shape (2,)
         Classes. Scores are probabilities of the second class.
     n_features_in_ : int
@@ -179,7 +190,10 @@ class MCDPBoostingClassifier(
     ((1000, 2), 100)
     """
 
-    __metadata_request__fit: ClassVar = {"sensitive_features": True}
+    __metadata_request__fit: ClassVar = {
+        "sensitive_features": True,
+        "control_features": True,
+    }
 
     def __init__(
         self,
@@ -194,6 +208,7 @@ class MCDPBoostingClassifier(
         early_stopping: bool = False,
         n_iter_no_change: int = 10,
         random_state: Any = None,
+        control_features: Selector | None = None,
     ) -> None:
         self.estimator = estimator
         self.strength = strength
@@ -205,6 +220,7 @@ class MCDPBoostingClassifier(
         self.early_stopping = early_stopping
         self.n_iter_no_change = n_iter_no_change
         self.random_state = random_state
+        self.control_features = control_features
 
     def fit(
         self,
@@ -212,6 +228,7 @@ class MCDPBoostingClassifier(
         y: Any,
         *,
         sensitive_features: Any = None,
+        control_features: Any = None,
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
@@ -228,6 +245,12 @@ class MCDPBoostingClassifier(
             Group of each row. It takes precedence over the parameter of the same name.
             Rows without a group in a `Groups` count in the log-loss, and in the gap
             with the probabilities of their groups.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row. The gap is then the mean of the gaps within strata, by
+            the weight of their rows. It takes precedence over the parameter of the same
+            name. The true label is a stratum, too; rows without a stratum in a `Groups`
+            count in the log-loss only, see the example.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights of the rows in the log-loss and in the CDFs.
         **fit_params : dict
@@ -242,15 +265,16 @@ class MCDPBoostingClassifier(
         ------
         ValueError
             If y does not have two classes, if lengths differ, if fewer than two groups
-            have weight, if a parameter is out of range, and if `estimator` has another
-            objective or stops early by itself.
+            have weight (in every stratum), if a parameter is out of range, and if
+            `estimator` has another objective or stops early by itself.
         TypeError
             If `estimator` is of another class.
 
         Warns
         -----
         UserWarning
-            If no groups are given and `strength` is not 0: the classifier is fitted
+            If strata, or groups, cannot be compared and are left out of the gap. If no
+            groups are given and `strength` is not 0: the classifier is fitted
             without a penalty. If rows cannot be held out, since a part would have a
             single class or group.
         MitigationWarning
@@ -265,8 +289,11 @@ class MCDPBoostingClassifier(
         check_boosting(self.estimator, params)
         consequence = "no gap is penalised" if self.strength else None
         groups = self._find_groups_if_given(sensitive_features, X, consequence)
+        strata = self._find_strata(control_features, X)
         X, positive = to_table(self._without_sensitive(X)), y == self.classes_[1]
-        rows, self.groups_ = training_rows(X, positive, groups, weights)
+        rows, self.groups_, self.strata_ = training_rows(
+            X, positive, groups, weights, strata
+        )
         labelled = LabelledRows(
             X, positive.astype(np.intp), None if weights is None else rows.weights
         )
@@ -357,6 +384,7 @@ class MCDPBoostingClassifier(
             plain.predict_proba(tested.X)[:, 1],
             self.estimator_.predict_proba(tested.X)[:, 1],
             Groups(rows.codes[held_out], self.groups_),
+            strata=None if rows.strata is None else rows.strata[held_out],
             sample_weight=tested.weights,
         )
         if self.comparison_.problems:
@@ -371,19 +399,35 @@ class MCDPBoostingClassifier(
         rng: np.random.RandomState,
     ) -> MCDPObjective:
         """Return the objective for the rows to train on."""
+        strata = None
+        if rows.strata is not None:
+            strata = Groups(rows.strata, self.strata_)
+        groups, strata = within_strata(
+            Groups(rows.codes, self.groups_), strata, rows.weights, warn=False
+        )
+        patience = self.n_iter_no_change if self.early_stopping else None
+        fits = partial(
+            group_probabilities,
+            self.estimator,
+            labelled,
+            params=params,
+            rng=rng,
+            n_iter_no_change=patience,
+        )
+        n_cells = len(groups.labels) * (1 if strata is None else len(strata.labels))
         probabilities = None
-        groups = groups_to_compare(Groups(rows.codes, self.groups_))
-        if len(groups.labels) <= _MAX_GROUPS and len(rows.y) >= _MIN_ROWS:
-            patience = self.n_iter_no_change if self.early_stopping else None
-            probabilities = group_probabilities(
-                self.estimator, labelled, groups.codes, params, rng, patience
-            )
+        if len(rows.y) >= _MIN_ROWS and len(groups.labels) <= _MAX_GROUPS:
+            if strata is None or n_cells > _MAX_GROUPS:
+                probabilities = fits(groups.codes)
+            else:
+                probabilities = joint_probabilities(fits, groups, strata)
         return MCDPObjective(
             groups,
             strength=self.strength,
             temperature=self.temperature,
             objective=self.objective,
             group_probabilities=probabilities,
+            control_features=strata,
         )
 
 
@@ -402,7 +446,8 @@ def _held_out_loss(
 ) -> float:
     """Penalised loss of held-out rows."""
     scores = expit(log_odds)
-    return loss.rescaled(scores, rows.weights).evaluate(scores, rows).penalised_loss
+    loss = loss.rescaled(scores, rows.weights, rows.strata)
+    return loss.evaluate(scores, rows).penalised_loss
 
 
 def _count_trees(model: Any) -> int:

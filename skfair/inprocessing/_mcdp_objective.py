@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from skfair._mitigation import groups_to_compare
+from skfair._mitigation import within_strata
 from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
 from skfair._penalty._smooth_gap import Objective
 from skfair._penalty._training_rows import Array
 from skfair._utils._validation import check_weights
-from skfair.groups import encode_groups
+from skfair.groups import Groups, encode_groups, resolve_strata
 
 #: The gradient of the penalty is computed for every tree of so many: it changes slowly.
 _INTERVAL = 2
@@ -56,7 +56,14 @@ or Groups
         not fitted to this row, columns in the sorted order of the groups. Each row then
         counts in all groups, with these probabilities. On a few thousand rows trees
         otherwise learn which of their own training rows belong to which group, and the
-        gap closes on the training rows only.
+        gap closes on the training rows only. With `control_features` also of shape
+        (n_samples, n_strata, n_groups): each row then counts in all strata and groups,
+        with the joint probabilities, whose sum is less than 1 if a row may be in none.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+or Groups, default=None
+        Stratum of each training row. The gap is then the mean of the gaps within
+        strata, by weight; rows without a stratum in a `Groups` count in the log-loss
+        only.
 
     See Also
     --------
@@ -100,17 +107,19 @@ or Groups
         temperature: float = 50.0,
         objective: Objective = "mcdp",
         group_probabilities: ArrayLike | None = None,
+        control_features: Any = None,
     ) -> None:
         self.strength = strength
         self.temperature = temperature
         self.objective = objective
         self._loss = check_penalised_loss(self)
-        groups = groups_to_compare(encode_groups(sensitive_features))
+        groups = encode_groups(sensitive_features)
+        strata = None
+        if control_features is not None:
+            strata = resolve_strata(control_features, n_samples=len(groups))
+        groups, strata = within_strata(groups, strata)
         self._codes = groups.codes
-        self._probabilities = None
-        if group_probabilities is not None:
-            expected = len(self._codes), len(groups.labels)
-            self._probabilities = _check_probabilities(group_probabilities, expected).T
+        self._parts = _Parts.of(groups, strata, group_probabilities)
         self._mean_gradient, self._n_trees = np.zeros(len(self._codes)), 0
 
     def __call__(
@@ -190,24 +199,71 @@ or Groups
 
     def _penalty_gradient(self, loss: PenalisedLoss, p: Array, weights: Array) -> Array:
         """Gradient of the penalty in the log-odds, for a weight of one."""
-        loss = loss.rescaled(p, weights)
-        if self._probabilities is None:
-            return loss.penalty_gradient(p, self._codes, weights)
-        return loss.expected_gradient(p, self._probabilities, weights)
+        rows, shares, strata, probabilities = self._parts
+        part_weights = weights[rows] * shares
+        loss = loss.rescaled(p[rows], part_weights, strata)
+        if probabilities is None:
+            return loss.penalty_gradient(p, self._codes, weights, strata)
+        slopes = loss.expected_gradient(p[rows], probabilities, part_weights, strata)
+        expected = np.bincount(rows, shares * slopes, len(p))
+        return np.asarray(expected * (weights.sum() / part_weights.sum()))
 
 
-def _check_probabilities(values: ArrayLike, shape: tuple[int, int]) -> Array:
-    """Return the probabilities of the groups, one for each row and group."""
-    probabilities = np.asarray(values, dtype=np.float64)
-    if probabilities.shape != shape:
+class _Parts(NamedTuple):
+    """Rows, each of which may be in several strata with some share.
+
+    `probabilities` are those of the groups, shape (n_groups, n_parts), None where each
+    row belongs to its own group.
+    """
+
+    rows: NDArray[np.intp]
+    shares: Array
+    strata: NDArray[np.integer] | None
+    probabilities: Array | None
+
+    @classmethod
+    def of(
+        cls, groups: Groups, strata: Groups | None, probabilities: ArrayLike | None
+    ) -> Self:
+        """Return all rows once, or once for each stratum they may be in."""
+        n_samples, n_groups = len(groups), len(groups.labels)
+        rows, shares = np.arange(n_samples), np.ones(n_samples)
+        codes = None if strata is None else strata.codes
+        if probabilities is None:
+            return cls(rows, shares, codes, None)
+        given: Array = np.asarray(probabilities, dtype=np.float64)
+        if strata is None or given.ndim != 3:
+            checked = _check_probabilities(given, (n_samples, n_groups))
+            return cls(rows, shares, codes, checked.T)
+        n_strata = len(strata.labels)
+        given = _check_probabilities(given, (n_samples, n_strata, n_groups))
+        shares = given.sum(axis=2).T.ravel()
+        within = given.transpose(2, 1, 0).reshape(n_groups, -1)
+        return cls(
+            np.tile(rows, n_strata),
+            shares,
+            np.repeat(np.arange(n_strata), n_samples),
+            np.divide(within, shares, out=np.zeros_like(within), where=shares > 0),
+        )
+
+
+def _check_probabilities(values: Array, shape: tuple[int, ...]) -> Array:
+    """Return the probabilities of the groups, one for each row and group.
+
+    Those of strata and groups may sum to less than 1.
+    """
+    if values.shape != shape:
         raise ValueError(
-            f"group_probabilities has the shape {probabilities.shape}, expected "
+            f"group_probabilities has the shape {values.shape}, expected "
             f"{shape}, one for each row and group."
         )
-    sums = probabilities.sum(axis=1)
-    if not ((probabilities >= 0).all() and np.abs(sums - 1).max() <= 1e-6):
+    sums = values.reshape(len(values), -1).sum(axis=1)
+    least = 1 if len(shape) == 2 else 0
+    if not (
+        (values >= 0).all() and sums.min() >= least - 1e-6 and sums.max() <= 1 + 1e-6
+    ):
         raise ValueError(
             "group_probabilities must be non-negative and sum to 1 in each row, got "
             f"sums from {sums.min()} to {sums.max()}."
         )
-    return probabilities
+    return values

@@ -121,6 +121,11 @@ class MCDPReweighter(
         own.
     drop_sensitive : bool, default=False
         Whether the columns named by `sensitive_features` are dropped from the features.
+    control_features : str, int, list of str, list of int, or callable, default=None
+        Column of X with the strata within which groups are compared, several columns
+        for their intersection, or a function of X that returns the strata. Strata given
+        to `fit` take precedence. None compares groups among all rows. A column stays a
+        feature.
     verbose : bool, default=False
         Whether to print a line after each round.
 
@@ -147,6 +152,9 @@ class MCDPReweighter(
         Number of rounds.
     groups_ : tuple of length n_groups
         Labels of the groups; empty if no groups are given.
+    strata_ : tuple of length n_strata
+        Labels of the strata within which groups are compared; empty without
+        `control_features`.
     classes_ : ndarray of shape (2,)
         Classes. Scores are probabilities of the second class.
     n_features_in_ : int
@@ -213,7 +221,10 @@ class MCDPReweighter(
     (True, True)
     """
 
-    __metadata_request__fit: ClassVar = {"sensitive_features": True}
+    __metadata_request__fit: ClassVar = {
+        "sensitive_features": True,
+        "control_features": True,
+    }
 
     def __init__(
         self,
@@ -231,6 +242,7 @@ class MCDPReweighter(
         random_state: Any = None,
         drop_sensitive: bool = False,
         verbose: bool | int = False,
+        control_features: Selector | None = None,
     ) -> None:
         self.estimator = estimator
         self.sensitive_features = sensitive_features
@@ -245,6 +257,7 @@ class MCDPReweighter(
         self.random_state = random_state
         self.drop_sensitive = drop_sensitive
         self.verbose = verbose
+        self.control_features = control_features
 
     def fit(
         self,
@@ -252,6 +265,7 @@ class MCDPReweighter(
         y: Any,
         *,
         sensitive_features: Any = None,
+        control_features: Any = None,
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
@@ -267,6 +281,12 @@ class MCDPReweighter(
 (n_samples, n_columns), or Groups, default=None
             Group of each row. It takes precedence over the parameter of the same name.
             Rows without a group in a `Groups` count in the log-loss only.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row. The gap is then the mean of the gaps within strata, by
+            the weight of their rows. It takes precedence over the parameter of the same
+            name. The true label is a stratum, too; rows without a stratum in a `Groups`
+            count in the log-loss only, see the example.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights of the rows in the log-loss and in the CDFs. The
             classifier is fitted with their products with the weights of a round.
@@ -282,14 +302,16 @@ class MCDPReweighter(
         ------
         ValueError
             If y does not have two classes, if lengths differ, if fewer than two groups
-            have weight, if a parameter is out of range, and if scores become NaN.
+            have weight (in every stratum), if a parameter is out of range, and if
+            scores become NaN.
         TypeError
             If `estimator` has no `predict_proba`, or takes no sample weights.
 
         Warns
         -----
         UserWarning
-            If no groups are given and `strength` is not 0: the classifier is fitted
+            If strata, or groups, cannot be compared and are left out of the gap. If no
+            groups are given and `strength` is not 0: the classifier is fitted
             without reweighting. If rows cannot be held out, since a part would have a
             single class or group.
         MitigationWarning
@@ -306,8 +328,11 @@ class MCDPReweighter(
             params = {**params, keyword: weights}
         consequence = "no gap is penalised" if self.strength else None
         groups = self._find_groups_if_given(sensitive_features, X, consequence)
+        strata = self._find_strata(control_features, X)
         X, positive = self._without_sensitive(X), y == self.classes_[1]
-        rows, self.groups_ = training_rows(X, positive, groups, weights)
+        rows, self.groups_, self.strata_ = training_rows(
+            X, positive, groups, weights, strata
+        )
         max_iter, split, held_out = self.max_iter, None, None
         loss = loss.for_labels(rows.y, rows.weights)
         if not (self.strength and self.groups_):
@@ -406,6 +431,7 @@ class MCDPReweighter(
             plain.held_out[0],
             kept.held_out[0],
             Groups(held_out.codes, self.groups_),
+            strata=held_out.strata,
             sample_weight=held_out.weights,
         )
         self.comparison_.warn(self, _REMEDY)

@@ -131,7 +131,7 @@ def reweighting_rounds(
     for number in range(max_iter):
         scores = _finite_scores(estimator, rows.X, number)
         if number == 0:
-            loss = loss.rescaled(scores, rows.weights)
+            loss = loss.rescaled(scores, rows.weights, rows.strata)
         evaluation, held_out_part = loss.evaluate(scores, rows), None
         if held_out is not None:
             new_scores = _finite_scores(estimator, held_out.X, number)

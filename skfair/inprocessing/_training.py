@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from skfair._penalty._penalised_loss import PenalisedLoss
-from skfair._penalty._smooth_gap import SmoothGap, smooth_gap
+from skfair._penalty._smooth_gap import SmoothGap, mean_over_strata, smooth_gap
 from skfair._penalty._training_rows import Array, Positions, TrainingRows
 from skfair.inprocessing._network import (
     Adam,
@@ -63,8 +64,8 @@ def train(
     optimizer = Adam(parameters)
     steps: list[dict[str, float]] = []
     validation: dict[int, float] = {}
-    strata = rows.codes if loss.strength else np.zeros(len(rows.y), dtype=np.intp)
-    batches = mini_batches(strata, options.batch_size, rng)
+    cells = rows.cells if loss.strength else np.zeros(len(rows.y), dtype=np.intp)
+    batches = mini_batches(cells, options.batch_size, rng)
     best = parameters
     for step in range(options.max_iter):
         chosen, factors = next(batches)
@@ -131,9 +132,12 @@ def _penalised_gap(
     """Gap of the scores of some rows, None where nothing is penalised."""
     if not loss.strength or rows.codes.max() < 0:
         return None
-    return smooth_gap(
-        scores, rows.codes, rows.weights, loss.temperature, loss.objective
-    )
+    kind = loss.temperature, loss.objective
+
+    def gap_of(part: Any, stratum: int) -> SmoothGap:
+        return smooth_gap(scores[part], rows.codes[part], rows.weights[part], *kind)
+
+    return mean_over_strata(rows.strata, rows.weights, gap_of)
 
 
 def _validation_loss(

@@ -112,12 +112,12 @@ def features(model, X):
     return X
 
 
-def scores_of(model, X, groups=None):
+def scores_of(model, X, groups=None, strata=None):
     """Predicted or transformed scores, with groups where the method takes them."""
     method = model.predict_proba if is_classifier(model) else model.transform
-    takes_groups = "sensitive_features" in signature(method).parameters
-    given = {"sensitive_features": groups} if takes_groups else {}
-    scores = method(X, **given)
+    given = {"sensitive_features": groups, "control_features": strata}
+    taken = signature(method).parameters
+    scores = method(X, **{name: given[name] for name in given if name in taken})
     return scores[:, 1] if is_classifier(model) else np.asarray(scores)
 
 
@@ -508,6 +508,113 @@ def test_inner_estimator_without_probabilities(model, people):
     match = "estimator must .*, got RidgeClassifier"
     with pytest.raises(TypeError, match=match):
         model.set_params(estimator=RidgeClassifier()).fit(X, y, sensitive_features=sex)
+
+
+# --- strata within which groups are compared
+
+STRATIFIED = [
+    name
+    for name, e in ESTIMATORS.items()
+    if "control_features" in signature(e.fit).parameters
+]
+every_stratified = pytest.mark.parametrize(
+    "model", quick_first(STRATIFIED), indirect=True
+)
+
+
+def fitted_within(model, people, strata, **fit_params):
+    """Scores of the rows that the estimator was fitted to, within strata."""
+    X, y, sex = people
+    X = features(model, X)
+    model.fit(X, y, sensitive_features=sex, control_features=strata, **fit_params)
+    return scores_of(model, X, sex, strata)
+
+
+@every_stratified
+def test_one_stratum_is_no_stratum(model, people, expected):
+    scores = fitted_within(model, people, np.full(len(people[1]), "all"))
+    assert_allclose(scores, expected, atol=1e-4)
+    assert model.strata_ == ("all",)
+
+
+@every_stratified
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
+def test_strata_by_keyword_column_and_callable_agree(model, people):
+    X, y, sex = people
+    X = X.assign(office=np.arange(len(y)) % 2)
+    found = [fitted_within(clone(model), (X, y, sex), X["office"])]
+    assert len(found[0]) == len(y)
+    if not is_classifier(model):
+        return
+    for selector in ("office", -1, ["office"], lambda X: X["office"] == 1):
+        by_column = clone(model).set_params(control_features=selector)
+        by_column.fit(X, y, sensitive_features=sex)
+        assert len(by_column.strata_) == 2
+        assert_array_equal(scores_of(by_column, X, sex), found[0])
+    missing = clone(model).set_params(control_features="race")
+    with pytest.raises(ValueError, match=r"no column 'race' \(control_features\)"):
+        missing.fit(X, y, sensitive_features=sex)
+
+
+@every_stratified
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
+@pytest.mark.parametrize("container", [list, pl.Series, pd.DataFrame])
+def test_containers_of_strata(model, container, people):
+    strata = pd.Series(np.where(np.arange(len(people[1])) % 3, "u", "v"))
+    expected = fitted_within(clone(model), people, strata)
+    assert_array_equal(fitted_within(model, people, container(strata)), expected)
+
+
+@every_stratified
+def test_bad_strata(model, people):
+    X, y, sex = people
+    n_rows = len(y)
+    for strata, match in (
+        (np.zeros(5), "control_features has 5 rows, expected 300"),
+        (
+            np.where(np.arange(n_rows) % 10, "u", None),
+            "control_features has 30 missing",
+        ),
+        (np.asarray(sex), r"no stratum with rows of two groups, of \['F', 'M'\]"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            fitted_within(clone(model), people, strata)
+    strata = np.where(np.asarray(sex) == "F", "both", "one")
+    strata[np.flatnonzero(np.asarray(sex) == "M")[:50]] = "both"
+    with pytest.warns(UserWarning, match=r"strata \['one'\] are left out .*two groups"):
+        clone(model).fit(
+            features(model, X), y, sensitive_features=sex, control_features=strata
+        )
+
+
+@every_stratified
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
+def test_groups_that_no_stratum_has_are_named(model, people):
+    X, y, sex = people
+    groups = np.where(np.arange(len(y)) % 5 == 0, "X", sex)
+    strata = encode_groups(np.where(groups == "X", None, "in"), missing="drop")
+    with pytest.warns(UserWarning, match=r"The groups \['X'\] are left out"):
+        model.fit(
+            features(model, X), y, sensitive_features=groups, control_features=strata
+        )
+    assert model.groups_ == ("F", "M")
+
+
+@every_stratified
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
+def test_strata_in_a_pipeline_with_routing(model, people):
+    X, y, sex = people
+    X, strata = features(model, X), np.arange(len(y)) % 2
+    expected = fitted_within(clone(model), people, strata)
+    pipeline = make_pipeline(FunctionTransformer(), model)
+    given = {"sensitive_features": sex, "control_features": strata}
+    with config_context(enable_metadata_routing=True):
+        pipeline.fit(X, y, **given)
+        method = "predict_proba" if is_classifier(model) else "transform"
+        taken = signature(getattr(model, method)).parameters
+        taken = {name: given[name] for name in given if name in taken}
+        scores = getattr(pipeline, method)(X, **taken)
+    assert_array_equal(scores[:, 1] if is_classifier(model) else scores, expected)
 
 
 # --- pipelines, searches and cross-validation

@@ -57,6 +57,9 @@ class DiffMCDPClassifier(
     follows the gradient at that threshold. It is compared with a plain network, trained
     on the log-loss alone, on held-out rows.
 
+    With `control_features` the gap is the mean of the gaps within strata: departments,
+    or the true labels.
+
     Groups are needed in `fit` only. A column of X that `sensitive_features` names is a
     feature as well, unless `drop_sensitive` is True: then predictions use the group.
 
@@ -135,11 +138,12 @@ class DiffMCDPClassifier(
         ``validation_penalised_loss``, the log-loss plus :math:`\lambda` times the gap
         on the rows held out.
     comparison_ : PlainComparison or None
-        Average precision and MCDP(0) of this network and of the plain one on the rows
-        held out: `average_precision`, `plain_average_precision`, `mcdp`, `plain_mcdp`,
-        the standard errors of both differences, and `problems`, what is worse by more
-        than noise; `to_frame` makes a table. None if nothing is compared: without rows
-        held out, without groups, with strength 0, and after a warm start.
+        Average precision and MCDP(0) (within strata, if there are any) of this network
+        and of the plain one on the rows held out: `average_precision`,
+        `plain_average_precision`, `mcdp`, `plain_mcdp`, the standard errors of both
+        differences, and `problems`, what is worse by more than noise; `to_frame` makes
+        a table. None if nothing is compared: without rows held out, without groups,
+        with strength 0, and after a warm start.
     loss_curve_ : list of length n_iter_
         The penalised loss of each mini-batch.
     n_iter_ : int
@@ -190,6 +194,15 @@ class DiffMCDPClassifier(
     ...     return mcdp(y, model.predict_proba(X)[:, 1], sensitive_features=sex)
     >>> gap(0) > 0.35, gap(0.5) < 0.15
     (True, True)
+
+    Equal opportunity at every threshold is a small gap among the positives:
+
+    >>> from skfair.groups import encode_groups
+    >>> positives = encode_groups(np.where(y, "positive", None), missing="drop")
+    >>> model = DiffMCDPClassifier(max_iter=20, random_state=0)
+    >>> model = model.fit(X, y, sensitive_features=sex, control_features=positives)
+    >>> model.strata_
+    ('positive',)
     """
 
     __metadata_request__fit: ClassVar = {

@@ -79,6 +79,9 @@ class MCDPBoostingClassifier(
         + \lambda \max_{t, g, h} \left| F_g(t) - F_h(t) \right|
 
     where :math:`\ell` is the log-loss and F are smooth CDFs of the groups' scores.
+    With `control_features` the gap is the mean of the gaps within strata: departments,
+    or the true labels.
+
     Groups are given to `fit` only. Predictions depend on them where a column named by
     `sensitive_features` stays a feature.
 
@@ -129,8 +132,9 @@ class MCDPBoostingClassifier(
         The fitted classifier; it predicts the same probabilities. It is the plain one
         if the comparison has found that the other is worse.
     comparison_ : PlainComparison or None
-        Average precision and MCDP(0) of this and of the plain classifier on the rows
-        held out, with standard errors. None if nothing is compared.
+        Average precision and MCDP(0) (within strata, if there are any) of this and of
+        the plain classifier on the rows held out, with standard errors. None if nothing
+        is compared.
     n_iter_ : int
         Number of trees that predictions use.
     feature_importances_ : ndarray of shape (n_features_in_,)
@@ -163,6 +167,9 @@ class MCDPBoostingClassifier(
     calibrated. With the groups themselves, trees would learn which of a few thousand
     training rows belong to which group, and close the gap of these rows only. With more
     than 10 groups or fewer than 100 rows it takes the groups themselves nevertheless.
+    With `control_features` probabilities are those of stratum and group together, where
+    there are at most 10 of these, so that the gap among positives is learnt from all
+    rows; with more, those of the groups, and rows count in their own stratum.
 
     A fit takes as long as one of the plain classifier, two to the groups of half the
     rows, one that is compared with (none with ``validation_fraction=None``), and the
@@ -188,6 +195,15 @@ class MCDPBoostingClassifier(
     ... ).fit(X, y)
     >>> model.predict_proba(X).shape, model.comparison_.n_samples
     ((1000, 2), 100)
+
+    Equal opportunity at every threshold is a small gap among the positives:
+
+    >>> import numpy as np
+    >>> from skfair.groups import encode_groups
+    >>> positives = encode_groups(np.where(y == 1, "positive", None), missing="drop")
+    >>> model = model.set_params(strength=0.1).fit(X, y, control_features=positives)
+    >>> model.strata_
+    ('positive',)
     """
 
     __metadata_request__fit: ClassVar = {

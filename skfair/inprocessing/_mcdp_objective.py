@@ -258,12 +258,11 @@ def _check_probabilities(values: Array, shape: tuple[int, ...]) -> Array:
             f"{shape}, one for each row and group."
         )
     sums = values.reshape(len(values), -1).sum(axis=1)
-    least = 1 if len(shape) == 2 else 0
-    if not (
-        (values >= 0).all() and sums.min() >= least - 1e-6 and sums.max() <= 1 + 1e-6
-    ):
+    at_most = "at most " if len(shape) == 3 else ""
+    too_small = not at_most and sums.min() < 1 - 1e-6
+    if too_small or sums.max() > 1 + 1e-6 or not (values >= 0).all():
         raise ValueError(
-            "group_probabilities must be non-negative and sum to 1 in each row, got "
-            f"sums from {sums.min()} to {sums.max()}."
+            f"group_probabilities must be non-negative and sum to {at_most}1 in each "
+            f"row, got sums from {sums.min()} to {sums.max()}."
         )
     return values

@@ -72,6 +72,9 @@ class MCDPReweighter(
     with smooth CDFs F of the groups' scores. It keeps the round with the least loss on
     held-out rows, and compares it there with the plain classifier.
 
+    With `control_features` the gap is the mean of the gaps within strata: departments,
+    or the true labels.
+
     Groups are needed in `fit` only. A column of X that `sensitive_features` names is a
     feature as well, unless `drop_sensitive` is True: then predictions use the group.
 
@@ -144,10 +147,11 @@ class MCDPReweighter(
         rows held out the same four on these rows, named ``validation_loss`` and so on;
         and ``kept``, True for the round that is kept.
     comparison_ : PlainComparison or None
-        Average precision and MCDP(0) of the reweighted and of the plain classifier on
-        the rows held out: `average_precision`, `plain_average_precision`, `mcdp`,
-        `plain_mcdp`, the standard errors of both differences, and `problems`, what is
-        worse by more than noise; `to_frame` makes a table. None if nothing is compared.
+        Average precision and MCDP(0) (within strata, if there are any) of the
+        reweighted and of the plain classifier on the rows held out:
+        `average_precision`, `plain_average_precision`, `mcdp`, `plain_mcdp`, the
+        standard errors of both differences, and `problems`, what is worse by more than
+        noise; `to_frame` makes a table. None if nothing is compared.
     n_iter_ : int
         Number of rounds.
     groups_ : tuple of length n_groups
@@ -180,7 +184,8 @@ class MCDPReweighter(
 
     MCDP does not change under increasing maps. Scores crowd near 0 where positives are
     rare, so the smooth gap is that of :math:`\mathrm{expit}((\mathrm{logit}(p) - m) /
-    b)`, with m and b from the quartiles of the plain classifier's scores. Its maximum
+    b)`, with m and b from the quartiles of the plain classifier's scores (of a stratum,
+    for the gap within it). Its maximum
     over thresholds is a soft maximum, which is below MCDP(0). ``"dp"`` and ``"abcc"``
     use the scores themselves.
 
@@ -219,6 +224,15 @@ class MCDPReweighter(
     ...     return mcdp(y, model.predict_proba(X)[:, 1], sensitive_features=sex)
     >>> gap(0) > 0.4, gap(2.0) < 0.2
     (True, True)
+
+    Equal opportunity at every threshold is a small gap among the positives:
+
+    >>> from skfair.groups import encode_groups
+    >>> positives = encode_groups(np.where(y, "positive", None), missing="drop")
+    >>> model = MCDPReweighter(LogisticRegression(), random_state=0)
+    >>> model = model.fit(X, y, sensitive_features=sex, control_features=positives)
+    >>> model.strata_
+    ('positive',)
     """
 
     __metadata_request__fit: ClassVar = {

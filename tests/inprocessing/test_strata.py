@@ -1,0 +1,308 @@
+"""Training for small gaps within strata, `control_features`."""
+
+import numpy as np
+import pytest
+from lightgbm import LGBMClassifier
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import approx_fprime
+from scipy.special import expit
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import train_test_split
+
+from skfair._comparison import _mean_gap, compare_with_plain
+from skfair._penalty._penalised_loss import PenalisedLoss
+from skfair._penalty._smooth_gap import OBJECTIVES, mean_over_strata, smooth_gap
+from skfair._penalty._training_rows import TrainingRows, hold_out
+from skfair.groups import Groups, encode_groups
+from skfair.inprocessing import MCDPBoostingClassifier, MCDPObjective
+from skfair.inprocessing._network import initial_parameters, predict_logits
+from skfair.inprocessing._training import TrainingOptions, batch_gradients
+from skfair.metrics import mcdp
+
+
+@pytest.fixture
+def rows():
+    """120 rows in three groups and three strata, some in none of them."""
+    rng = np.random.default_rng(0)
+    codes, strata = rng.integers(-1, 3, 120), rng.integers(-1, 3, 120)
+    log_odds = rng.normal(size=120) + 0.4 * codes - 0.7 * strata
+    y = (rng.random(120) < expit(log_odds)) + 0.0
+    weights = rng.integers(0, 3, 120) + 0.5
+    return TrainingRows(log_odds[:, None], y, codes, weights, strata)
+
+
+def positives(y, label="yes"):
+    """The stratum of the positive rows, all others in none."""
+    return encode_groups(np.where(np.asarray(y) == label, "+", None), missing="drop")
+
+
+# --- the mean over strata
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_gap_is_the_weighted_mean_of_those_within_strata(rows, objective):
+    scores, total, mean = expit(rows.X[:, 0]), 0.0, 0.0
+    kind = {"temperature": 20, "objective": objective}
+
+    def gap_of(part, stratum):
+        assert (rows.strata[part] == stratum).all()
+        return smooth_gap(scores[part], rows.codes[part], rows.weights[part], **kind)
+
+    found = mean_over_strata(rows.strata, rows.weights, gap_of)
+    gradient = np.zeros(120)
+    for stratum in range(3):
+        part = np.flatnonzero(rows.strata == stratum)
+        gap = gap_of(part, stratum)
+        mean += rows.weights[part].sum() * gap.value
+        total += rows.weights[part].sum()
+        gradient[part] = rows.weights[part].sum() * gap.gradient
+    assert found.value == pytest.approx(mean / total)
+    assert_allclose(found.gradient, gradient / total)
+
+
+def test_strata_without_two_groups_do_not_count(rows):
+    scores, codes = expit(rows.X[:, 0]), np.where(rows.strata == 1, 0, rows.codes)
+
+    def gap_in(strata):
+        return mean_over_strata(
+            strata,
+            rows.weights,
+            lambda part, _: smooth_gap(
+                scores[part], codes[part], rows.weights[part], temperature=20
+            ),
+        )
+
+    without = gap_in(np.where(rows.strata == 1, -1, rows.strata))
+    found = gap_in(rows.strata)
+    assert found.value == without.value > 0
+    assert_array_equal(found.gradient, without.gradient)
+    alone = gap_in(np.where(rows.strata == 1, 0, -1))
+    assert (alone.value, alone.pair) == (0.0, (-1, -1))
+    assert not alone.gradient.any()
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_gradients_within_strata_by_finite_differences(rows, objective):
+    log_odds = rows.X[:, 0]
+    loss = PenalisedLoss(0.7, 20.0, objective)
+    loss = loss.rescaled(expit(log_odds), rows.weights, rows.strata)
+
+    def penalty(moved):
+        evaluation = loss.evaluate(expit(moved), rows)
+        return loss.strength * evaluation.gap * rows.weights.sum()
+
+    found = loss.evaluate(expit(log_odds), rows).penalty_gradient
+    exact = approx_fprime(log_odds, penalty, 1e-6) / rows.weights
+    # Scores lie on a grid, so that the gradient is exact to about a hundredth.
+    assert_allclose(found, exact, atol=0.05)
+    assert np.abs(found).max() > 0.1
+    assert not found[(rows.strata < 0) | (rows.codes < 0)].any()
+    objective = MCDPObjective(
+        Groups(rows.codes, ("a", "b", "c")),
+        strength=0.7,
+        temperature=20,
+        objective=objective,
+        control_features=Groups(rows.strata, ("u", "v", "w")),
+    )
+    gradient, _ = objective(rows.y, log_odds, rows.weights)
+    loss = loss.for_labels(rows.y, rows.weights)
+    slopes = loss.evaluate(expit(log_odds), rows).penalty_gradient
+    assert_allclose(
+        gradient, rows.weights * (expit(log_odds) - rows.y + slopes), atol=1e-9
+    )
+
+
+def test_gradients_of_a_network_within_strata(rows):
+    loss, ones = PenalisedLoss(0.7, 8.0, "mcdp"), np.ones(120)
+    rows = rows._replace(weights=rows.weights / rows.weights.mean())
+    parameters = initial_parameters((1, 3, 1), np.float64, np.random.RandomState(0))
+    options = TrainingOptions(1, 120, 0.1, "constant", 0.0, 0.0)
+    record, gradients = batch_gradients(parameters, rows, ones, loss, options)
+    scores, gaps, shares = expit(predict_logits(rows.X, parameters)), [], []
+    for stratum in range(3):
+        part = rows.strata == stratum
+        gap = smooth_gap(scores[part], rows.codes[part], rows.weights[part], 8.0)
+        gaps.append(gap.value)
+        shares.append(rows.weights[part].sum())
+    assert record["gap"] == pytest.approx(np.average(gaps, weights=shares))
+    ends = np.cumsum([part.size for part in parameters])[:-1]
+
+    def value(flat):
+        moved = [
+            part.reshape(like.shape)
+            for part, like in zip(np.split(flat, ends), parameters, strict=True)
+        ]
+        return batch_gradients(moved, rows, ones, loss, options)[0]["penalised_loss"]
+
+    flat, found = (
+        np.concatenate([part.ravel() for part in parts])
+        for parts in (parameters, gradients)
+    )
+    assert_allclose(found, approx_fprime(flat, value, 1e-7), atol=1e-5)
+
+
+def test_probabilities_of_strata_and_groups(rows):
+    log_odds = rows.X[:, 0]
+    codes = np.maximum(rows.codes, 0)
+    groups, strata = Groups(codes, tuple("abc")), Groups(rows.strata, tuple("uvw"))
+    certain = np.zeros((120, 3, 3))
+    known = np.flatnonzero(rows.strata >= 0)
+    certain[known, rows.strata[known], codes[known]] = 1
+    kind = {"control_features": strata, "strength": 0.5}
+    by_group = MCDPObjective(groups, **kind)(rows.y, log_odds, rows.weights)
+    for probabilities in (certain, np.eye(3)[codes]):
+        objective = MCDPObjective(groups, group_probabilities=probabilities, **kind)
+        found = objective(rows.y, log_odds, rows.weights)
+        assert_allclose(found, by_group, atol=0.02)
+    for wrong, match in (
+        (certain[:, :2], r"has the shape \(120, 2, 3\), expected \(120, 3, 3\)"),
+        (certain * 2, "sum to at most 1 in each row, got sums from 0.0 to 2.0"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            MCDPObjective(groups, group_probabilities=wrong, **kind)
+    with pytest.raises(ValueError, match="control_features has 5 rows, expected 120"):
+        MCDPObjective(groups, control_features=list("uuvvv"))
+
+
+# --- rows held out, and the comparison with the plain classifier
+
+
+def test_every_stratum_and_group_is_held_out(rows):
+    rows = rows.take(np.tile(np.arange(120), 3))
+    parts = hold_out(rows, 0.3, np.random.RandomState(0))
+    cells = [set(rows.take(part).cells.tolist()) for part in parts]
+    assert cells[0] == cells[1] == {-1, *range(9)}
+
+
+def test_the_comparison_is_within_strata(rows):
+    scores, other = expit(rows.X[:, 0]), expit(rows.X[:, 0] * 2 - 1 + rows.codes)
+    groups = Groups(rows.codes, tuple("abc"))
+    found = compare_with_plain(
+        rows.y,
+        scores,
+        other,
+        groups,
+        strata=rows.strata,
+        sample_weight=rows.weights,
+    )
+    for name, values in (("plain_mcdp", scores), ("mcdp", other)):
+        gaps, weights = [], []
+        for stratum in range(3):
+            part = (rows.strata == stratum) & (rows.codes >= 0)
+            gaps.append(
+                mcdp(
+                    None,
+                    values[part],
+                    sensitive_features=groups[part],
+                    sample_weight=rows.weights[part],
+                )
+            )
+            weights.append(rows.weights[part].sum())
+        assert getattr(found, name) == pytest.approx(np.average(gaps, weights=weights))
+    compared = (rows.strata >= 0) & (rows.codes >= 0)
+    assert sum(found.group_sizes.values()) == compared.sum()
+    assert found.n_samples == 120
+    assert found.average_precision == pytest.approx(
+        average_precision_score(rows.y, other, sample_weight=rows.weights)
+    )
+    gap = _mean_gap(other, groups, rows.weights, rows.strata)
+    for row in range(0, 120, 17):
+        moved = rows.weights + 1e-6 * (np.arange(120) == row)
+        slope = (_mean_gap(other, groups, moved, rows.strata).value - gap.value) / 1e-6
+        assert_allclose(gap.derivative[row], slope, atol=1e-6)
+
+
+# --- classifiers
+
+
+@pytest.fixture(scope="module")
+def boosted():
+    def make(**options):
+        trees = LGBMClassifier(n_estimators=20, n_jobs=1, verbose=-1)
+        return MCDPBoostingClassifier(trees, random_state=0, **options)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param("quick", marks=pytest.mark.slow), "logistic", "boosted"]
+)
+def test_opportunity_becomes_equal(kind, request, make_people):
+    """Among positives the gap falls, on rows that were not trained on."""
+    made = request.getfixturevalue(kind)
+    X, y, sex = make_people(6000)
+    X = X[["skill", "proxy"]]
+    new = np.arange(len(y)) >= 3000
+
+    def gaps(model):
+        model.fit(
+            X[~new],
+            y[~new],
+            sensitive_features=sex[~new],
+            control_features=positives(y[~new]),
+        )
+        scores = model.predict_proba(X[new])[:, 1]
+        chosen = y[new] == "yes"
+        return mcdp(None, scores[chosen], sensitive_features=sex[new][chosen])
+
+    plain = gaps(made(strength=0.0))
+    fairer = made(strength=1.0)
+    assert plain > 0.15
+    assert gaps(fairer) < 0.6 * plain
+    assert fairer.strata_ == ("+",)
+    if fairer.comparison_ is not None:
+        sizes = fairer.comparison_.group_sizes
+        assert sum(sizes.values()) < fairer.comparison_.n_samples
+
+
+def test_rows_without_a_stratum_are_rows_without_a_group(quick, proxy_people):
+    X, y, sex = proxy_people
+    strata, groups = positives(y), encode_groups(sex)
+    model = quick(max_iter=30)
+    model.fit(X, y, sensitive_features=sex, control_features=strata)
+    same = Groups(np.where(strata.codes < 0, -1, groups.codes), groups.labels)
+    other = quick(max_iter=30).fit(X, y, sensitive_features=same)
+    assert_allclose(model.predict_proba(X), other.predict_proba(X), atol=1e-6)
+
+
+def test_many_strata(proxy_people, boosted):
+    """More strata than probabilities are estimated of, one of them too small."""
+    X, y, sex = proxy_people
+    strata = np.arange(len(y)) % 12
+    strata[0] = 99
+    model = boosted(strength=0.5)
+    with pytest.warns(
+        UserWarning, match=r"strata \[99\] are left out of the gap: .*few"
+    ):
+        model.fit(X, y, sensitive_features=sex, control_features=strata)
+    assert model.strata_ == tuple(range(12))
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_strata_smaller_than_their_least_size(proxy_people, logistic):
+    X, y, sex = proxy_people
+    strata = encode_groups(["small"] * 30 + ["large"] * 570, min_group_size=31)
+    model = logistic(max_iter=2)
+    with pytest.warns(UserWarning, match=r"The strata \['small'\] are left out"):
+        model.fit(X, y, sensitive_features=sex, control_features=strata)
+    assert model.strata_ == ("large",)
+
+
+@pytest.mark.slow
+def test_opportunity_on_adult(adult):
+    """Half the gap among positives on new rows, at 98 % of average precision."""
+    X, y, sex = adult
+    parts = train_test_split(X, y, sex, test_size=0.5, stratify=y, random_state=0)
+    X, X_new, y, y_new, sex, sex_new = parts
+    found = []
+    for strength in (0.0, 0.4):
+        trees = LGBMClassifier(n_estimators=80, n_jobs=1, verbose=-1)
+        model = MCDPBoostingClassifier(trees, strength=strength, random_state=0)
+        model.fit(X, y, sensitive_features=sex, control_features=positives(y, True))
+        scores = model.predict_proba(X_new)[:, 1]
+        gap = mcdp(None, scores[y_new], sensitive_features=sex_new[y_new])
+        found.append((average_precision_score(y_new, scores), gap))
+    (plain, plain_gap), (precision, gap) = found
+    assert plain_gap > 0.08
+    assert gap < 0.55 * plain_gap
+    assert precision > 0.98 * plain

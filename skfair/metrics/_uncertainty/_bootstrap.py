@@ -55,6 +55,7 @@ def bootstrap_interval(
     y_score: ArrayLike,
     *,
     sensitive_features: Any,
+    control_features: Any = None,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
@@ -64,7 +65,8 @@ def bootstrap_interval(
 ) -> BootstrapResult:
     """Confidence interval of a disparity, by resampling rows within each group.
 
-    For `continuous_mcdp`, whose groups are numbers, rows are drawn from all rows.
+    With `control_features` they are drawn within each group of each stratum. For
+    `continuous_mcdp`, whose groups are numbers, they are drawn from all rows.
 
     Parameters
     ----------
@@ -78,6 +80,10 @@ def bootstrap_interval(
         Scores or predicted labels, passed to the metric.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, within which the metric compares groups. Of a metric
+        without this option the largest value over strata is taken.
     confidence_level : float in (0, 1), default=0.95
         Nominal probability that the interval covers the true value.
     n_resamples : int, default=999
@@ -137,16 +143,20 @@ def bootstrap_interval(
     n_resamples = check_integer("n_resamples", n_resamples, 1)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     generator = check_seed(random_state)
-    rows = Rows.from_arrays(y_true, y_score, sensitive_features, sample_weight)
+    rows = Rows.from_arrays(
+        y_true, y_score, sensitive_features, sample_weight, control_features
+    )
     observed = rows.evaluate(metric)
     if math.isnan(observed):
         values = np.full(n_resamples, np.nan)
         low = high = math.nan
     else:
         rows = rows.take(rows.that_count())  # a resample of weight zero has no value
-        groups = rows.groups
         if draws_from_everyone(metric):
-            groups = replace(groups, codes=np.zeros_like(groups.codes))
+            everyone = replace(rows.groups, codes=np.zeros_like(rows.groups.codes))
+            groups = replace(rows, groups=everyone).drawn_from()
+        else:
+            groups = rows.drawn_from()
         draw = stratified_draws(groups, generator)
         resamples = (rows.take(draw()) for _ in range(n_resamples))
         values = evaluate_each(metric, resamples, n_jobs, verbose)

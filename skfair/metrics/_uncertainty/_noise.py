@@ -28,12 +28,15 @@ def without_noise(
     y_score: Any,
     *,
     sensitive_features: Any,
+    control_features: Any = None,
     sample_weight: Any = None,
     **options: Any,
 ) -> float:
     """Metric of rows without most of what noise adds to it."""
     metric = partial(metric, **options)
-    rows = Rows.from_arrays(y_true, y_score, sensitive_features, sample_weight)
+    rows = Rows.from_arrays(
+        y_true, y_score, sensitive_features, sample_weight, control_features
+    )
     if math.isnan(rows.evaluate(metric)):
         return math.nan
     strata = permuted_strata("auto", metric, rows)
@@ -76,7 +79,7 @@ def _values(
 ) -> Floats:
     """Value of each pair of groups, or, without pairs, of all groups."""
     if not pairs:
-        return np.array([rows.evaluate(metric)])
+        return np.array([rows.evaluate_again(metric)])
     codes, labels = rows.groups.codes, rows.groups.labels
     values = []
     for first, second in pairs:
@@ -86,5 +89,5 @@ def _values(
             codes=(two.groups.codes == second).astype(np.int8),
             labels=(labels[first], labels[second]),
         )
-        values.append(replace(two, groups=groups).evaluate(metric))
+        values.append(replace(two, groups=groups).evaluate_again(metric))
     return np.array(values)

@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_integer
-from skfair.groups import encode_column
+from skfair.groups import encode_column, intersect
 from skfair.metrics._inputs import check_no_missing, unwrapped
 from skfair.metrics._uncertainty._resampling import (
     ROUNDING,
@@ -67,6 +67,7 @@ def permutation_test(
     y_score: ArrayLike,
     *,
     sensitive_features: Any,
+    control_features: Any = None,
     within: ArrayLike | Literal["auto"] | None = "auto",
     n_permutations: int = 999,
     sample_weight: ArrayLike | None = None,
@@ -99,14 +100,19 @@ def permutation_test(
         Scores or predicted labels, handed to the metric.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, within which the metric compares groups. Of a metric
+        without this option the largest value over strata is taken.
     within : "auto", None or array-like of shape (n_samples,), default="auto"
         Strata: group labels are permuted among rows with the same value. None permutes
         them over all rows. "auto" takes `y_true` for `equalized_odds_difference`,
         `dcp`, and the true and false positive rates of `max_gap` and `cvar_fairness`,
         with their options set by `functools.partial` or not, and None for all other
-        metrics. A function of your own that compares errors needs ``within=y_true``.
-        A column such as the department tests that within each department groups have
-        nothing to do with the outcome; departments may differ in groups and outcomes.
+        metrics; and the strata of `control_features`, if given, in any case. A function
+        of your own that compares errors needs ``within=y_true``. A column such as the
+        department tests that within each department groups have nothing to do with the
+        outcome; departments may differ in groups and outcomes.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     sample_weight : array-like of shape (n_samples,), default=None
@@ -177,7 +183,9 @@ def permutation_test(
     """
     n_permutations = check_integer("n_permutations", n_permutations, 1)
     generator = check_seed(random_state)
-    rows = Rows.from_arrays(y_true, y_score, sensitive_features, sample_weight)
+    rows = Rows.from_arrays(
+        y_true, y_score, sensitive_features, sample_weight, control_features
+    )
     observed = rows.evaluate(metric)
     strata = permuted_strata(within, metric, rows)
     null, n_below = np.full(n_permutations, np.nan), 0
@@ -223,14 +231,19 @@ def tie_breaker(metric: Any) -> Callable[..., float] | None:
 
 def permuted_strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
     """Positions of the rows of each stratum that are permuted."""
+    positions, strata = rows.that_count(), []
     if isinstance(within, str) and within == "auto":
         within = rows.y_true if permutes_within_labels(metric) else None
-    positions = rows.that_count()
-    if within is None:
+        if rows.strata is not None:
+            strata = [(rows.strata.codes[positions], rows.strata.labels)]
+    if within is not None:
+        values = check_strata(within, len(rows.y_score))[positions]
+        strata.append(encode_column(values, "raise", None))
+    if not strata:
         return [positions]
-    values = check_strata(within, len(rows.y_score))[positions]
-    codes, _ = encode_column(values, "raise", None)
-    return [positions[codes == code] for code in np.unique(codes)]
+    codes, _ = intersect(strata)
+    order = np.argsort(codes, kind="stable")
+    return np.split(positions[order], np.flatnonzero(np.diff(codes[order])) + 1)
 
 
 def check_strata(within: Any, n_samples: int) -> NDArray[Any]:

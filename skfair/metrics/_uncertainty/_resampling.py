@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array
-from skfair.groups import Codes, Groups, resolve_groups
+from skfair.groups import Codes, Groups, intersect, resolve_groups, resolve_strata
+from skfair.metrics._strata import over_strata
 
 #: Values this close to the observed one count as equal: weighted sums round.
 ROUNDING = 1e-12
@@ -28,6 +32,7 @@ class Rows:
     y_score: NDArray[Any]
     groups: Groups
     sample_weight: NDArray[Any] | None
+    strata: Groups | None = None
 
     @classmethod
     def from_arrays(
@@ -36,15 +41,19 @@ class Rows:
         y_score: ArrayLike,
         sensitive_features: Any,
         sample_weight: ArrayLike | None,
+        control_features: Any = None,
     ) -> Rows:
         """Convert the arguments once for all resamples."""
         scores = as_array(y_score, "y_score")
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
+        strata = None
+        if control_features is not None:
+            strata = resolve_strata(control_features, n_samples=len(scores))
         labels, weights = (
             None if values is None else as_array(values, name, len(scores))
             for name, values in (("y_true", y_true), ("sample_weight", sample_weight))
         )
-        return cls(labels, scores, groups, weights)
+        return cls(labels, scores, groups, weights, strata)
 
     def take(self, rows: Integers) -> Rows:
         """Rows at the given positions."""
@@ -53,11 +62,14 @@ class Rows:
             self.y_score[rows],
             self.groups[rows],
             None if self.sample_weight is None else self.sample_weight[rows],
+            None if self.strata is None else self.strata[rows],
         )
 
     def that_count(self) -> Integers:
-        """Positions of the rows that have a group and a weight other than zero."""
+        """Positions of rows that have a group, a stratum and a weight above zero."""
         counts = self.groups.codes >= 0
+        if self.strata is not None:
+            counts &= self.strata.codes >= 0
         if self.sample_weight is not None:
             counts &= self.sample_weight > 0
         return np.flatnonzero(counts)
@@ -67,7 +79,26 @@ class Rows:
         rows: dict[str, Any] = {"sensitive_features": self.groups}
         if self.sample_weight is not None:
             rows["sample_weight"] = self.sample_weight
+        if self.strata is not None:
+            rows["control_features"] = self.strata
+            metric = partial(over_strata, metric)
         return float(metric(self.y_true, self.y_score, **rows))
+
+    def evaluate_again(self, metric: Callable[..., float]) -> float:
+        """Value of the metric; of strata left out the rows as given have warned."""
+        if self.strata is None:
+            return self.evaluate(metric)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            return self.evaluate(metric)
+
+    def drawn_from(self) -> Groups:
+        """Return the groups, or the groups of each stratum, of the rows."""
+        if self.strata is None:
+            return self.groups
+        both = [(part.codes, part.labels) for part in (self.strata, self.groups)]
+        codes, labels = intersect(both)
+        return replace(self.groups, codes=codes, labels=labels)
 
 
 def evaluate_each(
@@ -79,7 +110,7 @@ def evaluate_each(
     """Values of the metric on each resample, which are drawn one after the other."""
     return np.array(
         Parallel(n_jobs=n_jobs, verbose=verbose)(
-            delayed(Rows.evaluate)(rows, metric) for rows in resamples
+            delayed(Rows.evaluate_again)(rows, metric) for rows in resamples
         )
     )
 

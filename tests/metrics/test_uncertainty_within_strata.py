@@ -1,0 +1,186 @@
+"""Permutation tests and bootstrap intervals within strata."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.groups import encode_groups
+from skfair.metrics import (
+    abroca,
+    bootstrap_interval,
+    continuous_mcdp,
+    equalized_odds_difference,
+    mcdp,
+    permutation_test,
+)
+
+
+def draw_departments(rng, n_rows):
+    """Scores that depend on the department only, to which groups apply differently."""
+    departments = rng.integers(0, 3, n_rows)
+    groups = (rng.random(n_rows) < 0.1 + 0.4 * departments).astype(int)
+    return rng.beta(1 + 2 * departments, 3), groups, departments
+
+
+def largest(metric, strata):
+    """The largest value over strata, for rows that stay in their order."""
+
+    def metric_of_strata(y_true, y_score, *, sensitive_features):
+        codes = sensitive_features.codes
+        return max(
+            metric(
+                None if y_true is None else y_true[strata == one],
+                y_score[strata == one],
+                sensitive_features=codes[strata == one],
+            )
+            for one in np.unique(strata)
+        )
+
+    return metric_of_strata
+
+
+def test_groups_are_permuted_within_strata():
+    y_score, groups, departments = draw_departments(np.random.default_rng(0), 150)
+    options = {"sensitive_features": groups, "n_permutations": 29, "random_state": 0}
+    found = permutation_test(
+        mcdp, None, y_score, control_features=departments, **options
+    )
+    expected = permutation_test(
+        largest(mcdp, departments), None, y_score, within=departments, **options
+    )
+    np.testing.assert_array_equal(found.null_distribution, expected.null_distribution)
+    assert (found.statistic, found.pvalue) == (expected.statistic, expected.pvalue)
+
+
+def test_errors_are_permuted_within_labels_and_strata():
+    rng = np.random.default_rng(1)
+    y_score, groups, departments = draw_departments(rng, 240)
+    y_true = rng.integers(0, 2, 240)
+    metric = largest(equalized_odds_difference, departments)
+    y_pred = (y_score > 0.5).astype(int)
+    options = {"sensitive_features": groups, "n_permutations": 29, "random_state": 0}
+    found = permutation_test(
+        equalized_odds_difference,
+        y_true,
+        y_pred,
+        control_features=departments,
+        **options,
+    )
+    expected = permutation_test(
+        metric, y_true, y_pred, within=2 * departments + y_true, **options
+    )
+    np.testing.assert_array_equal(found.null_distribution, expected.null_distribution)
+    assert found.pvalue <= expected.pvalue  # ties are broken
+
+
+def test_a_metric_that_knows_no_strata():
+    y_score, groups, departments = draw_departments(np.random.default_rng(2), 120)
+
+    def known(y_true, y_score, *, sensitive_features):
+        return mcdp(y_true, y_score, sensitive_features=sensitive_features)
+
+    options = {"sensitive_features": groups, "control_features": departments}
+    for test, n in (
+        (permutation_test, {"n_permutations": 9}),
+        (bootstrap_interval, {"n_resamples": 9}),
+    ):
+        first, second = (
+            test(metric, None, y_score, **options, **n, random_state=0)
+            for metric in (known, mcdp)
+        )
+        assert first.to_frame().equals(second.to_frame())
+
+
+def test_resamples_keep_the_groups_of_each_stratum():
+    y_score, groups, departments = draw_departments(np.random.default_rng(7), 90)
+    departments = np.where(np.arange(90) % 10 == 0, None, departments)
+    seen = []
+
+    def spy(y_true, y_score, *, sensitive_features):
+        seen.append(Counter(sensitive_features.codes.tolist()))
+        return 0.0
+
+    bootstrap_interval(
+        spy,
+        None,
+        y_score,
+        sensitive_features=groups,
+        control_features=encode_groups(departments, missing="drop"),
+        n_resamples=5,
+    )
+    assert len(seen) == 18  # three strata, the rows as given and five resamples
+    assert seen[:3] == seen[3:6] == seen[-3:]
+
+
+def test_strata_left_out_are_named_once():
+    y_score, groups, departments = draw_departments(np.random.default_rng(4), 90)
+    groups[departments == 1] = 0
+    options = {"sensitive_features": groups, "control_features": departments}
+    for test, n in (
+        (permutation_test, {"n_permutations": 9}),
+        (bootstrap_interval, {"n_resamples": 9}),
+    ):
+        with pytest.warns(UndefinedMetricWarning, match="leaves out") as caught:
+            test(mcdp, None, y_score, **options, **n)
+        assert len(caught) == 1
+        with pytest.warns(UndefinedMetricWarning, match="no stratum"):
+            result = test(
+                mcdp, None, y_score, **options | {"control_features": groups}, **n
+            )
+        assert np.isnan(result.statistic)
+
+
+def test_ages_within_strata():
+    rng = np.random.default_rng(5)
+    y_score, _, departments = draw_departments(rng, 90)
+    options = {
+        "sensitive_features": rng.integers(20, 60, 90),
+        "control_features": departments,
+    }
+    value = continuous_mcdp(None, y_score, **options)
+    test = permutation_test(continuous_mcdp, None, y_score, **options, n_permutations=9)
+    interval = bootstrap_interval(
+        continuous_mcdp, None, y_score, **options, n_resamples=9
+    )
+    assert value == test.statistic == interval.statistic
+
+
+@pytest.mark.slow
+def test_level_within_departments():
+    # Over everyone the hypothesis is false: groups apply to other departments.
+    n_samples, rejected, rejected_over_everyone = 200, 0, 0
+    for seed in range(n_samples):
+        y_score, groups, departments = draw_departments(
+            np.random.default_rng(seed), 150
+        )
+        rows = {"sensitive_features": groups, "control_features": departments}
+        options = {"n_permutations": 39, "random_state": seed}
+        test = permutation_test(mcdp, None, y_score, **rows, **options)
+        rejected += test.pvalue <= 0.05
+        if seed < 30:
+            test = permutation_test(
+                mcdp, None, y_score, sensitive_features=groups, **options
+            )
+            rejected_over_everyone += test.pvalue <= 0.05
+    assert rejected_over_everyone == 30
+    assert 0.02 <= rejected / n_samples <= 0.085
+
+
+@pytest.mark.slow
+def test_p_values_of_abroca_with_strata_that_come_and_go():
+    # In some permutations a group of a stratum has no row of a label.
+    rng = np.random.default_rng(0)
+    y_true, y_score = rng.integers(0, 2, 60), rng.random(60)
+    strata, groups = np.arange(60) % 2, rng.random(60) < 0.5
+    test = permutation_test(
+        abroca,
+        y_true,
+        y_score,
+        sensitive_features=groups,
+        control_features=strata,
+        within=None,
+        n_permutations=99,
+    )
+    assert 0.01 <= test.pvalue <= 1

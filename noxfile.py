@@ -2,7 +2,7 @@
 
 import nox
 
-nox.options.sessions = ["lint", "tests"]
+nox.options.sessions = ["lint", "docs", "tests"]
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.download_python = "auto"
 
@@ -16,6 +16,13 @@ def lint(session: nox.Session) -> None:
     """Style, types and the direction of imports."""
     session.install("-e", ".[test]", *NEWEST[1])
     session.run("bash", ".ci/lint", external=True)
+
+
+@nox.session(python=NEWEST[0])
+def docs(session: nox.Session) -> None:
+    """Build the documentation, which runs the examples."""
+    session.install("-e", ".[docs]", *NEWEST[1])
+    session.run("bash", ".ci/docs", external=True)
 
 
 @nox.session

@@ -1,13 +1,11 @@
-"""Plan an audit of many groups: how many rows of which groups, and then the test.
-
-    python examples/plan_an_audit.py
-
-The population is simulated: groups of very different sizes, some of them served worse.
 """
+Plan an audit of many groups: how many rows, of which groups
+============================================================
 
-from __future__ import annotations
-
-import argparse
+People must be asked one by one whether a model served them well. A plan says how many
+rows to draw from which of 480 groups, so that a disparity of a given size is found; the
+audit follows on the rows drawn.
+"""
 
 import numpy as np
 import pandas as pd
@@ -21,80 +19,80 @@ from skfair.sampling import (
     weighted_sampling,
 )
 
-ALPHA, EPSILON = 0.75, 0.35
-N_PEOPLE = 400_000
+# %%
+# The population
+# --------------
+# Groups of very different sizes, some of them served worse.
 
-
-def population(generator: np.random.Generator) -> pd.DataFrame:
-    """People of 480 groups, and whether the model served each of them well."""
-    people = pd.DataFrame(
-        {
-            "state": generator.choice(60, N_PEOPLE, p=np.arange(1, 61) / 1830),
-            "age": generator.choice(4, N_PEOPLE),
-            "sex": generator.choice(["F", "M"], N_PEOPLE),
-        }
-    )
-    served = pd.Series(0.55, index=people.index)
-    served[(people["state"] % 4 == 0) & (people["sex"] == "F")] = 0.15
-    served[(people["state"] % 4 == 1) & (people["sex"] == "M")] = 0.95
-    return people.assign(well=(generator.random(N_PEOPLE) < served).astype(int))
-
-
-def main() -> None:
-    """Run the example."""
-    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
-    generator = np.random.default_rng(0)
-    people = population(generator)
-    columns = ["state", "age", "sex"]
-    weights = people.groupby(columns).size() / N_PEOPLE
-    print(
-        f"{len(weights)} groups by {', '.join(columns)}, weighted by their share of "
-        f"people: {weights.min():.3%} to {weights.max():.3%}. Their Rényi entropy of "
-        f"order 2/3 is that of {2 ** renyi_entropy(weights):.0f} equal groups.\n"
-    )
-    truth = cvar_fairness(
-        None,
-        people["well"],
-        sensitive_features=people[columns],
-        alpha=ALPHA,
-        group_weights="proportional",
-    )
-    print(
-        f"CVaR({ALPHA}) of all {N_PEOPLE:,} people, unknown to the audit: {truth:.3f}\n"
-    )
-    plans = {
-        "weighted": weighted_sampling,
-        "attribute_specific": attribute_specific_sampling,
+n_people = 200_000
+generator = np.random.default_rng(0)
+people = pd.DataFrame(
+    {
+        "state": generator.choice(60, n_people, p=np.arange(1, 61) / 1830),
+        "age": generator.choice(4, n_people),
+        "sex": generator.choice(["F", "M"], n_people),
     }
-    for method, plan in plans.items():
-        size = required_sample_size(
-            weights, alpha=ALPHA, epsilon=EPSILON, method=method, random_state=0
-        )
-        print(f"{method}\n{'-' * len(method)}\n{size}\n")
-        counts = plan(weights, size.n_samples, random_state=0)
-        rows = sample_rows(people, counts, sensitive_features=columns, random_state=0)
-        options = {
-            "sensitive_features": rows[columns],
-            # The Series also has the groups of which the plan drew no rows.
-            "group_weights": weights,
-            "sampling": method,
-        }
-        print(f"Sampled {len(rows):,} rows of {(counts > 0).sum()} groups.")
-        test = cvar_fairness_test(
-            None,
-            rows["well"],
-            alpha=ALPHA,
-            epsilon=EPSILON,
-            random_state=0,
-            **options,
-        )
-        print(test)
-        estimate = rate_variance(None, rows["well"], bias_correction=True, **options)
-        print(
-            "Unbiased estimate of the variance of rates between groups: "
-            f"{estimate.value:.4f} from {estimate.n_rows:,} rows.\n"
-        )
+)
+served = pd.Series(0.55, index=people.index)
+served[(people["state"] % 4 == 0) & (people["sex"] == "F")] = 0.15
+served[(people["state"] % 4 == 1) & (people["sex"] == "M")] = 0.95
+people["well"] = (generator.random(n_people) < served).astype(int)
 
+columns = ["state", "age", "sex"]
+weights = people.groupby(columns).size() / n_people
+truth = cvar_fairness(
+    None,
+    people["well"],
+    sensitive_features=people[columns],
+    alpha=0.75,
+    group_weights="proportional",
+)
+print(f"CVaR(0.75) of all {n_people:,} people, unknown to the audit: {truth:.3f}")
+print(
+    f"The Rényi entropy of order 2/3 of the {len(weights)} groups is that of "
+    f"{2 ** renyi_entropy(weights):.0f} equal ones."
+)
+assert truth > 0.35
 
-if __name__ == "__main__":
-    main()
+# %%
+# Two plans
+# ---------
+# Weighted sampling draws people at random. Attribute-specific sampling draws groups
+# first, and several people of each.
+
+plans = {
+    "weighted": weighted_sampling,
+    "attribute_specific": attribute_specific_sampling,
+}
+sizes = {
+    method: required_sample_size(
+        weights, alpha=0.75, epsilon=0.35, method=method, random_state=0
+    )
+    for method in plans
+}
+for size in sizes.values():
+    print(size, "\n")
+
+# %%
+# The audits
+# ----------
+# Each draws its rows and tests. The unbiased estimate of the variance of rates between
+# groups says how far they are apart.
+
+for method, plan in plans.items():
+    counts = plan(weights, sizes[method].n_samples, random_state=0)
+    rows = sample_rows(people, counts, sensitive_features=columns, random_state=0)
+    options = {
+        "sensitive_features": rows[columns],
+        "group_weights": weights,  # also of the groups of which no rows were drawn
+        "sampling": method,
+    }
+    test = cvar_fairness_test(
+        None, rows["well"], alpha=0.75, epsilon=0.35, random_state=0, **options
+    )
+    estimate = rate_variance(None, rows["well"], bias_correction=True, **options)
+    print(
+        f"{method}: {len(rows):,} rows of {(counts > 0).sum()} groups, p = "
+        f"{test.pvalue:.3f}, variance of rates {estimate.value:.4f}"
+    )
+    assert test.pvalue < 0.05

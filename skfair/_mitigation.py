@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -43,7 +44,20 @@ from skfair._utils._validation import check_weights, count_rows
 from skfair.groups import Groups, encode_groups, resolve_groups, resolve_strata
 
 
-class Mitigator:
+class LinkedToSite:
+    """Mixin of estimators that link to their page of the site, as scikit-learn's do."""
+
+    _doc_link_module = "skfair"
+
+    @property
+    def _doc_link_template(self) -> str:
+        """Page of an estimator on the site that SKFAIR_DOCS names, or no link."""
+        site = os.environ.get("SKFAIR_DOCS", "").rstrip("/")
+        page = "/generated/{estimator_module}.{estimator_name}.html"
+        return site and site + page
+
+
+class Mitigator(LinkedToSite):
     """Mixin of binary classifiers that know the groups of the rows they are fitted to.
 
     Groups come from the keyword `sensitive_features`, or from columns of X, and strata

@@ -301,6 +301,17 @@ def test_nothing_given_is_modified(model, people):
         assert not hasattr(model.estimator, "classes_")
 
 
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_links_to_its_page_of_the_site(name, monkeypatch):
+    model = ESTIMATORS[name]
+    monkeypatch.delenv("SKFAIR_DOCS", raising=False)
+    assert model._get_doc_link() == ""
+    monkeypatch.setenv("SKFAIR_DOCS", "https://example.org/skfair/")
+    package = type(model).__module__.rpartition(".")[0]
+    page = f"generated/{package}.{type(model).__name__}.html"
+    assert f"https://example.org/skfair/{page}" in model._repr_html_()
+
+
 @every_estimator
 def test_unfitted(model, people):
     X, _, sex = people

@@ -130,7 +130,7 @@ class DiffMCDPClassifier(
         Coefficients of each layer.
     intercepts_ : list of ndarray of shape (n_out,)
         Intercepts of each layer.
-    history_ : DataFrame of n_iter_ rows
+    history_ : DataFrame of `n_iter_` rows
         Columns ``step``; the log-loss ``loss``, the ``gap`` and its ``threshold`` on
         the mini-batch before the step (gap and threshold are nan if no gap is
         penalised); ``penalised_loss``, the log-loss plus the L2 term plus
@@ -144,7 +144,7 @@ class DiffMCDPClassifier(
         differences, and `problems`, what is worse by more than noise; `to_frame` makes
         a table. None if nothing is compared: without rows held out, without groups,
         with strength 0, and after a warm start.
-    loss_curve_ : list of length n_iter_
+    loss_curve_ : list of length `n_iter_`
         The penalised loss of each mini-batch.
     n_iter_ : int
         Number of steps.
@@ -152,7 +152,7 @@ class DiffMCDPClassifier(
         Labels of the groups; empty if no groups are given.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
     See Also

@@ -137,7 +137,7 @@ class MCDPBoostingClassifier(
         is compared.
     n_iter_ : int
         Number of trees that predictions use.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (`n_features_in_`,)
         Importances of the features as `estimator` computes them; without those of
         sensitive columns that are dropped.
     groups_ : tuple of length n_groups
@@ -149,7 +149,7 @@ class MCDPBoostingClassifier(
         Classes. Scores are probabilities of the second class.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
     See Also

@@ -38,10 +38,9 @@ class MCDPObjective:
 
     Parameters
     ----------
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
-or Groups
-        Group of each training row, in the order of the training data. Rows without a
-        group in a `Groups` count in the log-loss only.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each training row, in the order of the training data, or a `Groups`,
+        whose rows without a group count in the log-loss only.
     strength : float, default=0.3
         Weight of the gap, at least 0. :math:`\lambda` is `strength` times
         :math:`4 \pi (1 - \pi)`, with the share :math:`\pi` of rows with label 1.

@@ -140,7 +140,7 @@ class MCDPReweighter(
     sample_weight_ : ndarray of shape (n_samples, 2)
         The weights it was fitted with: of each row with the first and with the second
         of `classes_`, times the weights given to `fit`. 0 for rows held out.
-    history_ : DataFrame of n_iter_ rows
+    history_ : DataFrame of `n_iter_` rows
         Columns ``round``, 0 for the plain fit; on the training rows the mean log-loss
         ``loss``, the ``gap``, the score ``threshold`` where it is largest and the
         ``penalised_loss``, which is the loss plus :math:`\lambda` times the gap; with
@@ -163,7 +163,7 @@ class MCDPReweighter(
         Classes. Scores are probabilities of the second class.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
     See Also

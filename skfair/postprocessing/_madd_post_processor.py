@@ -159,7 +159,7 @@ class MADDPostProcessor(
         Class labels. Scores are probabilities of the second.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Their names, if all are strings.
 
     See Also

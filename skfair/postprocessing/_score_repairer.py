@@ -17,6 +17,7 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._mitigation import LinkedToSite
 from skfair._utils._types import Floats
 from skfair._utils._validation import (
     ParameterError,
@@ -48,7 +49,11 @@ from skfair.postprocessing._repair_sql import (
 from skfair.statistics import GroupedHistogram, GroupedScores
 
 
-class ScoreRepairer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class ScoreRepairer(
+    LinkedToSite,
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     r"""Move each group's score distribution towards the distribution of everyone.
 
     A score p of group g becomes

@@ -130,7 +130,7 @@ class UnawarePostProcessor(
         Classes. Scores are probabilities of the second class.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
     Warns

@@ -157,11 +157,11 @@ def check_numbers(values: ArrayLike, name: str) -> Floats:
 def check_shape(values: NDArray[Any], name: str) -> None:
     """Raise unless there is one value for each row, and at least one row."""
     if values.ndim != 1:
-        hint = (
-            " Pass the column of the positive class."
-            if values.ndim == 2 and values.shape[1] == 2
-            else ""
-        )
+        hint = ""
+        if values.ndim == 2 and values.shape[1] > 1:
+            several = values.shape[1] > 2
+            hint = f" Pass {'one' if several else 'the'} column"
+            hint += "." if several else " of the positive class."
         raise ValueError(
             f"{name} must have shape (n_samples,), one value of a binary classifier "
             f"for each row; got shape {values.shape}.{hint}"

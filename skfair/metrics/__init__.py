@@ -4,6 +4,7 @@ Disparities are smaller for fairer, so their names carry no suffix ``_score``, a
 their scorers are negated and called ``neg_...``.
 """
 
+from skfair.metrics._classes import values_by_class
 from skfair.metrics._confidence._certify import CertifyResult, certify
 from skfair.metrics._confidence._confidence_interval import (
     ConfidenceInterval,
@@ -110,6 +111,7 @@ __all__ = [
     "min_dcp_bounds",
     "permutation_test",
     "top_groups",
+    "values_by_class",
     "values_by_stratum",
     "worst_subgroup",
 ]

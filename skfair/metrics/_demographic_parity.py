@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats
 from skfair._utils._validation import as_array, check_real, check_scores, check_shape
+from skfair.metrics._classes import over_classes
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -25,6 +26,7 @@ from skfair.statistics import GroupedOutcomes
 
 
 @within_strata()
+@over_classes
 def demographic_parity_difference(
     y_true: ArrayLike | None,
     y_score_or_pred: ArrayLike | GroupedOutcomes,
@@ -47,9 +49,13 @@ def demographic_parity_difference(
     ----------
     y_true : array-like of shape (n_samples,) or None
         Ignored, so that the metric fits `sklearn.metrics.make_scorer`. If given it
-        must be binary and of the right length.
-    y_score_or_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Scores in [0, 1], or predicted labels of two classes. A statistic takes the
+        must be of the right length, and binary where `y_score_or_pred` is one column
+        of probabilities or labels.
+    y_score_or_pred : array-like of shape (n_samples,) or (n_samples, n_classes), or \
+GroupedOutcomes
+        Scores in [0, 1], or predicted labels of two classes. Of three or more classes
+        a column of probabilities for each, or of 1 where the class is predicted and 0
+        elsewhere: the value is the largest over classes. A statistic takes the
         place of all rows; then the other arguments by row are None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.

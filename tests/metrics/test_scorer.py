@@ -30,6 +30,7 @@ from skfair.metrics import (
     make_fairness_scorer,
     mcdp,
     permutation_test,
+    values_by_class,
 )
 from skfair.model_selection import BestUnder, FairestWithin
 
@@ -424,14 +425,39 @@ def test_wrong_length_of_groups(biased, make_model):
         scorer(make_model().fit(X, y), X, y, sensitive_features=X["sex"][1:])
 
 
-def test_multiclass_is_refused(biased, make_model):
+def test_several_classes(biased, make_model):
+    X, _ = biased
+    y = np.array(["a", "b", "c"])[np.arange(len(X)) % 3]
+    model = make_model().fit(X, y)
+    y_score = model.predict_proba(X)
+    for name in ("neg_mcdp", "neg_madd", "neg_abcc"):
+        scorer = get_fairness_scorer(name, sensitive_features="sex")
+        values = values_by_class(
+            scorer._metric, y, y_score, sensitive_features=X["sex"]
+        )
+        assert scorer(model, X, y) == -values.max()
+        assert values.index.tolist() == model.classes_.tolist()
+    means = make_fairness_scorer(
+        demographic_parity_difference,
+        sensitive_features="sex",
+        response_method="predict_proba",
+    )
+    assert -1 < means(model, X, y) < 0
+    # Folds may lack a class; a search may correct for noise.
+    for options in ({}, {"correct_noise": True}):
+        scorer = make_fairness_scorer(mcdp, sensitive_features="sex", **options)
+        assert -1 < scorer(model, X[y != "a"], y[y != "a"]) <= 0
+
+
+def test_decisions_of_several_classes_are_refused(biased, make_model):
     X, _ = biased
     y = np.arange(len(X)) % 3
     model = make_model().fit(X, y)
-    for name in ("neg_mcdp", "neg_demographic_parity_difference"):
-        scorer = get_fairness_scorer(name, sensitive_features="sex")
-        with pytest.raises(ValueError, match=r"y_true must be binary, got 3 classes"):
-            scorer(model, X, y)
+    scorer = get_fairness_scorer(
+        "neg_demographic_parity_difference", sensitive_features="sex"
+    )
+    with pytest.raises(ValueError, match=r"y_true must be binary, got 3 classes"):
+        scorer(model, X, y)
 
 
 # --- in every scikit-learn function that takes one

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._validation import Scale
+from skfair.metrics._classes import over_classes
 from skfair.metrics._distribution._gap import largest_gap
 from skfair.metrics._inputs import (
     Multigroup,
@@ -22,6 +23,7 @@ from skfair.statistics._grouped_scores import Gap
 
 
 @within_strata()
+@over_classes
 def abcc(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -46,10 +48,14 @@ def abcc(
     ----------
     y_true : array-like of shape (n_samples,) or None
         Ignored, so that the metric fits `sklearn.metrics.make_scorer`. If given it
-        must be binary and of the right length.
-    y_score : array-like of shape (n_samples,), or GroupedScores
+        must be of the right length, and binary where `y_score` is one column
+        of probabilities.
+    y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or \
+GroupedScores
         Probabilities of the positive class, in [0, 1]; any finite numbers with
-        ``scale="rank"``. A statistic takes the place of all rows; then `y_true`,
+        ``scale="rank"``. Of three or more classes a column for each: the value is the
+        largest over classes, each against the rest, and `values_by_class` names the
+        class. A statistic takes the place of all rows; then `y_true`,
         `sensitive_features` and `sample_weight` are None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.

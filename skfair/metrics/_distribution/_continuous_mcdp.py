@@ -21,6 +21,7 @@ from skfair._utils._validation import (
     check_weights,
 )
 from skfair.groups import resolve_groups
+from skfair.metrics._classes import over_classes
 from skfair.metrics._distribution._mcdp import largest_sustained_gap, mcdp_measure
 from skfair.metrics._inputs import grouped_scores, warn_outside
 from skfair.metrics._strata import Multistratum, within_strata
@@ -97,6 +98,7 @@ class ContinuousMCDPResult:
 
 @compares_numbers
 @within_strata(keeps_groups=True)
+@over_classes
 def continuous_mcdp(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -121,10 +123,12 @@ def continuous_mcdp(
     ----------
     y_true : array-like of shape (n_samples,) or None
         Ignored, so that the metric fits `sklearn.metrics.make_scorer`. If given it
-        must be binary and of the right length.
-    y_score : array-like of shape (n_samples,), or GroupedScores
-        Probabilities of the positive class, in [0, 1]. A statistic whose labels are
-        numbers takes the place of all rows.
+        must be of the right length, and binary where `y_score` is one column
+        of probabilities.
+    y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or \
+GroupedScores
+        Scores of one class, or of each of three or more, as in `mcdp`. A statistic
+        whose labels are numbers takes the place of all rows.
     sensitive_features : array-like of shape (n_samples,), or Groups
         The attribute: one column of finite numbers, or a `Groups` of such labels.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \

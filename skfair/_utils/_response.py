@@ -14,17 +14,19 @@ from sklearn import get_config
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 
-def asks_for_groups(estimator: Any, method: str) -> bool:
-    """Whether a predict method takes `sensitive_features`.
+def asked_of(estimator: Any, method: str, metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return those metadata that a predict method takes, such as groups.
 
     Under metadata routing the estimator's requests decide, however deeply nested;
     without, the method's signature.
     """
-    if get_config()["enable_metadata_routing"]:
-        request = get_routing_for_object(estimator)
-        return bool(request.consumes(method, ["sensitive_features"]))
-    parameters = inspect.signature(getattr(estimator, method)).parameters
-    return "sensitive_features" in parameters
+    names: Any = [name for name, values in metadata.items() if values is not None]
+    if names and get_config()["enable_metadata_routing"]:
+        names = get_routing_for_object(estimator).consumes(method, names)
+    elif names:
+        parameters = inspect.signature(getattr(estimator, method)).parameters
+        names = [name for name in names if name in parameters]
+    return {name: metadata[name] for name in names}
 
 
 @contextmanager
@@ -67,16 +69,19 @@ def respond(
     X: Any,
     pos_label: Any = None,
     sensitive_features: Any = None,
+    control_features: Any = None,
 ) -> NDArray[Any]:
     """Return the response of a classifier, for the positive class if there are two.
 
-    The positive class is `pos_label`, by default the second; groups are passed on if
-    the method takes them.
+    The positive class is `pos_label`, by default the second; groups and strata are
+    passed on if the method takes them.
     """
-    metadata = {}
-    if sensitive_features is not None and asks_for_groups(estimator, method):
-        metadata["sensitive_features"] = sensitive_features
-    response = np.asarray(getattr(estimator, method)(X, **metadata))
+    metadata = {
+        "sensitive_features": sensitive_features,
+        "control_features": control_features,
+    }
+    taken = asked_of(estimator, method, metadata)
+    response = np.asarray(getattr(estimator, method)(X, **taken))
     if method == "predict" or len(estimator.classes_) != 2:
         return response
     classes = np.asarray(estimator.classes_).tolist()

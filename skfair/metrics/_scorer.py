@@ -5,18 +5,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from sklearn.metrics import accuracy_score, get_scorer, make_scorer
 
 from skfair._utils._response import (
-    asks_for_groups,
+    asked_of,
     respond,
     tip_for_unknown_columns,
 )
 from skfair._utils._validation import check_choice, count_rows
-from skfair.groups import Selector, resolve_groups
+from skfair.groups import Selector, resolve_groups, resolve_strata
 from skfair.metrics._dcp._dcp import dcp
 from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._distribution._abcc import abcc
@@ -28,6 +29,7 @@ from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._groupwise._cvar_fairness import cvar_fairness
 from skfair.metrics._groupwise._max_gap import max_gap
 from skfair.metrics._inputs import unwrapped
+from skfair.metrics._strata import over_strata, takes_strata
 from skfair.metrics._uncertainty._noise import without_noise
 
 #: scikit-learn's consumers treat only instances of this class as scorers.
@@ -65,6 +67,7 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
         y_true: Any,
         *,
         sensitive_features: Any = None,
+        control_features: Any = None,
         **kwargs: Any,
     ) -> float:
         """Score an estimator.
@@ -81,6 +84,9 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
 (n_samples, n_columns), default=None
             Groups, which take precedence over columns of X that the scorer or the
             estimator names.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), default=None
+            Strata, likewise.
         **kwargs : dict
             `sample_weight`, and other metadata under metadata routing.
 
@@ -89,7 +95,7 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
         float
             The score, larger for better; a disparity is negated.
         """
-        if sensitive_features is None:
+        if sensitive_features is None and control_features is None:
             return float(super().__call__(estimator, X, y_true, **kwargs))
         return self._score(
             respond,
@@ -97,6 +103,7 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
             X,
             y_true,
             sensitive_features=sensitive_features,
+            control_features=control_features,
             **kwargs,
         )
 
@@ -107,26 +114,46 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
         X: Any,
         y_true: Any,
         sensitive_features: Any = None,
+        control_features: Any = None,
         **kwargs: Any,
     ) -> float:
-        if sensitive_features is not None:
-            method_caller = partial(_forward, method_caller, sensitive_features)
-        kwargs = self._metric_options(estimator, X, sensitive_features) | kwargs
+        routed = {
+            "sensitive_features": sensitive_features,
+            "control_features": control_features,
+        }
+        method_caller = partial(_forward, method_caller, routed)
+        kwargs = self._metric_options(estimator, X, y_true, routed) | kwargs
         with tip_for_unknown_columns(estimator, X, self._sensitive_features):
             return float(super()._score(method_caller, estimator, X, y_true, **kwargs))
 
     def _metric_options(
-        self, estimator: Any, X: Any, sensitive_features: Any
+        self, estimator: Any, X: Any, y_true: Any, routed: dict[str, Any]
     ) -> dict[str, Any]:
         """Keywords of the metric that depend on the estimator and on the rows."""
         return {}
 
     def _get_metadata_request(self) -> Any:
-        """Request groups unless the user has decided about them."""
+        """Request groups and strata unless the user has decided about them."""
         request = super()._get_metadata_request()
-        if request.score.requests.get("sensitive_features") is None:
-            request.score.add_request(param="sensitive_features", alias=True)
+        for name in ("sensitive_features", "control_features"):
+            if request.score.requests.get(name) is None:
+                request.score.add_request(param=name, alias=True)
         return request
+
+
+@dataclass(frozen=True)
+class _WithinStrata:
+    """A metric that knows no strata, as its largest value over strata."""
+
+    metric: Callable[..., float]
+
+    def __call__(self, y_true: Any, y_score: Any, **options: Any) -> float:
+        return over_strata(self.metric, y_true, y_score, **options)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """Signature of the metric, where scikit-learn looks for `pos_label`."""
+        return inspect.signature(self.metric)
 
 
 class FairnessScorer(GroupScorer):
@@ -143,17 +170,25 @@ class FairnessScorer(GroupScorer):
         kwargs: dict[str, Any],
         response_method: str | tuple[str, ...],
         sensitive_features: Selector | None = None,
+        control_features: Selector | None = None,
         correct_noise: bool = False,
     ) -> None:
-        scored = partial(without_noise, score_func) if correct_noise else score_func
+        scored = score_func
+        if correct_noise:
+            scored = partial(without_noise, score_func)
+        elif not takes_strata(score_func):
+            scored = _WithinStrata(score_func)
         super().__init__(scored, sign, kwargs, response_method)
         self._metric = score_func
         self._sensitive_features = sensitive_features
+        self._control_features = control_features
         self._correct_noise = correct_noise
 
     def __repr__(self) -> str:
+        control = self._control_features
         options = {
             "sensitive_features": self._sensitive_features,
+            **({"control_features": control} if control is not None else {}),
             "response_method": self._response_method,
             **({"correct_noise": True} if self._correct_noise else {}),
             **self._kwargs,
@@ -162,22 +197,27 @@ class FairnessScorer(GroupScorer):
         return f"make_fairness_scorer({_name(self._metric)}{listed})"
 
     def _metric_options(
-        self, estimator: Any, X: Any, sensitive_features: Any
+        self, estimator: Any, X: Any, y_true: Any, routed: dict[str, Any]
     ) -> dict[str, Any]:
-        if sensitive_features is None and self._sensitive_features is None:
+        groups, strata = routed["sensitive_features"], routed["control_features"]
+        if groups is None and self._sensitive_features is None:
             raise ValueError(
                 f"The scorer of {_name(self._metric)} was given no groups: make it "
                 "with sensitive_features=<column of X>, or enable metadata routing and "
                 "pass sensitive_features to the search or cross-validation."
             )
+        n_samples = count_rows(X)
         options = {
             "sensitive_features": resolve_groups(
-                sensitive_features,
-                n_samples=count_rows(X),
-                X=X,
-                selector=self._sensitive_features,
+                groups, n_samples=n_samples, X=X, selector=self._sensitive_features
             )
         }
+        if strata is None and self._control_features == "y_true":
+            strata = y_true
+        if strata is not None or self._control_features is not None:
+            options["control_features"] = resolve_strata(
+                strata, n_samples=n_samples, X=X, selector=self._control_features
+            )
         classes = getattr(estimator, "classes_", ())
         return options | positive_label(
             self._metric, self._response_method, classes, self._kwargs
@@ -193,7 +233,7 @@ def make_group_scorer(scoring: Any) -> GroupScorer:
     them, and the score is nan. The scorer made here computes the same score from
     ``predict(X, sensitive_features=...)``. It requests `sensitive_features` by
     default, no ``set_score_request`` needed; a classifier that does not need groups is
-    scored as before.
+    scored as before. Strata, `control_features`, are passed on in the same way.
 
     Parameters
     ----------
@@ -262,6 +302,7 @@ def make_fairness_scorer(
     metric: Callable[..., float],
     *,
     sensitive_features: Selector | None = None,
+    control_features: Selector | None = None,
     response_method: str | tuple[str, ...] = "auto",
     correct_noise: bool = False,
     **kwargs: Any,
@@ -282,6 +323,11 @@ def make_fairness_scorer(
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Columns of X that hold the group, several for their intersection, or a
         function of X that returns group labels. With None groups must be routed.
+    control_features : str, int, list of str, list of int, or callable, default=None
+        Columns of X that hold the stratum, within which groups are compared, or a
+        function of X; ``"y_true"`` stands for the true labels. A routed array takes
+        precedence here, too. Of a metric without `control_features` the largest value
+        over strata is taken.
     response_method : {"auto", "predict_proba", "predict"} or tuple, default="auto"
         Method of the estimator whose response is scored. ``"auto"`` is
         ``"predict_proba"`` for a metric whose second parameter is called ``y_score``,
@@ -346,11 +392,17 @@ def make_fairness_scorer(
     method = response_method_for(metric, response_method)
     if kwargs:
         _check_options(metric, kwargs)
-    return FairnessScorer(metric, -1, kwargs, method, sensitive_features, correct_noise)
+    return FairnessScorer(
+        metric, -1, kwargs, method, sensitive_features, control_features, correct_noise
+    )
 
 
 def get_fairness_scorer(
-    scoring: str, *, sensitive_features: Selector | None = None, **kwargs: Any
+    scoring: str,
+    *,
+    sensitive_features: Selector | None = None,
+    control_features: Selector | None = None,
+    **kwargs: Any,
 ) -> FairnessScorer:
     """Get a fairness scorer by name.
 
@@ -360,6 +412,8 @@ def get_fairness_scorer(
         A name that `get_fairness_scorer_names` returns.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Columns of X that hold the group, see `make_fairness_scorer`.
+    control_features : str, int, list of str, list of int, or callable, default=None
+        Columns of X that hold the stratum, or ``"y_true"``, see `make_fairness_scorer`.
     **kwargs : dict
         Options of the metric, as ``method="local"`` for ``"neg_dcp"``, and
         `response_method` and `correct_noise` of `make_fairness_scorer`.
@@ -391,7 +445,10 @@ def get_fairness_scorer(
             f"scoring must be one of {get_fairness_scorer_names()}, got {scoring!r}."
         )
     return make_fairness_scorer(
-        _METRICS[scoring], sensitive_features=sensitive_features, **kwargs
+        _METRICS[scoring],
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        **kwargs,
     )
 
 
@@ -420,7 +477,7 @@ def _check_options(metric: Callable[..., float], options: dict[str, Any]) -> Non
         name
         for name, one in list(parameters.items())[2:]
         if one.kind is not one.VAR_POSITIONAL
-        and name not in ("sensitive_features", "sample_weight")
+        and name not in ("sensitive_features", "control_features", "sample_weight")
     ]
     unknown = [name for name in options if name not in known]
     if unknown:
@@ -431,20 +488,20 @@ def _check_options(metric: Callable[..., float], options: dict[str, Any]) -> Non
 
 def _forward(
     method_caller: Callable[..., Any],
-    sensitive_features: Any,
+    routed: dict[str, Any],
     estimator: Any,
     method: str,
     X: Any,
     pos_label: Any = None,
 ) -> Any:
-    """Pass routed groups to a predict method that takes them.
+    """Pass routed groups and strata to a predict method that takes them.
 
     scikit-learn passes no metadata to predict, and caches responses by method, which
     would mix those made with and without groups.
     """
-    if not asks_for_groups(estimator, method):
+    if not asked_of(estimator, method, routed):
         return method_caller(estimator, method, X, pos_label=pos_label)
-    return respond(estimator, method, X, pos_label, sensitive_features)
+    return respond(estimator, method, X, pos_label, **routed)
 
 
 def response_method_for(

@@ -309,12 +309,16 @@ def over_strata(
     y_score: ArrayLike,
     *,
     sensitive_features: Any,
-    control_features: Any,
+    control_features: Any = None,
     sample_weight: ArrayLike | None = None,
+    **options: Any,
 ) -> float:
     """Largest value over strata of any metric, also of one that knows no strata."""
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     rows = {name: values for name, values in rows.items() if values is not None}
+    metric = partial(metric, **options)
+    if control_features is None:
+        return metric(y_true, y_score, **rows)
     if takes_strata(metric):
         return metric(y_true, y_score, control_features=control_features, **rows)
     n_samples = len(as_array(y_score, "y_score"))

@@ -38,7 +38,13 @@ from skfair._utils._validation import (
     check_weights,
     count_rows,
 )
-from skfair.groups import Groups, resolve_groups
+from skfair.groups import (
+    Groups,
+    encode_column,
+    intersect,
+    resolve_groups,
+    resolve_strata,
+)
 from skfair.metrics import (
     BootstrapResult,
     PermutationTestResult,
@@ -48,6 +54,7 @@ from skfair.metrics import (
     permutation_test,
 )
 from skfair.metrics._scorer import positive_label, response_method_for
+from skfair.metrics._strata import over_strata
 from skfair.metrics._uncertainty._bootstrap import draws_from_everyone
 from skfair.metrics._uncertainty._noise import compares_pairs, subtract_noise
 from skfair.metrics._uncertainty._permutation import (
@@ -116,6 +123,7 @@ def cross_val_fairness(
     y: Any,
     *,
     sensitive_features: Any,
+    control_features: Any = None,
     groups: ArrayLike | None = None,
     cv: Any = 5,
     n_jobs: int | None = None,
@@ -154,6 +162,9 @@ of shape (n_samples,) or (n_samples, n_columns)
         X that returns group labels, or the labels. Labels are also passed to the `fit`
         and predict methods and to the splitter that ask for them: by metadata routing
         where it is enabled, else where their signature has `sensitive_features`.
+    control_features : str, int, list of str, list of int, callable, or array-like \
+of shape (n_samples,) or (n_samples, n_columns), default=None
+        Strata within which groups are compared, likewise; `y` for the true labels.
     groups : array-like of shape (n_samples,), default=None
         Passed to the splitter, as in :func:`sklearn.model_selection.cross_validate`:
         rows that `GroupKFold` keeps in one fold. Under metadata routing use `params`.
@@ -179,7 +190,7 @@ of shape (n_samples,) or (n_samples, n_columns)
         Number of bootstrap resamples.
     within : "auto", None or array-like of shape (n_samples,), default="auto"
         Strata within which groups are permuted, as in
-        `skfair.metrics.permutation_test`.
+        `skfair.metrics.permutation_test`; "auto" are those of `control_features`, too.
     n_permutations : int, default=999
         Number of permutations.
     random_state : int, RandomState instance or None, default=None
@@ -265,13 +276,13 @@ of shape (n_samples,) or (n_samples, n_columns)
     check_integer("n_permutations", n_permutations, 1)
     X, y = indexable(X, as_array(y, "y"))
     weights = check_weights(sample_weight, len(y))
-    if isinstance(within, str) and within == "auto":
-        within = y if permutes_within_labels(metric) else None
-    strata = None if within is None else check_strata(within, len(y))
     labels, selector, found = _find_groups(sensitive_features, X)
+    control, strata = _find_strata(control_features, X)
+    within = _permuted_within(within, metric, y, strata)
     splitter = _make_splitter(cv, groups, selector, y, is_classifier(estimator))
     method = response_method_for(metric, response_method)
-    metadata = {"sensitive_features": labels, "sample_weight": sample_weight}
+    labels = {"sensitive_features": labels, "control_features": control}
+    metadata = {**labels, "sample_weight": sample_weight}
     routed = _route(estimator, splitter, metadata, groups, params or {})
     predict = delayed(_fit_and_respond)
     folds = Parallel(n_jobs=n_jobs, verbose=verbose)(
@@ -279,10 +290,11 @@ of shape (n_samples,) or (n_samples, n_columns)
         for rows in splitter.split(X, y, **routed.splitter.split)
     )
     options = positive_label(metric, method, _classes_of(folds), {})
-    held_out = _join(folds, partial(metric, **options), y, found, weights)
+    held_out = _join(folds, partial(metric, **options), y, found, strata, weights)
     rows: tuple[Any, ...] = (held_out, None, held_out.rows)
     drawn: dict[str, Any] = {
         "sensitive_features": held_out.groups,
+        "control_features": held_out.strata,
         "random_state": random_state,
         "n_jobs": n_jobs,
         "verbose": verbose,
@@ -290,12 +302,12 @@ of shape (n_samples,) or (n_samples, n_columns)
     interval = bootstrap_interval(
         *rows, confidence_level=confidence_level, n_resamples=n_resamples, **drawn
     )
-    strata = None if strata is None else strata[held_out.rows]
+    within = None if within is None else within[held_out.rows]
     test = permutation_test(
-        *rows, within=strata, n_permutations=n_permutations, **drawn
+        *rows, within=within, n_permutations=n_permutations, **drawn
     )
-    corrected = _correct(held_out, test.statistic, strata)
-    fold_values = _fold_values(held_out, folds, found)
+    corrected = _correct(held_out, test.statistic, within)
+    fold_values = _fold_values(held_out, folds, found, strata)
     return _result(interval, test, corrected, held_out, fold_values)
 
 
@@ -310,6 +322,28 @@ def _find_groups(
     )
     found = resolve_groups(labels, n_samples=n_samples, X=X, selector=selector)
     return labels, selector, found
+
+
+def _find_strata(control_features: Any, X: Any) -> tuple[Any, Groups | None]:
+    """Labels if they are given beside X, and the strata."""
+    if control_features is None:
+        return None, None
+    n_samples = count_rows(X)
+    named = names_columns(control_features, n_samples)
+    labels, selector = (None, control_features) if named else (control_features, None)
+    return labels, resolve_strata(labels, n_samples=n_samples, X=X, selector=selector)
+
+
+def _permuted_within(
+    within: Any, metric: Any, y: NDArray[Any], strata: Groups | None
+) -> NDArray[Any] | None:
+    """Strata within which groups are permuted, None for all rows."""
+    if not (isinstance(within, str) and within == "auto"):
+        return None if within is None else check_strata(within, len(y))
+    parts = [] if strata is None else [(strata.codes, strata.labels)]
+    if permutes_within_labels(metric):
+        parts.append(encode_column(check_strata(y, len(y)), "raise", None))
+    return intersect(parts)[0] if parts else None
 
 
 def _make_splitter(
@@ -353,13 +387,13 @@ def _route(
             mapping = MethodMapping().add(caller="fit", callee=callee)
             router.add(method_mapping=mapping, **{name: one})
         return process_routing(router, "fit", **given, **params)
-    labels = {name: given[name] for name in ("sensitive_features",) if name in given}
-    fit = labels if has_fit_parameter(estimator, "sensitive_features") else {}
+    given.pop("sample_weight", None)
+    fit = {name: given[name] for name in given if has_fit_parameter(estimator, name)}
     if groups is not None:
         split = {"groups": groups}
     else:
-        takes_labels = "sensitive_features" in signature(splitter.split).parameters
-        split = labels if takes_labels else {}
+        taken = signature(splitter.split).parameters
+        split = {name: given[name] for name in given if name in taken}
     return Bunch(estimator=Bunch(fit={**fit, **params}), splitter=Bunch(split=split))
 
 
@@ -378,7 +412,7 @@ def _fit_and_respond(
     train: Any,
     test: Any,
     fit_params: dict[str, Any],
-    labels: Any,
+    labels: dict[str, Any],
     response_method: str | tuple[str, ...],
 ) -> _Fold:
     """Fit an estimator to the training rows, and predict the test rows."""
@@ -386,17 +420,22 @@ def _fit_and_respond(
     train, test = positions[train], positions[test]  # splits may be masks
     params = params_of_rows(fit_params, train, len(y))
     estimator.fit(take_rows(X, train), y[train], **params)
-    labels = None if labels is None else take_rows(labels, test)
+    labels = {
+        name: take_rows(values, test)
+        for name, values in labels.items()
+        if values is not None
+    }
     method = _check_response_method(estimator, response_method).__name__
     held_out = take_rows(X, test)
-    response = respond(estimator, method, held_out, sensitive_features=labels)
+    response = respond(estimator, method, held_out, **labels)
     return _Fold(test, response, list(getattr(estimator, "classes_", ())))
 
 
 class _HeldOut(NamedTuple):
     """Held-out rows, with the responses to each one after the other.
 
-    `rows` are positions in the arrays of all samples, `groups` those of `rows`.
+    `rows` are positions in the arrays of all samples, `groups` and `strata` those of
+    `rows`.
     Responses to row i begin at ``starts[i]``, ``counts[i]`` in number.
     """
 
@@ -405,6 +444,7 @@ class _HeldOut(NamedTuple):
     weights: NDArray[Any] | None
     rows: Integers
     groups: Groups
+    strata: Groups | None
     responses: NDArray[Any]
     starts: Integers
     counts: Integers
@@ -420,7 +460,19 @@ class _HeldOut(NamedTuple):
         """Whether `bootstrap_interval` draws from all rows, not from each group."""
         return draws_from_everyone(self.metric)
 
-    def __call__(self, _: Any, rows: Integers, *, sensitive_features: Groups) -> float:
+    @property
+    def _keeps_groups(self) -> bool:
+        """Whether the metric leaves groups out itself; it takes strata in any case."""
+        return False
+
+    def __call__(
+        self,
+        _: Any,
+        rows: Integers,
+        *,
+        sensitive_features: Groups,
+        control_features: Groups | None = None,
+    ) -> float:
         """Metric of all responses to some rows, which may be repeated, and regrouped.
 
         Rows take the place of scores, so that `bootstrap_interval` and
@@ -430,16 +482,25 @@ class _HeldOut(NamedTuple):
         owners = np.repeat(np.arange(len(rows)), counts)
         first = self.starts[rows] - np.cumsum(counts) + counts
         responses = self.responses[np.arange(len(owners)) + first[owners]]
-        return self.evaluate(rows[owners], responses, sensitive_features[owners])
+        strata = None if control_features is None else control_features[owners]
+        groups = sensitive_features[owners]
+        return self.evaluate(rows[owners], responses, groups, strata)
 
     def evaluate(
-        self, rows: Integers, responses: NDArray[Any], groups: Groups
+        self,
+        rows: Integers,
+        responses: NDArray[Any],
+        groups: Groups,
+        strata: Groups | None,
     ) -> float:
         """Metric of one response to each row."""
-        weighing = {} if self.weights is None else {"sample_weight": self.weights[rows]}
-        y_true = self.y_true[rows]
-        return float(
-            self.metric(y_true, responses, sensitive_features=groups, **weighing)
+        return over_strata(
+            self.metric,
+            self.y_true[rows],
+            responses,
+            sensitive_features=groups,
+            control_features=strata,
+            sample_weight=None if self.weights is None else self.weights[rows],
         )
 
 
@@ -461,6 +522,7 @@ def _join(
     metric: Callable[..., float],
     y: NDArray[Any],
     groups: Groups,
+    strata: Groups | None,
     weights: NDArray[Any] | None,
 ) -> _HeldOut:
     """Responses of all folds, by row; rows of weight zero do not count."""
@@ -475,13 +537,16 @@ def _join(
         weights,
         rows,
         groups[rows],
+        None if strata is None else strata[rows],
         responses[order],
         np.cumsum(counts) - counts,
         counts,
     )
 
 
-def _fold_values(held_out: _HeldOut, folds: list[_Fold], groups: Groups) -> Floats:
+def _fold_values(
+    held_out: _HeldOut, folds: list[_Fold], groups: Groups, strata: Groups | None
+) -> Floats:
     """Metric of each fold alone, with one warning where it is undefined for some."""
     values = np.full(len(folds), math.nan)
     with warnings.catch_warnings():
@@ -491,7 +556,10 @@ def _fold_values(held_out: _HeldOut, folds: list[_Fold], groups: Groups) -> Floa
             rows = fold.rows[kept]
             if len(rows):
                 values[position] = held_out.evaluate(
-                    rows, fold.response[kept], groups[rows]
+                    rows,
+                    fold.response[kept],
+                    groups[rows],
+                    None if strata is None else strata[rows],
                 )
     n_undefined = int(np.isnan(values).sum())
     if 0 < n_undefined < len(folds):
@@ -505,13 +573,13 @@ def _fold_values(held_out: _HeldOut, folds: list[_Fold], groups: Groups) -> Floa
     return values
 
 
-def _correct(held_out: _HeldOut, value: float, strata: Any) -> float:
+def _correct(held_out: _HeldOut, value: float, within: Any) -> float:
     """Value without most of what noise adds, as the corrected scorers compute it."""
     if math.isnan(value):
         return math.nan
     metric: Any = held_out
-    rows = Rows(None, held_out.rows, held_out.groups, None)
-    permuted = permuted_strata(strata, metric, rows)
+    rows = Rows(None, held_out.rows, held_out.groups, None, held_out.strata)
+    permuted = permuted_strata(within, metric, rows)
     return subtract_noise(
         metric, rows, permuted, by_pair=compares_pairs(held_out.metric)
     )

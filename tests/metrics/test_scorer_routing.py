@@ -205,7 +205,8 @@ def test_group_scorers_keep_requests_options_and_print(routing):
     inner = make_scorer(fbeta_score, beta=2).set_score_request(sample_weight="w")
     scorer = pickle.loads(pickle.dumps(make_group_scorer(inner)))
     requests = scorer.get_metadata_routing().score.requests
-    assert requests == {"sample_weight": "w", "sensitive_features": True}
+    groups = {"sensitive_features": True, "control_features": True}
+    assert requests == {"sample_weight": "w", **groups}
     assert "sensitive_features" not in inner.get_metadata_routing().score.requests
     assert repr(scorer).startswith("make_group_scorer(make_scorer(fbeta_score")
     assert make_group_scorer(scorer) is scorer

@@ -526,3 +526,82 @@ def test_level_with_models_that_do_not_know_the_groups():
         )
         rejected += found.pvalue <= 0.05
     assert 0.02 <= rejected / 300 <= 0.09
+
+
+# --- strata
+
+
+@pytest.mark.parametrize("metric", [mcdp, equalized_odds_difference, dcp])
+def test_strata(rows, metric):
+    X, y, sex = rows
+    strata = np.arange(len(y)) % 2
+    model, cv = LogisticRegression(), StratifiedKFold(3)
+    method = "predict_proba" if metric is mcdp else "predict"
+    response = np.empty(len(y))
+    for test, one in held_out(model, X, y, cv.split(X, y), method):
+        response[test] = one
+    for control in (strata, "stratum", lambda X: X["stratum"]):
+        found = cross_val_fairness(
+            metric,
+            make_pipeline(Columns(list(X.columns)), model),
+            X.assign(stratum=strata),
+            y,
+            sensitive_features=sex,
+            control_features=control,
+            cv=cv,
+            **FEW,
+        )
+        expected = permutation_test(
+            metric,
+            y,
+            response,
+            sensitive_features=sex,
+            control_features=strata,
+            n_permutations=9,
+            random_state=0,
+        )
+        assert found.value == expected.statistic
+        assert found.pvalue == expected.pvalue
+        assert found.corrected <= found.value
+
+
+class Columns(BaseEstimator):
+    """Select columns by name."""
+
+    def __init__(self, names):
+        self.names = names
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X[self.names]
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+
+def test_true_labels_are_strata_and_are_routed(rows):
+    X, y, sex = rows
+    positives = encode_groups(np.where(y == 1, 1, None), missing="drop")
+    found = cross_val_fairness(
+        mcdp,
+        LogisticRegression(),
+        X,
+        y,
+        sensitive_features=sex,
+        control_features=positives,
+        cv=StratifiedKFold(3),
+        **FEW,
+    )
+    expected = cross_val_fairness(
+        mcdp,
+        LogisticRegression(),
+        X,
+        y,
+        sensitive_features=encode_groups(np.where(y == 1, sex, None), missing="drop"),
+        cv=StratifiedKFold(3),
+        **FEW,
+    )
+    assert found.value == expected.value
+    np.testing.assert_array_equal(found.fold_values, expected.fold_values)

@@ -13,7 +13,7 @@ from _paper_protocol import Rows, Split, Task, load_task, split
 
 from skfair.datasets import find_table
 
-TABLES = ("adult", "bank", "census", "nist", "diabetes")
+TABLES = ("adult", "bank", "census", "nist", "diabetes", "oulad")
 
 
 @cache
@@ -21,7 +21,8 @@ def load_table(name: str) -> Task:
     """Read one of `TABLES`."""
     if name in ("adult", "bank"):
         return load_task(name)
-    return {"census": _census, "nist": _nist, "diabetes": _diabetes}[name]()
+    others = {"census": _census, "nist": _nist, "diabetes": _diabetes, "oulad": _oulad}
+    return others[name]()
 
 
 def split_table(name: str, seed: int, n_train: int | None = None) -> Split:
@@ -70,6 +71,18 @@ def _diabetes() -> Task:
     numbers = ["years", *table.columns[table.columns.str.startswith(("num", "time"))]]
     y = table["readmitted"] != "NO"
     return _task(table, numbers, categories, y, table["gender"])
+
+
+def _oulad() -> Task:
+    """Students of the Open University; passed or better; the more deprived half."""
+    table = _read("oulad_studentclick.csv.gz", "OULAD, doi:10.1038/sdata.2017.171")
+    table = table[table["imd_band"].notna()]
+    y = table["final_result"].isin(["Pass", "Distinction"])
+    categories = ["code_module", "code_presentation", "region", "highest_education"]
+    categories += ["gender", "age_band", "disability"]
+    numbers = ["num_of_prev_attempts", "studied_credits", "sum_click"]
+    band = table["imd_band"].str.extract(r"(\d+)", expand=False).astype(int)
+    return _task(table, numbers, categories, y, (band < 50).map(str))
 
 
 def _task(

@@ -17,7 +17,7 @@ from skfair.metrics import mcdp
 # The same examples in every run, however slow the machine.
 QUICK = settings(deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("quick", QUICK)
-settings.register_profile("thorough", QUICK, max_examples=200)
+settings.register_profile("thorough", QUICK, max_examples=75)
 
 
 def pytest_configure(config):

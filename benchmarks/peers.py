@@ -1,0 +1,316 @@
+"""skfair and its peers side by side: speed and memory, behaviour, mitigation.
+
+    SKFAIR_DATA=<folder of the tables> python benchmarks/peers.py
+        [--parts metrics,behaviour,mitigation] [--peers fairlearn,aif360]
+        [--tables adult,census] [--seeds 0,1,2] [--n-train 3000] [--largest 10000000]
+
+Each peer is installed at the version below into an environment of its own, in the
+folder `build/peers`, where it runs beside this checkout. All answers are kept in
+`build/peers/answers.jsonl`; answers of parts and peers that are not run again stay.
+From them `benchmarks/RESULTS.md` and `docs/images/peers.png` are written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+import venv
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from fair_models import Point, accuracy, area
+
+HERE = Path(__file__).resolve().parent
+BUILD = HERE.parent / "build" / "peers"
+ANSWERS = BUILD / "answers.jsonl"
+RESULTS = HERE / "RESULTS.md"
+PICTURE = HERE.parent / "docs" / "images" / "peers.png"
+
+#: What is installed for each peer, beside what skfair and the tables need.
+PINS = {
+    "skfair": [],
+    "fairlearn": ["fairlearn==0.15.0"],
+    "aif360": ["aif360==0.6.1", "fairlearn==0.15.0"],
+    "equipy": ["equipy==0.0.11a0.dev0"],
+    "oxonfair": ["oxonfair==0.3"],
+    "error-parity": ["error-parity==0.3.12"],
+    "maddlib": ["maddlib==1.1.0"],
+    "scikit-lego": ["scikit-lego==0.9.10", "cvxpy"],
+    "fairret": ["fairret==0.1.3", "torchmetrics", "torch"],
+}
+NEEDED = ["scikit-learn", "pandas", "narwhals", "lightgbm", "threadpoolctl"]
+TABLES = "adult,bank,census,nist,diabetes,oulad"
+#: Seconds that one run may take.
+LIMIT = 3600
+#: Peers without metrics, behaviour of metrics, or mitigators.
+LACKING = {
+    "metrics": {"skfair"},
+    "behaviour": {"fairret"},
+    "mitigation": {"maddlib"},
+}
+
+
+def environment(peer: str) -> Path:
+    """Return the Python of the environment of a peer, made if it is not there."""
+    folder = BUILD / peer
+    python = folder / "bin" / "python"
+    if not python.exists():
+        print(f"installing {peer}", flush=True)
+        venv.create(folder, with_pip=True)
+        install = [python, "-m", "pip", "install", "--quiet", *NEEDED, *PINS[peer]]
+        subprocess.run(install, check=True)
+    return python
+
+
+def ask(peer: str, script: str, *arguments: str) -> Iterator[dict[str, Any]]:
+    """Run a script in the environment of a peer, and read its JSON lines."""
+    paths = os.pathsep.join([str(HERE.parent), str(HERE)])
+    settings = {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [environment(peer), HERE / script, peer, *arguments],
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+    if done.returncode:
+        print(f"{peer} {script}: {done.stderr[-2000:]}", file=sys.stderr)
+    for line in done.stdout.splitlines():
+        if line.startswith("{"):
+            yield json.loads(line)
+
+
+def answers(part: str, peer: str, options: Any) -> Iterator[dict[str, Any]]:
+    """All answers of a peer in one part."""
+    if part == "metrics":
+        yield from ask(peer, "_peer_metrics.py", str(options.largest))
+    elif part == "behaviour":
+        yield from ask(peer, "_peer_behaviour.py")
+    else:
+        for table in options.tables.split(","):
+            for seed in options.seeds.split(","):
+                given = (table, seed, str(options.n_train))
+                yield from ask(peer, "_peer_mitigation.py", *given)
+
+
+def keep(part: str, peer: str, found: list[dict[str, Any]]) -> None:
+    """Put the answers of a peer in one part in the place of those from before."""
+    kept = [line for line in read() if (line["part"], line["peer"]) != (part, peer)]
+    kept += [{"part": part, **line} for line in found]
+    ANSWERS.write_text("".join(json.dumps(line) + "\n" for line in kept))
+
+
+def read() -> list[dict[str, Any]]:
+    if not ANSWERS.exists():
+        return []
+    return [json.loads(line) for line in ANSWERS.read_text().splitlines()]
+
+
+def versions() -> Iterator[str]:
+    """Name each peer with the version that is installed."""
+    for peer in PINS:
+        if peer != "skfair":
+            code = f"import importlib.metadata as m; print(m.version({peer!r}))"
+            run = [environment(peer), "-c", code]
+            done = subprocess.run(run, capture_output=True, text=True, check=True)
+            yield f"{peer} {done.stdout.strip()}"
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def metrics_table(found: list[dict[str, Any]]) -> str:
+    rows = []
+    for line in found:
+        ours, theirs = line["seconds"]
+        memory = [f"{max(0, value):.0f}" for value in line["megabytes"]]
+        same = np.isclose(*line["values"], atol=1e-6)
+        rows.append(
+            [
+                line["peer"],
+                line["metric"],
+                f"{line['rows']:,}",
+                f"{1e3 * ours:.3g}",
+                f"{1e3 * theirs:.3g}",
+                f"{line['ratio']:.3g}",
+                *memory,
+                "same" if same else "{:.4f}, {:.4f}".format(*line["values"]),
+            ]
+        )
+    header = ["peer", "metric", "rows", "skfair, ms", "peer, ms", "times faster"]
+    return table([*header, "skfair, MB", "peer, MB", "values"], rows)
+
+
+def behaviour_table(found: list[dict[str, Any]]) -> str:
+    outcomes: dict[str, dict[str, str]] = defaultdict(dict)
+    for line in found:
+        outcome = line["outcome"]
+        if outcome.startswith("wrong"):
+            outcome = "**wrong**"
+        outcomes[line["question"]][line["peer"]] = outcome.split(":")[0]
+    peers = list(dict.fromkeys(line["peer"] for line in found))
+    rows = [
+        [question, *(given.get(peer, "-") for peer in peers)]
+        for question, given in outcomes.items()
+    ]
+    return table(["", *peers], rows)
+
+
+def spread(values: list[float]) -> str:
+    return f"{np.mean(values):.3f} ± {np.std(values):.3f}"
+
+
+def summaries(found: list[dict[str, Any]]) -> dict[Any, dict[str, list[Any]]]:
+    """Area, accuracy and cost of each seed, by method and then by table."""
+    collected: dict[Any, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    for line in found:
+        points = [Point(*values) for values in line["points"]]
+        plain = Point(*line["plain"])
+        scored = points and not np.isnan(points[0].mcdp)
+        summary = (
+            area(plain, points) if scored else np.nan,
+            accuracy(plain, points) if points else np.nan,
+            line["fits"],
+        )
+        method = (line["peer"], line["method"], line["aware"])
+        collected[method][line["table"]].append(summary)
+    return collected
+
+
+def mitigation_table(found: list[dict[str, Any]], column: int) -> str:
+    """Mean and standard deviation over seeds of one summary, best of a table bold."""
+    collected = summaries(found)
+    tables = list(dict.fromkeys(line["table"] for line in found))
+    means = {
+        method: {name: np.mean(values, axis=0)[column] for name, values in by.items()}
+        for method, by in collected.items()
+    }
+    rows = []
+    for method, by in collected.items():
+        if all(np.isnan(value) for value in means[method].values()):
+            continue
+        cells = []
+        for name in tables:
+            values = [summary[column] for summary in by.get(name, [])]
+            rivals = [
+                other[name]
+                for (_, _, aware), other in means.items()
+                if name in other and aware == method[2] and not np.isnan(other[name])
+            ]
+            cell = spread(values) if values and not np.isnan(values[0]) else "-"
+            best = rivals and means[method].get(name) == max(rivals)
+            cells.append(f"**{cell}**" if best else cell)
+        costs = [summary[2] for values in by.values() for summary in values]
+        group = "at prediction" if method[2] else "in training"
+        rows.append([method[0], method[1], group, *cells, f"{np.median(costs):.0f}"])
+    rows.sort(key=lambda row: row[2], reverse=True)
+    return table(["", "method", "group", *tables, "plain fits"], rows)
+
+
+def draw(found: list[dict[str, Any]]) -> None:
+    """Best share of the plain AP at each share of the plain MCDP, by table."""
+    tables = list(dict.fromkeys(line["table"] for line in found))
+    figure, grid = plt.subplots(2, 3, figsize=(11, 7), sharex=True, sharey=True)
+    shares = np.linspace(0, 1, 101)
+    curves: dict[Any, list[Any]] = defaultdict(list)
+    for line in found:
+        points = np.array([p[:2] for p in line["points"] if not np.isnan(p[1])])
+        if len(points):
+            plain = np.array(line["plain"][:2])
+            points = np.vstack([points, plain]) / plain
+            points = points[np.argsort(points[:, 1])]
+            best = np.maximum.accumulate(points[:, 0])
+            curve = np.interp(shares, points[:, 1], best, left=np.nan)
+            curves[line["table"], line["peer"], line["method"]].append(curve)
+    methods = list(dict.fromkeys(key[1:] for key in curves))
+    ours = [method for method in methods if method[0] == "skfair"]
+    for axes, name in zip(grid.flat, tables, strict=False):
+        for method in methods:
+            if (name, *method) not in curves:
+                continue
+            values = np.array(curves[name, *method])
+            reached = np.isfinite(values).all(axis=0)
+            own = method in ours
+            colour = f"C{ours.index(method)}" if own else f"C{methods.index(method)}"
+            axes.plot(
+                shares[reached],
+                values[:, reached].mean(axis=0),
+                color=colour,
+                linewidth=2.2 if own else 1,
+                linestyle="-" if own else ":",
+                label=f"{method[0]}: {method[1]}",
+            )
+        axes.set(title=name, ylim=(0.8, 1.02), xlim=(0, 1))
+    figure.supxlabel("MCDP as a share of the plain model's")
+    figure.supylabel("AP as a share of the plain model's")
+    handles, labels = grid.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, ncols=3, loc="lower center", fontsize=8)
+    figure.tight_layout(rect=(0, 0.16, 1, 1))
+    figure.savefig(PICTURE, dpi=110)
+
+
+def write(options: Any) -> None:
+    """Write the page and the picture from all answers that are kept."""
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for line in read():
+        found[line["part"]].append(line)
+    for lines in found.values():
+        lines.sort(key=lambda line: list(PINS).index(line["peer"]))
+    page = (HERE / "_results_page.md").read_text()
+    mitigation = found["mitigation"]
+    failed = {
+        f"{line['method']} on {line['table']} ({line['error']})"
+        for line in mitigation
+        if line["error"]
+    }
+    seeds = sorted({line["seed"] for line in mitigation})
+    if mitigation:
+        draw(mitigation)
+    RESULTS.write_text(
+        page.format(
+            date=datetime.date.today(),
+            machine=f"{platform.machine()}, {os.cpu_count()} cores, "
+            f"{platform.system()}, Python {platform.python_version()}",
+            versions=", ".join(versions()),
+            metrics=metrics_table(found["metrics"]),
+            behaviour=behaviour_table(found["behaviour"]),
+            seeds=", ".join(map(str, seeds)),
+            rows=f"{max((line['rows'] for line in mitigation), default=0):,}",
+            area=mitigation_table(mitigation, 0),
+            accuracy=mitigation_table(mitigation, 1),
+            failed="; ".join(sorted(failed)) or "none",
+        )
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--parts", default="metrics,behaviour,mitigation")
+    parser.add_argument("--peers", default=",".join(PINS))
+    parser.add_argument("--tables", default=TABLES)
+    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--n-train", type=int, default=3000)
+    parser.add_argument("--largest", type=int, default=10**7)
+    options = parser.parse_args()
+    BUILD.mkdir(parents=True, exist_ok=True)
+    for part in filter(None, options.parts.split(",")):
+        for peer in options.peers.split(","):
+            if peer not in LACKING[part]:
+                print(part, peer, flush=True)
+                keep(part, peer, list(answers(part, peer, options)))
+    write(options)
+
+
+if __name__ == "__main__":
+    main()

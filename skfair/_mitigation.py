@@ -273,7 +273,7 @@ def within_strata(
     if not several.any():
         raise ValueError(
             f"control_features has no stratum with rows of two groups, of "
-            f"{_shown(strata.labels)}."
+            f"{shown(strata.labels)}."
         )
     found = (sizes[several] > 0).any(axis=0)
     if warn:
@@ -291,13 +291,13 @@ def _warn_left_out(what: str, groups: Groups, left_out: NDArray[np.bool_]) -> No
             "groups": "no stratum that is compared has rows of them",
         }
         warnings.warn(
-            f"The {what} {_shown(named)} are left out of the gap: {reason[what]}.",
+            f"The {what} {shown(named)} are left out of the gap: {reason[what]}.",
             UserWarning,
             stacklevel=level_of_user(),
         )
 
 
-def _shown(labels: Sequence[Any]) -> str:
+def shown(labels: Sequence[Any]) -> str:
     """Write labels, the first five of many."""
     more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
     return f"{list(labels[:5])}{more}"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import (
     Tags,
     check_consistent_length,
@@ -17,7 +17,8 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._mitigation import LinkedToSite
+from skfair._mitigation import LinkedToSite, shown, within_strata
+from skfair._penalty._smooth_gap import rows_by_code
 from skfair._utils._types import Floats
 from skfair._utils._validation import (
     ParameterError,
@@ -27,12 +28,13 @@ from skfair._utils._validation import (
     check_weights,
 )
 from skfair.frames._to_sql import check_names
-from skfair.groups import Groups, resolve_groups
+from skfair.groups import Groups, resolve_groups, resolve_strata
 from skfair.metrics._inputs import in_place_of_rows
 from skfair.postprocessing._calibration import BetaCalibration
 from skfair.postprocessing._linear_cdf import (
     Band,
     GroupCDFs,
+    LinearCDF,
     Mixture,
     Path,
     interpolate,
@@ -71,8 +73,14 @@ class ScoreRepairer(
     further apart than that, see the notes. The largest distance between two groups,
     MCDP(0), then is `max_gap`, at a smaller loss of performance than by a level.
 
-    It makes score distributions alike. It does not use labels, so it does not control
-    error rates, and it cannot tell whether the groups *should* have like scores.
+    With `control_features` each stratum is repaired by itself, so that groups get like
+    distributions in each department, for instance. Strata that are known in `fit` only,
+    such as the true label, must be one: its maps hold for all rows. With the positives
+    alone, groups get equal rates of true positives at every threshold.
+
+    Without them it makes the distributions of everyone alike. It then uses no labels,
+    so it does not control error rates, and it cannot tell whether the groups *should*
+    have like scores.
 
     Parameters
     ----------
@@ -110,12 +118,17 @@ class ScoreRepairer(
         Level of repair; None if `max_gap` is given.
     groups_ : tuple of length n_groups
         Labels of the groups.
+    strata_ : tuple of length n_strata
+        Labels of the strata that are repaired; empty without `control_features`.
+    stratum_repairers_ : dict
+        A fitted `ScoreRepairer` for each of several strata; empty for at most one. The
+        CDFs below are theirs then, and empty here.
     cdfs_ : tuple of length n_groups
         CDF of each group, as arrays ``scores``, ``low`` and ``high``: at each distinct
         score the CDF rises from ``low`` to ``high``, in between it is linear. CDFs of
         small groups are shrunk to that of everyone, see the notes.
-    pooled_cdf_ : tuple of arrays
-        The CDF of everyone, in the same form.
+    pooled_cdf_ : tuple of arrays or None
+        The CDF of everyone, in the same form; None with several strata.
     repaired_scores_ : tuple of length n_groups
         Repaired value of each score in ``cdfs_[g].scores``, with ``ties="mid"``.
     calibrator_ : BetaCalibration or None
@@ -181,10 +194,35 @@ class ScoreRepairer(
     ... )
     >>> round(mcdp(None, clipped, sensitive_features=group), 2)
     0.1
+
+    Equal opportunity: like distributions of the scores of positives.
+
+    >>> import numpy as np
+    >>> from skfair.groups import encode_groups
+    >>> y_true, y_score, group = make_biased_scores(random_state=0)
+    >>> positives = encode_groups(
+    ...     np.where(y_true == 1, "positive", None), missing="drop"
+    ... )
+    >>> fair = ScoreRepairer().fit_transform(
+    ...     y_score, sensitive_features=group, control_features=positives
+    ... )
+    >>> for scores in (y_score, fair):
+    ...     among_positives = mcdp(
+    ...         None, scores, sensitive_features=group, control_features=positives
+    ...     )
+    ...     print(round(among_positives, 2))
+    0.44
+    0.0
     """
 
-    __metadata_request__fit: ClassVar = {"sensitive_features": True}
-    __metadata_request__transform: ClassVar = {"sensitive_features": True}
+    __metadata_request__fit: ClassVar = {
+        "sensitive_features": True,
+        "control_features": True,
+    }
+    __metadata_request__transform: ClassVar = {
+        "sensitive_features": True,
+        "control_features": True,
+    }
 
     calibrator_: BetaCalibration | None
 
@@ -211,6 +249,7 @@ class ScoreRepairer(
         y: Any = None,
         *,
         sensitive_features: Any = None,
+        control_features: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn the score distributions.
@@ -230,6 +269,11 @@ class ScoreRepairer(
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups
             Group of each row; several columns stand for their intersection.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row. Of several, each is repaired by itself, and
+            `transform` needs the stratum of each row. Of a single one, with all other
+            rows in none (code -1 of a `Groups`), the maps hold for all rows.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
 
@@ -242,9 +286,16 @@ class ScoreRepairer(
         ValueError
             On scores outside [0, 1], wrong lengths, missing groups, parameters out of
             range, `max_gap` beside a level, `calibrate` without labels of two classes,
-            or other arguments beside a statistic.
+            if no stratum has two groups, or on other arguments beside a statistic.
+
+        Warns
+        -----
+        UserWarning
+            If strata without two groups are left out: their scores stay as they are.
         """
-        return self._fit(scores, y, sensitive_features, sample_weight)
+        return self._fit(
+            scores, y, sensitive_features, sample_weight, strata=control_features
+        )
 
     def _fit(
         self,
@@ -253,6 +304,7 @@ class ScoreRepairer(
         sensitive_features: Any,
         sample_weight: Any,
         whole: ScoreRepairer | None = None,
+        strata: Any = None,
     ) -> Self:
         """Learn from rows that may be a part of those from which `whole` was learnt.
 
@@ -265,35 +317,90 @@ class ScoreRepairer(
             "sample_weight": sample_weight,
         }
         if isinstance(scores, GroupedScores | GroupedHistogram):
-            statistic = self._check_statistic(in_place_of_rows(scores, y=y, **rows))
+            given = in_place_of_rows(scores, y=y, control_features=strata, **rows)
+            return self._learn_statistic(self._check_statistic(given), whole)
+        scores = check_scores(scores, "scores")
+        groups = resolve_groups(sensitive_features, n_samples=len(scores))
+        if strata is None:
+            self._learn_statistic(GroupedScores.from_scores(scores, **rows), whole)
         else:
-            scores = check_scores(scores, "scores")
-            statistic = GroupedScores.from_scores(scores, **rows)
-        labels = statistic.labels
-        present = tuple(labels[i] for i in np.flatnonzero(statistic.counts))
-        shrinkage = None if whole is None else whole._shrinkage_of(present)
-        self._learn(present, GroupCDFs.of(statistic, shrinkage))
+            strata = resolve_strata(strata, n_samples=len(scores))
+            weights = check_weights(sample_weight, len(scores))
+            groups = self._learn_strata(scores, groups, strata, weights, whole)
         if self.calibrate:
-            groups = resolve_groups(sensitive_features, n_samples=len(scores))
-            self.calibrator_ = self._fit_calibrator(scores, y, groups, sample_weight)
+            self.calibrator_ = self._fit_calibrator(
+                scores, y, groups, strata, sample_weight
+            )
         return self
+
+    def _learn_statistic(
+        self, statistic: GroupedScores, whole: ScoreRepairer | None
+    ) -> Self:
+        """Learn from the scores of the groups."""
+        present = np.flatnonzero(statistic.counts)
+        labels = tuple(statistic.labels[group] for group in present)
+        shrinkage = None if whole is None else whole._shrinkage_of(labels)
+        return self._learn(labels, GroupCDFs.of(statistic, shrinkage))
 
     def _learn(self, labels: tuple[Hashable, ...], learnt: GroupCDFs) -> Self:
         """Learn from the CDFs of the groups with these labels."""
         self.groups_, self._learnt = labels, learnt
+        self.strata_: tuple[Hashable, ...] = ()
+        self.stratum_repairers_: dict[Hashable, ScoreRepairer] = {}
         self.calibrator_ = None
-        self.cdfs_, self.pooled_cdf_ = learnt.cdfs, learnt.pooled
+        self.cdfs_: tuple[LinearCDF, ...] = learnt.cdfs
+        self.pooled_cdf_: LinearCDF | None = learnt.pooled
         self.repair_level_ = None
         if self.max_gap is None:
             self.repair_level_ = float(self.repair_level)
             self._path: Path = Mixture(self.repair_level_, learnt.pooled.ends)
         else:
             self._path = Band.within(learnt, float(self.max_gap))
-        self.repaired_scores_ = tuple(
+        self.repaired_scores_: tuple[Floats, ...] = tuple(
             repaired_at(learnt, self._path, group, cdf.middle)
             for group, cdf in enumerate(self.cdfs_)
         )
         return self
+
+    def _learn_strata(
+        self,
+        scores: Floats,
+        groups: Groups,
+        strata: Groups,
+        weights: NDArray[Any] | None,
+        whole: ScoreRepairer | None,
+    ) -> Groups:
+        """Learn from each stratum by itself; return the groups that any of them has."""
+        present = {strata.labels[code] for code in np.flatnonzero(strata.sizes())}
+        groups, kept = within_strata(groups, strata, weights, warn=whole is None)
+        assert kept is not None
+
+        def statistic(rows: NDArray[np.intp]) -> GroupedScores:
+            if weights is not None:
+                rows = rows[weights[rows] > 0]
+            return GroupedScores.from_scores(
+                scores[rows],
+                sensitive_features=groups[rows],
+                sample_weight=None if weights is None else weights[rows],
+            )
+
+        found = [statistic(rows) for rows in rows_by_code(kept.codes)]
+        if len(present) == 1:
+            self._learn_statistic(found[0], whole)
+            self.strata_ = kept.labels
+            return groups
+        self.groups_, self.strata_ = groups.labels, kept.labels
+        self.stratum_repairers_ = {
+            label: clone(self)
+            .set_params(calibrate=False)
+            ._learn_statistic(own, whole and whole.stratum_repairers_[label])
+            for label, own in zip(kept.labels, found, strict=True)
+        }
+        self._left_out = present.difference(kept.labels)
+        self.repair_level_ = None if self.max_gap is not None else self.repair_level
+        self.cdfs_, self.repaired_scores_, self.pooled_cdf_ = (), (), None
+        self.calibrator_ = None
+        return groups
 
     def _check_statistic(
         self, statistic: GroupedScores | GroupedHistogram
@@ -323,14 +430,21 @@ class ScoreRepairer(
         check_choice("unknown_groups", self.unknown_groups, ("raise", "pooled"))
 
     def _fit_calibrator(
-        self, values: Floats, y: Any, groups: Groups, sample_weight: Any
+        self,
+        values: Floats,
+        y: Any,
+        groups: Groups,
+        strata: Groups | None,
+        sample_weight: Any,
     ) -> BetaCalibration:
-        """Fit the map to probabilities to the rows that have a group and a weight."""
+        """Fit the map to probabilities to rows that are repaired and have weight."""
         if y is None:
             raise ValueError("calibrate=True needs labels: y is None.")
         check_consistent_length(values, y)
         weights = check_weights(sample_weight, len(values))
         chosen = groups.codes >= 0
+        if strata is not None and self.stratum_repairers_:
+            chosen &= strata.codes >= 0
         if weights is not None:
             chosen &= weights > 0
             weights = weights[chosen]
@@ -341,10 +455,17 @@ class ScoreRepairer(
                 f"calibrate=True needs labels of two classes, got y with "
                 f"{len(classes)}: {classes[:5].tolist()}."
             )
-        repaired = self._repair(values[chosen], groups[chosen])
+        within = None if strata is None else strata[chosen]
+        repaired = self._repair(values[chosen], groups[chosen], within)
         return BetaCalibration.fit(repaired, labels == classes[1], weights)
 
-    def transform(self, scores: ArrayLike, *, sensitive_features: Any) -> Floats:
+    def transform(
+        self,
+        scores: ArrayLike,
+        *,
+        sensitive_features: Any,
+        control_features: Any = None,
+    ) -> Floats:
         """Repair scores.
 
         Parameters
@@ -354,6 +475,10 @@ class ScoreRepairer(
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups
             Group of each row.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row, needed if `fit` has repaired several. The maps of a
+            single stratum hold for all rows.
 
         Returns
         -------
@@ -366,17 +491,50 @@ class ScoreRepairer(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         ValueError
-            On scores outside [0, 1], wrong lengths, missing groups, and on groups that
-            were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
+            On scores outside [0, 1], wrong lengths, missing groups or strata, and on
+            groups or strata that were absent in `fit`, unless `unknown_groups` is
+            ``"pooled"``.
         """
         check_is_fitted(self)
         values = check_scores(scores, "scores")
         groups = resolve_groups(sensitive_features, n_samples=len(values))
-        repaired = self._repair(values, groups)
+        strata = self._find_strata(control_features, len(values))
+        repaired = self._repair(values, groups, strata)
         return repaired if self.calibrator_ is None else self.calibrator_(repaired)
 
-    def _repair(self, values: Floats, groups: Groups) -> Floats:
+    def _find_strata(self, control_features: Any, n_samples: int) -> Groups | None:
+        """Return the strata of rows to repair, None if none are given nor needed."""
+        if control_features is not None:
+            return resolve_strata(control_features, n_samples=n_samples)
+        if self.stratum_repairers_:
+            raise ValueError(
+                f"control_features is None, expected the stratum of each row: fit has "
+                f"repaired several, {shown(self.strata_)}. Strata that are not known "
+                "of new rows, such as the true label, must be one in fit, with all "
+                "other rows in none: encode_groups(..., missing='drop')."
+            )
+        return None
+
+    def _repair(
+        self, values: Floats, groups: Groups, strata: Groups | None = None
+    ) -> Floats:
         """Repair scores, without the map to probabilities."""
+        if strata is None or not self.stratum_repairers_:
+            return self._repair_stratum(values, groups)
+        known = {*self.stratum_repairers_, *self._left_out}
+        unknown = np.array([label not in known for label in strata.labels] + [True])
+        if self.unknown_groups == "raise":
+            unknown = unknown[strata.codes]
+            _check_known("control_features", "strata", strata, unknown, self.strata_)
+        repaired = np.array(values)
+        for label, rows in zip(strata.labels, rows_by_code(strata.codes), strict=False):
+            if label in self.stratum_repairers_:
+                repairer = self.stratum_repairers_[label]
+                repaired[rows] = repairer._repair(values[rows], groups[rows])
+        return repaired
+
+    def _repair_stratum(self, values: Floats, groups: Groups) -> Floats:
+        """Repair scores of one stratum."""
         codes = self._codes(groups)
         repaired = np.array(values)
         if not self._path.moves:
@@ -404,6 +562,7 @@ class ScoreRepairer(
         y: Any = None,
         *,
         sensitive_features: Any,
+        control_features: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> Floats:
         """Learn the score distributions and repair the same scores.
@@ -418,6 +577,9 @@ class ScoreRepairer(
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups
             Group of each row.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row, as in `fit`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
 
@@ -435,9 +597,14 @@ class ScoreRepairer(
             scores,
             y,
             sensitive_features=sensitive_features,
+            control_features=control_features,
             sample_weight=sample_weight,
         )
-        return self.transform(scores, sensitive_features=sensitive_features)
+        return self.transform(
+            scores,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+        )
 
     def to_frame(self, *, tol: float = 0.0) -> pd.DataFrame:
         """Return the map as a table of linear pieces.
@@ -468,7 +635,8 @@ class ScoreRepairer(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         ValueError
-            With ``ties="random"``, which is no map, or if `tol` is out of range.
+            With ``ties="random"``, which is no map, with several strata (take
+            `stratum_repairers_`), or if `tol` is out of range.
 
         Examples
         --------
@@ -537,9 +705,10 @@ class ScoreRepairer(
         TypeError
             If names are no text.
         ValueError
-            With ``ties="random"``, which is no map, if `tol` or `quote` is out of
-            range, if groups are intersections of another number of columns, and for
-            labels that are neither text, numbers nor booleans.
+            With ``ties="random"``, which is no map, with several strata (take
+            `stratum_repairers_`), if `tol` or `quote` is out of range, if groups are
+            intersections of another number of columns, and for labels that are neither
+            text, numbers nor booleans.
 
         Examples
         --------
@@ -573,6 +742,11 @@ class ScoreRepairer(
         """Scores and repaired scores of each group, as few as `tol` allows."""
         check_is_fitted(self)
         tol = check_real("tol", tol, 0, 1)
+        if self.stratum_repairers_:
+            raise ValueError(
+                "There is a map for each stratum: take those of "
+                "stratum_repairers_[stratum]."
+            )
         if not self._path.moves:
             ends = np.array([0.0, 1.0])
             return [(ends, ends)] * len(self.groups_)
@@ -613,16 +787,28 @@ class ScoreRepairer(
         # The last entry serves rows that `Groups` leaves out, whose code is -1.
         lookup = np.array([position.get(label, -1) for label in groups.labels] + [-1])
         codes = np.asarray(lookup[groups.codes])
-        unknown = groups.codes[codes < 0]
-        if len(unknown) and self.unknown_groups == "raise":
-            labels: list[Hashable] = [*groups.labels, "(left out)"]
-            named = [labels[code] for code in np.unique(unknown)]
-            raise ValueError(
-                f"sensitive_features has groups {named} in {len(unknown)} rows, "
-                f"expected those seen in fit, {list(self.groups_)}. With "
-                "unknown_groups='pooled' their rows keep their scores."
-            )
+        if self.unknown_groups == "raise":
+            unknown = codes < 0
+            _check_known("sensitive_features", "groups", groups, unknown, self.groups_)
         return codes
+
+
+def _check_known(
+    argument: str,
+    what: str,
+    groups: Groups,
+    unknown: NDArray[np.bool_],
+    known: tuple[Hashable, ...],
+) -> None:
+    """Raise if the groups or strata of some rows were absent in `fit`."""
+    if unknown.any():
+        labels: list[Hashable] = [*groups.labels, "(left out)"]
+        named = [labels[code] for code in np.unique(groups.codes[unknown])]
+        raise ValueError(
+            f"{argument} has {what} {named} in {np.count_nonzero(unknown)} rows, "
+            f"expected those seen in fit, {list(known)}. With unknown_groups='pooled' "
+            "their rows keep their scores."
+        )
 
 
 def check_path(max_gap: Any, level: Any, default: Any) -> None:

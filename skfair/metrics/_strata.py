@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial, wraps
 from inspect import signature
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,7 +59,7 @@ def within_strata(
         @wraps(metric)
         def stratified(*args: Any, **kwargs: Any) -> Any:
             multistratum = kwargs.get("multistratum", "max")
-            check_choice("multistratum", multistratum, ("max", "weighted"))
+            check_choice("multistratum", multistratum, get_args(Multistratum))
             if kwargs.get("control_features") is None:
                 return metric(*args, **kwargs)
             given = signature(metric).bind(*args, **kwargs).arguments
@@ -189,7 +189,7 @@ def evaluate_strata(
                 reasons.append(str(warning.message).rstrip("."))
             else:
                 warn_outside(str(warning.message), warning.category)
-        result = None if _is_undefined(result) else result
+        result = None if result is None or _is_undefined(result) else result
         results.append(StratumResult(stratum, result, "; ".join(reasons)))
     return results
 
@@ -220,9 +220,19 @@ def takes_strata(metric: Any) -> bool:
     return hasattr(unwrapped(metric)[0], "_keeps_groups")
 
 
+def check_no_strata(options: dict[str, Any]) -> None:
+    """Raise if strata are among the options that `partial` has set."""
+    if options.get("control_features") is not None:
+        raise ValueError(
+            "control_features must be given beside sensitive_features, not as an "
+            "option of the metric: they are split with the rows."
+        )
+
+
 def without_strata(metric: Any) -> tuple[Callable[..., Any], bool]:
     """Return the metric of one stratum, and whether it leaves groups out itself."""
     function, options = unwrapped(metric)
+    check_no_strata(options)
     if not takes_strata(metric):
         return metric, False
     options = {name: options[name] for name in options if name not in _OF_STRATA}
@@ -233,50 +243,76 @@ def _over_strata(metric: Any, given: dict[str, Any], combine: Combine) -> Any:
     """Evaluate a metric within strata, from its arguments, and combine the results."""
     names = list(signature(metric).parameters)[:2]
     y_true, y_score = (given.pop(name, None) for name in names)
-    if isinstance(y_score, JSONStatistic):
-        raise ValueError(
-            "control_features must be None where a statistic takes the place of the "
-            "rows: make a statistic of each stratum, and take the largest value."
-        )
     groups, strata, weights = (
         given.pop(name, None)
         for name in ("sensitive_features", "control_features", "sample_weight")
     )
     plain, keeps_groups = without_strata(partial(metric, **given))
-    n_samples = len(as_array(y_score, names[1]))
-    split, reason = split_strata(
-        groups, strata, weights, n_samples=n_samples, keeps_groups=keeps_groups
+    undefined = check_rows(plain, y_true, y_score, groups, weights)
+    results = defined_results(
+        metric.__name__,
+        plain,
+        y_true,
+        y_score,
+        sensitive_features=groups,
+        control_features=strata,
+        sample_weight=weights,
+        keeps_groups=keeps_groups,
     )
-    undefined = _check_rows(plain, y_true, y_score, groups, weights, n_samples)
-    name = metric.__name__
-    if reason is not None:
-        warn_outside(f"{name} is undefined and set to nan: {reason}.")
-        return undefined
-    results = evaluate_strata(plain, y_true, y_score, split, weights)
-    warn_of_strata(name, results)
-    defined = [one for one in results if one.result is not None]
-    if not defined:
+    if not results:
         return undefined
     mean = given.get("multistratum") == "weighted"
     return combine(
-        [one.result for one in defined],
-        [one.stratum.weight for one in defined] if mean else None,
+        [one.result for one in results],
+        [one.stratum.weight for one in results] if mean else None,
     )
 
 
-def _check_rows(
+def defined_results(
+    name: str,
+    evaluate: Callable[..., Any],
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: Any,
+    control_features: Any,
+    sample_weight: ArrayLike | None,
+    keeps_groups: bool = False,
+) -> list[StratumResult]:
+    """Results of the strata that have one; a warning names what is left out."""
+    strata, reason = split_strata(
+        sensitive_features,
+        control_features,
+        sample_weight,
+        n_samples=len(as_array(y_score, "y_score")),
+        keeps_groups=keeps_groups,
+    )
+    if reason is not None:
+        warn_outside(f"{name} is undefined and set to nan: {reason}.")
+        return []
+    results = evaluate_strata(evaluate, y_true, y_score, strata, sample_weight)
+    _warn_of_strata(name, results)
+    return [one for one in results if one.result is not None]
+
+
+def check_rows(
     plain: Callable[..., Any],
     y_true: Any,
     y_score: Any,
     sensitive_features: Any,
     sample_weight: Any,
-    n_samples: int,
 ) -> Any:
     """Return the metric of rows that are all of one group: undefined.
 
     It checks all arguments at once, so that messages have the positions of all rows,
     and labels that occur in different strata are seen together.
     """
+    if isinstance(y_score, JSONStatistic):
+        raise ValueError(
+            "control_features must be None where a statistic takes the place of the "
+            "rows: make a statistic of each stratum, and take the largest value."
+        )
+    n_samples = len(as_array(y_score, "y_score"))
     groups = resolve_groups(sensitive_features, n_samples=n_samples)
     groups = replace(
         groups, codes=np.zeros(n_samples, np.int8), labels=groups.labels or (0,)
@@ -288,7 +324,7 @@ def _check_rows(
         )
 
 
-def warn_of_strata(name: str, results: Sequence[StratumResult]) -> None:
+def _warn_of_strata(name: str, results: Sequence[StratumResult]) -> None:
     """Warn of the strata without a result, and of groups left out of others."""
     reasons = [f"{one.stratum.label!r} ({one.reason})" for one in results if one.reason]
     if all(one.result is None for one in results):
@@ -321,16 +357,13 @@ def over_strata(
         return metric(y_true, y_score, **rows)
     if takes_strata(metric):
         return metric(y_true, y_score, control_features=control_features, **rows)
-    n_samples = len(as_array(y_score, "y_score"))
-    split, reason = split_strata(
-        sensitive_features, control_features, sample_weight, n_samples=n_samples
+    results = defined_results(
+        getattr(unwrapped(metric)[0], "__name__", "The metric"),
+        metric,
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
     )
-    name = getattr(unwrapped(metric)[0], "__name__", "The metric")
-    if reason is not None:
-        warn_outside(f"{name} is undefined and set to nan: {reason}.")
-        return math.nan
-    results = evaluate_strata(metric, y_true, y_score, split, sample_weight)
-    warn_of_strata(name, results)
-    return max(
-        (one.result for one in results if one.result is not None), default=math.nan
-    )
+    return max((one.result for one in results), default=math.nan)

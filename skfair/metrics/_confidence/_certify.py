@@ -55,6 +55,7 @@ def certify(
     *,
     at_most: float,
     sensitive_features: Any = None,
+    control_features: Any = None,
     confidence_level: float = 0.95,
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
@@ -80,6 +81,9 @@ def certify(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection. None with a
         statistic.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, see `confidence_interval`.
     confidence_level : float in (0, 1), default=0.95
         One minus the largest p-value of a certificate.
     method : {"band", "finite_sample", "anytime"}, default="band"
@@ -125,7 +129,7 @@ def certify(
     """
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     rows = Arguments(y_true, y_score, sensitive_features, sample_weight)
-    comparisons = compare_rows(metric, rows, method)
+    comparisons = compare_rows(metric, rows, method, control_features)
     limit = check_real("at_most", at_most, 0, comparisons.maximum, closed="neither")
     pvalue = _least_level(comparisons, limit)
     return CertifyResult(

@@ -5,15 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from numpy.typing import ArrayLike
 
 from skfair._utils._results import NumbersResult
-from skfair._utils._validation import check_real
-from skfair.metrics._confidence._known_metrics import compare, observe
-from skfair.metrics._confidence._noise import Comparisons, Method
+from skfair._utils._validation import check_choice, check_real
+from skfair.metrics._confidence._known_metrics import compare, observe, resolve_metric
+from skfair.metrics._confidence._noise import UNDEFINED, Comparisons, Method
 from skfair.metrics._confidence._observed import Arguments
+from skfair.metrics._inputs import unwrapped
+from skfair.metrics._strata import (
+    Multistratum,
+    check_rows,
+    combine_numbers,
+    defined_results,
+    without_strata,
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,7 @@ def confidence_interval(
     y_score: Any,
     *,
     sensitive_features: Any = None,
+    control_features: Any = None,
     confidence_level: float = 0.95,
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
@@ -66,6 +75,11 @@ def confidence_interval(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection. None with a
         statistic.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, within which groups are compared; the interval is for the
+        largest value over strata, or for their mean with a metric of
+        ``multistratum="weighted"``.
     confidence_level : float in (0, 1), default=0.95
         Probability that the interval covers the true value, or less than it.
     method : {"band", "finite_sample", "anytime"}, default="band"
@@ -116,6 +130,10 @@ def confidence_interval(
       which is below its quantile for all pairs at once with probability 1 - `alpha`,
       by Bonferroni's inequality.
 
+    With strata, the pairs are those of all strata together, and the numbers of rows
+    are those of groups within strata. For a mean over strata, whose weights are taken
+    as they are, each stratum has its share of `alpha`.
+
     Noise alone makes MADD positive, and its upper end takes this into account. An end
     that falls below the value is moved to it; `certify` gives the end as it is.
 
@@ -144,7 +162,7 @@ def confidence_interval(
     """
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     rows = Arguments(y_true, y_score, sensitive_features, sample_weight)
-    comparisons = compare_rows(metric, rows, method)
+    comparisons = compare_rows(metric, rows, method, control_features)
     tail = (1 - level) / 2
     return ConfidenceInterval(
         comparisons.value,
@@ -156,7 +174,10 @@ def confidence_interval(
 
 
 def compare_rows(
-    metric: Callable[..., float], arguments: Arguments, method: Method
+    metric: Callable[..., float],
+    arguments: Arguments,
+    method: Method,
+    control_features: Any = None,
 ) -> Comparisons:
     """Find what a metric compares, and quantiles of the noise, from its arguments."""
     if method != "band" and arguments.sample_weight is not None:
@@ -164,7 +185,58 @@ def compare_rows(
             f"sample_weight must be None with method={method!r}, whose bounds are for "
             "unweighted rows."
         )
-    return compare(metric, observe(metric, arguments), method)
+    if control_features is None:
+        return compare(metric, observe(metric, arguments), method)
+    resolve_metric(metric)
+    function, options = unwrapped(metric)
+    multistratum = options.get("multistratum", "max")
+    check_choice("multistratum", multistratum, get_args(Multistratum))
+    plain, keeps_groups = without_strata(metric)
+    check_rows(plain, *arguments)
+
+    def compare_one(y_true: Any, y_score: Any, **rows: Any) -> Comparisons | None:
+        rows.setdefault("sample_weight", None)
+        observed = observe(metric, Arguments(y_true, y_score, **rows))
+        found = compare(metric, observed, method)
+        return None if math.isnan(found.value) else found
+
+    results = defined_results(
+        function.__name__,
+        compare_one,
+        arguments.y_true,
+        arguments.y_score,
+        control_features=control_features,
+        keeps_groups=keeps_groups,
+        **arguments.weighted(),
+    )
+    if not results:
+        return UNDEFINED
+    weights = None
+    if multistratum == "weighted":
+        weights = [one.stratum.weight for one in results]
+    return _join([one.result for one in results], weights)
+
+
+def _join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
+    """Join the comparisons of strata: their largest value, or their weighted mean."""
+    value = combine_numbers([part.value for part in parts], weights)
+    if weights is None:
+        return Comparisons(
+            value,
+            sum(part.n_comparisons for part in parts),
+            lambda level: max(part.low(level) for part in parts),
+            lambda level: max(part.high(level) for part in parts),
+            parts[0].maximum,
+        )
+
+    def mean_of(bound: Callable[[Comparisons, float], float]) -> Callable[..., float]:
+        """Mean of the bounds of strata, each at its share of the level."""
+        return lambda level: combine_numbers(
+            [bound(part, level / len(parts)) for part in parts], weights
+        )
+
+    low, high = mean_of(lower_bound), mean_of(upper_bound)
+    return Comparisons(value, 1, low, high, parts[0].maximum)
 
 
 def lower_bound(comparisons: Comparisons, tail: float) -> float:

@@ -36,6 +36,7 @@ from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._groupwise._cvar_fairness import cvar_fairness
 from skfair.metrics._groupwise._max_gap import max_gap
 from skfair.metrics._inputs import unwrapped
+from skfair.metrics._strata import check_no_strata
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 
 
@@ -96,6 +97,8 @@ def resolve_metric(metric: Any) -> tuple[_Kind, dict[str, Any]]:
             f"{metric!r}. bootstrap_interval takes any metric, and is approximate."
         )
     signature(function).bind_partial(**options)
+    check_no_strata(options)
+    options.pop("multistratum", None)  # strata are compared one by one
     return _KINDS[function], options
 
 

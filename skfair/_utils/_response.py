@@ -11,7 +11,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
+from sklearn.base import is_classifier
 from sklearn.utils.metadata_routing import get_routing_for_object
+
+#: Methods whose responses have ranks; the first that an estimator has is taken.
+RANKED_METHODS = ("predict_proba", "decision_function", "predict")
+
+
+def find_score_method(estimator: Any, response_method: str | tuple[str, ...]) -> str:
+    """Return the first of some methods that an estimator has; raise without one.
+
+    Labels that a classifier predicts have no ranks.
+    """
+    methods = response_method
+    if isinstance(methods, str):
+        methods = (methods,)
+    elif methods == RANKED_METHODS and is_classifier(estimator):
+        methods = RANKED_METHODS[:2]
+    for method in methods:
+        if hasattr(estimator, method):
+            return method
+    name, hint = type(estimator).__name__, ""
+    if methods == ("predict_proba",):
+        others = [RANKED_METHODS[1]] if is_classifier(estimator) else RANKED_METHODS
+        other = next((method for method in others if hasattr(estimator, method)), "")
+        hint = f" With scale='rank' metrics of distributions compare its {other}."
+        hint = hint if other else ""
+    raise ValueError(
+        f"{name} has no {' or '.join(methods)}, whose scores are compared.{hint}"
+    )
 
 
 def asked_of(estimator: Any, method: str, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -82,7 +110,7 @@ def respond(
     }
     taken = asked_of(estimator, method, metadata)
     response = np.asarray(getattr(estimator, method)(X, **taken))
-    if method == "predict" or len(estimator.classes_) != 2:
+    if method == "predict" or len(getattr(estimator, "classes_", ())) != 2:
         return response
     classes = np.asarray(estimator.classes_).tolist()
     if pos_label is not None and pos_label not in classes:

@@ -12,7 +12,9 @@ from typing import Any
 from sklearn.metrics import accuracy_score, get_scorer, make_scorer
 
 from skfair._utils._response import (
+    RANKED_METHODS,
     asked_of,
+    find_score_method,
     respond,
     tip_for_unknown_columns,
 )
@@ -218,6 +220,7 @@ class FairnessScorer(GroupScorer):
             options["control_features"] = resolve_strata(
                 strata, n_samples=n_samples, X=X, selector=self._control_features
             )
+        find_score_method(estimator, self._response_method)
         classes = getattr(estimator, "classes_", ())
         return options | positive_label(
             self._metric, self._response_method, classes, self._kwargs
@@ -331,7 +334,9 @@ def make_fairness_scorer(
     response_method : {"auto", "predict_proba", "predict"} or tuple, default="auto"
         Method of the estimator whose response is scored. ``"auto"`` is
         ``"predict_proba"`` for a metric whose second parameter is called ``y_score``,
-        else ``"predict"``.
+        else ``"predict"``. With ``scale="rank"`` it is the first of ``predict_proba``,
+        ``decision_function`` and ``predict`` that the estimator has; the last only if
+        it is no classifier, such as a regressor or a ranker.
     correct_noise : bool, default=False
         Whether to subtract most of what noise adds to the metric: two groups score
         ``sqrt(max(0, value**2 - noise**2))``, where ``noise**2`` is the mean of the
@@ -370,10 +375,11 @@ def make_fairness_scorer(
     fixed seed, so that a model has one score. Where a metric is the largest over pairs
     of groups (``multigroup="pairwise"``), each pair is corrected by its own noise,
     times the mean over permutations of the largest ratio of a pair's square to its
-    noise, since the largest of many pairs is so by noise, too. Beyond ten groups the
-    metric is corrected as a whole. The score takes 41 evaluations for each pair. It is
-    meant for choices: near parity it stays too large, since it cannot be negative.
-    Report `skfair.model_selection.cross_val_fairness`, which has less noise.
+    noise, since the largest of many pairs is so by noise, too. Beyond ten groups, and
+    with ``scale="rank"``, the metric is corrected as a whole. The score takes 41
+    evaluations for each pair. It is meant for choices: near parity it stays too large,
+    since it cannot be negative. Report `skfair.model_selection.cross_val_fairness`,
+    which has less noise.
 
     Examples
     --------
@@ -387,11 +393,20 @@ def make_fairness_scorer(
     >>> scorer = make_fairness_scorer(mcdp, sensitive_features="sex", epsilon=0.05)
     >>> cross_val_score(LogisticRegression(), X, y, scoring=scorer).shape
     (5,)
+
+    Scores that are no probabilities, here of a regressor:
+
+    >>> from sklearn.linear_model import Ridge
+    >>> scorer = make_fairness_scorer(
+    ...     mcdp, sensitive_features="sex", epsilon=0.05, scale="rank"
+    ... )
+    >>> cross_val_score(Ridge(), X, 100 * X["x0"] + y, scoring=scorer).shape
+    (5,)
     """
     check_choice("correct_noise", correct_noise, (True, False))
-    method = response_method_for(metric, response_method)
     if kwargs:
         _check_options(metric, kwargs)
+    method = response_method_for(partial(metric, **kwargs), response_method)
     return FairnessScorer(
         metric, -1, kwargs, method, sensitive_features, control_features, correct_noise
     )
@@ -511,7 +526,10 @@ def response_method_for(
     if not isinstance(response_method, str) or response_method != "auto":
         return response_method
     names = list(inspect.signature(metric).parameters)
-    return "predict_proba" if names[1:2] == ["y_score"] else "predict"
+    if names[1:2] != ["y_score"]:
+        return "predict"
+    ranked = unwrapped(metric)[1].get("scale") == "rank"
+    return RANKED_METHODS if ranked else "predict_proba"
 
 
 def positive_label(

@@ -24,11 +24,11 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_response_method, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
 from skfair._mitigation import params_of_rows, take_rows
 from skfair._utils._columns import Selector, names_columns
-from skfair._utils._response import respond
+from skfair._utils._response import find_score_method, respond
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
@@ -151,7 +151,8 @@ def cross_val_fairness(
         any of `skfair.metrics` for example; with a keyword `sample_weight` if that is
         given. Use `functools.partial` to set its options.
     estimator : estimator
-        Classifier or pipeline. It is cloned for each fold.
+        Classifier, or, for a metric with ``scale="rank"`` or of predictions, any
+        estimator; or a pipeline. It is cloned for each fold.
     X : array-like of shape (n_samples, n_features)
         Features.
     y : array-like of shape (n_samples,)
@@ -170,7 +171,8 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         rows that `GroupKFold` keeps in one fold. Under metadata routing use `params`.
     cv : int, splitter or iterable of splits, default=5
         How rows are held out. An integer is a number of folds, stratified by class and
-        group as by `GroupStratifiedKFold`, without shuffling.
+        group as by `GroupStratifiedKFold`, without shuffling; by group alone if the
+        estimator is no classifier.
     n_jobs : int, default=None
         Number of processes; None is 1 unless in a `joblib.parallel_config` context,
         -1 uses all processors. The result does not depend on it.
@@ -279,15 +281,19 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     labels, selector, found = _find_groups(sensitive_features, X)
     control, strata = _find_strata(control_features, X)
     within = _permuted_within(within, metric, y, strata)
-    splitter = _make_splitter(cv, groups, selector, y, is_classifier(estimator))
+    classifier = is_classifier(estimator)
+    splitter = _make_splitter(cv, groups, selector, y, classifier)
     method = response_method_for(metric, response_method)
     labels = {"sensitive_features": labels, "control_features": control}
     metadata = {**labels, "sample_weight": sample_weight}
     routed = _route(estimator, splitter, metadata, groups, params or {})
+    # Folds of a regression are stratified by group alone.
+    by_group = isinstance(splitter, GroupStratifiedKFold) and not classifier
+    classes = np.zeros(len(y), dtype=np.intp) if by_group else y
     predict = delayed(_fit_and_respond)
     folds = Parallel(n_jobs=n_jobs, verbose=verbose)(
         predict(clone(estimator), X, y, *rows, routed.estimator.fit, labels, method)
-        for rows in splitter.split(X, y, **routed.splitter.split)
+        for rows in splitter.split(X, classes, **routed.splitter.split)
     )
     options = positive_label(metric, method, _classes_of(folds), {})
     held_out = _join(folds, partial(metric, **options), y, found, strata, weights)
@@ -425,7 +431,7 @@ def _fit_and_respond(
         for name, values in labels.items()
         if values is not None
     }
-    method = _check_response_method(estimator, response_method).__name__
+    method = find_score_method(estimator, response_method)
     held_out = take_rows(X, test)
     response = respond(estimator, method, held_out, **labels)
     return _Fold(test, response, list(getattr(estimator, "classes_", ())))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from skfair._utils._types import Floats, Integers
+from skfair.metrics._inputs import unwrapped
 from skfair.metrics._uncertainty._permutation import permuted_strata, shuffle
 from skfair.metrics._uncertainty._resampling import Rows, check_seed
 
@@ -44,9 +45,13 @@ def without_noise(
 
 
 def compares_pairs(metric: Callable[..., float]) -> bool:
-    """Whether the value for several groups is the largest of all pairs of them."""
+    """Whether the value for several groups is the largest of all pairs of them.
+
+    Of ranks it is not: they are among everyone, not among the rows of a pair.
+    """
     option = inspect.signature(metric).parameters.get("multigroup")
-    return option is not None and option.default == "pairwise"
+    ranked = unwrapped(metric)[1].get("scale") == "rank"
+    return option is not None and option.default == "pairwise" and not ranked
 
 
 def subtract_noise(

@@ -1,0 +1,188 @@
+"""Scorers of estimators whose scores are no probabilities."""
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import IsolationForest
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from skfair.metrics import (
+    abcc,
+    continuous_mcdp,
+    demographic_parity_difference,
+    get_fairness_scorer,
+    madd,
+    make_fairness_scorer,
+    mcdp,
+    values_by_class,
+)
+
+
+class Labels(ClassifierMixin, BaseEstimator):
+    """Classifier that predicts labels only."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[(X["x0"] > 0).astype(int)]
+
+
+@pytest.fixture(scope="module")
+def target(biased):
+    """Target of a regression, far outside [0, 1]."""
+    X, y = biased
+    return 1000 * (X["x1"] + y + 0.5 * X["sex"]).to_numpy()
+
+
+def of_sex(metric=mcdp, **options):
+    return make_fairness_scorer(metric, sensitive_features="sex", **options)
+
+
+@pytest.mark.parametrize("metric", [mcdp, abcc, madd, partial(mcdp, epsilon=0.1)])
+def test_regressor(biased, target, metric):
+    X, _ = biased
+    model = Ridge().fit(X, target)
+    expected = metric(None, model.predict(X), sensitive_features=X["sex"], scale="rank")
+    assert 0 < expected < 1
+    assert of_sex(metric, scale="rank")(model, X, target) == -expected
+    assert of_sex(partial(metric, scale="rank"))(model, X, target) == -expected
+
+
+@pytest.mark.parametrize("model", [LinearSVC(), RidgeClassifier()], ids=str)
+def test_classifier_without_probabilities(biased, model):
+    X, y = biased
+    labels = np.array(["no", "yes"])[y]
+    pipeline = make_pipeline(StandardScaler(), model).fit(X, labels)
+    scores = pipeline.decision_function(X)
+    expected = mcdp(None, scores, sensitive_features=X["sex"], scale="rank")
+    assert of_sex(scale="rank")(pipeline, X, labels) == -expected
+    routed = of_sex(scale="rank")(pipeline, X, labels, sensitive_features=X["race"])
+    assert routed == -mcdp(None, scores, sensitive_features=X["race"], scale="rank")
+
+
+def test_probabilities_come_before_decision_functions(biased):
+    X, _ = biased
+    y = np.arange(len(X)) % 3
+    model = LogisticRegression(max_iter=1000).fit(X, y)
+    metric = partial(mcdp, epsilon=0.02, scale="rank")
+    values = values_by_class(
+        metric, None, model.predict_proba(X), sensitive_features=X["sex"]
+    )
+    assert of_sex(metric)(model, X, y) == -values.max()
+    margins = of_sex(metric, response_method="decision_function")
+    values = values_by_class(
+        metric, None, model.decision_function(X), sensitive_features=X["sex"]
+    )
+    assert margins(model, X, y) == -values.max()
+
+
+def test_decision_function_of_several_classes(biased):
+    X, _ = biased
+    y = np.array(["a", "b", "c", "d"])[np.arange(len(X)) % 4]
+    model = LinearSVC().fit(X, y)
+    values = values_by_class(
+        partial(mcdp, scale="rank"),
+        y,
+        model.decision_function(X),
+        sensitive_features=X["sex"],
+    )
+    assert of_sex(scale="rank")(model, X, y) == -values.max()
+
+
+def test_ranker_and_outlier_detector(biased):
+    X, y = biased
+    lightgbm = pytest.importorskip("lightgbm", reason="has a ranker")
+    ranker = lightgbm.LGBMRanker(n_estimators=5, verbosity=-1).fit(
+        X, y, group=[300, 300]
+    )
+    expected = mcdp(None, ranker.predict(X), sensitive_features=X["sex"], scale="rank")
+    assert of_sex(scale="rank")(ranker, X, y) == -expected
+    forest = IsolationForest(n_estimators=5, random_state=0).fit(X)
+    scores = forest.decision_function(X)
+    expected = mcdp(None, scores, sensitive_features=X["sex"], scale="rank")
+    assert of_sex(scale="rank")(forest, X, None) == -expected
+    assert of_sex(scale="rank")(forest, X, None, sensitive_features=X["sex"]) == (
+        -expected
+    )
+
+
+def test_searches_and_routing(biased, target, routing):
+    X, _ = biased
+    scoring = {"gap": of_sex(scale="rank", epsilon=0.01), "r2": "r2"}
+    search = GridSearchCV(
+        Ridge(), {"alpha": [0.1, 1000]}, scoring=scoring, refit="gap"
+    ).fit(X, target)
+    assert np.isfinite(search.cv_results_["mean_test_gap"]).all()
+    routed = cross_validate(
+        Ridge(),
+        X.drop(columns="sex"),
+        target,
+        scoring=make_fairness_scorer(mcdp, scale="rank"),
+        params={"sensitive_features": X["sex"]},
+        error_score="raise",
+    )
+    assert (routed["test_score"] < 0).all()
+
+
+def test_noise_is_subtracted_from_the_whole_metric(biased, target):
+    X, _ = biased
+    model = Ridge().fit(X, target)
+    options = {"sensitive_features": "race", "scale": "rank"}
+    value = -make_fairness_scorer(abcc, **options)(model, X, target)
+    corrected = -make_fairness_scorer(abcc, correct_noise=True, **options)(
+        model, X, target
+    )
+    assert 0 <= corrected <= value
+
+
+def test_scorer_is_pickled_and_cloned():
+    scorer = get_fairness_scorer(
+        "neg_continuous_mcdp", sensitive_features="age", scale="rank"
+    )
+    assert scorer._metric is continuous_mcdp
+    for copy in (pickle.loads(pickle.dumps(scorer)), clone(scorer, safe=False)):
+        assert repr(copy) == repr(scorer)
+    assert "scale='rank'" in repr(scorer)
+
+
+@pytest.mark.parametrize(
+    ("model", "method"), [(LinearSVC(), "decision_function"), (Ridge(), "predict")]
+)
+@pytest.mark.parametrize("groups", [None, "routed"])
+def test_error_without_a_scale_says_what_helps(biased, model, method, groups):
+    X, y = biased
+    model.fit(X, y)
+    name = type(model).__name__
+    match = rf"{name} has no predict_proba.* scale='rank' .* compare its {method}\."
+    given = {} if groups is None else {"sensitive_features": X["sex"]}
+    with pytest.raises(ValueError, match=match):
+        of_sex()(model, X, y, **given)
+
+
+def test_labels_have_no_ranks(biased):
+    X, y = biased
+    model = Labels().fit(X, y)
+    match = "Labels has no predict_proba or decision_function, whose scores"
+    with pytest.raises(ValueError, match=match):
+        of_sex(scale="rank")(model, X, y)
+    with pytest.raises(ValueError, match=r"Labels has no predict_proba, whose .*d\.$"):
+        of_sex()(model, X, y)
+    assert of_sex(demographic_parity_difference)(model, X, y) <= 0
+
+
+def test_regressor_of_probabilities(biased, target):
+    X, _ = biased
+    model = Ridge().fit(X, target)
+    scorer = of_sex(response_method="predict", scale="rank")
+    assert scorer(model, X, target) == of_sex(scale="rank")(model, X, target)
+    with pytest.raises(ValueError, match="y_true must be binary"):
+        of_sex(response_method="predict")(model, X, target)

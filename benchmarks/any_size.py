@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import argparse
 import resource
+import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -55,6 +57,13 @@ def generate(path: Path, n_rows: int) -> None:
             smooth = 1 / (1 + np.exp(-logit))
             columns = [smooth, np.exp(2 * logit - 6).clip(0, 1), smooth.round(3)]
             writer.write_table(pa.table([*columns, sex, age], schema=schema))
+            progress(f"{start + n:,} of {n_rows:,} rows written")
+
+
+def progress(text: str) -> None:
+    """Show how far the script is, where a person looks on."""
+    if sys.stderr.isatty():
+        print(f"\r{text:60s}", end="\r", file=sys.stderr, flush=True)
 
 
 def processor_seconds(call: Callable[[], Any]) -> tuple[float, Any]:
@@ -87,7 +96,8 @@ def measure(path: Path, score: str, groups: list[str], repeats: int) -> None:
     averages = ", ".join(f"AVG({column})" for column in [score, *groups])
     ours, theirs, histograms = [], [], []
     columns: dict[str, Any] = {"y_score": score, "sensitive_features": groups}
-    for _ in range(repeats):
+    for i in range(repeats):
+        progress(f"{score} scores, {' x '.join(groups)}: {i} of {repeats} repeats")
         query = f"SELECT {averages} FROM frame"
         theirs.append(processor_seconds(connection.sql(query).fetchall)[0])
         taken, found = processor_seconds(lambda: audit(frame, score, groups))
@@ -127,6 +137,9 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
         path = Path(directory) / "predictions.parquet"
+        free, needed = shutil.disk_usage(directory).free, 20 * options.rows
+        if free < needed:
+            sys.exit(f"{directory} has {free:,} bytes left, the file takes {needed:,}")
         generate(path, options.rows)
         print(f"{options.rows:,} rows, {path.stat().st_size / 1e6:,.0f} MB")
         for score in SCORES:

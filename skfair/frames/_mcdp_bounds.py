@@ -19,17 +19,20 @@ from skfair.metrics._distribution._bounds import (
     largest_bounds,
     mcdp_of_band,
 )
+from skfair.metrics._distribution._gap import compared_pairs
 from skfair.metrics._inputs import Multigroup, check_multigroup, warn_if_undefined
 from skfair.statistics import GroupedHistogram
 from skfair.statistics._grouped_histogram import MAX_BINS
 
 #: Bins of the first pass: engines count few cells faster, and further passes see finer.
-_FIRST_BINS = 2**12
-#: How much finer bins become with each pass.
-_FINER = 2**8
+_FIRST_BINS = 2**11
+#: How much finer bins become with each pass, at least.
+_FINER = 2**4
+#: Bins of all groups that a further pass counts, unless that is not finer.
+_MAX_CELLS = 2**16
 #: Up to this many rows are counted by score, which ends the search; more cost more than
 #: a pass of finer bins.
-_MAX_SCORES = 2**17
+_MAX_SCORES = 2**19
 #: Ranges of scores that a query asks for; each is compared with every row.
 _MAX_RANGES = 4
 
@@ -61,7 +64,7 @@ class RefinedBounds(MetricBounds):
     >>> frame = pd.DataFrame({"score": [0.2, 0.9], "sex": ["F", "M"]})
     >>> bounds = mcdp_bounds(frame, y_score="score", sensitive_features="sex")
     >>> bounds.histogram
-    GroupedHistogram(2 cells of 4096 bins; rows 'F': 1, 'M': 1)
+    GroupedHistogram(2 cells of 2048 bins; rows 'F': 1, 'M': 1)
     """
 
     n_passes: int
@@ -80,9 +83,10 @@ def mcdp_bounds(
 ) -> RefinedBounds:
     """Bound MCDP(0) of a table of any size, where the rows are.
 
-    The first pass counts the rows of each group in 4,096 bins. Each further pass reads
-    only rows in the bins that may still contain the largest gap: up to 131,072 rows are
-    counted by score, which makes the value exact, more in 256 times finer bins.
+    The first pass counts the rows of each group in 2,048 bins. Each further pass reads
+    only rows in the bins that may still contain the largest gap: up to 524,288 rows are
+    counted by score, which makes the value exact, more in finer bins, of which there
+    are 65,536 for all groups together.
 
     Parameters
     ----------
@@ -160,19 +164,28 @@ def _refine(
     """Count rows again, in the bins that may contain the largest gap."""
     cells, n_bins, n_passes = cells_of(histogram), histogram.n_bins, 1
     n_rows = histogram.rows
+    pairs, lower = compared_pairs(histogram.n_groups, multigroup), 0.0
     while True:
-        found, pairs = largest_bounds(cells, multigroup, mcdp_of_band)
+        found, pairs = largest_bounds(cells, pairs, mcdp_of_band, lower)
+        lower = found.lower
         if found.width <= tol or n_passes == max_passes:
             return RefinedBounds(found.lower, found.upper, n_passes, histogram)
-        ranges = _undecided_ranges(cells, pairs, found.lower, n_bins)
+        ranges = _undecided_ranges(cells, pairs, lower, n_bins)
         again = np.zeros(len(cells.codes), dtype=bool)
         for low, high in ranges:
             again |= (cells.lows >= low) & (cells.lows < high)
-        fewer = n_rows[again].sum() <= _MAX_SCORES or n_bins * _FINER > MAX_BINS
-        n_bins *= _FINER
+        read_again = n_bins * sum(min(high, 1) - max(low, 0) for low, high in ranges)
+        finer = max(_FINER, _power_of_two(_MAX_CELLS / read_again / histogram.n_groups))
+        fewer = n_rows[again].sum() <= _MAX_SCORES or n_bins * finer > MAX_BINS
+        n_bins *= finer
         counted = count_rows_by(table, None if fewer else n_bins, ranges)
         cells, n_rows = _replace(cells, n_rows, again, counted, histogram)
         n_passes += 1
+
+
+def _power_of_two(number: float) -> int:
+    """Largest power of two up to a number, 1 for smaller numbers."""
+    return 1 << max(0, int(number).bit_length() - 1)
 
 
 def _undecided_ranges(

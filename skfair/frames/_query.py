@@ -121,7 +121,7 @@ def count_rows_by(
 ) -> Counted:
     """Count rows by group and bin, or by group and score (None).
 
-    `ranges` of scores, closed on the left, leave other rows out.
+    `ranges` of scores, sorted and closed on the left, leave other rows out.
     """
     score, weight = nw.col("score"), nw.col("weight")
     columns = {f"group_{i}": nw.col(name) for i, name in enumerate(table.sensitive)}
@@ -134,6 +134,8 @@ def count_rows_by(
     rows = table.frame.select(**columns)
     if ranges is not None:
         inside = [(score >= low) & (score < high) for low, high in ranges]
+        # One range around all of them leaves most rows out at less cost.
+        rows = rows.filter((score >= ranges[0][0]) & (score < ranges[-1][1]))
         rows = rows.filter(reduce(or_, inside))
     # Free of rounding on any engine. A score beyond 0 or 1 by rounding has a bin of its
     # own, which is joined with the next one afterwards.

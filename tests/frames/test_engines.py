@@ -151,7 +151,7 @@ def test_refinement_ends_at_the_value(frame, weight, multigroup):
     )
     assert found.lower == found.upper == value
     assert 1 <= found.n_passes <= 2
-    assert found.histogram.n_bins == 4096
+    assert found.histogram.n_bins == 2048
 
 
 @pytest.mark.parametrize("engine", MOST_ENGINES)

@@ -58,6 +58,7 @@ def coarse(monkeypatch):
     """Small cases take many passes."""
     monkeypatch.setattr(module, "_FIRST_BINS", 2)
     monkeypatch.setattr(module, "_FINER", 4)
+    monkeypatch.setattr(module, "_MAX_CELLS", 16)
     monkeypatch.setattr(module, "_MAX_SCORES", 3)
     monkeypatch.setattr(module, "_MAX_RANGES", 2)
 

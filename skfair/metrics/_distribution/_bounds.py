@@ -413,32 +413,33 @@ def _bounds(
     _check_histogram(histogram)
     if warn_if_undefined(name, histogram):
         return MetricBounds(math.nan, math.nan)
-    return largest_bounds(cells_of(histogram), multigroup, measure)[0]
+    pairs = compared_pairs(histogram.n_groups, multigroup)
+    return largest_bounds(cells_of(histogram), pairs, measure)[0]
 
 
 def largest_bounds(
-    cells: Cells, multigroup: Multigroup, measure: Measure
+    cells: Cells, pairs: list[Pair], measure: Measure, lower: float = 0.0
 ) -> tuple[MetricBounds, list[Pair]]:
     """Bound the largest measure, and return the pairs that may attain it.
 
-    Measures obey the triangle inequality: two groups are no further apart than both
-    are from everyone. Pairs are visited from the largest bound on, until no bound
-    exceeds the largest lower bound.
+    It is at least `lower`, the value of other pairs perhaps. Measures obey the triangle
+    inequality: two groups are no further apart than both are from everyone. Pairs are
+    visited from the largest bound on, until no bound exceeds the largest lower bound.
     """
     n_groups = len(cells.totals)
-    pairs = compared_pairs(n_groups, multigroup)
     limits = np.full(len(pairs), np.inf)
     if len(pairs) > n_groups:
         from_everyone = [
             measure(cells.band(group, None))[1] for group in range(n_groups)
         ]
         limits = np.array(from_everyone)[np.array(pairs)].sum(axis=1)
-    lower, found = 0.0, []
+    found = []
     for i in np.argsort(-limits, kind="stable"):
         if limits[i] + _ROUNDING < lower:
             break
         low, high = measure(cells.band(*pairs[i]))
         lower = max(lower, low)
         found.append((high, pairs[i]))
-    upper = max(lower, *(high for high, _ in found))  # by rounding it may be below
+    # By rounding an upper bound may be below.
+    upper = max([lower, *(high for high, _ in found)])
     return MetricBounds(lower, upper), [pair for high, pair in found if high > lower]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from skfair._utils._types import Floats
 from skfair._utils._validation import check_integer, check_real
 from skfair.frames._grouped import count_bins, open_scores
 from skfair.frames._query import Counted, Table, count_rows_by
@@ -175,7 +176,7 @@ def _refine(
         for low, high in ranges:
             again |= (cells.lows >= low) & (cells.lows < high)
         read_again = n_bins * sum(min(high, 1) - max(low, 0) for low, high in ranges)
-        finer = max(_FINER, _power_of_two(_MAX_CELLS / read_again / histogram.n_groups))
+        finer = max(_FINER, power_of_two(_MAX_CELLS / read_again / histogram.n_groups))
         fewer = n_rows[again].sum() <= _MAX_SCORES or n_bins * finer > MAX_BINS
         n_bins *= finer
         counted = count_rows_by(table, None if fewer else n_bins, ranges)
@@ -183,7 +184,7 @@ def _refine(
         n_passes += 1
 
 
-def _power_of_two(number: float) -> int:
+def power_of_two(number: float) -> int:
     """Largest power of two up to a number, 1 for smaller numbers."""
     return 1 << max(0, int(number).bit_length() - 1)
 
@@ -197,7 +198,11 @@ def _undecided_ranges(
         band = cells.band(*pair)
         largest = np.maximum(band.high, -band.low) / band.scale
         undecided.append(np.floor(band.scores[largest > lower] * n_bins))
-    bins = np.unique(np.concatenate(undecided))
+    return merge_bins(np.unique(np.concatenate(undecided)), n_bins)
+
+
+def merge_bins(bins: Floats, n_bins: int) -> list[tuple[float, float]]:
+    """Cover sorted bins by a few ranges of scores, closed on the left."""
     gaps = np.diff(bins)
     ends = np.sort(np.argsort(-gaps, kind="stable")[: _MAX_RANGES - 1])
     ends = ends[gaps[ends] > 1]

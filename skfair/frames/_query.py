@@ -15,7 +15,11 @@ from skfair._utils._text import listed
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import LARGEST_WEIGHT, ROUNDING, SMALLEST_WEIGHT
 from skfair.groups import Groups, encode_column
-from skfair.statistics._grouped_histogram import encode_cells, whole_if_exact
+from skfair.statistics._grouped_histogram import (
+    encode_attributes,
+    join_attributes,
+    whole_if_exact,
+)
 
 #: What is wrong with a row that cannot be counted, by the number that stands in place
 #: of its bin.
@@ -45,10 +49,12 @@ class Table:
 class Counted:
     """Rows of a table, counted by group, classes, and key: a bin, or a score.
 
-    Without scores, keys, lows and highs have no meaning.
+    `groups` are intersections of the `attributes`. Without scores, keys, lows and highs
+    have no meaning.
     """
 
     groups: Groups
+    attributes: list[Groups]
     classes: list[NDArray[Any]]
     keys: Floats
     rows: Integers
@@ -184,7 +190,8 @@ def _check_cells(cells: nw.DataFrame[Any], table: Table, largest_key: int) -> Co
     }
     keys, rows = found["key"], found["n_rows"]
     _check_keys(found, table)
-    groups = _encode_groups(cells, table.sensitive, rows)
+    attributes = _encode_groups(cells, table.sensitive, rows)
+    groups = join_attributes(attributes)
     kept = keys != _WEIGHTLESS
     lost = (groups.sizes() > 0) & (groups[kept].sizes() == 0)
     if lost.any():
@@ -195,6 +202,7 @@ def _check_cells(cells: nw.DataFrame[Any], table: Table, largest_key: int) -> Co
         )
     return Counted(
         groups[kept],
+        [attribute[kept] for attribute in attributes],
         [_read_labels(cells, table, i, rows)[kept] for i in range(len(table.classes))],
         np.clip(keys[kept], 0, largest_key) + 0.0,  # turns -0.0 into 0.0
         rows[kept].astype(np.int64),
@@ -226,10 +234,10 @@ def _check_keys(found: dict[str, Floats], table: Table) -> None:
 
 def _encode_groups(
     cells: nw.DataFrame[Any], names: list[str], rows: NDArray[Any]
-) -> Groups:
+) -> list[Groups]:
     """Encode groups of aggregated rows, under the names of the columns."""
     columns = [nw.col(f"group_{i}").alias(name) for i, name in enumerate(names)]
-    return encode_cells(cells.select(*columns), names, rows)
+    return encode_attributes(cells.select(*columns), names, rows)
 
 
 def _read_labels(

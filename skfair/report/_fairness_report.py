@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair._utils._validation import check_choice
+from skfair.report._frame_inputs import read_frame
 from skfair.report._inputs import estimator_inputs, make_audit
 from skfair.report._options import Options
 from skfair.report._page._html import render
@@ -26,7 +27,8 @@ _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
 class FairnessReport:
     """Report of all applicable metrics, with their uncertainty, in numbers and words.
 
-    It is made by `from_estimator` or `from_predictions`, for one or several models.
+    It is made by `from_estimator`, `from_predictions` or `from_frame`, for one or
+    several models.
     Several sensitive attributes are reported one by one, and as their intersection.
 
     Parameters
@@ -252,7 +254,112 @@ array-like
             sample_weight=sample_weight,
             options=options,
         )
-        return cls(summarize(audit, title))
+        return cls(summarize([audit], title))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        y_true: str | None = None,
+        y_score: Any = None,
+        y_pred: Any = None,
+        sensitive_features: str | list[str],
+        sample_weight: str | None = None,
+        threshold: float = 0.5,
+        pos_label: Any = None,
+        title: str = "Fairness report",
+        **options: Any,
+    ) -> Self:
+        """Report on a table of any size, whose rows stay where they are.
+
+        Fewer than 50,000 rows are read, and the report is that of `from_predictions`.
+        More rows are counted by the engine that holds them, by groups, classes and
+        scores: only the counts are moved, some ten megabytes. See the notes.
+
+        Parameters
+        ----------
+        frame : table
+            Of any library that narwhals reads: pandas, Polars (eager or lazy), PyArrow,
+            DuckDB, Ibis, PySpark, SQLFrame, or Dask where narwhals supports it.
+        y_true : str, default=None
+            Name of the column of true labels. Without it errors are not reported.
+        y_score : str, list of str, or mapping of str to str, default=None
+            Name of the column of probabilities of the positive class; several models
+            by the names of their columns, or columns by the names of models.
+        y_pred : str, list of str, or mapping of str to str, default=None
+            Name of the column of predicted labels; several as for `y_score`. One
+            column of each belongs to one model, several are matched by name.
+        sensitive_features : str or list of str
+            Name of the column of an attribute, or of several.
+        sample_weight : str, default=None
+            Name of the column of non-negative sample weights.
+        threshold : float, default=0.5
+            Smallest score that counts as a positive decision.
+        pos_label : int, float, bool or str, default=None
+            The label that counts as positive, as in `from_predictions`.
+        title : str, default="Fairness report"
+            Title of the page.
+        **options : dict
+            Other parameters of `from_predictions`: `metrics`, `epsilon`, `alpha`,
+            `n_bootstrap`, `n_permutations`, `confidence_level`, `min_group_size`,
+            `impact_ratios`, `min_share`, `random_state`, `n_jobs` and `verbose`.
+
+        Returns
+        -------
+        FairnessReport
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, if there are no rows, and with their numbers if
+            scores are missing or outside [0, 1], if labels or groups are missing, if
+            weights are negative or not finite; as `from_predictions`.
+        TypeError
+            If `frame` is no table, or if scores or weights are no numbers.
+
+        See Also
+        --------
+        skfair.frames.mcdp_bounds : MCDP(0) of any number of rows, exact.
+
+        Notes
+        -----
+        Up to 1,048,576 rows are counted by score, and all numbers are those of
+        `from_predictions`. More are counted in bins, 65,536 of them unless groups are
+        many, and bins of many rows are counted again in finer ones. Decisions, errors
+        and sizes stay exact. The rows of a bin count as having the middle of the least
+        and the largest score in it; the report states how far this may move the
+        metrics of scores. Weights that differ by at most 9 % count as their mean, in
+        intervals and draws alone.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from skfair.datasets import make_biased_scores
+        >>> from skfair.report import FairnessReport
+        >>> y, p, sex = make_biased_scores(400, random_state=0)
+        >>> table = pl.LazyFrame({"y": y, "p": p, "sex": sex})
+        >>> report = FairnessReport.from_frame(
+        ...     table, y_true="y", y_score="p", sensitive_features="sex",
+        ...     n_bootstrap=50, n_permutations=99, random_state=0,
+        ... )
+        >>> report.to_frame().loc[3, ["metric", "value", "pvalue"]]
+        metric       mcdp
+        value       0.595
+        pvalue       0.01
+        Name: 3, dtype: object
+        """
+        audits = read_frame(
+            frame,
+            y_true=y_true,
+            y_score=y_score,
+            y_pred=y_pred,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            options=Options(threshold=threshold, **options),
+        )
+        return cls(summarize(audits, title))
 
     def to_frame(
         self, table: Literal["metrics", "groups", "impact_ratios"] = "metrics"

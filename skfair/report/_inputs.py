@@ -57,7 +57,8 @@ class Attribute:
     """A sensitive attribute, or the intersection of all of them.
 
     `groups` are those that are compared, `aside` the labels and sizes of the groups
-    that are too small, whose rows have the code -1; `every` holds both.
+    that are too small, whose rows have the code -1; `every` holds both. `sizes` are
+    numbers of rows of the groups that are compared.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Attribute:
     every: Groups
     aside: tuple[tuple[Hashable, int], ...]
     n_missing: int
+    sizes: Integers
 
     @property
     def comparison(self) -> Multigroup:
@@ -74,7 +76,12 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """Everything that a report is computed from; of two classes 1 is positive."""
+    """Everything that a report is computed from; of two classes 1 is positive.
+
+    An entry is a row, or stands for as many as `n_alike` says, which are alike in
+    groups, classes and weight, and nearly in score: `blur` is how far this may move
+    MCDP(0), and the length of the longest interval of scores that count as one.
+    """
 
     models: tuple[Model, ...]
     attributes: tuple[Attribute, ...]
@@ -82,11 +89,36 @@ class Audit:
     classes: Classes
     sample_weight: NDArray[Any] | None
     options: Options
+    n_alike: Integers | None = None
+    blur: tuple[float, float] = (0.0, 0.0)
 
     @property
     def n_rows(self) -> int:
         """Number of rows that count."""
-        return len(self.models[0].y_pred)
+        return int(self.count(slice(None)))
+
+    def count(self, entries: Any) -> Any:
+        """Count the rows of some entries."""
+        if self.n_alike is None:
+            return len(self.models[0].y_pred[entries])
+        return int(self.n_alike[entries].sum())
+
+    @property
+    def weights(self) -> NDArray[Any] | None:
+        """Total weight of each entry; None where each is one row that weighs one."""
+        if self.n_alike is None:
+            return self.sample_weight
+        if self.sample_weight is None:
+            return self.n_alike
+        return np.asarray(self.sample_weight * self.n_alike)
+
+    @property
+    def squares(self) -> NDArray[Any] | None:
+        """Sum of the squared weights of each entry, None as for `weights`."""
+        if self.sample_weight is None:
+            return self.n_alike
+        squares = np.square(self.sample_weight, dtype=float)
+        return np.asarray(squares if self.n_alike is None else squares * self.n_alike)
 
     @property
     def binary(self) -> bool:
@@ -119,8 +151,12 @@ def make_audit(
     pos_label: Any,
     sample_weight: ArrayLike | None,
     options: Options,
+    n_alike: Integers | None = None,
 ) -> Audit:
-    """Check and encode the arguments, without the rows of weight zero."""
+    """Check and encode the arguments, without the rows of weight zero.
+
+    Entries that stand for `n_alike` rows each must have positive weights.
+    """
     scores = _models("y_score", y_score, lambda name, y: check_scores(y, name))
     predicted = _models("y_pred", y_pred, encode_classes)
     if not (isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)):
@@ -147,11 +183,12 @@ def make_audit(
             _model(name, scores.get(name), predicted.get(name), classes, kept, options)
             for name in dict.fromkeys([*scores, *predicted])
         ),
-        attributes=_attributes(sensitive_features, n_samples, kept, options),
+        attributes=_attributes(sensitive_features, n_samples, kept, options, n_alike),
         y_true=None if true is None else _recode(true, classes, kept),
         classes=classes,
         sample_weight=None if weights is None else weights[kept],
         options=options,
+        n_alike=n_alike,
     )
     _check_metrics(audit)
     return audit
@@ -247,7 +284,11 @@ def _classes(found: Classes, pos_label: Any, scored: bool) -> Classes:
 
 
 def _attributes(
-    sensitive_features: Any, n_samples: int, kept: Integers, options: Options
+    sensitive_features: Any,
+    n_samples: int,
+    kept: Integers,
+    options: Options,
+    n_alike: Integers | None,
 ) -> tuple[Attribute, ...]:
     """Each attribute, and the intersection of all of them where there are several."""
     if sensitive_features is None:
@@ -262,19 +303,26 @@ def _attributes(
         codes, labels = intersect([(g.codes, g.labels) for g in each.values()])
         smallest = max(groups.min_group_size for groups in each.values())
         each[CROSS.join(each)] = Groups(codes, labels, tuple(each), smallest)
-    return tuple(_set_aside(name, groups) for name, groups in each.items())
+    return tuple(_set_aside(name, groups, n_alike) for name, groups in each.items())
 
 
-def _set_aside(name: str, groups: Groups) -> Attribute:
+def _set_aside(name: str, groups: Groups, n_alike: Integers | None) -> Attribute:
     """Leave out the groups that are too small to be compared."""
-    sizes = dict(zip(groups.labels, groups.sizes().tolist(), strict=True))
+    counts = groups.sizes()
+    if n_alike is not None:
+        has_group = groups.codes >= 0
+        counts = np.bincount(
+            groups.codes[has_group], n_alike[has_group], len(groups.labels)
+        ).astype(np.intp)
+    sizes = dict(zip(groups.labels, counts.tolist(), strict=True))
     smallest = max(groups.min_group_size, 1)
     labels = tuple(label for label, size in sizes.items() if size >= smallest)
     aside = tuple((label, size) for label, size in sizes.items() if size < smallest)
     codes = recode(groups.codes, groups.labels, labels)
     n_missing = int(np.count_nonzero(groups.codes < 0))
     compared = replace(groups, codes=codes, labels=labels)
-    return Attribute(name, compared, groups, aside, n_missing)
+    kept = np.array([sizes[label] for label in labels], dtype=np.intp)
+    return Attribute(name, compared, groups, aside, n_missing, kept)
 
 
 def _check_metrics(audit: Audit) -> None:

@@ -385,12 +385,26 @@ def _as_numbers(column: nw.Series[Any], name: str) -> Floats:
 def encode_cells(
     frame: nw.DataFrame[Any], names: list[str], rows: NDArray[Any]
 ) -> Groups:
-    """Encode the groups of the cells of a table as those of the rows would be.
+    """Encode the groups of the cells of a table as those of the rows would be."""
+    return join_attributes(encode_attributes(frame, names, rows))
+
+
+def join_attributes(attributes: list[Groups]) -> Groups:
+    """Intersect attributes, of one column each."""
+    encoded = [(groups.codes, groups.labels) for groups in attributes]
+    return Groups(*intersect(encoded), tuple(groups.names[0] for groups in attributes))
+
+
+def encode_attributes(
+    frame: nw.DataFrame[Any], names: list[str], rows: NDArray[Any]
+) -> list[Groups]:
+    """Encode each sensitive column of a table of cells.
 
     Missing groups are an error that names the column and the number of rows.
     """
     encoded = []
-    for name, column in zip(*columns_of(frame.select(names).to_native()), strict=True):
+    columns = columns_of(frame.select(names).to_native())[1]
+    for name, column in zip(names, columns, strict=True):
         codes, labels = encode_column(column, "drop", name)
         if (codes < 0).any():
             raise ValueError(
@@ -398,8 +412,8 @@ def encode_cells(
                 f"in column {name!r}, expected none. Filter these rows out, or give "
                 "them a value of their own."
             )
-        encoded.append((codes, labels))
-    return Groups(*intersect(encoded), tuple(names))
+        encoded.append(Groups(codes, labels, (name,)))
+    return encoded
 
 
 def _find_problem_of_cells(

@@ -3,11 +3,12 @@
 from skfair.metrics._confidence._confidence_interval import lower_bound, upper_bound
 from skfair.metrics._confidence._known_metrics import compare, observe
 from skfair.metrics._confidence._noise import Comparisons
-from skfair.metrics._confidence._observed import Arguments
+from skfair.metrics._confidence._observed import Arguments, Observed
 
 __all__ = [
     "Arguments",
     "Comparisons",
+    "Observed",
     "compare",
     "lower_bound",
     "observe",

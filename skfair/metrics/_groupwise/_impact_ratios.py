@@ -170,7 +170,7 @@ def impact_ratios(
         attributes = _by_attribute(statistic, 0)
     else:
         check_y_true(y_true, y_pred_or_score)
-        outcomes = _outcomes(y_pred_or_score, rate, pos_label, sample_weight)
+        outcomes = are_selected(y_pred_or_score, rate, pos_label, sample_weight)
         attributes = _of_rows(outcomes, sensitive_features, sample_weight)
     tables = []
     for attribute in attributes:  # a comprehension would change the place of warnings
@@ -186,7 +186,7 @@ class _Attribute(NamedTuple):
     n_unknown: int
 
 
-def _outcomes(
+def are_selected(
     values: ArrayLike, rate: str, pos_label: Any, sample_weight: ArrayLike | None
 ) -> Bools:
     """Return which rows are selected, or have a score above everyone's median."""

@@ -58,7 +58,7 @@ class Cells:
         levels, weights = _join_weights(sample.audit)
         shape = (*confusion.matrices.shape, len(weights))
         cells = sample.classes_of(rows) * len(weights) + levels[rows]
-        predictions = np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
+        predictions = _count(cells, shape, sample.audit, rows)
         grid, scores = None, predictions.sum(axis=(1, 2))[:, np.newaxis]
         if sample.grid is not None and not set(OF_SCORES).isdisjoint(sample.keys):
             grid, scores = _count_scores(sample, sample.grid, levels, len(weights))
@@ -108,6 +108,15 @@ class Cells:
         return self.measuring.values(confusion, self.grid, count, keys)
 
 
+def _count(
+    cells: NDArray[Any], shape: tuple[int, ...], audit: Audit, entries: NDArray[Any]
+) -> Counts:
+    """Count the rows of some entries in numbered cells."""
+    alike = None if audit.n_alike is None else audit.n_alike[entries]
+    counts = np.bincount(cells, alike, math.prod(shape))
+    return counts.astype(np.int64).reshape(shape)
+
+
 def _resample(counts: Counts, generator: np.random.Generator) -> Counts:
     """Draw as many rows as are counted, with replacement."""
     size, flat = counts.sum(), counts.ravel()
@@ -142,7 +151,7 @@ def _join_weights(audit: Audit) -> tuple[NDArray[np.intp], NDArray[Any]]:
     distinct, levels = np.unique(audit.sample_weight, return_inverse=True)
     if len(distinct) <= _MAX_WEIGHTS:
         return levels, distinct
-    numbers = np.bincount(levels)
+    numbers = np.bincount(levels, audit.n_alike)
     squares = np.cumsum(numbers * (distinct / distinct[-1]) ** 2)
     joined = np.minimum(_MAX_WEIGHTS * squares / squares[-1], _MAX_WEIGHTS - 1)
     _, joined = np.unique(joined.astype(np.intp), return_inverse=True)
@@ -160,10 +169,10 @@ def _count_scores(
     codes = sample.attribute.groups.codes
     rows = np.flatnonzero(codes >= 0)
     codes, positions = codes[rows].astype(np.int64), grid.positions[rows]
-    totals = np.bincount(positions, minlength=len(grid.scores))
+    totals = _count(positions, (len(grid.scores),), sample.audit, rows)
     starts = np.flatnonzero(totals)
     if len(starts) > _MAX_SCORES // n_weights:
-        even = np.linspace(0, len(rows), _MAX_SCORES // n_weights, endpoint=False)
+        even = np.linspace(0, totals.sum(), _MAX_SCORES // n_weights, endpoint=False)
         edges = np.searchsorted(np.cumsum(totals), even, side="right")
         starts = np.unique(np.append(edges, 0))
     numbers = np.add.reduceat(totals, starts)
@@ -176,5 +185,5 @@ def _count_scores(
     # Before the first start there are no rows.
     cells = codes * n_cells + cell_of[positions - starts[0]]
     shape = n_groups, n_cells, n_weights
-    counts = np.bincount(cells * n_weights + levels[rows], minlength=math.prod(shape))
-    return ScoreGrid(means[filled], None), counts.reshape(shape)
+    counts = _count(cells * n_weights + levels[rows], shape, sample.audit, rows)
+    return ScoreGrid(means[filled], None), counts

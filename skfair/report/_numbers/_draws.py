@@ -101,7 +101,7 @@ def draw_all(samples: list[Sample]) -> list[Drawn]:
 
 def counts_are_drawn(audit: Audit) -> bool:
     """Whether counts are drawn, since there are many rows."""
-    return audit.n_rows >= MANY_ROWS
+    return audit.n_alike is not None or audit.n_rows >= MANY_ROWS
 
 
 def _source(sample: Sample) -> Sample | Cells:

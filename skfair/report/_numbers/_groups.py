@@ -14,9 +14,9 @@ from sklearn.metrics import average_precision_score, log_loss
 from skfair._utils._text import label_text, or_none
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
+from skfair.metrics._groupwise._impact_ratios import are_selected
 from skfair.report._inputs import Audit, Model
-from skfair.report._numbers._sample import Sample, sort_by_group
-from skfair.statistics import GroupedOutcomes
+from skfair.report._numbers._sample import Sample, count_outcomes, sort_by_group
 
 #: Numbers by name, None where one is undefined.
 Numbers = dict[str, float | None]
@@ -37,6 +37,7 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
         return found
     true, predicted = audit.y_true[rows], model.y_pred[rows]
     weights = _weights(audit)[rows]
+    n_rows = audit.count(rows)
     hits, n_classes = weights * (true == predicted), len(audit.classes)
     sizes = np.bincount(true, weights, n_classes)
     found["accuracy"] = float(hits.sum() / weights.sum())
@@ -48,7 +49,7 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
         found["log_loss"] = float(
             log_loss(true, score, labels=[0, 1], sample_weight=weights)
         )
-        found |= _calibration(true == 1, score, weights)
+        found |= _calibration(true == 1, score, weights, n_rows)
         if sizes[1] > 0:
             found["average_precision"] = float(
                 average_precision_score(true, score, sample_weight=weights)
@@ -56,12 +57,14 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
     return found
 
 
-def _calibration(positive: Bools, scores: Floats, weights: NDArray[Any]) -> Numbers:
+def _calibration(
+    positive: Bools, scores: Floats, weights: NDArray[Any], n_rows: int
+) -> Numbers:
     """Mean score minus share of positives, of all rows and, absolute, of bins of score.
 
     Bins have the same weight, and 100 rows or more; rows of one score share a bin.
     """
-    n_bins = int(np.clip(len(scores) // _ROWS_OF_BIN, 1, _MOST_BINS))
+    n_bins = int(np.clip(n_rows // _ROWS_OF_BIN, 1, _MOST_BINS))
     _, codes = np.unique(scores, return_inverse=True)
     sizes = np.bincount(codes, weights)
     middles = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
@@ -74,7 +77,7 @@ def _calibration(positive: Bools, scores: Floats, weights: NDArray[Any]) -> Numb
 
 
 def _weights(audit: Audit) -> NDArray[Any]:
-    return np.ones(audit.n_rows) if audit.sample_weight is None else audit.sample_weight
+    return np.ones(audit.n_rows) if audit.weights is None else audit.weights
 
 
 def group_numbers(sample: Sample) -> list[dict[str, Any]]:
@@ -84,7 +87,7 @@ def group_numbers(sample: Sample) -> list[dict[str, Any]]:
         return []
     parts = sample.split(sort_by_group(sample.attribute.groups.codes))
     groups: list[dict[str, Any]] = [
-        {"n": len(rows), **performance(audit, model, rows)} for rows in parts
+        {"n": audit.count(rows), **performance(audit, model, rows)} for rows in parts
     ]
     if not audit.binary:
         return groups
@@ -116,10 +119,8 @@ def _rates(audit: Audit, model: Model, rows: Integers) -> Numbers:
 def _selections(sample: Sample) -> list[dict[str, Any]]:
     """Compute the selection rate of each group, and whether it differs."""
     options, weights = sample.audit.options, sample.audit.sample_weight
-    selected = GroupedOutcomes.from_outcomes(
-        (sample.model.y_pred == 1).astype(float),
-        sensitive_features=sample.attribute.groups,
-        sample_weight=weights,
+    selected = count_outcomes(
+        sample.audit, sample.model.y_pred == 1, sample.attribute.groups
     )
     positions = tuple(range(selected.n_groups))
     selected = replace(selected, labels=positions, names=())
@@ -157,27 +158,32 @@ def impact_tables(sample: Sample) -> list[dict[str, Any]] | None:
     options, model = sample.audit.options, sample.model
     if not options.impact_ratios:
         return None
-    groups = sample.attribute.every
+    groups, audit = sample.attribute.every, sample.audit
     labels = [label_text(label) for label in groups.labels]
+    # An intersection is one attribute here; the others have their own.
+    groups = replace(groups, labels=tuple(range(len(labels))), names=())
     values: dict[Any, Any] = {"selection": model.y_pred}
     if model.y_score is not None:
         values["scoring"] = model.y_score
     tables = []
     for kind, of_rows in values.items():
+        given: dict[str, Any] = {
+            "y_pred_or_score": of_rows,
+            "sensitive_features": groups,
+            "rate": kind,
+            "sample_weight": audit.sample_weight,
+        }
+        if audit.n_alike is not None:
+            chosen = are_selected(of_rows, kind, None, audit.weights)
+            given = {"y_pred_or_score": count_outcomes(audit, chosen, groups)}
         with warnings.catch_warnings():
             # The report says itself that groups cannot be compared.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             table = impact_ratios(
                 None,
-                of_rows,
-                # An intersection is one attribute here; the others have their own.
-                sensitive_features=replace(
-                    groups, labels=tuple(range(len(labels))), names=()
-                ),
-                rate=kind,
+                **given,
                 min_share=options.min_share,
                 confidence_level=options.confidence_level,
-                sample_weight=sample.audit.sample_weight,
             )
         names = [*labels, "unknown"]
         rows = [

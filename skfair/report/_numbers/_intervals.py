@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._utils._types import Integers
 from skfair.metrics import (
     abcc,
     cvar_fairness,
@@ -21,13 +25,16 @@ from skfair.metrics import (
 from skfair.metrics._confidence import (
     Arguments,
     Comparisons,
+    Observed,
     compare,
     lower_bound,
     observe,
     upper_bound,
 )
-from skfair.report._numbers._sample import Sample
+from skfair.report._inputs import Audit
+from skfair.report._numbers._sample import Sample, count_outcomes
 from skfair.report._options import OF_ERRORS, OF_SCORES
+from skfair.statistics import GroupedConfusion, GroupedOutcomes
 
 
 class Interval(NamedTuple):
@@ -77,10 +84,44 @@ def _compare(
         if key not in keys:
             continue
         if key not in ("mcdp", "mcdp_epsilon", "abcc", "madd"):
-            yield key, compare(metric, observe(metric, _rows(sample, key)), "band")
+            yield key, compare(metric, _observe(sample, metric, key), "band")
             continue
-        scores = scores or observe(metric, _rows(sample, key))
+        scores = scores or _observe(sample, metric, key)
         yield key, compare(metric, scores, "band")
+
+
+def _observe(sample: Sample, metric: Callable[..., float], key: str) -> Observed:
+    """Collect the statistic of a metric, of entries that may be many rows each."""
+    audit, groups = sample.audit, sample.attribute.groups
+    rows = _rows(sample, key)
+    found = observe(metric, rows)
+    if audit.n_alike is None:
+        return found
+    if isinstance(found.statistic, GroupedOutcomes):
+        values = sample.model.y_score if key in OF_SCORES else sample.model.y_pred
+        assert values is not None
+        statistic = count_outcomes(audit, np.asarray(values), groups)
+        return found._replace(statistic=statistic, sizes=statistic.effective_sizes)
+    statistic = replace(found.statistic, counts=sample.attribute.sizes)
+    known, shape = groups.codes >= 0, found.sizes.shape
+    cells = groups.codes[known].astype(np.intp)
+    if len(shape) > 1:  # by group and true class
+        assert audit.y_true is not None
+        cells = cells * shape[1] + _positions(audit, statistic)[known]
+    totals, squares = (
+        np.bincount(cells, of_entries[known], math.prod(shape))
+        for of_entries in (audit.weights, audit.squares)
+        if of_entries is not None
+    )
+    sizes = np.zeros(math.prod(shape))
+    np.divide(totals**2, squares, out=sizes, where=squares > 0)
+    return found._replace(statistic=statistic, sizes=sizes.reshape(shape))
+
+
+def _positions(audit: Audit, statistic: GroupedConfusion) -> Integers:
+    """Position of each true class in a statistic, which has those that occur."""
+    assert audit.y_true is not None
+    return np.searchsorted(np.array(statistic.classes), audit.y_true)
 
 
 def _rows(sample: Sample, key: str) -> Arguments:
@@ -88,4 +129,4 @@ def _rows(sample: Sample, key: str) -> Arguments:
     audit, model = sample.audit, sample.model
     y_pred = model.y_score if key in OF_SCORES else model.y_pred
     y_true = audit.y_true if key in OF_ERRORS else None
-    return Arguments(y_true, y_pred, sample.attribute.groups, audit.sample_weight)
+    return Arguments(y_true, y_pred, sample.attribute.groups, audit.weights)

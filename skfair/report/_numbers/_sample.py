@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skfair._utils._types import Floats, Integers
+from skfair.groups import Groups
 from skfair.metrics import (
     DCPResult,
     cvar_fairness,
@@ -69,7 +70,7 @@ class Sample:
     def confusion(self, rows: Integers) -> GroupedConfusion:
         """Count predictions; without true labels all rows are of the first class."""
         groups, n_classes = self.attribute.groups, self.n_classes
-        sizes, weights = groups.sizes(), self.audit.sample_weight
+        sizes, weights = self.attribute.sizes, self.audit.weights
         counted = None if weights is None else weights[rows]
         matrices = np.bincount(
             self.classes_of(rows), counted, len(sizes) * n_classes**2
@@ -171,7 +172,7 @@ class Measuring:
 def make_samples(audit: Audit) -> list[Sample]:
     """Combine each attribute with every model."""
     grids = [
-        None if model.y_score is None else ScoreGrid(model.y_score, audit.sample_weight)
+        None if model.y_score is None else ScoreGrid(model.y_score, audit.weights)
         for model in audit.models
     ]
     return [
@@ -185,6 +186,22 @@ def sort_by_group(codes: NDArray[np.integer]) -> Integers:
     """Positions of the rows that have a group, sorted by group."""
     n_without = int(np.count_nonzero(codes < 0))
     return np.argsort(codes, kind="stable")[n_without:]
+
+
+def count_outcomes(audit: Audit, outcomes: NDArray[Any], groups: Groups) -> Any:
+    """Sum outcomes in [0, 1] by group, with numbers and squared weights of rows."""
+    known = groups.codes >= 0
+    codes, counts = groups.codes[known], groups.sizes()
+    statistic = GroupedOutcomes.from_outcomes(
+        outcomes.astype(float), sensitive_features=groups, sample_weight=audit.weights
+    )
+    if audit.n_alike is None:
+        return statistic
+    squares, n_alike = audit.squares, audit.n_alike
+    assert squares is not None
+    counts = np.bincount(codes, n_alike[known], len(counts)).astype(np.intp)
+    squares = np.bincount(codes, squares[known], len(counts))
+    return replace(statistic, counts=counts, squares=squares)
 
 
 def selections(confusion: GroupedConfusion) -> GroupedOutcomes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import platform
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -59,25 +60,31 @@ _CANNOT_SHOW = (
 )
 
 
-def summarize(audit: Audit, title: str) -> Summary:
-    """Compute a report, of strings, numbers, None, lists and dicts as in JSON."""
-    samples = make_samples(audit)
+def summarize(audits: Sequence[Audit], title: str) -> Summary:
+    """Compute a report, of strings, numbers, None, lists and dicts as in JSON.
+
+    One audit holds several models of the same rows; several hold one model each, whose
+    rows were counted by its own scores.
+    """
+    by_attribute = zip(*map(make_samples, audits), strict=True)
+    samples = [sample for group in by_attribute for sample in group]
+    audit, models = audits[0], [model for one in audits for model in one.models]
     results = [
         _result(sample, draws)
         for sample, draws in zip(samples, draw_all(samples), strict=True)
     ]
-    n_models = len(audit.models)
+    n_models = len(models)
     summary: Summary = {
         "title": visible_text(title, 120),
         "n_rows": audit.n_rows,
         "classes": [visible_text(label) for label in audit.classes],
         "positive": _positive(audit),
-        "models": [_model(audit, model) for model in audit.models],
+        "models": [_model(one, model) for one in audits for model in one.models],
         "attributes": [
             {**_attribute(attribute), "results": results[i * n_models :][:n_models]}
             for i, attribute in enumerate(audit.attributes)
         ],
-        "settings": _settings(audit),
+        "settings": _settings(audit, audits),
         "versions": _versions(),
     }
     return {**summary, "verdict": verdict(summary), "cautions": cautions(summary)}
@@ -98,7 +105,7 @@ def _model(audit: Audit, model: Model) -> Summary:
 
 def _attribute(attribute: Attribute) -> Summary:
     groups = attribute.groups
-    sizes = zip(groups.labels, groups.sizes().tolist(), strict=True)
+    sizes = zip(groups.labels, attribute.sizes.tolist(), strict=True)
     return {
         "name": visible_text(attribute.name),
         "comparison": attribute.comparison,
@@ -137,7 +144,7 @@ def _measure(
     draws: Drawn,
     bounds: Interval | None,
 ) -> Summary:
-    options, sizes = sample.audit.options, sample.attribute.groups.sizes()
+    options, sizes = sample.audit.options, sample.attribute.sizes
     level = options.confidence_level
     drawn = uncertainty(found.value, measure.key, draws, bounds, level)
     finding = describe(sample, measure.key, found)
@@ -201,17 +208,18 @@ def _cdf(sample: Sample, found: Finding | None) -> Summary | None:
     }
 
 
-def _settings(audit: Audit) -> Summary:
-    options = audit.options
+def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
+    options, models = audit.options, [(one, m) for one in audits for m in one.models]
     stated = ["epsilon", "alpha", "n_bootstrap", "n_permutations", "confidence_level"]
     stated += ["min_group_size", "impact_ratios", "min_share", "random_state"]
-    possible = {key for model in audit.models for key in audit.keys(model)}
+    possible = {key for one, model in models for key in one.keys(model)}
     return {
         "positive label": _positive(audit),
-        "decisions": {visible_text(m.name): m.decided_by for m in audit.models},
+        "decisions": {visible_text(m.name): m.decided_by for _, m in models},
         **{name: getattr(options, name) for name in stated},
         "sample_weight": audit.sample_weight is not None,
         "counts_are_drawn": counts_are_drawn(audit),
+        "blur": [max(one.blur[i] for one in audits) for i in (0, 1)],
         "calls": {
             measure.key: measure.call.format(**vars(options))
             for measure in MEASURES
@@ -381,6 +389,15 @@ def cautions(summary: Summary) -> list[str]:
         texts.append(
             "Rows are weighted. Group sizes count rows, rates and metrics add up "
             "weights, and which groups differ from the others is not tested."
+        )
+    of_mcdp, length = summary["settings"].get("blur", (0, 0))
+    if length:
+        texts.append(
+            "Scores were counted in narrow intervals, and count as the middle of the "
+            "least and the largest score in theirs. MCDP(0) is within "
+            f"{of_mcdp:.1g}, ABCC and the difference of mean scores are within "
+            f"{length:.1g} of those of the single scores; the other numbers that "
+            "depend on scores are close to theirs."
         )
     return list(dict.fromkeys(texts))
 

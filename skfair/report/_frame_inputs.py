@@ -1,0 +1,296 @@
+"""What a report is about, from a table whose rows stay on their engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from skfair._utils._types import Bools, Floats, Integers
+from skfair._utils._validation import ROUNDING
+from skfair.frames._mcdp_bounds import merge_bins, power_of_two
+from skfair.frames._query import (
+    Counted,
+    Table,
+    count_rows_by,
+    open_table,
+    sensitive_names,
+)
+from skfair.groups import Groups, recode
+from skfair.metrics._distribution._bounds import Cells, largest_bounds, mcdp_of_band
+from skfair.metrics._distribution._gap import compared_pairs
+from skfair.report._inputs import Audit, make_audit
+from skfair.report._numbers._cells import MANY_ROWS
+from skfair.report._options import Options
+
+#: Up to this many rows scores are counted one by one, more of them in bins.
+_MAX_SCORES = 2**20
+#: Cells of groups, classes and bins that a pass counts, where bins are not fewest.
+_MAX_CELLS = 2**20
+_FEWEST_BINS, _MOST_BINS = 2**10, 2**16
+#: A bin that holds more than this share of all rows is counted again in finer bins.
+_HEAVY = 2**-11
+#: Passes of finer bins.
+_MAX_PASSES = 2
+#: Weights whose logarithms to the base 2 share an interval of this length are alike.
+_WEIGHT_STEP = 1 / 8
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Columns of a table, by their use; a model has scores, predictions, or both."""
+
+    sensitive: list[str]
+    models: dict[str, tuple[str | None, str | None]]
+    y_true: str | None
+    weight: str | None
+
+    def all(self) -> list[str]:
+        """Names of all columns, each once."""
+        names = [*self.sensitive, self.y_true, self.weight]
+        names += [column for model in self.models.values() for column in model]
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def read_frame(
+    frame: Any,
+    *,
+    y_true: str | None,
+    y_score: Any,
+    y_pred: Any,
+    sensitive_features: Any,
+    sample_weight: str | None,
+    pos_label: Any,
+    options: Options,
+) -> list[Audit]:
+    """Read a table of few rows, or count its rows for each model."""
+    columns = _Columns(
+        sensitive_names(sensitive_features),
+        _models(y_score, y_pred),
+        y_true,
+        sample_weight,
+    )
+    table = _open(frame, columns)
+    n_rows = int(_collected(table.select(nw.len().alias("n")))["n"][0])
+    if n_rows < MANY_ROWS:
+        return [_read_rows(table, columns, pos_label, options)]
+    audits = []
+    for name, (score, predicted) in columns.models.items():
+        one = replace(columns, models={name: (score, predicted)})
+        audits.append(_count_rows(table, one, n_rows, pos_label, options))
+    if len({audit.classes for audit in audits}) > 1:
+        raise ValueError(
+            "y_pred must have the same labels for all models, got "
+            f"{[list(audit.classes) for audit in audits]}; report on them one by one."
+        )
+    return audits
+
+
+def _models(y_score: Any, y_pred: Any) -> dict[str, tuple[str | None, str | None]]:
+    """Columns of each model: one of each is one model, several are matched by name."""
+    scores, predicted = _named("y_score", y_score), _named("y_pred", y_pred)
+    if len(scores) == len(predicted) == 1:
+        name = next(iter(scores))
+        return {name: (scores[name], next(iter(predicted.values())))}
+    if not scores and not predicted:
+        raise ValueError("y_score and y_pred are both None, expected at least one.")
+    names = dict.fromkeys([*scores, *predicted])
+    return {name: (scores.get(name), predicted.get(name)) for name in names}
+
+
+def _named(argument: str, columns: Any) -> dict[str, str]:
+    """Names of columns by model; a model without a name has that of its column."""
+    if columns is None:
+        return {}
+    if isinstance(columns, str):
+        columns = [columns]
+    if not isinstance(columns, Mapping):
+        columns = {name: name for name in columns}
+    for name in columns.values():
+        if not isinstance(name, str):
+            raise TypeError(f"{argument} must name a column, got {name!r}.")
+    return {str(model): name for model, name in columns.items()}
+
+
+def _open(frame: Any, columns: _Columns) -> Any:
+    """Check that a table has the columns, and that scores are numbers."""
+    table: Any = None
+    for score, predicted in columns.models.values():
+        given = {"y_score": score, "y_pred": predicted, "y_true": columns.y_true}
+        given = {name: column for name, column in given.items() if column is not None}
+        table = open_table(frame, columns.sensitive, columns.weight, **given)
+    return table
+
+
+def _collected(table: Any) -> nw.DataFrame[Any]:
+    """Run a query, unless the engine has run it already."""
+    return table.collect() if isinstance(table, nw.LazyFrame) else table
+
+
+def _read_rows(
+    table: Any, columns: _Columns, pos_label: Any, options: Options
+) -> Audit:
+    """Make an audit of the rows themselves."""
+    rows = _collected(table.select(*columns.all())).to_pandas()
+    scores = {m: rows[s] for m, (s, _) in columns.models.items() if s is not None}
+    predicted = {m: rows[p] for m, (_, p) in columns.models.items() if p is not None}
+    return make_audit(
+        y_true=None if columns.y_true is None else rows[columns.y_true],
+        y_score=scores or None,
+        y_pred=predicted or None,
+        sensitive_features={name: rows[name] for name in columns.sensitive},
+        pos_label=pos_label,
+        sample_weight=None if columns.weight is None else rows[columns.weight],
+        options=options,
+    )
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """Rows counted by groups, classes and score, and where their cells begin."""
+
+    groups: list[Groups]
+    classes: list[NDArray[Any]]
+    cells: Floats
+    rows: Integers
+    weights: NDArray[Any]
+    lows: Floats
+    highs: Floats
+
+    @classmethod
+    def of(cls, counted: Counted, n_bins: int | None) -> _Entries:
+        """Entries of an aggregation, of all rows or of some ranges of scores."""
+        cells = counted.keys / (n_bins or 1)
+        columns = counted.rows, counted.weights, counted.lows, counted.highs
+        return cls(counted.attributes, counted.classes, cells, *columns)
+
+    @property
+    def blurred(self) -> Bools:
+        """Whether rows of an entry may have scores between the least and largest."""
+        return np.asarray(self.lows < self.highs)
+
+    def joined(self, finer: _Entries, again: Bools) -> _Entries:
+        """Put finer entries in place of some."""
+        groups = []
+        for before, after in zip(self.groups, finer.groups, strict=True):
+            codes = recode(after.codes, after.labels, before.labels)
+            codes = np.concatenate([before.codes[~again], codes])
+            groups.append(replace(before, codes=codes))
+        classes = [
+            np.concatenate([before[~again], after])
+            for before, after in zip(self.classes, finer.classes, strict=True)
+        ]
+        columns = "cells", "rows", "weights", "lows", "highs"
+        joined = [
+            np.concatenate([getattr(self, name)[~again], getattr(finer, name)])
+            for name in columns
+        ]
+        return _Entries(groups, classes, *joined)
+
+    def split(self, pairs: Bools) -> _Entries:
+        """Entries of two rows each as one entry for either row."""
+        order = np.repeat(np.arange(len(self.rows)), np.where(pairs, 2, 1))
+        second = np.diff(order, prepend=-1) == 0
+        of_pair = pairs[order]
+        lows, highs = self.lows[order], self.highs[order]
+        scores = np.where(second, highs, lows)
+        halves = np.where(of_pair, 2, 1)
+        return _Entries(
+            [groups[order] for groups in self.groups],
+            [values[order] for values in self.classes],
+            self.cells[order],
+            self.rows[order] // halves,
+            self.weights[order] // halves if pairs.any() else self.weights,
+            np.where(of_pair, scores, lows),
+            np.where(of_pair, scores, highs),
+        )
+
+
+def _count_rows(
+    table: Any, columns: _Columns, n_rows: int, pos_label: Any, options: Options
+) -> Audit:
+    """Count the rows of a model by groups, classes and scores."""
+    ((name, (score, predicted)),) = columns.models.items()
+    added: dict[str, Any] = {}
+    classes = [column for column in (columns.y_true, predicted) if column is not None]
+    if score is not None and predicted is None:
+        least = options.threshold if options.threshold > 0 else -ROUNDING
+        added["skfair decision"] = nw.col(score).cast(nw.Float64()) >= least
+    if columns.weight is not None:
+        weight = nw.col(columns.weight).cast(nw.Float64())
+        level = (weight.log(2) / _WEIGHT_STEP).floor()
+        added["skfair weight"] = nw.when(weight > 0).then(level).otherwise(nw.lit(0.0))
+    rows = table.with_columns(**added) if added else table
+    by = Table(rows, columns.sensitive, columns.weight, score, (*classes, *added))
+    entries = _count(by, n_rows)
+    if columns.weight is None:
+        entries = entries.split((entries.rows == 2) & entries.blurred)
+    values = dict(zip(classes, entries.classes, strict=False))
+    middles = entries.lows + (entries.highs - entries.lows) / 2
+    audit = make_audit(
+        y_true=None if columns.y_true is None else values[columns.y_true],
+        y_score=None if score is None else {name: middles},
+        y_pred=None if predicted is None else {name: values[predicted]},
+        sensitive_features=dict(zip(columns.sensitive, entries.groups, strict=True)),
+        pos_label=pos_label,
+        sample_weight=None
+        if columns.weight is None
+        else entries.weights / entries.rows,
+        options=options,
+        n_alike=entries.rows,
+    )
+    return audit if score is None else replace(audit, blur=_blur(audit, entries))
+
+
+def _count(table: Table, n_rows: int) -> _Entries:
+    """Count rows by score, or in bins, of which those of many rows become finer."""
+    if table.score is None or n_rows <= _MAX_SCORES:
+        return _Entries.of(count_rows_by(table, None), None)
+    n_kinds = len(count_rows_by(replace(table, score=None), None).rows)
+    n_bins = power_of_two(_MAX_CELLS / n_kinds)
+    n_bins = min(max(n_bins, _FEWEST_BINS), _MOST_BINS)
+    heavy = max(_HEAVY, 4 / n_bins) * n_rows
+    entries = _Entries.of(count_rows_by(table, n_bins), n_bins)
+    for _ in range(_MAX_PASSES):
+        cells, positions = np.unique(entries.cells, return_inverse=True)
+        n_blurred = np.bincount(positions, entries.rows * entries.blurred)
+        bins = np.unique(np.floor(cells[n_blurred > heavy] * n_bins))
+        if not len(bins):
+            break
+        ranges = merge_bins(bins, n_bins)
+        again = np.zeros(len(entries.cells), dtype=bool)
+        for low, high in ranges:
+            again |= (entries.lows >= low) & (entries.lows < high)
+        n_bins *= max(2, power_of_two(_MAX_CELLS / n_kinds / len(bins)))
+        finer = count_rows_by(table, n_bins, ranges)
+        if finer.rows.sum() != entries.rows[again].sum():
+            raise ValueError(
+                "frame changed between two passes, expected the same rows."
+            )
+        entries = entries.joined(_Entries.of(finer, n_bins), again)
+    return entries
+
+
+def _blur(audit: Audit, entries: _Entries) -> tuple[float, float]:
+    """Largest width of the bounds of MCDP(0), and of an interval of scores."""
+    width = 0.0
+    for attribute in audit.attributes:
+        codes, n_groups = attribute.groups.codes, len(attribute.groups.labels)
+        order = np.argsort(codes, kind="stable")[np.count_nonzero(codes < 0) :]
+        if n_groups < 2 or not entries.blurred.any():
+            continue
+        weights = entries.weights[order]
+        sorted_codes = codes[order].astype(np.intp)
+        totals = np.bincount(sorted_codes, weights, n_groups).astype(weights.dtype)
+        lows, highs = entries.lows[order], entries.highs[order]
+        found, _ = largest_bounds(
+            Cells(sorted_codes, lows, highs, weights, totals),
+            compared_pairs(n_groups, attribute.comparison),
+            mcdp_of_band,
+        )
+        width = max(width, found.width)
+    return width, float((entries.highs - entries.lows).max())

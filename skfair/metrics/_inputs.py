@@ -57,21 +57,32 @@ def grouped_scores(
     sample_weight: ArrayLike | None,
     scale: Scale = "probability",
 ) -> GroupedScores:
+    """Scores of each group, or their ranks among everyone."""
+    statistic = unranked_scores(
+        y_true, y_score, sensitive_features, sample_weight, scale
+    )
+    return pooled_ranks(statistic) if scale == "rank" else statistic
+
+
+def unranked_scores(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike | GroupedScores,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None,
+    scale: Scale = "probability",
+) -> GroupedScores:
     """Scores of each group: the statistic given as `y_score`, or that of the rows.
 
-    With ``scale="rank"`` they are ranks among everyone.
+    They are probabilities, unless their ranks are to be taken.
     """
     check_choice("scale", scale, get_args(Scale))
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    if isinstance(y_score, GroupedScores):
-        statistic = in_place_of_rows(y_score, y_true=y_true, **rows)
-    else:
+    if not isinstance(y_score, GroupedScores):
         check_y_true(y_true, y_score, scale)
-        statistic = GroupedScores.from_scores(y_score, **rows, scale=scale)
-    if scale == "rank":
-        return pooled_ranks(statistic)
+        return GroupedScores.from_scores(y_score, **rows, scale=scale)
+    statistic = in_place_of_rows(y_score, y_true=y_true, **rows)
     scores = statistic.scores
-    if len(scores) and (scores[0] < 0 or scores[-1] > 1):
+    if scale == "probability" and len(scores) and (scores[0] < 0 or scores[-1] > 1):
         raise ValueError(
             f"y_score must lie in [0, 1], got a statistic of scores from {scores[0]} "
             f"to {scores[-1]}.{TAKES_ANY}"

@@ -12,6 +12,8 @@ from scipy.stats import ks_2samp, rankdata
 from skfair.metrics import (
     abcc,
     bootstrap_interval,
+    certify,
+    confidence_interval,
     continuous_mcdp,
     continuous_mcdp_cuts,
     madd,
@@ -21,6 +23,7 @@ from skfair.metrics import (
     mcdp_curve,
     permutation_test,
 )
+from skfair.monitoring import FairnessMonitor
 from skfair.statistics import GroupedScores
 
 METRICS = {
@@ -295,3 +298,55 @@ def test_resamples_are_ranked_anew():
     options = {"sensitive_features": groups, "n_resamples": 99, "random_state": 0}
     found = bootstrap_interval(metric, None, y_score, **options)
     assert found.low < found.statistic < found.high < 0.5
+
+
+def two_groups(seed=0, n_rows=400):
+    rng = np.random.default_rng(seed)
+    groups = np.arange(n_rows) % 2
+    return rng.normal(size=n_rows) * 50 + 30 * groups, groups
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [mcdp, partial(mcdp, epsilon=0.05), abcc, madd, partial(madd, bandwidth=1)],
+)
+def test_interval_is_that_of_ranks(metric):
+    y_score, groups = two_groups()
+    rows_ = {"sensitive_features": groups}
+    ranked = partial(metric, scale="rank")
+    found = confidence_interval(ranked, None, y_score, **rows_)
+    expected = confidence_interval(metric, None, ranks_of(y_score), **rows_)
+    assert (found.low, found.high) == (expected.low, expected.high)
+    assert found.statistic == ranked(None, y_score, **rows_)
+    found = certify(ranked, None, y_score, at_most=0.9, **rows_)
+    expected = certify(metric, None, ranks_of(y_score), at_most=0.9, **rows_)
+    assert found.pvalue == expected.pvalue
+
+
+@pytest.mark.parametrize("method", ["finite_sample", "anytime"])
+def test_intervals_of_any_number_of_rows(method):
+    y_score, groups = two_groups()
+    options = {"sensitive_features": groups, "method": method}
+    found = confidence_interval(partial(mcdp, scale="rank"), None, y_score, **options)
+    expected = confidence_interval(mcdp, None, ranks_of(y_score), **options)
+    assert (found.low, found.high) == (expected.low, expected.high)
+    for metric in (abcc, partial(madd, bandwidth=0.2)):
+        with pytest.raises(ValueError, match="scale must be 'probability' with method"):
+            confidence_interval(partial(metric, scale="rank"), None, y_score, **options)
+
+
+def test_monitor_ranks_all_rows_together():
+    y_score, groups = two_groups()
+    metric = partial(mcdp, epsilon=0.05, scale="rank")
+    monitor = FairnessMonitor(metric)
+    for part in np.array_split(np.arange(400), 4):
+        monitor.update(None, y_score[part], sensitive_features=groups[part])
+    monitor = FairnessMonitor.from_dict(monitor.to_dict())
+    expected = metric(None, y_score, sensitive_features=groups)
+    assert monitor.history_["statistic"].iloc[-1] == expected
+    with pytest.raises(ValueError, match="y_score must be finite, got inf in row 0"):
+        monitor.update(None, [np.inf, 1], sensitive_features=[0, 1])
+    assert len(monitor.history_) == 4
+    plain = FairnessMonitor(mcdp)
+    with pytest.raises(ValueError, match=r"y_score must lie in \[0, 1\]"):
+        plain.update(None, y_score, sensitive_features=groups)

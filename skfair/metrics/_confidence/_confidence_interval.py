@@ -140,6 +140,10 @@ default=None
     The interval of MADD with ``bandwidth="auto"`` is for the mean over the bandwidths
     that the data chose. The choice itself is not accounted for.
 
+    With ``scale="rank"`` the interval is for the disparity on the scale of the ranks of
+    these rows: that of MCDP holds for all scales at once, so its level is kept, and
+    those of ABCC and MADD, for ``method="band"`` only, were measured to keep theirs.
+
     References
     ----------
     .. [1] Massart. "The Tight Constant in the Dvoretzky-Kiefer-Wolfowitz Inequality".

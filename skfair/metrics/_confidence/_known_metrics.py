@@ -38,6 +38,7 @@ from skfair.metrics._groupwise._max_gap import max_gap
 from skfair.metrics._inputs import unwrapped
 from skfair.metrics._strata import check_no_strata
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics._grouped_scores import pooled_ranks
 
 
 def observe(metric: Callable[..., float], arguments: Arguments) -> Observed:
@@ -52,6 +53,13 @@ def compare(
     """Find what a metric compares, and quantiles of the noise of each comparison."""
     check_choice("method", method, get_args(Method))
     kind, options = resolve_metric(metric)
+    if options.pop("scale", "probability") == "rank":
+        if method != "band" and kind is not _KINDS[mcdp]:
+            raise ValueError(
+                f"scale must be 'probability' with method={method!r} for "
+                f"{unwrapped(metric)[0].__name__}, got 'rank': the ranks are data, too."
+            )
+        observed = observed._replace(statistic=pooled_ranks(observed.statistic))
     return kind.compare(observed, method, **options)
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats
-from skfair._utils._validation import check_weights
+from skfair._utils._validation import Scale, check_weights
 from skfair.groups import resolve_groups
 from skfair.metrics._demographic_parity import parity_outcomes
-from skfair.metrics._inputs import effective_sizes, grouped_quality, grouped_scores
+from skfair.metrics._inputs import effective_sizes, grouped_quality, unranked_scores
 from skfair.statistics import GroupedConfusion, GroupedOutcomes
 
 
@@ -42,9 +42,11 @@ class Observed(NamedTuple):
     squares: Floats | None = None
 
 
-def observe_scores(arguments: Arguments, **_: Any) -> Observed:
-    """Scores of each group."""
-    statistic = grouped_scores(*arguments)
+def observe_scores(
+    arguments: Arguments, *, scale: Scale = "probability", **_: Any
+) -> Observed:
+    """Scores of each group; ranks are not taken yet, so that batches can be added."""
+    statistic = unranked_scores(*arguments, scale)
     sizes = effective_sizes(statistic, **arguments.weighted())
     _check_known(sizes)
     return Observed(statistic, sizes)

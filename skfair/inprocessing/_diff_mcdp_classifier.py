@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_array, check_random_state
+from sklearn.utils import Tags, check_array, check_random_state, column_or_1d
 
 from skfair._comparison import compare_with_plain
 from skfair._mitigation import Mitigator
@@ -27,11 +27,17 @@ from skfair._penalty._training_rows import (
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.groups import Groups, Selector
 from skfair.inprocessing._network import (
+    Adam,
     Parameters,
     initial_parameters,
     predict_logits,
 )
-from skfair.inprocessing._training import TrainingOptions, train
+from skfair.inprocessing._training import (
+    Stream,
+    TrainingOptions,
+    train,
+    train_further,
+)
 
 _REMEDY = (
     "Choose a smaller strength, or more steps and larger mini-batches, with "
@@ -136,14 +142,14 @@ class DiffMCDPClassifier(
         penalised); ``penalised_loss``, the log-loss plus the L2 term plus
         :math:`\lambda` times the gap; and if `early_stopping` is True
         ``validation_penalised_loss``, the log-loss plus :math:`\lambda` times the gap
-        on the rows held out.
+        on the rows held out. After `partial_fit` it has the steps of the last call.
     comparison_ : PlainComparison or None
         Average precision and MCDP(0) (within strata, if there are any) of this network
         and of the plain one on the rows held out: `average_precision`,
         `plain_average_precision`, `mcdp`, `plain_mcdp`, the standard errors of both
         differences, and `problems`, what is worse by more than noise; `to_frame` makes
         a table. None if nothing is compared: without rows held out, without groups,
-        with strength 0, and after a warm start.
+        with strength 0, and after a warm start or `partial_fit`.
     loss_curve_ : list of length `n_iter_`
         The penalised loss of each mini-batch.
     n_iter_ : int
@@ -206,6 +212,10 @@ class DiffMCDPClassifier(
     """
 
     __metadata_request__fit: ClassVar = {
+        "sensitive_features": True,
+        "control_features": True,
+    }
+    __metadata_request__partial_fit: ClassVar = {
         "sensitive_features": True,
         "control_features": True,
     }
@@ -347,6 +357,114 @@ class DiffMCDPClassifier(
         self.classes_, self.groups_ = classes, labels
         self.n_iter_ = len(self.history_)
         self.loss_curve_ = self.history_["penalised_loss"].tolist()
+        self._stream: Stream | None = None
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        classes: ArrayLike | None = None,
+        sensitive_features: Any = None,
+        control_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Train the network further, by one pass over some rows.
+
+        For data that come in parts. A part is cut into mini-batches of `batch_size`
+        rows; one of fewer rows is a single step. It may lack a group or a class: the
+        gap is that of running averages over about 200 rows of each group, and classes
+        and weights are counted over all calls. Steps go on where the last call, or
+        `fit`, ended. Nothing is held out, and nothing is compared with a plain network.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training data: numbers, apart from columns that are dropped.
+        y : array-like of shape (n_samples,)
+            Class of each row.
+        classes : array-like of shape (2,), default=None
+            Both classes; needed in the first call.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row, as in `fit`. Groups may be new: `groups_` has all of
+            them, in the order in which they came.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row, as in `fit`: each stratum has its own averages, and may
+            be new. Give it in all calls, or in none.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights of the rows in the log-loss and in the CDFs.
+
+        Returns
+        -------
+        self : DiffMCDPClassifier
+            `history_` has the steps of this call, `loss_curve_` those of all.
+
+        Raises
+        ------
+        ValueError
+            Without `classes` in the first call, if they differ from those of earlier
+            calls or are not two, with ``early_stopping=True``, for which rows would
+            have to be held out, and as `fit`.
+
+        Warns
+        -----
+        UserWarning
+            If no groups are given and `strength` is not 0: no gap is penalised.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skfair.inprocessing import DiffMCDPClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> model = DiffMCDPClassifier(hidden_layer_sizes=16, random_state=0)
+        >>> for _ in range(20):
+        ...     sex = rng.integers(0, 2, 100)
+        ...     X = rng.normal(size=(100, 2)) + np.outer(sex, [0, 1.5])
+        ...     y = X.sum(axis=1) > 1
+        ...     model = model.partial_fit(
+        ...         X, y, classes=[False, True], sensitive_features=sex
+        ...     )
+        >>> model.n_iter_
+        20
+        """
+        loss, options = _check_parameters(self)
+        if self.early_stopping:
+            raise ValueError(
+                "early_stopping=True needs rows that are held out: use fit, or "
+                "early_stopping=False for partial_fit."
+            )
+        warm = hasattr(self, "coefs_")
+        known = _check_classes(classes, self.classes_ if warm else None)
+        X, y, found, weights = self._check_fit_inputs(
+            X, y, sample_weight, reset=not warm, classes=known
+        )
+        features = self._features(X)
+        consequence = "no gap is penalised" if self.strength else None
+        groups = self._find_groups_if_given(sensitive_features, X, consequence)
+        strata = self._find_strata(control_features, X)
+        stream = getattr(self, "_stream", None)
+        if stream is None:
+            rng = check_random_state(self.random_state)
+            parameters = self._first_parameters(features, found, warm, rng)
+            stream = Stream(Adam(parameters), rng, self.n_iter_ if warm else 0)
+        else:
+            self._check_sizes()
+        rows = stream.take(features, y == found[1], groups, strata, weights)
+        loss = loss.for_share(stream.positive / stream.weight)
+        self.history_ = train_further(stream, rows, loss, options)
+        parameters = stream.optimizer.parameters
+        self.coefs_, self.intercepts_ = parameters[::2], parameters[1::2]
+        self.classes_, self.groups_ = found, stream.labels
+        self.strata_ = stream.strata
+        self.n_iter_, self.comparison_ = stream.n_steps, None
+        self.loss_curve_ = [
+            *(self.loss_curve_ if warm else []),
+            *self.history_["penalised_loss"],
+        ]
+        self._stream = stream
         return self
 
     def _hold_out(
@@ -443,22 +561,26 @@ class DiffMCDPClassifier(
         self, features: Any, classes: NDArray[Any], warm: bool, rng: Any
     ) -> Parameters:
         """Return drawn parameters, or those of the last fit, which must match."""
-        hidden = _layer_sizes(self.hidden_layer_sizes)
-        sizes = (features.shape[1], *hidden, 1)
         if not warm:
+            sizes = features.shape[1], *_layer_sizes(self.hidden_layer_sizes), 1
             return initial_parameters(sizes, features.dtype, rng)
-        fitted_sizes = (*(len(coefs) for coefs in self.coefs_), 1)
-        if sizes != fitted_sizes:
-            raise ValueError(
-                f"hidden_layer_sizes must be {fitted_sizes[1:-1]}, as in the fit that "
-                f"warm_start continues, got {hidden}."
-            )
+        self._check_sizes()
         if not np.array_equal(classes, self.classes_):
             raise ValueError(
                 f"y has the classes {classes.tolist()}, expected those of the fit that "
                 f"warm_start continues, {self.classes_.tolist()}."
             )
         return [values.astype(features.dtype) for values in self._parameters()]
+
+    def _check_sizes(self) -> None:
+        """Raise unless the hidden layers are those that were fitted."""
+        hidden = _layer_sizes(self.hidden_layer_sizes)
+        fitted = tuple(len(coefs) for coefs in self.coefs_[1:])
+        if hidden != fitted:
+            raise ValueError(
+                f"hidden_layer_sizes must be {fitted}, as in the fit that is "
+                f"continued, got {hidden}."
+            )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -488,6 +610,23 @@ def _check_parameters(
         dropout=check_real("dropout", model.dropout, 0, 1, closed="left"),
     )
     return check_penalised_loss(model), options
+
+
+def _check_classes(classes: Any, known: NDArray[Any] | None) -> NDArray[Any]:
+    """Return the two classes, known or given to the first call of `partial_fit`."""
+    if classes is None:
+        if known is None:
+            raise ValueError("classes must be given in the first call of partial_fit.")
+        return known
+    given = np.unique(column_or_1d(classes))
+    if len(given) != 2:
+        raise ValueError(f"classes must be two, got {given.tolist()}.")
+    if known is not None and not np.array_equal(given, known):
+        raise ValueError(
+            f"classes must be those of the first call, {known.tolist()}, got "
+            f"{given.tolist()}."
+        )
+    return np.asarray(given)
 
 
 def _layer_sizes(hidden_layer_sizes: Any) -> tuple[int, ...]:

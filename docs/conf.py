@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from typing import Any
 
 from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
+from sphinx.writers.html5 import HTML5Translator
 
 import skfair
 
@@ -22,7 +25,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.extlinks",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
     "sphinx_design",
@@ -59,7 +61,10 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"changelog": [], "contributing": []}
+html_sidebars = {
+    page: [] for page in ("which_number", "which_mitigation", "papers", "changelog")
+}
+html_math_renderer = "mathml"
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -124,30 +129,32 @@ def own_methods(names: set[str]) -> dict[str, list[str]]:
 
 
 class LinkNames(SphinxTransform):
-    """Link every public name in code font to its page of the reference."""
+    """Link public names and examples in code font to their pages."""
 
     default_priority = 400
     names = public_names()
 
     def apply(self, **_: Any) -> None:
-        """Put a reference around each literal that is a public name."""
+        """Put a reference around each literal that is one of them."""
         here = self.env.docname.rpartition("/")[2]
         for literal in list(self.document.findall(nodes.literal)):
-            full = self.names.get(literal.astext().removesuffix("()"))
-            parent = literal.parent
-            if full in (None, here) or isinstance(
-                parent, nodes.title | nodes.reference | pending_xref
-            ):
+            text, parent = literal.astext(), literal.parent
+            name = self.names.get(text.removesuffix("()"))
+            example = re.fullmatch(r"(?:python )?examples/(\w+)\.py", text)
+            if isinstance(parent, nodes.title | nodes.reference | pending_xref):
                 continue
+            if example:
+                target = ("std", "doc", f"/gallery/{example[1]}")
+            elif name and name != here:
+                target = ("py", "obj", name)
+            else:
+                continue
+            options = dict(
+                zip(("refdomain", "reftype", "reftarget"), target, strict=True)
+            )
+            options |= {"refexplicit": True, "refwarn": True}
             link = pending_xref(
-                "",
-                literal.deepcopy(),
-                refdomain="py",
-                reftype="obj",
-                reftarget=full,
-                refexplicit=True,
-                refwarn=True,
-                refdoc=self.env.docname,
+                "", literal.deepcopy(), refdoc=self.env.docname, **options
             )
             parent.replace(literal, link)
 
@@ -155,6 +162,24 @@ class LinkNames(SphinxTransform):
 autosummary_context = {"own_methods": own_methods(set(LinkNames.names.values()))}
 
 
+def write_mathml(translator: HTML5Translator, node: nodes.Element) -> None:
+    """Write a formula as MathML, which browsers draw and read without a script."""
+    block = isinstance(node, nodes.math_block)
+    translator.body.append(str(tex2mathml(node.astext(), as_block=block)))
+    raise nodes.SkipNode
+
+
+def join_continued_lines(app: Sphinx, *args: Any) -> None:
+    """Join lines that end in a backslash, which raw docstrings keep, and dedent."""
+    lines = args[-1]
+    text = re.sub(r"\\\n *", "", "\n".join(lines))
+    lines[:] = [*inspect.cleandoc(text).splitlines(), ""]
+
+
 def setup(app: Sphinx) -> None:
     """Register the links of names."""
     app.add_transform(LinkNames)
+    write = (write_mathml, None)
+    app.add_html_math_renderer("mathml", inline_renderers=write, block_renderers=write)
+    # Before numpydoc, whose priority is 500.
+    app.connect("autodoc-process-docstring", join_continued_lines, priority=400)

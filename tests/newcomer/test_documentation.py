@@ -5,6 +5,7 @@ block that cannot run in a test has the line ``<!-- not run: reason -->`` right 
 its fence, which no reader of the page sees.
 """
 
+import importlib
 import re
 from pathlib import Path
 
@@ -63,3 +64,27 @@ def test_all_blocks_are_found():
             r"^\s*```py", page.read_text(encoding="utf-8"), re.MULTILINE
         )
         assert len(blocks(page)) == len(fences), page.name
+
+
+PAPERS = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`([\w/]+\.py)\b", PAPERS))))
+def test_the_papers_page_names_files_and_tests_that_exist(path):
+    place = ROOT / path if path.startswith("benchmarks/") else ROOT / "tests" / path
+    text = place.read_text(encoding="utf-8")
+    for name in re.findall(rf"`{re.escape(path)}::(\w+)`", PAPERS):
+        assert f"def {name}(" in text
+
+
+def test_the_papers_page_names_public_objects():
+    public = {
+        name
+        for package in ROOT.glob("skfair/[a-z]*/__init__.py")
+        for name in importlib.import_module(f"skfair.{package.parent.name}").__all__
+    }
+    column = re.findall(r"^\|[^|]*\|([^|]*)\|", PAPERS, re.M)
+    named = {name for cell in column for name in re.findall(r"`(\w+)`", cell)}
+    named -= {"losses_", "temperature", "DiffMCDPLoss"}
+    assert len(named) > 30
+    assert named <= public

@@ -1,0 +1,99 @@
+"""The built site: ten common questions in three clicks, and no link that leads nowhere.
+
+``bash .ci/docs`` builds it.
+"""
+
+import importlib
+from pathlib import Path
+from urllib.parse import unquote
+
+import html5lib
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SITE = ROOT / "build" / "site"
+PACKAGES = sorted(path.parent.name for path in ROOT.glob("skfair/[a-z]*/__init__.py"))
+#: Questions of the front page, by a part of each, and the function that answers it.
+ANSWERS = {
+    "at any threshold": "skfair.metrics.mcdp",
+    "more than chance": "skfair.metrics.permutation_test",
+    "at most 0.1": "skfair.metrics.certify",
+    "treated most differently": "skfair.metrics.worst_subgroup",
+    "errors shared equally": "skfair.metrics.dcp",
+    "grid search": "skfair.metrics.get_fairness_scorer",
+    "must not see the group": "skfair.postprocessing.UnawarePostProcessor",
+    "does the law ask": "skfair.metrics.impact_ratios",
+    "rows does an audit": "skfair.sampling.required_sample_size",
+    "that is in use": "skfair.monitoring.FairnessMonitor",
+}
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """Every page of the site as a tree, by its address."""
+    if not (SITE / "index.html").exists():
+        pytest.skip("no site has been built: bash .ci/docs")
+    return {
+        path.relative_to(SITE).as_posix(): html5lib.parse(
+            path.read_text("utf-8"), namespaceHTMLElements=False
+        )
+        for path in SITE.rglob("*.html")
+        if "_static" not in path.parts
+    }
+
+
+def resolve(page, href):
+    """Return the address and the anchor that a link of a page leads to."""
+    address, _, anchor = unquote(href).partition("#")
+    if not address:
+        return page, anchor
+    target = (SITE / page).parent / address
+    return target.resolve().relative_to(SITE.resolve()).as_posix(), anchor
+
+
+def links(page, tree):
+    """Text, address and anchor of each link of a tree within the site."""
+    for link in tree.iter("a"):
+        href = link.get("href", "")
+        if href and ":" not in href.partition("#")[0]:
+            yield "".join(link.itertext()).strip(), *resolve(page, href)
+
+
+def section(tree, anchor):
+    """Return the section that an anchor names, or the whole article."""
+    for part in tree.iter("section"):
+        names = {part.get("id")} | {child.get("id") for child in part}
+        if anchor in names:
+            return part
+    return next(tree.iter("article"))
+
+
+@pytest.mark.parametrize(("question", "answer"), ANSWERS.items(), ids=ANSWERS)
+def test_a_common_question_is_answered_in_two_clicks(pages, question, answer):
+    (click,) = [
+        link
+        for link in links("index.html", next(pages["index.html"].iter("article")))
+        if question in link[0]
+    ]
+    _, page, anchor = click
+    answers = [place for _, place, _ in links(page, section(pages[page], anchor))]
+    assert f"generated/{answer}.html" in answers
+    assert f"generated/{answer}.html" in pages
+
+
+def test_every_public_name_has_a_page(pages):
+    for package in PACKAGES:
+        for name in importlib.import_module(f"skfair.{package}").__all__:
+            assert f"generated/skfair.{package}.{name}.html" in pages
+
+
+def test_links_lead_somewhere(pages):
+    anchors = {
+        page: {element.get("id") for element in tree.iter()}
+        for page, tree in pages.items()
+    }
+    for page, tree in pages.items():
+        for text, target, anchor in links(page, tree):
+            assert (SITE / target).exists(), (page, text, target)
+            if anchor and target in anchors:
+                assert anchor in anchors[target], (page, text, target, anchor)

@@ -2,7 +2,7 @@
 
 import nox
 
-nox.options.sessions = ["lint", "docs", "tests"]
+nox.options.sessions = ["lint", "docs", "release", "tests"]
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.download_python = "auto"
 
@@ -23,6 +23,13 @@ def docs(session: nox.Session) -> None:
     """Build the documentation, which runs the examples."""
     session.install("-e", ".[docs]", *NEWEST[1])
     session.run("bash", ".ci/docs", external=True)
+
+
+@nox.session(python=NEWEST[0])
+def release(session: nox.Session) -> None:
+    """Build a wheel and a sdist, and try the wheel in a clean environment."""
+    session.install("-e", ".[release]", *NEWEST[1])
+    session.run("bash", ".ci/release", external=True)
 
 
 @nox.session

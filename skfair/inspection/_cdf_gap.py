@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from skfair._utils._types import Floats
 from skfair._utils._validation import check_real
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._gap_mark import GapMark, gap_mark, shares_at, step_cdf
+from skfair.metrics import mcdp
 from skfair.metrics._inputs import effective_sizes
 from skfair.statistics import GroupedScores
 
@@ -260,6 +262,7 @@ class CDFGapDisplay:
         y: ArrayLike | None = None,
         *,
         sensitive_features: Any,
+        control_features: Any = None,
         epsilon: float = 0.0,
         confidence_level: float | None = None,
         sample_weight: ArrayLike | None = None,
@@ -280,6 +283,10 @@ class CDFGapDisplay:
 (n_samples, n_columns), str, int, list of str, list of int, or callable
             Group of each row, or the columns of X that hold it: a str, an int, a
             callable of X, or a list of str or int whose length is not n_samples.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
+            Stratum of each row, likewise. The stratum with the largest MCDP(epsilon) is
+            drawn, and named.
         epsilon : float in [0, 0.5], default=0.0
             Half the window of a second mark, MCDP(epsilon); 0 marks MCDP(0) alone.
         confidence_level : float in (0, 1), default=None
@@ -316,11 +323,14 @@ class CDFGapDisplay:
         'LogisticRegression'
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_score, groups = _inputs.estimator_response(estimator, X, sensitive_features)
+        y_score, groups, strata = _inputs.estimator_response(
+            estimator, X, sensitive_features, control_features=control_features
+        )
         return cls.from_predictions(
             y,
             y_score,
             sensitive_features=groups,
+            control_features=strata,
             epsilon=epsilon,
             confidence_level=confidence_level,
             sample_weight=sample_weight,
@@ -335,6 +345,7 @@ class CDFGapDisplay:
         y_score: ArrayLike | GroupedScores,
         *,
         sensitive_features: Any = None,
+        control_features: Any = None,
         epsilon: float = 0.0,
         confidence_level: float | None = None,
         sample_weight: ArrayLike | None = None,
@@ -353,6 +364,11 @@ class CDFGapDisplay:
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), default=None
+            Stratum of each row, such as its true label. The stratum with the largest
+            MCDP(epsilon) is drawn, and named; bands are of it alone, and do not account
+            for the choice, as `skfair.metrics.confidence_interval` does.
         epsilon, confidence_level, sample_weight, ax
             As in `from_estimator`.
         name : str, default=None
@@ -371,6 +387,12 @@ class CDFGapDisplay:
             groups, or a group that is absent or too small. See `plot` for bands.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        rows = _inputs.Given(y_true, y_score, sensitive_features, sample_weight, name)
+        y_true, y_score, sensitive_features, sample_weight, name = (
+            _inputs.stratum_of_largest(
+                partial(mcdp, epsilon=epsilon), rows, control_features
+            )
+        )
         epsilons = sorted({0.0, check_real("epsilon", epsilon, 0, 0.5)})
         statistic = _inputs.comparable_scores(
             y_true, y_score, sensitive_features, sample_weight

@@ -194,7 +194,9 @@ class ContinuousMCDPDisplay:
             with `predict_proba`, or X lacks a named column.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_score, groups = _inputs.estimator_response(estimator, X, sensitive_features)
+        y_score, groups, _ = _inputs.estimator_response(
+            estimator, X, sensitive_features
+        )
         return cls.from_predictions(
             y,
             y_score,

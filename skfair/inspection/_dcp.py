@@ -221,7 +221,7 @@ class DCPDisplay:
             As in `from_predictions`; also if X lacks a named column.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_pred, groups = _inputs.estimator_response(
+        y_pred, groups, _ = _inputs.estimator_response(
             estimator, X, sensitive_features, "predict"
         )
         return cls.from_predictions(

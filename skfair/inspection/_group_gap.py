@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from skfair._utils._text import counted
 from skfair._utils._types import Bools, Integers
 from skfair.inspection import _inputs, _layout, _style
+from skfair.metrics import cvar_fairness
 from skfair.metrics._groupwise._cvar_fairness_report import cvar_fairness_report
 from skfair.metrics._groupwise._group_gaps import GroupWeights
 from skfair.metrics._inputs import Quality
@@ -212,6 +214,7 @@ class GroupGapDisplay:
         y: ArrayLike | None = None,
         *,
         sensitive_features: Any,
+        control_features: Any = None,
         alpha: float = 0.9,
         quality: Quality = "selection_rate",
         group_weights: GroupWeights = "uniform",
@@ -236,6 +239,10 @@ class GroupGapDisplay:
 (n_samples, n_columns), str, int, list of str, list of int, or callable
             Group of each row, or the columns of X that hold it: a str, an int, a
             callable of X, or a list of str or int whose length is not n_samples.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
+            Stratum of each row, likewise. The stratum with the largest CVaR fairness is
+            drawn, and named.
         alpha : float in [0, 1), default=0.9
             Level of the tail, which holds the groups with the largest gaps, of total
             weight 1 - alpha.
@@ -268,8 +275,12 @@ class GroupGapDisplay:
             As in `from_predictions`; also if X lacks a named column.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_pred, groups = _inputs.estimator_response(
-            estimator, X, sensitive_features, "predict"
+        y_pred, groups, strata = _inputs.estimator_response(
+            estimator,
+            X,
+            sensitive_features,
+            "predict",
+            control_features=control_features,
         )
         classes: Any = getattr(estimator, "classes_", ())
         if pos_label is None and len(classes) == 2:
@@ -278,6 +289,7 @@ class GroupGapDisplay:
             y,
             y_pred,
             sensitive_features=groups,
+            control_features=strata,
             alpha=alpha,
             quality=quality,
             group_weights=group_weights,
@@ -295,6 +307,7 @@ class GroupGapDisplay:
         y_pred: ArrayLike | GroupedOutcomes,
         *,
         sensitive_features: Any = None,
+        control_features: Any = None,
         alpha: float = 0.9,
         quality: Quality = "selection_rate",
         group_weights: GroupWeights = "uniform",
@@ -315,6 +328,10 @@ class GroupGapDisplay:
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), default=None
+            Stratum of each row, such as its true label. The stratum with the largest
+            CVaR fairness is drawn, and named.
         alpha, quality, group_weights, confidence_level, pos_label, sample_weight
             As in `from_estimator`, except that `pos_label=None` stands for 1.
         ax : matplotlib Axes, default=None
@@ -341,6 +358,17 @@ class GroupGapDisplay:
             they are not drawn.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        metric = partial(
+            cvar_fairness,
+            alpha=alpha,
+            quality=quality,
+            group_weights=group_weights,
+            pos_label=pos_label,
+        )
+        rows = _inputs.Given(y_true, y_pred, sensitive_features, sample_weight, name)
+        y_true, y_pred, sensitive_features, sample_weight, name = (
+            _inputs.stratum_of_largest(metric, rows, control_features)
+        )
         report = cvar_fairness_report(
             y_true,
             y_pred,
@@ -358,13 +386,13 @@ class GroupGapDisplay:
                 f"groups {report.index.tolist()[:5]} have enough rows of positive "
                 "weight."
             )
-        given = isinstance(y_pred, GroupedOutcomes)
+        is_statistic = isinstance(y_pred, GroupedOutcomes)
         text = str(getattr(quality, "__name__", quality))
         display = cls(
             report=report[report["gap"].notna()],
             alpha=alpha,
             confidence_level=confidence_level,
-            quality="rate" if given else text,
+            quality="rate" if is_statistic else text,
             name=name,
         )
         return display.plot(ax)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,17 +11,30 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._columns import names_columns
 from skfair._utils._response import respond, tip_for_unknown_columns
+from skfair._utils._text import label_text, listed
 from skfair._utils._types import Floats
-from skfair._utils._validation import check_real, count_rows
-from skfair.groups import Groups, resolve_groups
-from skfair.metrics._inputs import grouped_scores, undefined_reason
+from skfair._utils._validation import as_array, check_real, count_rows
+from skfair.groups import CROSS, Groups, resolve_groups, resolve_strata
+from skfair.metrics._inputs import grouped_scores, undefined_reason, unwrapped
+from skfair.metrics._strata import (
+    check_rows,
+    evaluate_strata,
+    split_strata,
+    warn_of_strata,
+    without_strata,
+)
 from skfair.statistics import GroupedScores
 
 
 def estimator_response(
-    estimator: Any, X: Any, sensitive_features: Any, method: str = "predict_proba"
-) -> tuple[NDArray[Any], Groups]:
-    """Scores of a binary classifier, or predictions, and the groups of the rows.
+    estimator: Any,
+    X: Any,
+    sensitive_features: Any,
+    method: str = "predict_proba",
+    *,
+    control_features: Any = None,
+) -> tuple[NDArray[Any], Groups, Groups | None]:
+    """Scores of a binary classifier, or predictions, and groups and strata of the rows.
 
     Labels that are given beside X are passed to the method if it asks for them.
     """
@@ -32,8 +46,18 @@ def estimator_response(
     routed = None if named else sensitive_features
     selector = sensitive_features if named else None
     groups = resolve_groups(routed, n_samples=n_samples, X=X, selector=selector)
+    strata, own = None, None
+    if control_features is not None:
+        named = names_columns(control_features, n_samples)
+        own = None if named else control_features
+        strata = resolve_strata(
+            own, n_samples=n_samples, X=X, selector=control_features if named else None
+        )
     with tip_for_unknown_columns(estimator, X, selector):
-        return respond(estimator, method, X, sensitive_features=routed), groups
+        response = respond(
+            estimator, method, X, sensitive_features=routed, control_features=own
+        )
+    return response, groups, strata
 
 
 def _check_binary(estimator: Any) -> None:
@@ -51,6 +75,57 @@ def _check_binary(estimator: Any) -> None:
             f"{name} must be a binary classifier, it was fitted on {len(classes)} "
             f"classes: {classes}."
         )
+
+
+class Given(NamedTuple):
+    """What a display is made from: arguments by row, and its name."""
+
+    y_true: Any
+    y_score: Any
+    sensitive_features: Any
+    sample_weight: Any
+    name: str | None
+
+
+def stratum_of_largest(
+    metric: Callable[..., float], given: Given, control_features: Any
+) -> Given:
+    """Rows of the stratum in which a metric is largest, which the name then tells.
+
+    Without strata these are all rows; ValueError if no stratum can be compared.
+    """
+    if control_features is None:
+        return given
+    y_true, y_score, groups, weights, name = given
+    plain, keeps_groups = without_strata(metric)
+    check_rows(plain, y_true, y_score, groups, weights)
+    n_samples = len(as_array(y_score, "y_score"))
+    strata, reason = split_strata(
+        groups,
+        control_features,
+        weights,
+        n_samples=n_samples,
+        keeps_groups=keeps_groups,
+    )
+    results = evaluate_strata(plain, y_true, y_score, strata, weights)
+    found = [one for one in results if one.result is not None]
+    if reason is not None or not found:
+        why = reason or listed(
+            [f"{one.stratum.label!r} ({one.reason})" for one in results]
+        )
+        raise ValueError(f"control_features leave nothing to compare: {why}.")
+    warn_of_strata(unwrapped(metric)[0].__name__, results)
+    largest = max(found, key=lambda one: one.result).stratum
+    rows = largest.rows
+    names = resolve_strata(control_features, n_samples=n_samples).names
+    text = f"{CROSS.join(names) or 'stratum'} {label_text(largest.label)}"
+    return Given(
+        None if y_true is None else as_array(y_true, "y_true")[rows],
+        as_array(y_score, "y_score")[rows],
+        largest.groups,
+        None if weights is None else as_array(weights, "sample_weight")[rows],
+        text if name is None else f"{name}, {text}",
+    )
 
 
 def comparable_scores(

@@ -239,6 +239,7 @@ class MADDDisplay:
         y: ArrayLike | None = None,
         *,
         sensitive_features: Any,
+        control_features: Any = None,
         n_permutations: int = 99,
         sample_weight: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -259,6 +260,10 @@ class MADDDisplay:
 (n_samples, n_columns), str, int, list of str, list of int, or callable
             Group of each row, or the columns of X that hold it: a str, an int, a
             callable of X, or a list of str or int whose length is not n_samples.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
+            Stratum of each row, likewise. The stratum with the largest MADD is
+            drawn, and named.
         n_permutations : int, default=99
             Number of permutations for the null distribution; 0 leaves it out.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -283,11 +288,14 @@ class MADDDisplay:
             with `predict_proba`, or X lacks a named column.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_score, groups = _inputs.estimator_response(estimator, X, sensitive_features)
+        y_score, groups, strata = _inputs.estimator_response(
+            estimator, X, sensitive_features, control_features=control_features
+        )
         return cls.from_predictions(
             y,
             y_score,
             sensitive_features=groups,
+            control_features=strata,
             n_permutations=n_permutations,
             sample_weight=sample_weight,
             random_state=random_state,
@@ -302,6 +310,7 @@ class MADDDisplay:
         y_score: ArrayLike | GroupedScores,
         *,
         sensitive_features: Any = None,
+        control_features: Any = None,
         n_permutations: int = 99,
         sample_weight: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -321,6 +330,11 @@ class MADDDisplay:
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), default=None
+            Stratum of each row, such as its true label. The stratum with the largest
+            MADD is drawn, and named; permutations are of it alone, and do not account
+            for the choice, as `skfair.metrics.permutation_test` does.
         n_permutations : int, default=99
             Number of permutations for the null distribution; 0 leaves it out.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -351,6 +365,10 @@ class MADDDisplay:
         pairs of groups.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        rows = _inputs.Given(y_true, y_score, sensitive_features, sample_weight, name)
+        y_true, y_score, sensitive_features, sample_weight, name = (
+            _inputs.stratum_of_largest(madd, rows, control_features)
+        )
         check_integer("n_permutations", n_permutations, 0)
         if n_permutations and isinstance(y_score, GroupedScores):
             raise ValueError(

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._bands import supremum_quantile
 from skfair._utils._types import Floats
 from skfair.inspection import _inputs, _layout, _style
-from skfair.metrics import mcdp_curve
+from skfair.metrics import mcdp, mcdp_curve
 from skfair.metrics._inputs import effective_sizes
 from skfair.statistics import GroupedScores
 
@@ -184,6 +184,7 @@ class MCDPCurveDisplay:
         y: ArrayLike | None = None,
         *,
         sensitive_features: Any,
+        control_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence_level: float | None = None,
         ax: Axes | None = None,
@@ -203,6 +204,10 @@ class MCDPCurveDisplay:
 (n_samples, n_columns), str, int, list of str, list of int, or callable
             Group of each row, or the columns of X that hold it: a str, an int, a
             callable of X, or a list of str or int whose length is not n_samples.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
+            Stratum of each row, likewise. The stratum with the largest MCDP(0) is
+            drawn, and named.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         confidence_level : float in (0, 1), default=None
@@ -240,11 +245,14 @@ class MCDPCurveDisplay:
         'LogisticRegression'
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_score, groups = _inputs.estimator_response(estimator, X, sensitive_features)
+        y_score, groups, strata = _inputs.estimator_response(
+            estimator, X, sensitive_features, control_features=control_features
+        )
         return cls.from_predictions(
             y,
             y_score,
             sensitive_features=groups,
+            control_features=strata,
             sample_weight=sample_weight,
             confidence_level=confidence_level,
             ax=ax,
@@ -258,6 +266,7 @@ class MCDPCurveDisplay:
         y_score: ArrayLike | GroupedScores,
         *,
         sensitive_features: Any = None,
+        control_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence_level: float | None = None,
         ax: Axes | None = None,
@@ -275,6 +284,11 @@ class MCDPCurveDisplay:
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), default=None
+            Stratum of each row, such as its true label. The stratum with the largest
+            MCDP(0) is drawn, and named; bands are of it alone, and do not account
+            for the choice, as `skfair.metrics.confidence_interval` does.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         confidence_level : float in (0, 1), default=None
@@ -306,6 +320,10 @@ class MCDPCurveDisplay:
         [1.0, 0.5, 0.0]
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        rows = _inputs.Given(y_true, y_score, sensitive_features, sample_weight, name)
+        y_true, y_score, sensitive_features, sample_weight, name = (
+            _inputs.stratum_of_largest(mcdp, rows, control_features)
+        )
         statistic = _inputs.comparable_scores(
             y_true, y_score, sensitive_features, sample_weight
         )

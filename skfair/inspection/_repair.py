@@ -242,7 +242,7 @@ class RepairDisplay:
         model, X = _post_processor(estimator, X)
         if sensitive_features is None:
             sensitive_features = model.sensitive_features
-        after, groups = _inputs.estimator_response(model, X, sensitive_features)
+        after, groups, _ = _inputs.estimator_response(model, X, sensitive_features)
         if model.drop_sensitive:
             X = drop_columns(X, model.sensitive_features)
         before = model.estimator_.predict_proba(X)[:, 1]

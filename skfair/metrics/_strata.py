@@ -291,7 +291,7 @@ def defined_results(
         warn_outside(f"{name} is undefined and set to nan: {reason}.")
         return []
     results = evaluate_strata(evaluate, y_true, y_score, strata, sample_weight)
-    _warn_of_strata(name, results)
+    warn_of_strata(name, results)
     return [one for one in results if one.result is not None]
 
 
@@ -324,7 +324,7 @@ def check_rows(
         )
 
 
-def _warn_of_strata(name: str, results: Sequence[StratumResult]) -> None:
+def warn_of_strata(name: str, results: Sequence[StratumResult]) -> None:
     """Warn of the strata without a result, and of groups left out of others."""
     reasons = [f"{one.stratum.label!r} ({one.reason})" for one in results if one.reason]
     if all(one.result is None for one in results):

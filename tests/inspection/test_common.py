@@ -5,9 +5,10 @@ import sys
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 from skfair.groups import encode_groups
@@ -187,3 +188,50 @@ def test_labels_are_shown_as_they_are(display_class, scored, hostile):
     assert not any(text._preprocess_math(text.get_text())[1] for text in texts)
     assert f"(n = {np.sum(sex == 'F')})" in shown
     assert " ".join(hostile.split())[:30] in shown
+
+
+# --- strata
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_the_stratum_with_the_largest_gap_is_drawn(display_class, scored, named):
+    y_true, y_score, sex = scored
+    strata = pd.Series(np.arange(len(sex)) % 3, name="part" if named else None)
+    y_score = np.where((strata == 1) & (np.asarray(sex) == sex[0]), 0.0, y_score)
+    own = np.flatnonzero(strata == 1)
+    ours = quick(display_class)(
+        y_true, y_score, sensitive_features=sex, control_features=strata, name="model"
+    )
+    expected = quick(display_class)(
+        None, y_score[own], sensitive_features=np.asarray(sex)[own]
+    )
+    for left, right in zip(pictures(ours), pictures(expected), strict=True):
+        np.testing.assert_array_equal(left, right)
+    assert ours.name == f"model, {'part' if named else 'stratum'} 1"
+
+
+def test_strata_of_an_estimator(display_class, fitted):
+    model, X, y = fitted
+    strata = np.arange(len(X)) % 2
+    options = {"sensitive_features": X["sex"], "control_features": strata}
+    expected = quick(display_class)(y, model.predict_proba(X)[:, 1], **options)
+    for control in (strata, strata.tolist(), lambda X: np.arange(len(X)) % 2):
+        options["control_features"] = control
+        ours = quick(display_class, "from_estimator")(model, X, y, **options)
+        for left, right in zip(pictures(ours), pictures(expected), strict=True):
+            np.testing.assert_array_equal(left, right)
+        assert ours.name.startswith("Pipeline, stratum ")
+
+
+def test_no_stratum_can_be_compared(display_class, scored):
+    y_true, y_score, sex = scored
+    with pytest.raises(ValueError, match="control_features leave nothing to compare"):
+        quick(display_class)(
+            y_true, y_score, sensitive_features=sex, control_features=sex
+        )
+    strata = np.where(np.asarray(sex) == sex[0], "one", "other")
+    strata[::2] = "other"
+    with pytest.warns(UndefinedMetricWarning, match="leaves out .*'one'"):
+        quick(display_class)(
+            y_true, y_score, sensitive_features=sex, control_features=strata
+        )

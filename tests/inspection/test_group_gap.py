@@ -171,3 +171,16 @@ def test_labels_are_shown_as_they_are(hostile):
     assert any(
         " ".join(hostile.split())[:30] in t.get_text().replace("\\", "") for t in texts
     )
+
+
+def test_the_stratum_with_the_largest_tail_is_drawn():
+    y_pred = [1, 1, 0, 0, 1, 0, 1, 0]
+    groups, strata = list("aabbaabb"), list("xxxxyyyy")
+    display = GroupGapDisplay.from_predictions(
+        None, y_pred, sensitive_features=groups, control_features=strata
+    )
+    expected = GroupGapDisplay.from_predictions(
+        None, y_pred[:4], sensitive_features=groups[:4]
+    )
+    pd.testing.assert_frame_equal(display.report, expected.report)
+    assert display.name == "stratum x"

@@ -52,7 +52,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
 def test_labels_are_handed_to_an_estimator_that_takes_them():
     X = pd.DataFrame({"sex": ["F", "M", "M"]})
     model = ByGroup().fit(X, [0, 1, 1])
-    scores, groups = estimator_response(model, X, ["F", "M", "M"])
+    scores, groups, _ = estimator_response(model, X, ["F", "M", "M"])
     assert scores.tolist() == [0.2, 0.9, 0.9]
     assert groups.labels == ("F", "M")
     scores, _ = estimator_response(model, X, "sex")

@@ -16,6 +16,7 @@ from skfair.metrics import (
     confidence_interval,
     continuous_mcdp,
     continuous_mcdp_cuts,
+    demographic_parity_difference,
     madd,
     madd_curve,
     madd_optimal_bandwidth,
@@ -350,3 +351,57 @@ def test_monitor_ranks_all_rows_together():
     plain = FairnessMonitor(mcdp)
     with pytest.raises(ValueError, match=r"y_score must lie in \[0, 1\]"):
         plain.update(None, y_score, sensitive_features=groups)
+
+
+# --- silent answers of fairlearn 0.15, whose demographic_parity_difference is 0 for all
+# --- of these rows, and whose MetricFrame of mean_prediction is 0 where a score is NaN
+
+
+def shifted_rows():
+    rng = np.random.default_rng(0)
+    groups = np.arange(400) % 2
+    return rng.normal(size=400) + 2 * groups, groups
+
+
+def test_predictions_of_a_regressor_are_not_parity():
+    y_score, groups = shifted_rows()
+    rows_ = {"sensitive_features": groups}
+    for metric in (demographic_parity_difference, mcdp, madd, abcc):
+        with pytest.raises(ValueError, match=r"must lie in \[0, 1\]"):
+            metric(None, y_score, **rows_)
+    value = mcdp(y_score, y_score, **rows_, scale="rank")
+    a, b = y_score[groups == 0], y_score[groups == 1]
+    assert value == pytest.approx(ks_2samp(a, b).statistic)
+    assert value > 0.5
+
+
+def test_probabilities_are_not_parity():
+    y_score, groups = shifted_rows()
+    y_score = 1 / (1 + np.exp(-y_score))
+    value = demographic_parity_difference(None, y_score, sensitive_features=groups)
+    means = [y_score[groups == group].mean() for group in (0, 1)]
+    assert value == pytest.approx(means[1] - means[0])
+    assert value > 0.2
+
+
+def test_labels_of_three_classes_are_not_parity():
+    _, groups = shifted_rows()
+    y_pred = 2 * groups  # only the label 1 would count
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 2"):
+        demographic_parity_difference(None, y_pred, sensitive_features=groups)
+    one_hot = np.eye(3)[y_pred]
+    assert demographic_parity_difference(None, one_hot, sensitive_features=groups) == 1
+    assert mcdp(None, one_hot, sensitive_features=groups) == 1
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_scores_that_are_missing_or_infinite_are_not_parity(bad):
+    y_score, groups = shifted_rows()
+    y_score[3] = bad
+    options = {"sensitive_features": groups}
+    with pytest.raises(ValueError, match=f"got {bad} in row 3"):
+        mcdp(None, y_score, **options, scale="rank")
+    y_score = 1 / (1 + np.exp(-y_score))
+    y_score[3] = bad
+    with pytest.raises(ValueError, match=f"got {bad} in row 3"):
+        demographic_parity_difference(None, y_score, **options)

@@ -55,7 +55,7 @@ def test_labels_are_handed_to_an_estimator_that_takes_them():
     scores, groups, _ = estimator_response(model, X, ["F", "M", "M"])
     assert scores.tolist() == [0.2, 0.9, 0.9]
     assert groups.labels == ("F", "M")
-    scores, _ = estimator_response(model, X, "sex")
+    scores, *_ = estimator_response(model, X, "sex")
     assert scores.tolist() == [0.5] * 3
 
 

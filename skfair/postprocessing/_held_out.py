@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -43,15 +44,22 @@ class Fold(NamedTuple):
     scores: Floats
 
     def scored_rows(
-        self, y_true: NDArray[Any], groups: Groups, weights: NDArray[Any] | None
+        self,
+        y_true: NDArray[Any],
+        groups: Groups,
+        weights: NDArray[Any] | None,
+        strata: Groups | None = None,
     ) -> ScoredRows:
-        """Rows of the fold that have a group and a positive weight."""
+        """Rows of the fold that have a group, one of several strata, and weight."""
         chosen = groups.codes[self.rows] >= 0
+        if strata is not None and len(strata.labels) > 1:
+            chosen &= strata.codes[self.rows] >= 0
         if weights is not None:
             chosen &= weights[self.rows] > 0
             weights = weights[self.rows]
         y_true = y_true[self.rows].astype(np.intp)
-        rows = ScoredRows(y_true, self.scores, groups[self.rows], weights)
+        within = None if strata is None else strata[self.rows]
+        rows = ScoredRows(y_true, self.scores, groups[self.rows], weights, within)
         return rows.take(chosen)
 
 
@@ -186,6 +194,7 @@ class ScoredRows(NamedTuple):
     scores: Floats
     groups: Groups
     sample_weight: NDArray[Any] | None
+    strata: Groups | None = None
 
     def take(self, chosen: NDArray[Any]) -> ScoredRows:
         """Select rows by position or by a mask."""
@@ -195,7 +204,12 @@ class ScoredRows(NamedTuple):
             self.scores[chosen],
             self.groups[chosen],
             None if weights is None else weights[chosen],
+            None if self.strata is None else self.strata[chosen],
         )
+
+    def cells(self) -> Groups:
+        """Return the groups within strata, if there are any."""
+        return cells_of(self.groups, self.strata)
 
     def weighing(self) -> dict[str, Any]:
         """Keyword of the weights for a metric, none without weights."""
@@ -212,16 +226,32 @@ class ScoredRows(NamedTuple):
         return GroupedScores.from_scores(self.scores, **self.keywords())
 
 
+def cells_of(groups: Groups, strata: Groups | None) -> Groups:
+    """Strata and groups together; rows in no stratum stay in their groups."""
+    if strata is None or len(strata.labels) == 1:
+        return groups
+    n_groups = len(groups.labels)
+    codes = strata.codes.astype(np.intp) * n_groups + groups.codes
+    codes[(strata.codes < 0) | (groups.codes < 0)] = -1
+    labels = tuple(product(strata.labels, groups.labels))
+    return Groups(codes, labels)
+
+
 def join_rows(parts: list[ScoredRows]) -> ScoredRows:
     """Rows of several parts, which have the same groups, together."""
-    y_true, scores, groups, weights = zip(*parts, strict=True)
-    codes = np.concatenate([part.codes for part in groups])
+    y_true, scores, groups, weights, strata = zip(*parts, strict=True)
     return ScoredRows(
         np.concatenate(y_true),
         np.concatenate(scores),
-        replace(groups[0], codes=codes),
+        _join(groups),
         None if weights[0] is None else np.concatenate(weights),
+        None if strata[0] is None else _join(strata),
     )
+
+
+def _join(parts: Sequence[Groups]) -> Groups:
+    """Join the groups of several parts, which have the same labels."""
+    return replace(parts[0], codes=np.concatenate([part.codes for part in parts]))
 
 
 def share_scores(parts: list[ScoredRows]) -> bool:
@@ -240,15 +270,17 @@ def makes_ensemble(ensemble: bool | str, parts: list[ScoredRows], shared: bool) 
     `shared` tells whether rows share scores: averages would make their repaired
     distributions differ again.
     """
-    sizes = np.array([part.groups.sizes() for part in parts])
+    cells = [part.cells() for part in parts]
+    sizes = np.array([part.sizes() for part in cells])
+    missing = (sizes == 0) & (sizes.any(axis=0) | (parts[0].strata is None))
     if ensemble == "auto":
-        return bool(sizes.min() > 0) and not shared
-    if ensemble and sizes.min() == 0:
-        fold, group = np.argwhere(sizes == 0)[0].tolist()
+        return not missing.any() and not shared
+    if ensemble and missing.any():
+        fold, cell = np.argwhere(missing)[0].tolist()
         raise ValueError(
             "ensemble=True needs rows of every group held out in every fold, but fold "
-            f"{fold} has none of {parts[0].groups.labels[group]!r}, which has "
-            f"{sizes[:, group].sum()} in all. Use ensemble='auto' or fewer folds."
+            f"{fold} has none of {cells[0].labels[cell]!r}, which has "
+            f"{sizes[:, cell].sum()} in all. Use ensemble='auto' or fewer folds."
         )
     return bool(ensemble)
 
@@ -270,9 +302,20 @@ def repair_held_out(
         # The others may lack a group that is in this part alone.
         learnt = clone(repairer).set_params(unknown_groups="pooled")
         learning, held_out = rows.take(others), rows.take(part)
-        learnt.fit(learning.scores, **learning.keywords())
+        learnt._fit(
+            learning.scores,
+            None,
+            learning.groups,
+            learning.sample_weight,
+            strata=learning.strata,
+            warn=False,
+        )
         scores.append(
-            learnt.transform(held_out.scores, sensitive_features=held_out.groups)
+            learnt.transform(
+                held_out.scores,
+                sensitive_features=held_out.groups,
+                control_features=held_out.strata,
+            )
         )
     return rows.take(np.concatenate(parts)), np.concatenate(scores)
 
@@ -284,6 +327,7 @@ def check_repair(mitigator: Any, rows: ScoredRows, repaired: Floats) -> PlainCom
         rows.scores,
         repaired,
         rows.groups,
+        strata=None if rows.strata is None else rows.strata.codes,
         sample_weight=rows.sample_weight,
         max_gap=mitigator.max_gap,
     )

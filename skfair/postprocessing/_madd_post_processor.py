@@ -15,7 +15,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from skfair._comparison import PlainComparison
-from skfair._mitigation import MetaMitigator, groups_to_compare, route_fit_params
+from skfair._mitigation import MetaMitigator, route_fit_params, within_strata
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.groups import Selector
@@ -24,6 +24,7 @@ from skfair.postprocessing._held_out import (
     MeanVote,
     ScoredRows,
     average_repeats,
+    cells_of,
     check_repair,
     fit_all,
     join_rows,
@@ -44,6 +45,9 @@ from skfair.postprocessing._repair_losses import (
 )
 from skfair.postprocessing._score_repairer import ScoreRepairer, check_path
 
+#: Metadata that `fit` and predictions get by routing.
+_REQUESTED = {"sensitive_features": True, "control_features": True}
+
 
 class MADDPostProcessor(
     MetaMitigator,
@@ -63,6 +67,9 @@ class MADDPostProcessor(
 
     is within one standard error of the minimum. Or the largest gap between groups is
     given, `max_gap`.
+
+    With `control_features` all of this is within strata, see `ScoreRepairer`: in each
+    department, or among the positives, whose maps then hold for all rows.
 
     Predictions need the group of each row. People with the same features get different
     scores in different groups, by design: check first whether the law allows that.
@@ -128,6 +135,12 @@ class MADDPostProcessor(
         Shuffles rows before they are assigned to folds, and seeds ``ties="random"``,
         see `ScoreRepairer`. None keeps the order of the rows.
 
+    control_features : str, int, list of str, list of int, or callable, default=None
+        Column of X with the strata within which groups are compared and repaired,
+        several columns for their intersection, or a function of X that returns the
+        strata. The keyword of `fit` and `predict` is used in its place if it is given.
+        None compares groups among all rows. A column stays a feature.
+
     Attributes
     ----------
     estimator_ : classifier
@@ -144,17 +157,21 @@ class MADDPostProcessor(
     losses_ : DataFrame of n_levels rows, or None
         Losses at each level, in the columns ``repair_level`` (``max_gap`` if that is
         given), ``total_loss``, ``accuracy_loss`` and ``fairness_loss``; None without
-        groups.
+        groups. Of several strata they are means by weight; of a single one the fairness
+        loss is that within it.
     calibrator_ : BetaCalibration or None
         The map from repaired scores to probabilities, see `ScoreRepairer`; None
         without `calibrate` or without groups.
     comparison_ : PlainComparison or None
-        Average precision and MCDP(0) of repaired and of plain scores on held-out rows,
-        with standard errors; None without groups. Each row is repaired by what the
-        other folds tell, or the other parts of the rows that a frozen model scored; of
-        more than 100,000 rows, at most as many are held out.
+        Average precision and MCDP(0) (within strata, if there are any) of repaired and
+        of plain scores on held-out rows, with standard errors; None without groups.
+        Each row is repaired by what the other folds tell, or the other parts of the
+        rows that a frozen model scored; of more than 100,000 rows, at most as many are
+        held out.
     groups_ : tuple of length n_groups
         Labels of the groups.
+    strata_ : tuple of length n_strata
+        Labels of the strata that are repaired; empty without `control_features`.
     classes_ : ndarray of shape (2,)
         Class labels. Scores are probabilities of the second.
     n_features_in_ : int
@@ -223,12 +240,22 @@ class MADDPostProcessor(
     >>> scores = model.fit(X, y).predict_proba(X)[:, 1]
     >>> bool(mcdp(y, scores, sensitive_features=X["group"]) < 0.03)  # 0.28 without
     True
+
+    Equal opportunity: like distributions of the scores of positives.
+
+    >>> import numpy as np
+    >>> from skfair.groups import encode_groups
+    >>> positives = encode_groups(np.where(y == 1, "positive", None), missing="drop")
+    >>> scores = model.fit(X, y, control_features=positives).predict_proba(X)[:, 1]
+    >>> among = {"sensitive_features": X["group"], "control_features": positives}
+    >>> bool(mcdp(y, scores, **among) < 0.05)  # 0.20 without
+    True
     """
 
-    __metadata_request__fit: ClassVar = {"sensitive_features": True}
-    __metadata_request__predict: ClassVar = {"sensitive_features": True}
-    __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
-    __metadata_request__score: ClassVar = {"sensitive_features": True}
+    __metadata_request__fit: ClassVar = _REQUESTED
+    __metadata_request__predict: ClassVar = _REQUESTED
+    __metadata_request__predict_proba: ClassVar = _REQUESTED
+    __metadata_request__score: ClassVar = _REQUESTED
 
     def __init__(
         self,
@@ -251,6 +278,7 @@ class MADDPostProcessor(
         unknown_groups: Literal["raise", "pooled"] = "raise",
         n_jobs: int | None = None,
         random_state: Any = None,
+        control_features: Selector | None = None,
     ) -> None:
         self.estimator = estimator
         self.sensitive_features = sensitive_features
@@ -270,6 +298,7 @@ class MADDPostProcessor(
         self.unknown_groups = unknown_groups
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.control_features = control_features
 
     def fit(
         self,
@@ -277,6 +306,7 @@ class MADDPostProcessor(
         y: Any,
         *,
         sensitive_features: Any = None,
+        control_features: Any = None,
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
@@ -292,6 +322,13 @@ class MADDPostProcessor(
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups, default=None
             Group of each row, used in place of the columns that the parameter names.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row, used in place of the columns that the parameter names.
+            Of several, each is repaired by itself, all by one level, and predictions
+            need the stratum of each row. The maps of a single stratum, with all other
+            rows in none (code -1 of a `Groups`), hold for all rows: the positives, for
+            instance.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the repair, and in the fit of an estimator that
             takes them.
@@ -315,7 +352,8 @@ class MADDPostProcessor(
         Warns
         -----
         UserWarning
-            If no groups are given: the classifier is then fitted without repair.
+            If no groups are given: the classifier is then fitted without repair. If
+            strata or groups cannot be compared, and are left out.
         skfair.exceptions.MitigationWarning
             If held-out rows show that the repair is worse than no repair, that it
             misses `max_gap` by more than noise, that shared scores keep most of the
@@ -332,21 +370,25 @@ class MADDPostProcessor(
         )
         if groups is None:
             return self._keep_plain(fit_all(self.estimator, X, y, for_fit))
-        groups = groups_to_compare(groups)
-        self.groups_ = groups.labels
+        strata = self._find_strata(control_features, X)
+        groups, kept = within_strata(groups, strata, weights)
+        self.groups_, self.strata_ = groups.labels, () if kept is None else kept.labels
         X = self._without_sensitive(X)
         if isinstance(self.cv, numbers.Integral):
-            splits = stratified_folds(y, groups, int(self.cv), self.random_state)
+            cells = cells_of(groups, strata)
+            splits = stratified_folds(y, cells, int(self.cv), self.random_state)
         else:
             splits = check_cv(self.cv, y, classifier=True).split(X, y, **for_split)
         with self._tip_to_drop(X):
             folds = score_folds(self.estimator, X, y, splits, for_fit, self.n_jobs)
         positive = y == self.classes_[1]
-        rows = [fold.scored_rows(positive, groups, weights) for fold in folds]
+        rows = [fold.scored_rows(positive, groups, weights, strata) for fold in folds]
         shared = self.ensemble is not False and len(rows) > 1 and share_scores(rows)
         if shared:
             folds = average_repeats(folds, len(y))
-            rows = [fold.scored_rows(positive, groups, weights) for fold in folds]
+            rows = [
+                fold.scored_rows(positive, groups, weights, strata) for fold in folds
+            ]
         estimators = [fold.estimator for fold in folds]
         if len(estimators) > 1 and not makes_ensemble(self.ensemble, rows, shared):
             estimators = [fit_all(self.estimator, X, y, for_fit)]
@@ -385,15 +427,15 @@ class MADDPostProcessor(
         self.repair_level_: float | None = 0.0
         self.calibrator_: BetaCalibration | None = None
         self.comparison_: PlainComparison | None = None
-        self.groups_ = ()
+        self.groups_, self.strata_ = (), ()
         return self
 
     def _learn_repair(self, folds: list[ScoredRows], n_samples: int) -> Self:
         """Learn the level and the repair of one model, or of the model of each fold."""
         rows, parts = join_rows(folds), parts_of(folds)
         options = LossOptions(*(getattr(self, name) for name in LossOptions._fields))
-        grid = RepairGrid.of(rows, options)
-        self._choose_amount(grid, parts, n_samples, options)
+        grids = RepairGrid.by_stratum(rows, options)
+        self._choose_amount(grids, parts, n_samples, options)
         repairer = ScoreRepairer(
             1.0 if self.repair_level_ is None else self.repair_level_,
             max_gap=self.max_gap,
@@ -407,23 +449,23 @@ class MADDPostProcessor(
             self.calibrator_ = BetaCalibration.fit(
                 repaired, held_out.y_true == 1, held_out.sample_weight
             )
-        self.repairer_ = repairer._learn(grid.labels, grid.groups)
+        if rows.strata is None:
+            self.repairer_ = repairer._learn(grids[0].labels, grids[0].groups)
+        else:
+            self.repairer_ = _learn_part(repairer, rows)
         if len(self.estimators_) == 1:
             self.estimator_, self.repairers_ = self.estimators_[0], [self.repairer_]
         else:
             self.estimator_ = MeanVote(self.estimators_)
             self.repairers_ = [
-                clone(repairer)._fit(
-                    fold.scores, None, fold.groups, fold.sample_weight, repairer
-                )
-                for fold in folds
+                _learn_part(clone(repairer), fold, whole=repairer) for fold in folds
             ]
         self.comparison_ = check_repair(self, held_out, repaired)
         return self
 
     def _choose_amount(
         self,
-        grid: RepairGrid,
+        grids: list[RepairGrid],
         parts: list[NDArray[np.intp]],
         n_samples: int,
         options: LossOptions,
@@ -431,18 +473,20 @@ class MADDPostProcessor(
         """Compute the losses of all levels, and choose one unless it is given."""
         self.standard_error_ = None
         if self.max_gap is not None:
-            self.losses_ = gap_losses(grid, self.n_levels, options)
+            self.losses_ = gap_losses(grids, self.n_levels, options)
             self.repair_level_ = None
             return
         levels = np.arange(self.n_levels) / (self.n_levels - 1)
-        self.losses_ = repair_losses(grid, levels, options)
+        self.losses_ = repair_losses(grids, levels, options)
         if self.repair_level == "auto":
-            choice = choose_level(self.losses_, grid, parts, n_samples, options)
+            choice = choose_level(self.losses_, grids, parts, n_samples, options)
             self.repair_level_, self.standard_error_ = choice
         else:
             self.repair_level_ = float(self.repair_level)
 
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Floats:
+    def predict_proba(
+        self, X: Any, *, sensitive_features: Any = None, control_features: Any = None
+    ) -> Floats:
         """Predict repaired probabilities.
 
         Parameters
@@ -452,6 +496,10 @@ class MADDPostProcessor(
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups, default=None
             Group of each row, used in place of the columns that the parameter names.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row, needed if `fit` has repaired several; used in place of
+            the columns that the parameter names.
 
         Returns
         -------
@@ -472,10 +520,13 @@ class MADDPostProcessor(
         else:
             self._check_groups_given(sensitive_features)
             groups = self._find_groups(sensitive_features, X)
+            strata = self._find_strata(control_features, X)
             X = self._without_sensitive(X)
             repaired = [
                 repairer.transform(
-                    positive_scores(estimator, X), sensitive_features=groups
+                    positive_scores(estimator, X),
+                    sensitive_features=groups,
+                    control_features=strata,
                 )
                 for estimator, repairer in zip(
                     self.estimators_, self.repairers_, strict=True
@@ -486,7 +537,9 @@ class MADDPostProcessor(
                 scores = self.calibrator_(scores)
         return np.column_stack([1 - scores, scores])
 
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
+    def predict(
+        self, X: Any, *, sensitive_features: Any = None, control_features: Any = None
+    ) -> NDArray[Any]:
         """Predict classes: the second where its repaired score reaches `threshold`.
 
         Parameters
@@ -496,6 +549,10 @@ class MADDPostProcessor(
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups, default=None
             Group of each row, used in place of the columns that the parameter names.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row, needed if `fit` has repaired several; used in place of
+            the columns that the parameter names.
 
         Returns
         -------
@@ -507,7 +564,9 @@ class MADDPostProcessor(
         ValueError
             As in `predict_proba`.
         """
-        scores = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
+        scores = self.predict_proba(
+            X, sensitive_features=sensitive_features, control_features=control_features
+        )[:, 1]
         return self._second_class_where(scores >= self.threshold)
 
     def score(
@@ -517,6 +576,7 @@ class MADDPostProcessor(
         sample_weight: ArrayLike | None = None,
         *,
         sensitive_features: Any = None,
+        control_features: Any = None,
     ) -> float:
         """Accuracy of `predict`.
 
@@ -531,6 +591,10 @@ class MADDPostProcessor(
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups, default=None
             Group of each row, used in place of the columns that the parameter names.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row, needed if `fit` has repaired several; used in place of
+            the columns that the parameter names.
 
         Returns
         -------
@@ -542,7 +606,9 @@ class MADDPostProcessor(
         ValueError
             As in `predict_proba`.
         """
-        predicted = self.predict(X, sensitive_features=sensitive_features)
+        predicted = self.predict(
+            X, sensitive_features=sensitive_features, control_features=control_features
+        )
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
     def _check_groups_given(self, sensitive_features: Any) -> None:
@@ -571,3 +637,18 @@ class MADDPostProcessor(
             .add(estimator=self.estimator, method_mapping=mapping)
             .add(splitter=self.cv, method_mapping=splitting)
         )
+
+
+def _learn_part(
+    repairer: ScoreRepairer, rows: ScoredRows, whole: ScoreRepairer | None = None
+) -> ScoreRepairer:
+    """Learn a repair from rows, a part of those from which `whole` was learnt."""
+    return repairer._fit(
+        rows.scores,
+        None,
+        rows.groups,
+        rows.sample_weight,
+        whole=whole,
+        strata=rows.strata,
+        warn=False,
+    )

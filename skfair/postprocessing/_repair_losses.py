@@ -14,6 +14,8 @@ from scipy.stats import sem
 from sklearn.metrics import log_loss
 from sklearn.utils import check_random_state
 
+from skfair._mitigation import groups_to_compare, within_strata
+from skfair._penalty._smooth_gap import rows_by_code
 from skfair._utils._types import Floats
 from skfair.metrics import madd, mcdp
 from skfair.model_selection._group_stratified_k_fold import assign_folds
@@ -55,7 +57,8 @@ class RepairGrid(NamedTuple):
     `members` are the positions of each group's rows in the order of their scores,
     `differing` says which groups the fairness loss compares, and `amounts` are levels,
     or the largest gaps allowed. Rows that share a score get heights at random, or one
-    if there is no random state.
+    if there is no random state. The rows are those at some `positions`; distributions
+    and fairness are those of the `measured` ones among them, of all if that is None.
     """
 
     rows: ScoredRows
@@ -66,21 +69,72 @@ class RepairGrid(NamedTuple):
     random: np.random.RandomState | None
     amounts: Floats
     are_gaps: bool
+    positions: Any = slice(None)
+    measured: NDArray[np.intp] | None = None
 
     @classmethod
-    def of(cls, rows: ScoredRows, options: LossOptions) -> Self:
+    def of(
+        cls,
+        rows: ScoredRows,
+        options: LossOptions,
+        positions: Any = slice(None),
+        measured: NDArray[np.intp] | None = None,
+    ) -> Self:
         """Distributions of the rows, still without amounts of repair."""
-        statistic = rows.statistic()
+        learning = rows if measured is None else rows.take(measured)
+        statistic = learning.statistic()
         groups = GroupCDFs.of(statistic)
         by_group = np.argsort(rows.groups.codes, kind="stable")
         members = np.split(by_group, np.cumsum(rows.groups.sizes())[:-1])
         members = [part[np.argsort(rows.scores[part])] for part in members]
         split = options.ties == "random"
         random = check_random_state(options.random_state) if split else None
-        differing = _differing(rows, groups)
         return cls(
-            rows, statistic, groups, members, differing, random, np.zeros(0), False
+            rows,
+            statistic,
+            groups,
+            members,
+            _differing(learning, groups),
+            random,
+            np.zeros(0),
+            False,
+            positions,
+            measured,
         )
+
+    @classmethod
+    def by_stratum(cls, rows: ScoredRows, options: LossOptions) -> list[Self]:
+        """Return a grid of each stratum that has two groups, one without strata.
+
+        A single stratum is where the maps of all rows are learnt and measured.
+        """
+        groups, strata = within_strata(
+            rows.groups, rows.strata, rows.sample_weight, warn=False
+        )
+        if strata is None or rows.strata is None:
+            return [cls.of(rows, options)]
+        single, rows = len(rows.strata.labels) == 1, rows._replace(groups=groups)
+        if single:
+            positions = np.flatnonzero(groups.codes >= 0)
+            measured = np.flatnonzero(strata.codes[positions] >= 0)
+            return [cls.of(rows.take(positions), options, positions, measured)]
+        grids = []
+        for positions in rows_by_code(np.where(groups.codes < 0, -1, strata.codes)):
+            part = rows.take(positions)
+            part = part._replace(groups=groups_to_compare(part.groups))
+            grids.append(cls.of(part, options, positions))
+        return grids
+
+    @property
+    def weight(self) -> float:
+        """Weight of the rows."""
+        weights = self.rows.sample_weight
+        return float(len(self.rows.scores) if weights is None else weights.sum())
+
+    def fair_rows(self, scores: Floats) -> ScoredRows:
+        """Return the rows on which fairness is measured, with some scores."""
+        rows = self.rows._replace(scores=scores)
+        return rows if self.measured is None else rows.take(self.measured)
 
     @property
     def labels(self) -> tuple[Hashable, ...]:
@@ -97,18 +151,42 @@ class LevelChoice(NamedTuple):
 
 
 def repair_losses(
-    grid: RepairGrid, levels: Floats, options: LossOptions
+    grids: list[RepairGrid], levels: Floats, options: LossOptions
 ) -> pd.DataFrame:
-    """Losses of the paper at each level of repair, equations 15 to 19."""
-    grid = grid._replace(amounts=levels)
-    return _losses(grid, options).rename(columns={"amount": "repair_level"})
+    """Losses of the paper at each level of repair, equations 15 to 19.
+
+    Of several strata it is the mean by weight.
+    """
+    grids = [grid._replace(amounts=levels) for grid in grids]
+    return _mean_losses(grids, options).rename(columns={"amount": "repair_level"})
 
 
-def gap_losses(grid: RepairGrid, n_gaps: int, options: LossOptions) -> pd.DataFrame:
+def gap_losses(
+    grids: list[RepairGrid], n_gaps: int, options: LossOptions
+) -> pd.DataFrame:
     """Losses of repair to a largest gap, from 0 to the gap without repair."""
-    gaps = np.linspace(0, grid.groups.largest_gap(), n_gaps)
-    grid = grid._replace(amounts=gaps, are_gaps=True)
-    return _losses(grid, options).rename(columns={"amount": "max_gap"})
+    largest = max(grid.groups.largest_gap() for grid in grids)
+    gaps = np.linspace(0, largest, n_gaps)
+    grids = [grid._replace(amounts=gaps, are_gaps=True) for grid in grids]
+    return _mean_losses(grids, options).rename(columns={"amount": "max_gap"})
+
+
+def _mean_losses(grids: list[RepairGrid], options: LossOptions) -> pd.DataFrame:
+    """Mean losses of strata, by weight."""
+    if len(grids) == 1:
+        return _losses(grids[0], options)
+    shares = _shares(grids)
+    losses = [
+        share * _losses(grid, options)
+        for share, grid in zip(shares, grids, strict=True)
+    ]
+    return sum(losses[1:], losses[0]).assign(amount=grids[0].amounts)
+
+
+def _shares(grids: list[RepairGrid]) -> Floats:
+    """Share of each stratum in the weight of all."""
+    weights = np.array([grid.weight for grid in grids])
+    return np.asarray(weights / weights.sum())
 
 
 def _losses(grid: RepairGrid, options: LossOptions) -> pd.DataFrame:
@@ -157,7 +235,7 @@ def _differing(rows: ScoredRows, groups: GroupCDFs) -> NDArray[np.bool_]:
 
 def choose_level(
     losses: pd.DataFrame,
-    grid: RepairGrid,
+    grids: list[RepairGrid],
     parts: list[NDArray[np.intp]],
     n_samples: int,
     options: LossOptions,
@@ -166,24 +244,48 @@ def choose_level(
 
     It is the standard error of a mean over parts of the rows of the total loss of their
     repaired scores; 0 if fewer than two parts have a loss. Each of the `n_samples` rows
-    is in one part or in several.
+    is in one part or in several. Strata are independent.
     """
     levels = losses["repair_level"].to_numpy()
     totals = losses["total_loss"].to_numpy()
     best = int(totals.argmin())
-    repaired = next(_repaired(grid._replace(amounts=levels[best : best + 1])))
-    rows, found = grid.rows._replace(scores=repaired), []
-    for part in filter(_has_all, map(rows.take, parts)):
+    n_rows = sum(len(part) for part in parts)
+    # Repeated splits hold the same rows out again: they do not add rows.
+    repeats = max(1, n_rows / n_samples)
+    errors = [
+        _standard_error(
+            grid._replace(amounts=levels[best : best + 1]), parts, n_rows, options
+        )
+        for grid in grids
+    ]
+    error = float(np.linalg.norm(_shares(grids) * errors) * np.sqrt(repeats))
+    return LevelChoice(float(levels[totals <= totals[best] + error][0]), error)
+
+
+def _standard_error(
+    grid: RepairGrid,
+    parts: list[NDArray[np.intp]],
+    n_rows: int,
+    options: LossOptions,
+) -> float:
+    """Find the standard error of the mean loss, over parts of all rows."""
+    rows = grid.rows._replace(scores=next(_repaired(grid)))
+    places = np.full(n_rows, -1)
+    places[grid.positions] = np.arange(len(rows.scores))
+    measured = np.full(len(rows.scores), grid.measured is None)
+    if grid.measured is not None:
+        measured[grid.measured] = True
+    found = []
+    for part in parts:
+        chosen = places[part][places[part] >= 0]
+        own, fair = rows.take(chosen), rows.take(chosen[measured[chosen]])
+        if not (_has_both(own) and _has_all(fair)):
+            continue
         # A callable may need more rows than a part has; all rows gave a number.
         with suppress(ValueError):
-            loss = _loss_without_repair(part, grid.differing, options)
+            loss = _loss_without_repair(own, fair, grid.differing, options)
             found += [loss] if np.isfinite(loss) else []
-    error = 0.0
-    if len(found) > 1:
-        # Repeated splits hold the same rows out again: they do not add rows.
-        repeats = max(1, len(rows.scores) / n_samples)
-        error = float(sem(found) * np.sqrt(repeats))
-    return LevelChoice(float(levels[totals <= totals[best] + error][0]), error)
+    return float(sem(found)) if len(found) > 1 else 0.0
 
 
 def parts_of(folds: list[ScoredRows]) -> list[NDArray[np.intp]]:
@@ -196,25 +298,34 @@ def parts_of(folds: list[ScoredRows]) -> list[NDArray[np.intp]]:
     return np.split(np.arange(ends[-1]), ends[:-1])
 
 
+def _has_both(rows: ScoredRows) -> bool:
+    """Whether there are rows of both classes."""
+    return bool(np.bincount(rows.y_true, minlength=2).min() > 0)
+
+
 def _has_all(rows: ScoredRows) -> bool:
-    """Whether there are rows of every group and of both classes."""
-    classes = np.bincount(rows.y_true, minlength=2)
-    return bool(rows.groups.sizes().min() > 0 and classes.min() > 0)
+    """Whether there are rows of every group."""
+    return bool(rows.groups.sizes().min() > 0)
 
 
 def _loss_without_repair(
-    rows: ScoredRows, differing: NDArray[np.bool_], options: LossOptions
+    rows: ScoredRows,
+    fair_rows: ScoredRows,
+    differing: NDArray[np.bool_],
+    options: LossOptions,
 ) -> float:
-    """Total loss of scores as they are."""
+    """Total loss of scores as they are; fairness is that of some of the rows."""
     if options.accuracy_loss == "zero_one":
         wrong = (rows.scores >= options.threshold) != rows.y_true
         accuracy = float(np.average(wrong, weights=rows.sample_weight))
     else:
         accuracy = _accuracy_loss(options)(rows.y_true, rows.scores, **rows.weighing())
     if callable(options.fairness):
-        fairness = options.fairness(rows.y_true, rows.scores, **_labelled(rows))
+        fairness = options.fairness(
+            fair_rows.y_true, fair_rows.scores, **_labelled(fair_rows)
+        )
     else:
-        compared = _compared(rows, differing)
+        compared = _compared(fair_rows, differing)
         statistic = compared.statistic() if differing.any() else None
         fairness = 0.0 if statistic is None else _fairness_loss(statistic, options)
     return float((1 - options.theta) * accuracy + options.theta * fairness)
@@ -224,7 +335,8 @@ def _accuracy_losses(grid: RepairGrid, options: LossOptions) -> Floats:
     """Zero-one loss of all levels at once, any other loss level by level."""
     if options.accuracy_loss == "zero_one":
         return _error_rates(grid, options.threshold)
-    return _one_by_one(grid, _accuracy_loss(options), grid.rows.weighing())
+    loss, rows = _accuracy_loss(options), grid.rows
+    return _one_by_one(grid, lambda s: loss(rows.y_true, s, **rows.weighing()))
 
 
 def _accuracy_loss(options: LossOptions) -> Callable[..., float]:
@@ -235,13 +347,21 @@ def _accuracy_loss(options: LossOptions) -> Callable[..., float]:
 
 def _fairness_losses(grid: RepairGrid, options: LossOptions) -> Floats:
     """Loss of a callable; else the loss without repair times the MCDP that is left."""
-    if callable(options.fairness):
-        return _one_by_one(grid, options.fairness, _labelled(grid.rows))
+    fairness = options.fairness
+    if callable(fairness):
+        fair = grid.fair_rows(grid.rows.scores)
+        labelled = _labelled(fair)
+
+        def loss_of(scores: Floats) -> float:
+            return fairness(fair.y_true, grid.fair_rows(scores).scores, **labelled)
+
+        return _one_by_one(grid, loss_of)
     if not grid.differing.any():
         return np.zeros(len(grid.amounts))
     statistic = grid.statistic
     if not grid.differing.all():
-        statistic = _compared(grid.rows, grid.differing).statistic()
+        rows = grid.fair_rows(grid.rows.scores)
+        statistic = _compared(rows, grid.differing).statistic()
     loss = _fairness_loss(statistic, options)
     tied = grid.random is None and has_ties(grid.statistic)
     if not (tied or grid.are_gaps):
@@ -250,11 +370,11 @@ def _fairness_losses(grid: RepairGrid, options: LossOptions) -> Floats:
     left = np.minimum(grid.amounts, plain)
     if tied:
 
-        def gap(y_true: NDArray[Any], y_score: Floats) -> float:
-            rows = _compared(grid.rows._replace(scores=y_score), grid.differing)
-            return float(mcdp(None, rows.statistic()))
+        def gap(scores: Floats) -> float:
+            compared = _compared(grid.fair_rows(scores), grid.differing)
+            return float(mcdp(None, compared.statistic()))
 
-        left = _one_by_one(grid, gap, {})
+        left = _one_by_one(grid, gap)
     return np.asarray(loss * left / plain if plain else np.zeros(len(left)))
 
 
@@ -354,12 +474,9 @@ def _weight_below(
     return np.interp(np.nextafter(least, -1), cdf.ends, at_ends)
 
 
-def _one_by_one(
-    grid: RepairGrid, loss: Callable[..., float], keywords: dict[str, Any]
-) -> Floats:
+def _one_by_one(grid: RepairGrid, loss: Callable[[Floats], float]) -> Floats:
     """Loss of the scores repaired by each amount."""
-    y_true = grid.rows.y_true
-    return np.array([float(loss(y_true, s, **keywords)) for s in _repaired(grid)])
+    return np.array([float(loss(scores)) for scores in _repaired(grid)])
 
 
 def _repaired(grid: RepairGrid) -> Iterator[Floats]:

@@ -305,6 +305,7 @@ class ScoreRepairer(
         sample_weight: Any,
         whole: ScoreRepairer | None = None,
         strata: Any = None,
+        warn: bool = True,
     ) -> Self:
         """Learn from rows that may be a part of those from which `whole` was learnt.
 
@@ -326,7 +327,14 @@ class ScoreRepairer(
         else:
             strata = resolve_strata(strata, n_samples=len(scores))
             weights = check_weights(sample_weight, len(scores))
-            groups = self._learn_strata(scores, groups, strata, weights, whole)
+            groups, kept = within_strata(groups, strata, weights, warn and not whole)
+            assert kept is not None
+            single = len(strata.labels) == 1
+            self._learn_strata(scores, groups, kept, weights, whole, single)
+            present = {strata.labels[code] for code in np.flatnonzero(strata.sizes())}
+            if whole is not None:
+                present |= {*whole.strata_, *whole._left_out}
+            self._left_out: set[Hashable] = present.difference(self.strata_)
         if self.calibrate:
             self.calibrator_ = self._fit_calibrator(
                 scores, y, groups, strata, sample_weight
@@ -369,11 +377,9 @@ class ScoreRepairer(
         strata: Groups,
         weights: NDArray[Any] | None,
         whole: ScoreRepairer | None,
-    ) -> Groups:
-        """Learn from each stratum by itself; return the groups that any of them has."""
-        present = {strata.labels[code] for code in np.flatnonzero(strata.sizes())}
-        groups, kept = within_strata(groups, strata, weights, warn=whole is None)
-        assert kept is not None
+        single: bool,
+    ) -> None:
+        """Learn from each stratum by itself, or from a single one for all rows."""
 
         def statistic(rows: NDArray[np.intp]) -> GroupedScores:
             if weights is not None:
@@ -384,23 +390,21 @@ class ScoreRepairer(
                 sample_weight=None if weights is None else weights[rows],
             )
 
-        found = [statistic(rows) for rows in rows_by_code(kept.codes)]
-        if len(present) == 1:
+        found = [statistic(rows) for rows in rows_by_code(strata.codes)]
+        if single:
             self._learn_statistic(found[0], whole)
-            self.strata_ = kept.labels
-            return groups
-        self.groups_, self.strata_ = groups.labels, kept.labels
+            self.strata_ = strata.labels
+            return
+        self.groups_, self.strata_ = groups.labels, strata.labels
         self.stratum_repairers_ = {
             label: clone(self)
             .set_params(calibrate=False)
             ._learn_statistic(own, whole and whole.stratum_repairers_[label])
-            for label, own in zip(kept.labels, found, strict=True)
+            for label, own in zip(strata.labels, found, strict=True)
         }
-        self._left_out = present.difference(kept.labels)
         self.repair_level_ = None if self.max_gap is not None else self.repair_level
         self.cdfs_, self.repaired_scores_, self.pooled_cdf_ = (), (), None
         self.calibrator_ = None
-        return groups
 
     def _check_statistic(
         self, statistic: GroupedScores | GroupedHistogram

@@ -53,12 +53,12 @@ def losses_of(y, scores, groups, levels, weights=None, **options):
 
 
 def losses_at(rows, levels, options):
-    return repair_losses(RepairGrid.of(rows, options), levels, options)
+    return repair_losses([RepairGrid.of(rows, options)], levels, options)
 
 
 def choice_of(losses, folds, n_samples, options):
     grid = RepairGrid.of(join_rows(folds), options)
-    return choose_level(losses, grid, parts_of(folds), n_samples, options)
+    return choose_level(losses, [grid], parts_of(folds), n_samples, options)
 
 
 def differing_of(rows):
@@ -432,7 +432,7 @@ def test_losses_of_largest_gaps(ties, n_groups, rounded):
     y = (generator.random(1200) < scores).astype(int)
     rows = ScoredRows(y, scores, encode_groups(groups), None)
     options = DEFAULTS._replace(ties=ties)
-    found = gap_losses(RepairGrid.of(rows, options), 5, options)
+    found = gap_losses([RepairGrid.of(rows, options)], 5, options)
     before = mcdp(None, scores, sensitive_features=groups)
     assert found["max_gap"].iloc[-1] == pytest.approx(before, abs=0.01)
     assert found["accuracy_loss"].iloc[-1] == np.mean((scores >= 0.5) != y)

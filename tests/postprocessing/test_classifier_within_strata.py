@@ -1,0 +1,157 @@
+"""Classifiers that are repaired within strata, `control_features`."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from skfair.groups import encode_groups
+from skfair.metrics import madd, mcdp
+from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Features, labels, groups and departments, of which one is harder to get into."""
+    rng = np.random.default_rng(0)
+    group, dept = rng.integers(0, 2, 4000), rng.integers(0, 2, 4000)
+    X = pd.DataFrame({"skill": rng.normal(size=4000) + 0.8 * group, "dept": dept})
+    log_odds = 1.2 * X["skill"] - 1.5 * dept - 0.5
+    y = rng.random(4000) < 1 / (1 + np.exp(-log_odds))
+    return X, y.to_numpy() if hasattr(y, "to_numpy") else y, np.where(group, "M", "F")
+
+
+def positives(y):
+    return encode_groups(np.where(y, "+", None), missing="drop")
+
+
+def make(**options):
+    return MADDPostProcessor(LogisticRegression(), **options)
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_positives_get_like_scores(people, ensemble):
+    X, y, group = people
+    new = np.arange(len(y)) >= 2000
+    model = make(ensemble=ensemble, repair_level=1.0)
+    model.fit(
+        X[~new],
+        y[~new],
+        sensitive_features=group[~new],
+        control_features=positives(y[~new]),
+    )
+    assert (model.strata_, model.repairer_.strata_) == (("+",), ("+",))
+    scores = model.predict_proba(X[new], sensitive_features=group[new])[:, 1]
+    plain = model.estimator_.predict_proba(X[new])[:, 1]
+    chosen = y[new]
+
+    def gap(scores, chosen):
+        return mcdp(None, scores[chosen], sensitive_features=group[new][chosen])
+
+    assert gap(plain, chosen) > 0.15
+    assert gap(scores, chosen) < 0.1
+    found = model.comparison_
+    assert found.mcdp < 0.06 < 0.15 < found.plain_mcdp
+    assert sum(found.group_sizes.values()) == y[~new].sum()
+    assert found.n_samples == 2000
+
+
+def test_departments_are_repaired_by_themselves(people):
+    X, y, group = people
+    model = make(control_features="dept", max_gap=0.05)
+    model.fit(X, y, sensitive_features=group)
+    assert model.strata_ == (0, 1)
+    scores = model.predict_proba(X, sensitive_features=group)[:, 1]
+    for dept in (0, 1):
+        part = (X["dept"] == dept).to_numpy()
+        plain = model.estimator_.predict_proba(X[part])[:, 1]
+        assert mcdp(None, plain, sensitive_features=group[part]) > 0.2
+        gap = mcdp(None, scores[part], sensitive_features=group[part])
+        assert gap == pytest.approx(0.05, abs=0.02)
+    given = {"sensitive_features": group, "control_features": X["dept"]}
+    assert_array_equal(model.predict_proba(X, **given)[:, 1], scores)
+    assert model.score(X, y, **given) == np.mean(model.predict(X, **given) == y)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        pytest.param({"max_gap": 0.1}, marks=pytest.mark.slow),
+        pytest.param({"fairness": "mcdp"}, marks=pytest.mark.slow),
+    ],
+)
+def test_losses_are_means_over_strata(people, options):
+    X, y, group = people
+    frozen = FrozenEstimator(LogisticRegression().fit(X, y))
+    options = {"n_levels": 6, "accuracy_loss": "log_loss", **options}
+    model = MADDPostProcessor(frozen, control_features="dept", **options)
+    model.fit(X, y, sensitive_features=group)
+    amounts = model.losses_.iloc[:, 0]
+    scores, shares, found = frozen.predict_proba(X)[:, 1], [], []
+    for dept in (0, 1):
+        part = (X["dept"] == dept).to_numpy()
+        shares.append(part.mean())
+        gap = mcdp(None, scores[part], sensitive_features=group[part])
+        left = 1 - amounts
+        if "max_gap" in options:
+            left = np.minimum(amounts, gap) / gap
+        if options.get("fairness") != "mcdp":
+            gap = madd(None, scores[part], sensitive_features=group[part]) / 2
+        found.append(gap * left)
+    expected = np.average(found, axis=0, weights=shares)
+    assert_allclose(model.losses_["fairness_loss"], expected, atol=1e-3)
+    assert len(model.losses_) == 6
+
+
+def test_losses_of_one_stratum(people):
+    """Accuracy is that of all rows, fairness that of the stratum."""
+    X, y, group = people
+    frozen = FrozenEstimator(LogisticRegression().fit(X, y))
+    plain = frozen.predict_proba(X)[:, 1]
+    for accuracy_loss in ("zero_one", lambda y, s: np.mean((s >= 0.5) != y)):
+        model = MADDPostProcessor(
+            frozen, n_levels=3, fairness="mcdp", accuracy_loss=accuracy_loss
+        )
+        model.fit(X, y, sensitive_features=group, control_features=positives(y))
+        gap = mcdp(None, plain[y], sensitive_features=group[y])
+        assert_allclose(model.losses_["fairness_loss"], [gap, gap / 2, 0], atol=1e-9)
+        for level, loss in zip(
+            (0, 0.5, 1), model.losses_["accuracy_loss"], strict=True
+        ):
+            repairer = ScoreRepairer(level)
+            repairer.fit(plain[y], sensitive_features=group[y])
+            repaired = repairer.transform(plain, sensitive_features=group)
+            assert loss == pytest.approx(np.mean((repaired >= 0.5) != y), abs=2e-3)
+
+
+def test_strata_at_prediction(people):
+    X, y, group = people
+    X, y, group = X[:600], y[:600], group[:600]
+    model = make(cv=2, repair_level=1.0)
+    model.fit(X, y, sensitive_features=group, control_features=X["dept"])
+    with pytest.raises(ValueError, match="control_features is None, expected the str"):
+        model.predict(X, sensitive_features=group)
+    other = X["dept"].where(np.arange(600) > 4, 7)
+    given = {"sensitive_features": group, "control_features": other}
+    with pytest.raises(ValueError, match=r"strata \[7\] in 5 rows"):
+        model.predict(X, **given)
+    model.set_params(unknown_groups="pooled")
+    model.fit(X, y, sensitive_features=group, control_features=X["dept"])
+    scores = model.predict_proba(X, **given)[:5, 1]
+    assert_allclose(scores, model.estimator_.predict_proba(X[:5])[:, 1])
+
+
+def test_a_stratum_with_one_group_keeps_its_scores(people):
+    X, y, group = people
+    group = np.where(X["dept"] == 1, "F", group)
+    model = make(cv=2, repair_level=1.0, control_features="dept")
+    with pytest.warns(UserWarning, match=r"The strata \[1\] are left out of the gap"):
+        model.fit(X, y, sensitive_features=group)
+    scores = model.predict_proba(X, sensitive_features=group)[:, 1]
+    plain = model.estimator_.predict_proba(X)[:, 1]
+    alone = (X["dept"] == 1).to_numpy()
+    assert_allclose(scores[alone], plain[alone])
+    assert (scores[~alone] != plain[~alone]).all()

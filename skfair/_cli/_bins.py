@@ -45,12 +45,15 @@ def into_bins(column: Any, edges: list[float] | None) -> Any:
         raise ValueError(
             f"--bins needs numbers in column {column.name!r}, got {value!r}."
         )
-    low, high = edges[0], edges[-1]
-    between = [f"{a:g} to under {b:g}" for a, b in pairwise(edges)]
-    ranges = [f"under {low:g}", *between, f"{high:g} and over"]
     return pd.cut(
-        numbers, [-math.inf, *edges, math.inf], right=False, labels=ranges
+        numbers, [-math.inf, *edges, math.inf], right=False, labels=range_labels(edges)
     ).cat.remove_unused_categories()
+
+
+def range_labels(edges: list[float]) -> list[str]:
+    """Name the ranges between edges, and those below the first and above the last."""
+    between = [f"{a:g} to under {b:g}" for a, b in pairwise(edges)]
+    return [f"under {edges[0]:g}", *between, f"{edges[-1]:g} and over"]
 
 
 def bins_hint(column: Any) -> str | None:

@@ -14,6 +14,14 @@ from typing import Any, Literal, TextIO
 
 import skfair
 from skfair._cli._bins import bins_hint, into_bins, read_bins
+from skfair._cli._duckdb import (
+    ENGINES,
+    Rows,
+    UnsuitedError,
+    files_of,
+    record_of_files,
+    takes_duckdb,
+)
 from skfair._cli._outcome import (
     ABOVE_LIMIT,
     NOTHING_SAID,
@@ -83,7 +91,20 @@ def make_parser() -> argparse.ArgumentParser:
 def _add_columns(audit: argparse.ArgumentParser) -> None:
     several: dict[str, Any] = {"action": "append", "default": [], "metavar": "COLUMNS"}
     add = audit.add_argument
-    add("table", type=Path, help="a .csv, .tsv, .csv.gz, .parquet or .xlsx file")
+    add(
+        "table",
+        type=Path,
+        help="a .csv, .tsv, .csv.gz, .parquet or .xlsx file, or a pattern of several "
+        "in quotation marks, such as 'predictions/*.parquet'",
+    )
+    add(
+        "--engine",
+        choices=ENGINES,
+        default="auto",
+        help="what reads the table: duckdb counts the rows of CSV and Parquet files "
+        "outside Python, in bounded memory; pandas reads one file into memory "
+        "(default: duckdb for patterns and for files of more than 32 MiB)",
+    )
     add("--sep", type=_separator, help="separator of columns, such as ';' or tab")
     add("--encoding", default="utf-8", help="of text files (default: %(default)s)")
     add("--y-true", metavar="COLUMN", help="true labels; without, errors are left out")
@@ -253,6 +274,16 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     bins = read_bins(given.bins, sensitive)
     others = [name for name in (given.y_true, given.sample_weight) if name is not None]
     form = Format(given.sep, given.encoding)
+    settings |= {
+        "title": given.title,
+        "verbose": int(not given.quiet and sys.stderr.isatty()),
+    }
+    if takes_duckdb(given.table, given.engine):
+        try:
+            return _count(given, form, bins, settings)
+        except UnsuitedError:
+            if given.engine != "auto" or files_of(given.table) != [given.table]:
+                raise
     table = read_columns(
         given.table, [*scores, *labels, *sensitive, *others], sensitive, form
     )
@@ -274,11 +305,76 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
                 given.pos_label, [y_true, *(table[name] for name in labels)]
             ),
             sample_weight=weights,
-            title=given.title,
-            verbose=int(not given.quiet and sys.stderr.isatty()),
             **settings,
         )
     return report, record
+
+
+def _count(
+    given: argparse.Namespace,
+    form: Format,
+    bins: dict[str, list[float]],
+    settings: dict[str, Any],
+) -> tuple[FairnessReport, dict[str, str]]:
+    """Compute the report of rows that DuckDB counts."""
+    scores, labels, sensitive = (
+        _split(names) for names in (given.y_score, given.y_pred, given.sensitive)
+    )
+    others = [name for name in (given.y_true, given.sample_weight) if name is not None]
+    values = [*scores, *labels, *others]
+    rows = Rows(given.table, [*values, *sensitive], sensitive, form)
+    if given.missing == "drop":
+        _say_left_out(rows.leave_out_missing(values), values)
+    else:
+        _refuse_missing_in(rows, values)
+    for name, edges in bins.items():
+        rows.into_bins(name, edges)
+    lacking = rows.n_missing(sensitive)
+    if given.missing == "error" and lacking:
+        _refuse_missing_in(rows, sensitive, ", --missing group makes them a group")
+    if given.missing == "drop" and lacking:
+        raise UnsuitedError(
+            f"column {next(iter(lacking))!r} has missing groups, which DuckDB keeps: "
+            "choose --missing group or --engine pandas."
+        )
+    for name in lacking:
+        rows.name_missing(name)
+    for name in sensitive:
+        hint = bins_hint(rows.labels(name))
+        if hint:
+            _say(f"skfair audit: note: {hint}", sys.stderr)
+    known = [rows.labels(name) for name in (given.y_true, *labels) if name is not None]
+    with rows.problems():
+        report = FairnessReport.from_frame(
+            rows.relation,
+            y_true=given.y_true,
+            y_score={name: name for name in scores} or None,
+            y_pred={name: name for name in labels} or None,
+            sensitive_features=sensitive,
+            pos_label=_label(given.pos_label, known),
+            sample_weight=given.sample_weight,
+            **settings,
+        )
+    if files_of(given.table) == [given.table]:
+        return report, input_record(given.table)
+    return report, record_of_files(given.table)
+
+
+def _refuse_missing_in(rows: Rows, names: list[str], also: str = "") -> None:
+    for name, number in rows.n_missing(names).items():
+        raise ValueError(
+            f"column {name!r} of {rows.path} has {number:,} missing values; --missing "
+            f"drop leaves these rows out{also}."
+        )
+
+
+def _say_left_out(n_without: int, names: list[str]) -> None:
+    if n_without:
+        _say(
+            f"skfair audit: note: {n_without:,} rows without {', '.join(names)} are "
+            "left out.",
+            sys.stderr,
+        )
 
 
 @contextmanager
@@ -310,12 +406,7 @@ def _without_missing(
     n_without = int((~kept).sum())
     if n_without == len(table):
         raise ValueError(f"{given.table} has no row without missing values.")
-    if n_without:
-        _say(
-            f"skfair audit: note: {n_without:,} rows without {', '.join(names)} are "
-            "left out.",
-            sys.stderr,
-        )
+    _say_left_out(n_without, names)
     return table[kept]
 
 

@@ -104,7 +104,7 @@ def _read_csv(
 ) -> pd.DataFrame:
     options = {**form.of(path), "skipinitialspace": True}
     header = pd.read_csv(path, header=None, nrows=1, dtype=str, **options)
-    _check_columns(path, [str(name) for name in header.iloc[0]], wanted)
+    check_columns(path, [str(name) for name in header.iloc[0]], wanted)
     with warnings.catch_warnings():
         # The end of a row longer than the header would otherwise be dropped silently.
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -125,7 +125,7 @@ def _read_excel(path: Path, wanted: Sequence[str], text: Sequence[str]) -> pd.Da
     try:
         header = pd.read_excel(path, header=None, nrows=1, dtype=str, engine="openpyxl")
         names = [str(name) for name in header.iloc[0]] if len(header) else []
-        _check_columns(path, names, wanted)
+        check_columns(path, names, wanted)
         table: pd.DataFrame = pd.read_excel(
             path,
             dtype=dict.fromkeys(text, str),
@@ -146,12 +146,13 @@ def _read_parquet(
     parquet = require("pyarrow.parquet", f"Reading {path}", "save the table as CSV")
     # ArrowInvalid is a ValueError with a clear message.
     names = [str(name) for name in parquet.read_schema(path).names]
-    _check_columns(path, names, wanted)
+    check_columns(path, names, wanted)
     table: pd.DataFrame = pd.read_parquet(path, columns=sorted(set(wanted)))
     return table
 
 
-def _check_columns(path: Path, names: list[str], wanted: Sequence[str]) -> None:
+def check_columns(path: Path, names: list[str], wanted: Sequence[str]) -> None:
+    """Raise unless a table has each of the columns once."""
     for name in wanted:
         if names.count(name) > 1:
             raise ValueError(f"{path} has several columns {name!r}, expected one.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -93,7 +94,8 @@ def read_frame(
 def _models(y_score: Any, y_pred: Any) -> dict[str, tuple[str | None, str | None]]:
     """Columns of each model: one of each is one model, several are matched by name."""
     scores, predicted = _named("y_score", y_score), _named("y_pred", y_pred)
-    if len(scores) == len(predicted) == 1:
+    by_name = isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)
+    if len(scores) == len(predicted) == 1 and not by_name:
         name = next(iter(scores))
         return {name: (scores[name], next(iter(predicted.values())))}
     if not scores and not predicted:
@@ -226,7 +228,7 @@ def _count_rows(
         added["skfair weight"] = nw.when(weight > 0).then(level).otherwise(nw.lit(0.0))
     rows = table.with_columns(**added) if added else table
     by = Table(rows, columns.sensitive, columns.weight, score, (*classes, *added))
-    entries = _count(by, n_rows)
+    entries = _count(by, n_rows, options)
     if columns.weight is None:
         entries = entries.split((entries.rows == 2) & entries.blurred)
     values = dict(zip(classes, entries.classes, strict=False))
@@ -246,8 +248,9 @@ def _count_rows(
     return audit if score is None else replace(audit, blur=_blur(audit, entries))
 
 
-def _count(table: Table, n_rows: int) -> _Entries:
+def _count(table: Table, n_rows: int, options: Options) -> _Entries:
     """Count rows by score, or in bins, of which those of many rows become finer."""
+    _show(options, f"counting {n_rows:,} rows")
     if table.score is None or n_rows <= _MAX_SCORES:
         return _Entries.of(count_rows_by(table, None), None)
     n_kinds = len(count_rows_by(replace(table, score=None), None).rows)
@@ -255,7 +258,7 @@ def _count(table: Table, n_rows: int) -> _Entries:
     n_bins = min(max(n_bins, _FEWEST_BINS), _MOST_BINS)
     heavy = max(_HEAVY, 4 / n_bins) * n_rows
     entries = _Entries.of(count_rows_by(table, n_bins), n_bins)
-    for _ in range(_MAX_PASSES):
+    for i in range(_MAX_PASSES):
         cells, positions = np.unique(entries.cells, return_inverse=True)
         n_blurred = np.bincount(positions, entries.rows * entries.blurred)
         bins = np.unique(np.floor(cells[n_blurred > heavy] * n_bins))
@@ -266,6 +269,7 @@ def _count(table: Table, n_rows: int) -> _Entries:
         for low, high in ranges:
             again |= (entries.lows >= low) & (entries.lows < high)
         n_bins *= max(2, power_of_two(_MAX_CELLS / n_kinds / len(bins)))
+        _show(options, f"counting {n_rows:,} rows, pass {i + 2} of {1 + _MAX_PASSES}")
         finer = count_rows_by(table, n_bins, ranges)
         if finer.rows.sum() != entries.rows[again].sum():
             raise ValueError(
@@ -273,6 +277,13 @@ def _count(table: Table, n_rows: int) -> _Entries:
             )
         entries = entries.joined(_Entries.of(finer, n_bins), again)
     return entries
+
+
+def _show(options: Options, text: str) -> None:
+    """Show what is done, on a line that the count of draws replaces."""
+    if options.verbose:
+        line = f"\rFairnessReport: {text}"
+        print(f"{line:60s}", end="", file=sys.stderr, flush=True)
 
 
 def _blur(audit: Audit, entries: _Entries) -> tuple[float, float]:

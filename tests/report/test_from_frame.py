@@ -150,7 +150,7 @@ def test_bins(few, monkeypatch, weight, power):
         assert one.average_precision == pytest.approx(other.average_precision, abs=2e-2)
 
 
-def test_bins_of_many_rows_become_finer(few, monkeypatch):
+def test_bins_of_many_rows_become_finer(few, monkeypatch, capsys):
     monkeypatch.setattr(module, "_MAX_SCORES", 0)
     monkeypatch.setattr(module, "_MAX_CELLS", 2**12)
     passes = []
@@ -162,7 +162,8 @@ def test_bins_of_many_rows_become_finer(few, monkeypatch):
 
     monkeypatch.setattr(module, "count_rows_by", counted)
     crowded = draw(3000).with_columns(p=pl.col("p") / 1e4)
-    found = of_table(crowded, metrics=["mcdp"])
+    found = of_table(crowded, metrics=["mcdp"], verbose=1)
+    assert "counting 3,000 rows, pass 2 of 3" in capsys.readouterr().err
     assert [n_bins for n_bins, _ in passes][:2] == [None, 1024]
     assert passes[2][0] > 1024
     assert found.summary["settings"]["blur"][0] < 0.03

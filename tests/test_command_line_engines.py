@@ -1,0 +1,177 @@
+"""``python -m skfair audit`` reads files by DuckDB as it does by pandas."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair._cli import _duckdb as module
+from skfair._cli._command_line import main
+
+pytest.importorskip("duckdb", reason="needs the extra duckdb")
+pytest.importorskip("pyarrow", reason="needs the extra duckdb")
+
+METRICS = "--y-true y --y-score p --sensitive sex,code --out out.json --format json"
+FEW = "--bootstrap 1 --permutations 59 --min-group-size 2"
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["F", "M"], 120)
+    p = rng.beta(2 + (sex == "M"), 3).round(2)
+    return pd.DataFrame(
+        {
+            "y": (rng.random(120) < p).astype(int),
+            "p": p,
+            "hired": np.where(p > 0.5, "yes", "no"),
+            "sex": sex,
+            "code": rng.choice(["01", "NA"], 120),
+            "age": rng.integers(18, 90, 120),
+            "w": rng.integers(0, 3, 120),
+        }
+    )
+
+
+def audit(capsys, arguments):
+    code = main(["audit", *arguments.split(), *FEW.split()])
+    return code, capsys.readouterr().err
+
+
+def report():
+    with open("out.json", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def by_both(capsys, arguments, file="table.csv"):
+    found = []
+    for engine in "duckdb", "pandas":
+        code, said = audit(capsys, f"{file} {METRICS} {arguments} --engine {engine}")
+        assert code == 0, said
+        found.append((report(), said))
+    return found
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--sample-weight w --bins age=40,60 --sensitive age",
+        pytest.param(
+            "--y-pred hired --pos-label yes --y-true hired", marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_same_report_as_by_pandas(table, capsys, arguments):
+    table.to_csv("table.csv", index=False)
+    (one, said), (other, said_by_pandas) = by_both(capsys, arguments)
+    assert one == other
+    assert said == said_by_pandas
+
+
+def test_other_text(table, capsys):
+    """Spaces after separators, quoted fields, and a byte order mark."""
+    text = table.to_csv(index=False, sep=";", quoting=1).replace(";", "; ")
+    with open("table.csv", "w", encoding="utf-8-sig") as file:
+        file.write(text)
+    (one, _), (other, _) = by_both(capsys, "--sep ;")
+    assert one == other
+
+
+@pytest.mark.slow
+def test_missing_values(table, capsys):
+    table.loc[:4, "p"] = None
+    table.loc[7:9, "sex"] = None
+    table.to_csv("table.csv", index=False)
+    command = f"table.csv {METRICS} --engine duckdb"
+    code, said = audit(capsys, command)
+    assert code == 2
+    assert "column 'p' of table.csv has 5 missing values; --missing drop" in said
+    code, said = audit(capsys, f"{command} --missing drop")
+    assert code == 2
+    assert "choose --missing group or --engine pandas" in said
+    # Without being asked for, DuckDB leaves such a file to pandas.
+    module_large, module._LARGE = module._LARGE, 0
+    try:
+        code, said = audit(capsys, f"table.csv {METRICS} --missing drop")
+    finally:
+        module._LARGE = module_large
+    assert code == 0
+    assert "5 rows without p, y are left out" in said
+    table["p"] = 0.5
+    table.to_csv("table.csv", index=False)
+    (one, _), (other, _) = by_both(capsys, "--missing group")
+    assert one == other
+    assert "(missing)" in str(one["attributes"])
+
+
+def test_pattern_of_files(table, capsys):
+    table[:50].to_parquet("part_1.parquet")
+    table[50:].to_parquet("part_2.parquet")
+    table.to_csv("table.csv", index=False)
+    code, said = audit(capsys, f"part_*.parquet {METRICS}")
+    assert code == 0, said
+    found = report()
+    lines = "".join(
+        f"{hashlib.sha256(Path(name).read_bytes()).hexdigest()}  {name}\n"
+        for name in ("part_1.parquet", "part_2.parquet")
+    )
+    assert found.pop("input") == "part_*.parquet (2 files)"
+    assert found.pop("sha256") == hashlib.sha256(lines.encode()).hexdigest()
+    audit(capsys, f"table.csv {METRICS}")
+    expected = report()
+    assert found == {key: expected[key] for key in found}
+
+
+def test_auto(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "_LARGE", 10)
+    (tmp_path / "large.csv").write_text("x" * 11)
+    (tmp_path / "small.csv").write_text("x" * 9)
+    (tmp_path / "large.xlsx").write_text("x" * 11)
+    (tmp_path / "a[1].csv").write_text("x")
+    path = type(tmp_path)
+    assert module.takes_duckdb(path("large.csv"), "auto")
+    assert module.takes_duckdb(path("*.csv"), "auto")
+    for name in "small.csv", "large.xlsx", "a[1].csv", "none.csv":
+        assert not module.takes_duckdb(path(name), "auto")
+    assert module.takes_duckdb(path("small.csv"), "duckdb")
+    assert not module.takes_duckdb(path("large.csv"), "pandas")
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        ("y,p,sex,code\n1,2,F,a\n0,.5,M,b\n", "", "must lie in [0, 1], got 2.0"),
+        ("y,p,sex,code\n", "", "table.csv has 0 rows"),
+        ("y,p,sex\n1,.5,F\n", "", "has no column 'code'"),
+        ("y;p;sex;code\n1;.5;F;a\n", "--sep ,", "has no column"),
+        ("y,p,sex,code\n1,x,F,a\n0,.5,M,b\n", "", "y_score='p' must be of numbers"),
+        ("y,p,sex,code\n1,.5,F,a\n", "--encoding cp1252", "DuckDB reads UTF-8"),
+        ("y,p,sex,code\n1,.5,F,a\n", "--bins sex=3", "--bins needs numbers in column"),
+        ("y,p,sex,code\n1,,F,a\n", "--missing drop", "no row without missing values"),
+        ("y,p,sex,code\n1,.5,F,a\n0,.5,M,b,extra,more\n", "", "table.csv"),
+    ],
+)
+def test_bad_files(tmp_path, monkeypatch, capsys, content, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.csv").write_text(content)
+    code, said = audit(capsys, f"table.csv {METRICS} --engine duckdb {arguments}")
+    assert code == 2
+    assert message in said
+    assert len(said.splitlines()) == 1
+
+
+def test_files_that_are_not_there(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, message in {
+        "none_*.parquet": "none_*.parquet matches no file",
+        "none.csv": "none.csv does not exist",
+        "none.xlsx": "DuckDB reads CSV and Parquet",
+    }.items():
+        code, said = audit(capsys, f"{name} {METRICS} --engine duckdb")
+        assert code == 2
+        assert message in said

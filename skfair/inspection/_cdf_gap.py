@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._bands import supremum_quantile
 from skfair._utils._text import counted
 from skfair._utils._types import Floats
-from skfair._utils._validation import check_real
+from skfair._utils._validation import Scale, check_real
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._gap_mark import GapMark, gap_mark, shares_at, step_cdf
 from skfair.metrics import mcdp
@@ -51,6 +51,8 @@ class CDFGapDisplay:
         band; nan if unknown. None stands for `counts`.
     sensitive_names : sequence of str, default=()
         Names of the sensitive columns, the title of the legend.
+    scale : {"probability", "rank"}, default="probability"
+        What the scores are, for the labels of the axes.
     name : str, default=None
         Name of the model, the title of the axes.
 
@@ -92,6 +94,7 @@ class CDFGapDisplay:
     marks: Sequence[GapMark]
     effective_sizes: NDArray[Any] | None = None
     sensitive_names: Sequence[str] = ()
+    scale: Scale = "probability"
     name: str | None = None
 
     def plot(
@@ -146,7 +149,7 @@ class CDFGapDisplay:
             self.gap_area_ = self._draw_gap_area(*self.marks[0].pair)
         self.mark_lines_, self.windows_ = self._draw_marks()
         self.ax_.set(
-            xlabel="Predicted probability of the positive class",
+            xlabel=_style.SCORE_LABELS[self.scale],
             ylabel="Cumulative share of the group",
             xlim=(0, 1),
             ylim=(0, 1.01),
@@ -265,6 +268,7 @@ class CDFGapDisplay:
         control_features: Any = None,
         epsilon: float = 0.0,
         confidence_level: float | None = None,
+        scale: Scale = "probability",
         sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
         name: str | None = None,
@@ -274,7 +278,8 @@ class CDFGapDisplay:
         Parameters
         ----------
         estimator : estimator instance
-            Fitted binary classifier with `predict_proba`.
+            Fitted binary classifier with `predict_proba`. With ``scale="rank"`` also
+            one with `decision_function`, or an estimator that is no classifier.
         X : array-like of shape (n_samples, n_features)
             Input values.
         y : array-like of shape (n_samples,), default=None
@@ -291,6 +296,9 @@ class CDFGapDisplay:
             Half the window of a second mark, MCDP(epsilon); 0 marks MCDP(0) alone.
         confidence_level : float in (0, 1), default=None
             Level of a confidence band around each CDF, none by default.
+        scale : {"probability", "rank"}, default="probability"
+            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            `skfair.metrics.mcdp`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         ax : matplotlib Axes, default=None
@@ -308,7 +316,7 @@ class CDFGapDisplay:
             Without matplotlib, or with an estimator that is not fitted.
         ValueError
             As in `from_predictions`; also if the estimator is not a binary classifier
-            with `predict_proba`, or X lacks a named column.
+            with `predict_proba` (or what `scale` takes), or X lacks a named column.
 
         Examples
         --------
@@ -324,7 +332,11 @@ class CDFGapDisplay:
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
         y_score, groups, strata = _inputs.estimator_response(
-            estimator, X, sensitive_features, control_features=control_features
+            estimator,
+            X,
+            sensitive_features,
+            control_features=control_features,
+            scale=scale,
         )
         return cls.from_predictions(
             y,
@@ -333,6 +345,7 @@ class CDFGapDisplay:
             control_features=strata,
             epsilon=epsilon,
             confidence_level=confidence_level,
+            scale=scale,
             sample_weight=sample_weight,
             ax=ax,
             name=type(estimator).__name__ if name is None else name,
@@ -348,6 +361,7 @@ class CDFGapDisplay:
         control_features: Any = None,
         epsilon: float = 0.0,
         confidence_level: float | None = None,
+        scale: Scale = "probability",
         sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
         name: str | None = None,
@@ -359,8 +373,8 @@ class CDFGapDisplay:
         y_true : array-like of shape (n_samples,) or None
             Ignored. If given it must be binary and of the right length.
         y_score : array-like of shape (n_samples,), or GroupedScores
-            Probabilities of the positive class, in [0, 1], or a statistic in place
-            of all rows.
+            Probabilities of the positive class, in [0, 1], or any finite numbers with
+            ``scale="rank"``; or a statistic in place of all rows.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
@@ -369,7 +383,7 @@ class CDFGapDisplay:
             Stratum of each row, such as its true label. The stratum with the largest
             MCDP(epsilon) is drawn, and named; bands are of it alone, and do not account
             for the choice, as `skfair.metrics.confidence_interval` does.
-        epsilon, confidence_level, sample_weight, ax
+        epsilon, confidence_level, scale, sample_weight, ax
             As in `from_estimator`.
         name : str, default=None
             Title of the axes, none by default.
@@ -390,12 +404,12 @@ class CDFGapDisplay:
         rows = _inputs.Given(y_true, y_score, sensitive_features, sample_weight, name)
         y_true, y_score, sensitive_features, sample_weight, name = (
             _inputs.stratum_of_largest(
-                partial(mcdp, epsilon=epsilon), rows, control_features
+                partial(mcdp, epsilon=epsilon, scale=scale), rows, control_features
             )
         )
         epsilons = sorted({0.0, check_real("epsilon", epsilon, 0, 0.5)})
         statistic = _inputs.comparable_scores(
-            y_true, y_score, sensitive_features, sample_weight
+            y_true, y_score, sensitive_features, sample_weight, scale
         )
         cdfs = (step_cdf(statistic, group) for group in range(statistic.n_groups))
         scores, shares = zip(*cdfs, strict=True)
@@ -409,6 +423,7 @@ class CDFGapDisplay:
                 statistic, sensitive_features, sample_weight
             ),
             sensitive_names=statistic.names,
+            scale=scale,
             name=name,
         )
         return display.plot(ax, confidence_level=confidence_level)

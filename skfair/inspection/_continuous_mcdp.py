@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._types import Floats
-from skfair._utils._validation import as_array, check_integer
+from skfair._utils._validation import Scale, as_array, check_integer
 from skfair.groups import resolve_groups
 from skfair.inspection import _inputs, _layout, _style
 from skfair.metrics import (
@@ -149,6 +149,7 @@ class ContinuousMCDPDisplay:
         epsilon: float = 0.0,
         min_share: float = 0.05,
         n_permutations: int = 0,
+        scale: Scale = "probability",
         sample_weight: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
         ax: Axes | None = None,
@@ -159,7 +160,8 @@ class ContinuousMCDPDisplay:
         Parameters
         ----------
         estimator : estimator instance
-            Fitted binary classifier with `predict_proba`.
+            Fitted binary classifier with `predict_proba`. With ``scale="rank"`` also
+            one with `decision_function`, or an estimator that is no classifier.
         X : array-like of shape (n_samples, n_features)
             Input values.
         y : array-like of shape (n_samples,), default=None
@@ -172,6 +174,9 @@ class ContinuousMCDPDisplay:
             Least share of the rows on either side of a cut point.
         n_permutations : int, default=0
             Number of permutations for the null distribution; 0 leaves it out.
+        scale : {"probability", "rank"}, default="probability"
+            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            `skfair.metrics.continuous_mcdp`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         random_state : int, RandomState instance or None, default=None
@@ -191,11 +196,11 @@ class ContinuousMCDPDisplay:
             Without matplotlib, or with an estimator that is not fitted.
         ValueError
             As in `from_predictions`; also if the estimator is not a binary classifier
-            with `predict_proba`, or X lacks a named column.
+            with `predict_proba` (or what `scale` takes), or X lacks a named column.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
         y_score, groups, _ = _inputs.estimator_response(
-            estimator, X, sensitive_features
+            estimator, X, sensitive_features, scale=scale
         )
         return cls.from_predictions(
             y,
@@ -204,6 +209,7 @@ class ContinuousMCDPDisplay:
             epsilon=epsilon,
             min_share=min_share,
             n_permutations=n_permutations,
+            scale=scale,
             sample_weight=sample_weight,
             random_state=random_state,
             ax=ax,
@@ -220,6 +226,7 @@ class ContinuousMCDPDisplay:
         epsilon: float = 0.0,
         min_share: float = 0.05,
         n_permutations: int = 0,
+        scale: Scale = "probability",
         sample_weight: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
         ax: Axes | None = None,
@@ -232,8 +239,9 @@ class ContinuousMCDPDisplay:
         y_true : array-like of shape (n_samples,) or None
             Ignored. If given it must be binary and of the right length.
         y_score : array-like of shape (n_samples,), or GroupedScores
-            Probabilities of the positive class, in [0, 1], or a statistic in place
-            of all rows; `n_permutations` must then be 0.
+            Probabilities of the positive class, in [0, 1], or any finite numbers with
+            ``scale="rank"``; or a statistic in place of all rows; `n_permutations` must
+            then be 0.
         sensitive_features : array-like of shape (n_samples,)
             The attribute, as in `skfair.metrics.continuous_mcdp`.
         epsilon : float in [0, 0.5], default=0.0
@@ -242,6 +250,9 @@ class ContinuousMCDPDisplay:
             Least share of the rows on either side of a cut point.
         n_permutations : int, default=0
             Number of permutations for the null distribution; 0 leaves it out.
+        scale : {"probability", "rank"}, default="probability"
+            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            `skfair.metrics.continuous_mcdp`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         random_state : int, RandomState instance or None, default=None
@@ -273,7 +284,11 @@ class ContinuousMCDPDisplay:
             rows["sensitive_features"], names = groups, groups.names
         else:
             names = y_score.names
-        options: dict[str, Any] = {"epsilon": epsilon, "min_share": min_share}
+        options: dict[str, Any] = {
+            "epsilon": epsilon,
+            "min_share": min_share,
+            "scale": scale,
+        }
         result = _defined(y_true, y_score, **rows, **options)
         null = None
         if isinstance(y_score, GroupedScores):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skfair._utils._types import Floats, Integers
+from skfair._utils._validation import Scale
 from skfair.inspection import _style
 from skfair.metrics import MADDBandwidthResult
 from skfair.statistics import GroupedScores
@@ -48,6 +49,7 @@ def draw_histograms(
     shares: Floats,
     labels: Sequence[Hashable],
     counts: Integers,
+    scale: Scale = "probability",
 ) -> list[Any]:
     """Draw the histograms of two groups."""
     histograms = [
@@ -61,7 +63,7 @@ def draw_histograms(
         for i in range(2)
     ]
     ax.set(
-        xlabel="Predicted probability of the positive class",
+        xlabel=_style.SCORE_LABELS[scale],
         ylabel=f"Share of the group in each of {len(edges) - 1} bins",
         xlim=(0, 1),
     )

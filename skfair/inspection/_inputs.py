@@ -10,10 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._columns import names_columns
-from skfair._utils._response import respond, tip_for_unknown_columns
+from skfair._utils._response import (
+    RANKED_METHODS,
+    find_score_method,
+    respond,
+    tip_for_unknown_columns,
+)
 from skfair._utils._text import label_text, listed
 from skfair._utils._types import Floats
-from skfair._utils._validation import as_array, check_real, count_rows
+from skfair._utils._validation import Scale, as_array, check_real, count_rows
 from skfair.groups import CROSS, Groups, resolve_groups, resolve_strata
 from skfair.metrics._inputs import grouped_scores, undefined_reason, unwrapped
 from skfair.metrics._strata import (
@@ -33,14 +38,18 @@ def estimator_response(
     method: str = "predict_proba",
     *,
     control_features: Any = None,
+    scale: Scale | None = None,
 ) -> tuple[NDArray[Any], Groups, Groups | None]:
     """Scores of a binary classifier, or predictions, and groups and strata of the rows.
+
+    With ``scale="rank"`` they are scores of any estimator; None is for displays that
+    have no scale.
 
     Labels that are given beside X are passed to the method if it asks for them.
     """
     check_is_fitted(estimator)
     if method == "predict_proba":
-        _check_binary(estimator)
+        method = _method_of_scores(estimator, scale)
     n_samples = count_rows(X)
     named = names_columns(sensitive_features, n_samples)
     routed = None if named else sensitive_features
@@ -60,21 +69,28 @@ def estimator_response(
     return response, groups, strata
 
 
-def _check_binary(estimator: Any) -> None:
-    """Raise unless a classifier predicts probabilities of two classes."""
+def _method_of_scores(estimator: Any, scale: Scale | None) -> str:
+    """Return the method that gives one score for each row, or raise ValueError."""
     name = type(estimator).__name__
-    if not hasattr(estimator, "predict_proba"):
+    if scale == "rank":
+        method = find_score_method(estimator, RANKED_METHODS)
+    elif hasattr(estimator, "predict_proba"):
+        method = "predict_proba"
+    else:
+        ranks = ", draw ranks by scale='rank'" if scale is not None else ""
         raise ValueError(
             f"{name} has no predict_proba, expected a classifier that predicts "
-            "probabilities. Wrap it in sklearn.calibration.CalibratedClassifierCV, or "
-            "pass scores in [0, 1] to from_predictions."
+            "probabilities. Wrap it in sklearn.calibration.CalibratedClassifierCV"
+            f"{ranks}, or pass scores in [0, 1] to from_predictions."
         )
-    classes = list(estimator.classes_)
-    if len(classes) != 2:
+    classes = list(getattr(estimator, "classes_", ()))
+    if method != "predict" and classes and len(classes) != 2:
         raise ValueError(
             f"{name} must be a binary classifier, it was fitted on {len(classes)} "
-            f"classes: {classes}."
+            f"classes: {classes}. Pass the scores of one class to from_predictions; "
+            "skfair.metrics.values_by_class says in which the gap is largest."
         )
+    return method
 
 
 class Given(NamedTuple):
@@ -133,9 +149,12 @@ def comparable_scores(
     y_score: ArrayLike | GroupedScores,
     sensitive_features: Any,
     sample_weight: ArrayLike | None = None,
+    scale: Scale = "probability",
 ) -> GroupedScores:
     """Statistic of the scores; raise ValueError where metrics of it would be nan."""
-    statistic = grouped_scores(y_true, y_score, sensitive_features, sample_weight)
+    statistic = grouped_scores(
+        y_true, y_score, sensitive_features, sample_weight, scale
+    )
     reason = undefined_reason(statistic)
     if reason is not None:
         raise ValueError(f"sensitive_features leave nothing to compare: {reason}.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._validation import check_integer
+from skfair._utils._validation import Scale, check_integer
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._histograms import (
     HEADROOM,
@@ -56,6 +57,8 @@ class MADDDisplay:
         MADD for each random permutation of the groups.
     sensitive_names : sequence of str, default=()
         Names of the sensitive columns, for the title of the legend.
+    scale : {"probability", "rank"}, default="probability"
+        What the scores are, for the labels of the axes.
     name : str, default=None
         Name of the model, the title of the first axes.
 
@@ -100,6 +103,7 @@ class MADDDisplay:
     n_groups: int = 2
     null_distribution: NDArray[Any] | None = None
     sensitive_names: Sequence[str] = ()
+    scale: Scale = "probability"
     name: str | None = None
 
     def plot(
@@ -129,7 +133,12 @@ class MADDDisplay:
         first, second = self.axes_
         self.figure_ = first.figure
         self.histograms_ = draw_histograms(
-            first, self.edges, self.shares, self.result.groups, self.counts
+            first,
+            self.edges,
+            self.shares,
+            self.result.groups,
+            self.counts,
+            self.scale,
         )
         self.difference_ = self._draw_difference(first)
         names = _style.names_text(self.sensitive_names)
@@ -214,7 +223,11 @@ class MADDDisplay:
     def _scale_search(self, ax: Axes) -> None:
         """Scale the axis of bandwidths."""
         bandwidths = self.result.bandwidths
-        ax.set(xlabel="Bandwidth h (score units)", ylabel="MADD (0 to 2)", xscale="log")
+        ax.set(
+            xlabel=f"Bandwidth h ({_style.UNITS[self.scale]})",
+            ylabel="MADD (0 to 2)",
+            xscale="log",
+        )
         ticks = [tick for tick in _TICKS if tick >= bandwidths[0]]
         ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.set_xticks([], minor=True)
@@ -241,6 +254,7 @@ class MADDDisplay:
         sensitive_features: Any,
         control_features: Any = None,
         n_permutations: int = 99,
+        scale: Scale = "probability",
         sample_weight: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
         ax: Sequence[Axes] | None = None,
@@ -251,7 +265,8 @@ class MADDDisplay:
         Parameters
         ----------
         estimator : estimator instance
-            Fitted binary classifier with `predict_proba`.
+            Fitted binary classifier with `predict_proba`. With ``scale="rank"`` also
+            one with `decision_function`, or an estimator that is no classifier.
         X : array-like of shape (n_samples, n_features)
             Input values.
         y : array-like of shape (n_samples,), default=None
@@ -266,6 +281,9 @@ class MADDDisplay:
             drawn, and named.
         n_permutations : int, default=99
             Number of permutations for the null distribution; 0 leaves it out.
+        scale : {"probability", "rank"}, default="probability"
+            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            `skfair.metrics.madd`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         random_state : int, RandomState instance or None, default=None
@@ -285,11 +303,15 @@ class MADDDisplay:
             Without matplotlib, or with an estimator that is not fitted.
         ValueError
             As in `from_predictions`; also if the estimator is not a binary classifier
-            with `predict_proba`, or X lacks a named column.
+            with `predict_proba` (or what `scale` takes), or X lacks a named column.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
         y_score, groups, strata = _inputs.estimator_response(
-            estimator, X, sensitive_features, control_features=control_features
+            estimator,
+            X,
+            sensitive_features,
+            control_features=control_features,
+            scale=scale,
         )
         return cls.from_predictions(
             y,
@@ -297,6 +319,7 @@ class MADDDisplay:
             sensitive_features=groups,
             control_features=strata,
             n_permutations=n_permutations,
+            scale=scale,
             sample_weight=sample_weight,
             random_state=random_state,
             ax=ax,
@@ -312,6 +335,7 @@ class MADDDisplay:
         sensitive_features: Any = None,
         control_features: Any = None,
         n_permutations: int = 99,
+        scale: Scale = "probability",
         sample_weight: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
         ax: Sequence[Axes] | None = None,
@@ -324,9 +348,9 @@ class MADDDisplay:
         y_true : array-like of shape (n_samples,) or None
             Ignored. If given it must be binary and of the right length.
         y_score : array-like of shape (n_samples,), or GroupedScores
-            Probabilities of the positive class, in [0, 1], or a statistic in place
-            of all rows; `n_permutations` must then be 0, since only rows can be
-            permuted.
+            Probabilities of the positive class, in [0, 1], or any finite numbers with
+            ``scale="rank"``; or a statistic in place of all rows; `n_permutations` must
+            then be 0, since only rows can be permuted.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
@@ -337,6 +361,9 @@ class MADDDisplay:
             for the choice, as `skfair.metrics.permutation_test` does.
         n_permutations : int, default=99
             Number of permutations for the null distribution; 0 leaves it out.
+        scale : {"probability", "rank"}, default="probability"
+            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            `skfair.metrics.madd`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         random_state : int, RandomState instance or None, default=None
@@ -367,7 +394,9 @@ class MADDDisplay:
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
         rows = _inputs.Given(y_true, y_score, sensitive_features, sample_weight, name)
         y_true, y_score, sensitive_features, sample_weight, name = (
-            _inputs.stratum_of_largest(madd, rows, control_features)
+            _inputs.stratum_of_largest(
+                partial(madd, scale=scale), rows, control_features
+            )
         )
         check_integer("n_permutations", n_permutations, 0)
         if n_permutations and isinstance(y_score, GroupedScores):
@@ -376,7 +405,7 @@ class MADDDisplay:
                 f"which alone can be permuted, got {n_permutations}."
             )
         statistic = _inputs.comparable_scores(
-            y_true, y_score, sensitive_features, sample_weight
+            y_true, y_score, sensitive_features, sample_weight, scale
         )
         result = madd_optimal_bandwidth(None, statistic)
         edges, shares, counts = shares_in_bins(
@@ -385,7 +414,7 @@ class MADDDisplay:
         null = None
         if n_permutations and not isinstance(y_score, GroupedScores):
             null = permutation_test(
-                madd,
+                partial(madd, scale=scale),
                 None,
                 y_score,
                 sensitive_features=sensitive_features,
@@ -401,6 +430,7 @@ class MADDDisplay:
             n_groups=statistic.n_groups,
             null_distribution=null,
             sensitive_names=statistic.names,
+            scale=scale,
             name=name,
         )
         return display.plot(ax)

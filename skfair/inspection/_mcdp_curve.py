@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._bands import supremum_quantile
 from skfair._utils._types import Floats
+from skfair._utils._validation import Scale
 from skfair.inspection import _inputs, _layout, _style
 from skfair.metrics import mcdp, mcdp_curve
 from skfair.metrics._inputs import effective_sizes
@@ -42,6 +44,8 @@ class MCDPCurveDisplay:
         band; nan if unknown. None stands for `counts`.
     sensitive_names : sequence of str, default=()
         Names of the sensitive columns, for the title of the legend.
+    scale : {"probability", "rank"}, default="probability"
+        What the scores are, for the labels of the axes.
     name : str, default=None
         Name of the model, for its entry in the legend.
 
@@ -79,6 +83,7 @@ class MCDPCurveDisplay:
     counts: NDArray[Any]
     effective_sizes: NDArray[Any] | None = None
     sensitive_names: Sequence[str] = ()
+    scale: Scale = "probability"
     name: str | None = None
 
     def plot(
@@ -155,7 +160,7 @@ class MCDPCurveDisplay:
                 label=f"{before}{confidence_level:.4g} confidence band",
             )
         self.ax_.set(
-            xlabel="Epsilon (half window, score units)",
+            xlabel=f"Epsilon (half window, {_style.UNITS[self.scale]})",
             ylabel="MCDP(epsilon) (0 to 1)",
             xlim=(0, 0.5),
         )
@@ -185,6 +190,7 @@ class MCDPCurveDisplay:
         *,
         sensitive_features: Any,
         control_features: Any = None,
+        scale: Scale = "probability",
         sample_weight: ArrayLike | None = None,
         confidence_level: float | None = None,
         ax: Axes | None = None,
@@ -195,7 +201,8 @@ class MCDPCurveDisplay:
         Parameters
         ----------
         estimator : estimator instance
-            Fitted binary classifier with `predict_proba`.
+            Fitted binary classifier with `predict_proba`. With ``scale="rank"`` also
+            one with `decision_function`, or an estimator that is no classifier.
         X : array-like of shape (n_samples, n_features)
             Input values.
         y : array-like of shape (n_samples,), default=None
@@ -208,6 +215,9 @@ class MCDPCurveDisplay:
 (n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
             Stratum of each row, likewise. The stratum with the largest MCDP(0) is
             drawn, and named.
+        scale : {"probability", "rank"}, default="probability"
+            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            `skfair.metrics.mcdp_curve`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         confidence_level : float in (0, 1), default=None
@@ -227,7 +237,7 @@ class MCDPCurveDisplay:
             Without matplotlib, or with an estimator that is not fitted.
         ValueError
             As in `from_predictions`; also if the estimator is not a binary classifier
-            with `predict_proba`, or X lacks a named column.
+            with `predict_proba` (or what `scale` takes), or X lacks a named column.
 
         Examples
         --------
@@ -246,13 +256,18 @@ class MCDPCurveDisplay:
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
         y_score, groups, strata = _inputs.estimator_response(
-            estimator, X, sensitive_features, control_features=control_features
+            estimator,
+            X,
+            sensitive_features,
+            control_features=control_features,
+            scale=scale,
         )
         return cls.from_predictions(
             y,
             y_score,
             sensitive_features=groups,
             control_features=strata,
+            scale=scale,
             sample_weight=sample_weight,
             confidence_level=confidence_level,
             ax=ax,
@@ -267,6 +282,7 @@ class MCDPCurveDisplay:
         *,
         sensitive_features: Any = None,
         control_features: Any = None,
+        scale: Scale = "probability",
         sample_weight: ArrayLike | None = None,
         confidence_level: float | None = None,
         ax: Axes | None = None,
@@ -279,8 +295,8 @@ class MCDPCurveDisplay:
         y_true : array-like of shape (n_samples,) or None
             Ignored. If given it must be binary and of the right length.
         y_score : array-like of shape (n_samples,), or GroupedScores
-            Probabilities of the positive class, in [0, 1], or a statistic in place
-            of all rows.
+            Probabilities of the positive class, in [0, 1], or any finite numbers with
+            ``scale="rank"``; or a statistic in place of all rows.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
@@ -289,6 +305,9 @@ class MCDPCurveDisplay:
             Stratum of each row, such as its true label. The stratum with the largest
             MCDP(0) is drawn, and named; bands are of it alone, and do not account
             for the choice, as `skfair.metrics.confidence_interval` does.
+        scale : {"probability", "rank"}, default="probability"
+            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            `skfair.metrics.mcdp_curve`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         confidence_level : float in (0, 1), default=None
@@ -322,10 +341,12 @@ class MCDPCurveDisplay:
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
         rows = _inputs.Given(y_true, y_score, sensitive_features, sample_weight, name)
         y_true, y_score, sensitive_features, sample_weight, name = (
-            _inputs.stratum_of_largest(mcdp, rows, control_features)
+            _inputs.stratum_of_largest(
+                partial(mcdp, scale=scale), rows, control_features
+            )
         )
         statistic = _inputs.comparable_scores(
-            y_true, y_score, sensitive_features, sample_weight
+            y_true, y_score, sensitive_features, sample_weight, scale
         )
         epsilons, values = mcdp_curve(None, statistic)
         display = cls(
@@ -337,6 +358,7 @@ class MCDPCurveDisplay:
                 statistic, sensitive_features, sample_weight
             ),
             sensitive_names=statistic.names,
+            scale=scale,
             name=name,
         )
         return display.plot(ax, confidence_level=confidence_level)

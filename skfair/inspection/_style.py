@@ -41,6 +41,12 @@ LINE_STYLES: tuple[Any, ...] = (
 )
 #: More groups than this have no style of their own and are not listed in a legend.
 MAX_GROUPS = len(COLORS)
+#: What scores are called on an axis, and the unit of their differences, by scale.
+SCORE_LABELS = {
+    "probability": "Predicted probability of the positive class",
+    "rank": "Rank of the score among everyone (0 to 1)",
+}
+UNITS = {"probability": "score units", "rank": "share of everyone"}
 #: Marks that stand out from the groups' colours.
 INK = "#222222"
 SHADE = "#999999"

@@ -1,36 +1,51 @@
 """How often intervals cover the true disparity, and how wide they are.
 
-    python benchmarks/interval_coverage.py [--samples 2000] [--groups 2 5 12]
+    python benchmarks/interval_coverage.py [--seeds 0 2000] [--groups 2 5 12]
+        [--cells 0 48] [--metrics MADD ...] [--table coverage.csv]
 
-Scores of one group are shifted against those of all others. The truth is the metric of
-the distributions themselves. Width is the mean width over that of `bootstrap_interval`
-on the first samples, which keeps no level near parity.
+Scores of one group are shifted against those of all others. A cell is a shape of the
+scores, a shift, and numbers of rows; there are 48 for each number of groups, and
+`--cells` picks some of them. There is one sample a seed. Results are appended to
+`--table`, so that a study can be run in parts, by cells or by seeds; the summary is of
+the whole table, with the parts of a cell joined.
+
+The truth is the metric of the distributions themselves. MADD with automatic bandwidth
+is compared with the true mean over the bandwidths that each pair of groups chose. Width
+is the mean width over that of basic bootstrap intervals of the first samples, which
+keep no level near parity; their coverage is not measured here.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import stats
 
 from skfair.metrics import (
     abcc,
-    bootstrap_interval,
     confidence_interval,
     demographic_parity_difference,
     madd,
-    madd_curve,
-    madd_optimal_bandwidth,
     mcdp,
 )
+from skfair.metrics._distribution._gap import compared_pairs
+from skfair.metrics._distribution._histograms import (
+    N_BANDWIDTHS,
+    gap_curves,
+    stable_interval,
+)
+from skfair.metrics._uncertainty import basic_interval
+from skfair.statistics import GroupedScores
 
 METRICS: dict[str, Callable[..., float]] = {
     "MCDP(0)": mcdp,
@@ -43,132 +58,229 @@ METRICS: dict[str, Callable[..., float]] = {
     "MADD 100": partial(madd, bandwidth=1 / 100),
     "MADD": madd,
 }
+#: Metrics of rows; the others take one statistic, which is collected once.
+OF_ROWS = ("DeltaDP", "parity at .5")
 SIZES = ((20, 200), (100, 300), (1000, 1000))
 SHIFTS = (0.0, 0.1, 0.3, 1.5)
-N_BOOTSTRAPPED = 5
+#: Samples that are bootstrapped, shifts where they are, and resamples of each.
+N_BOOTSTRAPPED, AWAY, N_RESAMPLES = 8, (0.3, 1.5), 199
+ROUNDING = 1e-9
 
 
-def continuous(uniform: NDArray[Any], shift: float) -> NDArray[Any]:
-    """Beta scores."""
-    return stats.beta.ppf(uniform, 2 + shift, 5)
+class Shape(NamedTuple):
+    """Distribution of scores, shifted, and what is done to the scores."""
+
+    base: Callable[[float], Any]
+    change: Callable[[NDArray[Any]], NDArray[Any]] = np.asarray
 
 
-def flat(uniform: NDArray[Any], shift: float) -> NDArray[Any]:
-    """Uniform scores, shifted: the gap is the same over many thresholds."""
-    return 0.5 * uniform + shift / 3
+SHAPES = {
+    "continuous": Shape(lambda shift: stats.beta(2 + shift, 5)),
+    # The gap is the same over many thresholds.
+    "flat": Shape(lambda shift: stats.uniform(shift / 3, 0.5)),
+    "five": Shape(
+        lambda shift: stats.beta(2 + 2 * shift, 5), lambda x: np.round(4 * x) / 4
+    ),
+    # Much of the mass at 0 and at 1.
+    "atoms": Shape(
+        lambda shift: stats.beta(2 + 3 * shift, 5),
+        lambda x: np.clip(2 * x - 0.3, 0, 1),
+    ),
+}
+CELLS = list(product(SHAPES, SIZES, SHIFTS))
 
 
-def five(uniform: NDArray[Any], shift: float) -> NDArray[Any]:
-    """Five distinct scores."""
-    return np.round(4 * continuous(uniform, 2 * shift)) / 4
+class Population(NamedTuple):
+    """Two distributions, the true disparities, and MADD of 500, ..., 1 bins."""
 
+    shape: Shape
+    shift: float
+    truths: dict[str, float]
+    curve: NDArray[Any]
 
-def atoms(uniform: NDArray[Any], shift: float) -> NDArray[Any]:
-    """Much of the mass at 0 and at 1."""
-    return np.clip(2 * continuous(uniform, 3 * shift) - 0.3, 0, 1)
-
-
-SHAPES = (continuous, flat, five, atoms)
-
-
-def stable_truth(scores: NDArray[Any], groups: NDArray[Any], curve: Any) -> float:
-    """Mean of the true MADD over the bandwidths that a sample of two groups chose."""
-    found = madd_optimal_bandwidth(None, scores, sensitive_features=groups)
-    low, high = found.interval
-    bandwidths, values = curve
-    return values[(bandwidths >= low) & (bandwidths < high)].mean()
-
-
-def quantile_scores(
-    shape: Callable[..., Any], shift: float
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Scores at quantiles of the two distributions, and their groups."""
-    uniform = (np.arange(100_000) + 0.5) / 100_000
-    scores = np.concatenate([shape(uniform, shift), shape(uniform, 0)])
-    return scores, np.repeat([0, 1], len(uniform))
-
-
-def truths(shape: Callable[..., Any], shift: float) -> dict[str, float]:
-    """Metrics of the two distributions, from their quantiles."""
-    scores, groups = quantile_scores(shape, shift)
-    return {
-        name: metric(None, scores, sensitive_features=groups)
-        for name, metric in METRICS.items()
-    }
-
-
-def cell(
-    shape: Callable[..., Any],
-    shift: float,
-    sizes: tuple[int, int],
-    n_groups: int,
-    n_samples: int,
-) -> pd.DataFrame:
-    """Coverage and relative width of all metrics for one distribution and size."""
-    groups = np.repeat(np.arange(n_groups), [sizes[0], *[sizes[1]] * (n_groups - 1)])
-    shifted = groups == 0
-    truth, metrics = truths(shape, shift), dict(METRICS)
-    if n_groups > 2:  # each pair chooses bandwidths of its own
-        del metrics["MADD"]
-    scores, two = quantile_scores(shape, shift)
-    curve = madd_curve(None, scores, sensitive_features=two)
-    covered = dict.fromkeys(metrics, 0)
-    width, bootstrapped = dict.fromkeys(metrics, 0.0), dict.fromkeys(metrics, 0.0)
-    for seed in range(n_samples):
-        uniform = np.random.default_rng(seed).random(len(groups))
-        scores = np.where(shifted, shape(uniform, shift), shape(uniform, 0))
-        if "MADD" in metrics:
-            truth["MADD"] = stable_truth(scores, groups, curve)
-        for name, metric in metrics.items():
-            arguments = {"y_true": None, "y_score": scores}
-            options: dict[str, Any] = {"sensitive_features": groups}
-            found = confidence_interval(metric, **arguments, **options)
-            covered[name] += found.low - 1e-9 <= truth[name] <= found.high + 1e-9
-            if shift == max(SHIFTS) and seed < N_BOOTSTRAPPED:
-                width[name] += found.high - found.low
-                options |= {"n_resamples": 99, "random_state": seed}
-                rough = bootstrap_interval(metric, **arguments, **options)
-                bootstrapped[name] += rough.high - rough.low
-    rows = [
-        (
-            shape.__name__,
-            shift,
-            sizes,
-            n_groups,
-            name,
-            covered[name] / n_samples,
-            width[name] / bootstrapped[name] if bootstrapped[name] else np.nan,
+    @classmethod
+    def of(cls, shape: Shape, shift: float) -> Population:
+        """Find the truths by 100,000 quantiles of each distribution."""
+        levels = (np.arange(100_000) + 0.5) / 100_000
+        scores = [shape.change(shape.base(one).ppf(levels)) for one in (shift, 0)]
+        statistic = GroupedScores.from_scores(
+            np.concatenate(scores), sensitive_features=np.repeat([0, 1], len(levels))
         )
-        for name in metrics
-    ]
-    columns = ["shape", "shift", "sizes", "groups", "metric", "coverage", "width"]
-    return pd.DataFrame(rows, columns=columns)
+        truths = {
+            name: metric(None, statistic)
+            for name, metric in METRICS.items()
+            if name not in OF_ROWS
+        }
+        truths["DeltaDP"] = abs(scores[0].mean() - scores[1].mean())
+        truths["parity at .5"] = abs(
+            np.mean(scores[0] >= 0.5) - np.mean(scores[1] >= 0.5)
+        )
+        (curve,) = gap_curves(statistic, [(0, 1)], N_BANDWIDTHS)
+        return cls(shape, shift, truths, curve.values)
+
+    def draw(self, sizes: list[int], seed: int) -> NDArray[Any]:
+        """Scores of rows, those of the shifted group first."""
+        generator = np.random.default_rng(seed)
+        parts = [
+            self.shape.base(shift).rvs(size, random_state=generator)
+            for shift, size in ((self.shift, sizes[0]), (0.0, sum(sizes[1:])))
+        ]
+        return self.shape.change(np.concatenate(parts))
+
+    def truth(self, name: str, statistic: GroupedScores) -> float:
+        """Return the true disparity that an interval of this sample is about."""
+        if name != "MADD":
+            return self.truths[name]
+        pairs = compared_pairs(statistic.n_groups, "pairwise")
+        values = [0.0]
+        for curve in gap_curves(statistic, pairs, N_BANDWIDTHS):
+            if curve.pair[0] == 0:  # the others have the same distribution
+                found = stable_interval(curve.values, curve.totals)
+                values.append(self.curve[found.start : found.stop].mean())
+        return max(values)
+
+
+def arguments(
+    name: str, scores: NDArray[Any], groups: NDArray[Any], statistic: GroupedScores
+) -> dict[str, Any]:
+    """Rows or the statistic, whichever the metric takes."""
+    if name in OF_ROWS:
+        return {"y_score": scores, "sensitive_features": groups}
+    return {"y_score": statistic}
+
+
+def evaluate(name: str, **rows: Any) -> float:
+    """Return the metric of rows or of a statistic."""
+    return METRICS[name](None, rows.pop("y_score"), **rows)
+
+
+def bootstrapped_widths(
+    names: list[str], scores: NDArray[Any], groups: NDArray[Any], seed: int
+) -> dict[str, float]:
+    """Widths of basic bootstrap intervals; all metrics share the resamples."""
+    generator = np.random.default_rng(seed)
+    sizes = np.bincount(groups)
+    starts, lengths = (
+        np.repeat(np.cumsum(sizes) - sizes, sizes),
+        np.repeat(sizes, sizes),
+    )
+    values: dict[str, list[float]] = {name: [] for name in names}
+    for resample in range(N_RESAMPLES + 1):
+        drawn = (
+            scores if resample == 0 else scores[starts + generator.integers(lengths)]
+        )
+        statistic = GroupedScores.from_scores(drawn, sensitive_features=groups)
+        for name in names:
+            rows = arguments(name, drawn, groups, statistic)
+            values[name].append(evaluate(name, **rows))
+    widths = {}
+    for name, found in values.items():
+        low, high = basic_interval(found[0], np.array(found[1:]), 0.95)
+        widths[name] = high - low
+    return widths
+
+
+def study(
+    cell: tuple[str, tuple[int, int], float],
+    n_groups: int,
+    names: list[str],
+    seeds: range,
+) -> pd.DataFrame:
+    """Coverage, width and the bootstrap's width of all metrics in one cell."""
+    shape, sizes, shift = cell
+    truth = Population.of(SHAPES[shape], shift)
+    rows = [sizes[0], *[sizes[1]] * (n_groups - 1)]
+    groups = np.repeat(np.arange(n_groups), rows)
+    covered, below = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+    width, rough = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
+    for seed in seeds:
+        scores = truth.draw(rows, seed)
+        statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
+        for name in names:
+            found = confidence_interval(
+                METRICS[name], None, **arguments(name, scores, groups, statistic)
+            )
+            value = truth.truth(name, statistic)
+            below[name] += value < found.low - ROUNDING
+            covered[name] += found.low - ROUNDING <= value <= found.high + ROUNDING
+            width[name] += (found.high - found.low) / len(seeds)
+        if seed < N_BOOTSTRAPPED and shift in AWAY and n_groups == 2:
+            for name, one in bootstrapped_widths(names, scores, groups, seed).items():
+                rough[name] += one / N_BOOTSTRAPPED
+    return pd.DataFrame(
+        [
+            {
+                "groups": n_groups,
+                "shape": shape,
+                "sizes": f"{sizes[0]}/{sizes[1]}",
+                "shift": shift,
+                "metric": name,
+                "samples": len(seeds),
+                "coverage": covered[name] / len(seeds),
+                "below": below[name] / len(seeds),
+                "width": width[name],
+                "bootstrap": rough[name] or np.nan,
+            }
+            for name in names
+        ]
+    )
+
+
+def joined(found: pd.DataFrame) -> pd.DataFrame:
+    """Join the parts of each cell, which differ in seeds."""
+    keys = ["groups", "shape", "sizes", "shift", "metric"]
+    means = ["coverage", "below", "width"]
+    found[means] = found[means].mul(found["samples"], axis=0)
+    cells = found.groupby(keys, sort=False)
+    found = cells[["samples", *means]].sum().join(cells["bootstrap"].mean())
+    found[means] = found[means].div(found["samples"], axis=0)
+    return found.reset_index()
+
+
+def summarise(found: pd.DataFrame) -> None:
+    """Print the least coverage, widths, and the cells below 94 %."""
+    for by in ("groups", "shape", "sizes"):
+        least = found.groupby(["metric", by])["coverage"].min().unstack()
+        print(f"\nLeast coverage of nominal 95 %\n{least.round(3)}")
+    found = found.assign(ratio=found["width"] / found["bootstrap"])
+    for shift in AWAY:
+        away = found[found["shift"] == shift]
+        ratios = away.groupby(["metric", "sizes"])["ratio"].agg(["mean", "max"])
+        print(
+            f"\nWidth over the bootstrap's, shift {shift}\n{ratios.unstack().round(2)}"
+        )
+    bad = found[found["coverage"] < 0.94]
+    print(f"\n{len(bad)} of {len(found)} cells below 94 %\n{bad.to_string()}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--seeds", type=int, nargs=2, default=[0, 2000])
     parser.add_argument("--groups", type=int, nargs="+", default=[2, 5, 12])
-    parser.add_argument("--jobs", type=int, default=-1)
+    parser.add_argument("--cells", type=int, nargs=2, default=[0, len(CELLS)])
+    parser.add_argument("--metrics", nargs="+", default=list(METRICS), choices=METRICS)
+    parser.add_argument("--table", type=Path, help="CSV file to which rows are added")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    tasks = [
-        (shape, shift, sizes, n_groups, options.samples)
-        for n_groups in options.groups
-        for shape in SHAPES
-        for sizes in SIZES
-        for shift in SHIFTS
-    ]
-    parallel = Parallel(n_jobs=options.jobs)
-    found = pd.concat(parallel(delayed(cell)(*task) for task in tasks))
-    away = found[found["shift"] == max(SHIFTS)]
-    for by in (["metric", "groups"], ["metric", "shape"], ["metric", "sizes"]):
-        least = found.groupby(by)["coverage"].min().unstack()
-        print(f"\nLeast coverage of nominal 95 %\n{least.round(3)}")
-    widths = away.groupby(["metric", "sizes"])["width"].mean().unstack()
-    print(f"\nWidth over the bootstrap's, shift {max(SHIFTS)}\n{widths.round(2)}")
-    bad = found[found["coverage"] < 0.94]
-    print(f"\n{len(bad)} of {len(found)} cells below 94 %\n{bad.to_string()}")
+    parts = []
+    if options.table is not None and options.table.exists():
+        parts.append(pd.read_csv(options.table))
+    for n_groups in options.groups:
+        for position in range(*options.cells):
+            start = time.process_time()
+            part = study(
+                CELLS[position], n_groups, options.metrics, range(*options.seeds)
+            )
+            parts.append(part)
+            if options.table is not None:
+                header = not options.table.exists()
+                part.to_csv(options.table, mode="a", header=header, index=False)
+            print(
+                f"{n_groups} groups, cell {position} {CELLS[position]}: least coverage "
+                f"{part['coverage'].min():.3f}, {time.process_time() - start:.0f} s",
+                flush=True,
+            )
+    summarise(joined(pd.concat(parts)))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,13 @@ from skfair.metrics import (
     max_gap,
     mcdp,
 )
+from skfair.metrics._confidence._binned import least_differences
+from skfair.metrics._confidence._gap_ends import (
+    flat_tail,
+    high_end,
+    high_end_at_one_score,
+    low_end,
+)
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 
 METRICS = {
@@ -80,14 +87,87 @@ def test_bounds_that_say_more_are_wider(name):
     assert band.high < finite.high < anytime.high
 
 
-def test_mcdp_of_two_groups():
-    _, scores, groups = draw(2)
+def test_small_gaps_have_the_noise_of_smirnov():
+    groups = np.repeat([0, 1], [200, 300])
+    scores = np.random.default_rng(0).random(500)
+    scale = np.sqrt(1 / 200 + 1 / 300)
     value = mcdp(None, scores, sensitive_features=groups)
-    scale = np.sqrt((1 / np.bincount(groups)).sum())
     found = confidence_interval(mcdp, None, scores, sensitive_features=groups)
-    # Smirnov's limit of the supremum, and a binomial at one half.
-    assert stats.kstwobign.sf((value - found.low) / scale) == pytest.approx(0.025, 1e-3)
-    assert found.high == pytest.approx(value + stats.norm.ppf(0.975) / 2 * scale)
+    # No gap at all would be noise; the noise at one score is a binomial at one half.
+    assert 2 * np.exp(-2 * (value / scale) ** 2) > 0.025
+    assert found.low == 0
+    expected = value + stats.norm.ppf(0.975) / 2 * scale
+    assert found.high == pytest.approx(expected, rel=0.02)
+    rest = confidence_interval(
+        partial(mcdp, epsilon=0.01), None, scores, sensitive_features=groups
+    )
+    kolmogorov = np.sqrt(np.log(1 / 0.025) / 2) * scale
+    assert rest.high == pytest.approx(rest.statistic + kolmogorov, rel=0.03)
+
+
+def test_clear_gaps_are_between_their_ends():
+    groups = np.repeat([0, 1], 1000)
+    scores = np.concatenate([np.linspace(0, 0.5, 1000), np.linspace(0.6, 1, 1000)])
+    found = confidence_interval(mcdp, None, scores, sensitive_features=groups)
+    # Of 1,000 rows none is on the other side: at most some 7 of 1,000 are.
+    assert 0.992 < found.low < 0.995
+    assert found.high == 1
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.1, 0.5, 0.9, 1.0])
+def test_noise_of_a_flat_gap(gap):
+    variances, n_steps = (1 / 300, 1 / 100), 400
+    steps = np.random.default_rng(0).standard_normal((2, 4000, n_steps))
+    first, second = np.cumsum(steps / np.sqrt(n_steps), axis=2)
+    grid = np.arange(1, n_steps + 1) / n_steps
+    first, second = (one - one[:, -1:] * grid for one in (first, second))
+    start, none = int(gap * n_steps), np.zeros((4000, 1))
+    first, second = np.hstack([none, first]), np.hstack([none, second])
+    noise = first[:, start:] / np.sqrt(300) - second[:, : n_steps + 1 - start] / 10
+    largest = noise.max(axis=1)
+    for excess in (0.02, 0.06, 0.1):
+        simulated = (largest > excess).mean()
+        # A grid misses some of the supremum.
+        assert simulated - 0.02 <= flat_tail(excess, gap, variances) < simulated + 0.07
+    assert flat_tail(0, gap, variances) == 1
+    assert flat_tail(1, gap, variances) < 1e-6
+
+
+@pytest.mark.parametrize("end", [low_end, high_end, high_end_at_one_score])
+def test_ends_of_gaps_are_monotone(end):
+    values, variances = np.linspace(0, 1, 21), (1 / 20, 1 / 200)
+    ends = np.array([[end(v, q, variances) for v in values] for q in (1e-9, 0.01, 0.4)])
+    assert (ends >= 0).all()
+    assert (np.diff(ends, axis=1) >= -1e-6).all()
+    by_level = np.diff(ends, axis=0)
+    assert (by_level >= -1e-6).all() if end is low_end else (by_level <= 1e-6).all()
+    inside = ends <= values + 1e-9 if end is low_end else ends >= values - 1e-9
+    assert inside.all()
+
+
+def test_end_at_one_score_is_of_the_most_variable_proportions():
+    first, second, value, quantile = 1 / 50, 1 / 30, 0.4, stats.norm.ppf(0.99)
+    gaps, shares = np.linspace(0.4, 0.9, 2001), np.linspace(0, 1, 2001)[:, np.newaxis]
+    others = shares - gaps
+    variances = first * shares * (1 - shares) + second * others * (1 - others)
+    most = variances.max(axis=0) + first**2 + second**2
+    most = np.minimum(most, (first + second) / 4)
+    expected = gaps[(gaps - value <= quantile * np.sqrt(most)).nonzero()[0][-1]]
+    found = high_end_at_one_score(value, 0.01, (first, second))
+    assert found == pytest.approx(expected, abs=1e-3)
+
+
+def test_estimates_of_differences_are_not_too_large_on_average():
+    noise = np.random.default_rng(0).standard_normal(200_000)
+    for true in (0.0, 0.3, 1.0, 3.0):
+        for assumed in (1.0, 1.5):  # a deviation that is too large is safe
+            least, slopes = least_differences(np.abs(true + noise), np.full(1, assumed))
+            assert least.mean() <= true + 0.01
+            steps, _ = least_differences(
+                np.abs(true + noise) + 1e-6, np.full(1, assumed)
+            )
+            assert np.allclose((steps - least) / 1e-6, slopes, atol=1e-3)
+    assert least_differences(np.array([9.0]), np.ones(1))[0] == pytest.approx(9)
 
 
 @pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])

@@ -8,11 +8,8 @@ from inspect import signature
 from typing import Any, NamedTuple, get_args
 
 from skfair._utils._validation import check_choice
-from skfair.metrics._confidence._distributions import (
-    compare_abcc,
-    compare_madd,
-    compare_mcdp,
-)
+from skfair.metrics._confidence._binned import compare_madd
+from skfair.metrics._confidence._distributions import compare_abcc, compare_mcdp
 from skfair.metrics._confidence._noise import Comparisons, Method
 from skfair.metrics._confidence._observed import (
     Arguments,
@@ -60,6 +57,8 @@ def compare(
                 f"{unwrapped(metric)[0].__name__}, got 'rank': the ranks are data, too."
             )
         observed = observed._replace(statistic=pooled_ranks(observed.statistic))
+        if kind is _KINDS[mcdp]:
+            options["ranked"] = True
     return kind.compare(observed, method, **options)
 
 

@@ -14,7 +14,7 @@ estimated distributions,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -172,3 +172,20 @@ def _cdf_at_any_time(sizes: Floats, level: float) -> Floats:
     """Bound on the noise of a CDF, at all sizes at once."""
     iterated = np.log(np.log(math.e * sizes)) + 0.8 * math.log(1612 / level)
     return np.asarray(0.85 * np.sqrt(iterated / sizes))
+
+
+def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
+    """CDF of groups, given by their scores and weights, as a function of scores."""
+    cdfs = [
+        (scores, np.concatenate([[0], np.cumsum(weights)]))
+        for scores, weights in groups
+    ]
+
+    def at(points: Floats) -> Floats:
+        below = [
+            sums[np.searchsorted(scores, points, side="right")] / sums[-1]
+            for scores, sums in cdfs
+        ]
+        return np.array(below)
+
+    return at

@@ -9,10 +9,13 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats
 from skfair._utils._validation import Scale, check_weights
-from skfair.groups import resolve_groups
+from skfair.groups import Codes, resolve_groups
 from skfair.metrics._demographic_parity import parity_outcomes
 from skfair.metrics._inputs import effective_sizes, grouped_quality, unranked_scores
 from skfair.statistics import GroupedConfusion, GroupedOutcomes
+
+#: Groups up to which a product with each group is faster than counting.
+_FEW_GROUPS = 4
 
 
 class Arguments(NamedTuple):
@@ -72,11 +75,18 @@ def observe_outcomes(
     statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
     codes = rows["sensitive_features"].codes
     if arguments.sample_weight is None and statistic.counts.sum() == len(codes):
-        sums: Any = np.bincount(codes, outcomes**2, len(statistic.counts))
+        sums = _sums_of_squares(outcomes, codes, len(statistic.counts))
         squares = sums / np.maximum(statistic.counts, 1)
     else:
         squares = GroupedOutcomes.from_outcomes(outcomes**2, **rows).means
     return Observed(statistic, statistic.effective_sizes, squares)
+
+
+def _sums_of_squares(outcomes: Floats, codes: Codes, n_groups: int) -> Floats:
+    """Sum the squares of each group; few groups are faster one by one."""
+    if n_groups > _FEW_GROUPS:
+        return np.asarray(np.bincount(codes, outcomes**2, n_groups))
+    return np.array([(outcomes * (codes == g)) @ outcomes for g in range(n_groups)])
 
 
 def observe_confusion(arguments: Arguments, **_: Any) -> Observed:

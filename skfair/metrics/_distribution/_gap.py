@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skfair._utils._types import Floats
 from skfair.metrics._inputs import Multigroup, check_multigroup
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
@@ -40,21 +42,39 @@ def compared_pairs(n_groups: int, multigroup: Multigroup) -> list[Pair]:
     return [(i, j) for i in range(n_groups) for j in range(i + 1, n_groups)]
 
 
-def largest_gap(
+class MeasuredGaps(NamedTuple):
+    """A metric of each pair of groups, evaluated where it is asked for, and bounds."""
+
+    pairs: Sequence[Pair]
+    # The metric of the i-th pair, which is evaluated once.
+    value_of: Callable[[int], float]
+    # Numbers that the values do not exceed; infinite where they are not worth finding.
+    bounds: Floats
+
+    @property
+    def value(self) -> float:
+        """Largest value."""
+        return largest_bounded(self.pairs, self.bounds, self.value_of).value
+
+    def largest(self, bounds: Floats, of: Callable[[int, float], float]) -> float:
+        """Largest ``of(i, value)``, which does not exceed ``bounds[i]``."""
+        found = largest_bounded(self.pairs, bounds, lambda i: of(i, self.value_of(i)))
+        return found.value
+
+
+def measured_gaps(
     statistic: GroupedScores,
     multigroup: Multigroup,
     measure: Callable[[Gap], float],
     distance: Callable[[Gap], float],
-    offsets: ArrayLike = 0.0,
-) -> LargestGap:
-    """Largest measure of a gap between two groups, or between a group and everyone.
+) -> MeasuredGaps:
+    """Measures of the gaps between two groups, or between a group and everyone.
 
     `distance` is a measure that is nowhere smaller and obeys the triangle inequality:
     the sum of two groups' distances from everyone bounds the measure of their gap.
-    An offset is added to the measure of each pair, in the order of `compared_pairs`.
     """
     pairs = compared_pairs(statistic.n_groups, multigroup)
-    bounds, added = np.full(len(pairs), np.inf), np.broadcast_to(offsets, len(pairs))
+    bounds = np.full(len(pairs), np.inf)
     if len(pairs) > statistic.n_groups:
         from_everyone = np.array(
             [
@@ -63,11 +83,20 @@ def largest_gap(
             ]
         )
         bounds = from_everyone[np.array(pairs)].sum(axis=1)
-    return largest_bounded(
-        pairs,
-        bounds + added,
-        lambda i: measure(gap_between(statistic, *pairs[i])) + float(added[i]),
+    return MeasuredGaps(
+        pairs, cache(lambda i: measure(gap_between(statistic, *pairs[i]))), bounds
     )
+
+
+def largest_gap(
+    statistic: GroupedScores,
+    multigroup: Multigroup,
+    measure: Callable[[Gap], float],
+    distance: Callable[[Gap], float],
+) -> LargestGap:
+    """Largest measure of a gap, as `measured_gaps` takes them, and the pair."""
+    pairs, value_of, bounds = measured_gaps(statistic, multigroup, measure, distance)
+    return largest_bounded(pairs, bounds, value_of)
 
 
 def largest_bounded(

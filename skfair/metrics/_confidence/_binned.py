@@ -1,0 +1,243 @@
+"""Noise of MADD, a sum of absolute differences over bins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from skfair._utils._types import Floats
+from skfair.metrics._confidence._gap_ends import (
+    high_end_at_one_score,
+    low_end,
+    once_per_size,
+    pairs_of_variances,
+)
+from skfair.metrics._confidence._noise import (
+    UNDEFINED,
+    Comparisons,
+    Method,
+    cdfs_at,
+    contrast,
+    differences,
+    distribution_free,
+    supremum,
+    with_values,
+)
+from skfair.metrics._confidence._observed import Observed
+from skfair.metrics._distribution._gap import compared_pairs
+from skfair.metrics._distribution._histograms import (
+    N_BANDWIDTHS,
+    bin_numbers,
+    gap_curves,
+    stable_interval,
+)
+from skfair.metrics._distribution._madd import madd, number_of_bins
+from skfair.metrics._inputs import Multigroup, check_multigroup, warn_if_undefined
+
+#: Ratios of a true value to its noise at which the observed mean is tabulated.
+_RATIOS = np.linspace(0, 8, 1001)
+#: Numbers of bins, of those that MADD averages over, at which its noise is evaluated.
+_MAX_HISTOGRAMS = 16
+#: Rows added to each bin where the noise must not be too small: an empty bin has some.
+_ADDED_ROWS = 0.5
+
+
+def compare_madd(
+    observed: Observed,
+    method: Method,
+    /,
+    *,
+    bandwidth: Any = "auto",
+    multigroup: Multigroup = "pairwise",
+) -> Comparisons:
+    """Compare histograms; tangents are means of functions of values -1 and 1."""
+    automatic = isinstance(bandwidth, str) and bandwidth == "auto"
+    if automatic and method == "band":
+        return _compare_stable(observed, multigroup)
+    if automatic:
+        raise ValueError(
+            f"bandwidth must be a number with method={method!r}, got 'auto', which is "
+            "chosen by the data."
+        )
+    statistic, sizes, _ = observed
+    value = madd(None, statistic, bandwidth=bandwidth, multigroup=multigroup)
+    if math.isnan(value):
+        return UNDEFINED
+    n_bins = number_of_bins(bandwidth)
+    found = _histograms(observed, multigroup)(n_bins)
+    if method == "band":
+        return _compare_histograms(value, found, sizes, multigroup)
+    shares = statistic.totals / statistic.totals.sum()
+    one, _ = distribution_free(sizes, shares, multigroup, method)
+
+    def free_above(level: float) -> Any:
+        return 2 * one(level)
+
+    def free_below(level: float) -> Any:
+        if method == "anytime":  # at once for all 2**n_bins functions
+            return 2 * one(level * 0.5**n_bins)
+        roots = np.sqrt((n_bins - 1) / sizes)
+        return contrast(roots, shares, multigroup, power=1) + 2 * one(level)
+
+    return with_values(value, found.values, free_above, free_below, maximum=2.0)
+
+
+class _Histograms(NamedTuple):
+    """Histograms of all comparisons; means over bandwidths where there are several."""
+
+    # MADD.
+    values: Floats
+    # Sum over bins of the standard deviations of the noise, and the root of the sum of
+    # its variances.
+    deviations: Floats
+    errors: Floats
+    # Sum over bins of estimates that are on average at most the true differences, and
+    # its standard deviation.
+    least: Floats
+    spreads: Floats
+    # Largest gap of the CDFs at an edge.
+    gaps: Floats
+    # Noise of the mean of a function with values -1 and 1.
+    scale: Floats
+
+
+def _histograms(
+    observed: Observed, multigroup: Multigroup
+) -> Callable[[int], _Histograms]:
+    """Compare the histograms of all groups, by number of bins."""
+    statistic, sizes, _ = observed
+    groups = [statistic.of_group(group) for group in range(statistic.n_groups)]
+    cdfs, of_everyone = cdfs_at(groups), statistic.totals / statistic.totals.sum()
+    rows, scale = sizes[:, None], np.sqrt(contrast(1 / sizes, of_everyone, multigroup))
+
+    def compare_bins(n_bins: int) -> _Histograms:
+        edges = np.nextafter(np.arange(1, n_bins) / n_bins, 0)
+        at_edges = cdfs(edges)
+        shares = np.diff(at_edges, axis=1, prepend=0, append=1)
+        smooth = (rows * shares + _ADDED_ROWS) / (rows + _ADDED_ROWS * n_bins)
+        deviations, most = (
+            np.sqrt(contrast(p * (1 - p) / rows, of_everyone, multigroup))
+            for p in (shares, smooth)
+        )
+        gaps, at_edges = (
+            np.abs(differences(by_group, of_everyone, multigroup))
+            for by_group in (shares, at_edges)
+        )
+        least, slopes = least_differences(gaps, most)
+        return _Histograms(
+            gaps.sum(axis=1),
+            deviations.sum(axis=1),
+            np.sqrt((most**2).sum(axis=1)),
+            least.sum(axis=1),
+            np.sqrt(((slopes * most) ** 2).sum(axis=1)),
+            at_edges.max(axis=1, initial=0),
+            scale,
+        )
+
+    return compare_bins
+
+
+def least_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]:
+    """Estimate absolute differences such that none is too large on average, and slopes.
+
+    Half of the rows tell the sign of a difference, the other half the difference with
+    that sign; this is the mean over all halves, of normal noise.
+    """
+    ratios = gaps / deviations
+    density = np.exp(-(ratios**2) / 2) * math.sqrt(2 / math.pi)
+    certain = 1 - 2 * ndtr(-ratios)
+    return gaps * certain - deviations * density, certain + 2 * ratios * density
+
+
+def _compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
+    """Compare means over the stable interval of bandwidths of each comparison."""
+    statistic = observed.statistic
+    check_multigroup(multigroup)
+    if warn_if_undefined("MADD", statistic):
+        return UNDEFINED
+    pairs = compared_pairs(statistic.n_groups, multigroup)
+    positions = {pair: i for i, pair in enumerate(pairs)}
+    rows = np.empty((len(_Histograms._fields), len(pairs)))
+    n_bins = bin_numbers(N_BANDWIDTHS)
+    histograms = cache(_histograms(observed, multigroup))
+    for curve in gap_curves(statistic, pairs, N_BANDWIDTHS):
+        found, i = stable_interval(curve.values, curve.totals), positions[curve.pair]
+        some = np.linspace(found.start, found.stop - 1, _MAX_HISTOGRAMS).astype(np.intp)
+        parts = [[part[i] for part in histograms(n)] for n in n_bins[some].tolist()]
+        rows[:, i] = np.mean(parts, axis=0)
+        rows[0, i] = found.mean
+    return _compare_histograms(
+        float(rows[0].max()), _Histograms(*rows), observed.sizes, multigroup, mean=True
+    )
+
+
+def _compare_histograms(
+    value: float,
+    found: _Histograms,
+    sizes: Floats,
+    multigroup: Multigroup,
+    *,
+    mean: bool = False,
+) -> Comparisons:
+    """Compare by ends each of which is the sharper of two, or their `mean`.
+
+    Upper ends: by a tangent, or by the mean of MADD, which noise increases; it is at
+    least S E|D / S + N| with the sum S of the standard deviations and the true D. Lower
+    ends: by estimates that are not too large on average, or by twice a gap of the CDFs,
+    which is at most D.
+    """
+    pairwise = multigroup == "pairwise"
+    variances = pairs_of_variances(sizes) if pairwise else []
+
+    def high(level: float) -> float:
+        by_tangent = found.values - ndtri(level / 2) * found.scale
+        if pairwise:
+            by_tangent = 2 * high_end_at_one_score(
+                found.values / 2, level / 2, np.array(variances).T
+            )
+        by_mean = _without_noise(found, -ndtri(level / 2))
+        return float(np.minimum(by_tangent, by_mean).max())
+
+    def low(level: float) -> float:
+        by_signs = found.least + ndtri(level / 2) * found.spreads
+        if not pairwise or mean:
+            by_gap = found.gaps - supremum(found.scale, sides=2)(level / 2)
+            return max(float(by_signs.max()), 2 * float(by_gap.max()))
+        end = once_per_size(low_end, level / 2, variances)
+        by_gap = max(end(i, gap) for i, gap in enumerate(found.gaps.tolist()))
+        return max(float(by_signs.max()), 2 * by_gap)
+
+    return Comparisons(value, len(found.values), low, high, maximum=2.0)
+
+
+@cache
+def _noisy_values() -> tuple[Floats, Floats]:
+    """Mean and standard deviation of |x + N|, N standard normal, by tabulated x."""
+    density = np.exp(-(_RATIOS**2) / 2) * math.sqrt(2 / math.pi)
+    means = density + _RATIOS * (1 - 2 * ndtr(-_RATIOS))
+    return means, np.sqrt(1 + _RATIOS**2 - means**2)
+
+
+def _without_noise(found: _Histograms, quantile: float) -> Floats:
+    """Largest x for which a value is not below S E|x / S + N| by more than noise.
+
+    That is the quantile of normal noise, with the standard deviation of |x / S + N|.
+    """
+    means, spreads = _noisy_values()
+    ends = []
+    for value, deviation, error in zip(*found[:3], strict=True):
+        lowest = deviation * means - quantile * error * spreads
+        below = np.flatnonzero(lowest <= value)
+        last = below[-1] if len(below) else 0
+        around = slice(last, last + 2)
+        if last + 1 == len(lowest):
+            ends.append(value + quantile * error)
+        else:
+            end = np.interp(value, lowest[around], _RATIOS[around])
+            ends.append(end * deviation)
+    return np.array(ends)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from typing import Any, TypeVar, cast
 
@@ -133,7 +133,6 @@ def over_classes(metric: Metric) -> Metric:
     refuses them: which of two classes is meant matters for windows and bins.
     """
     names = list(signature(metric).parameters)[:2]
-    hint = TAKES_ANY if "scale" in signature(metric).parameters else ""
 
     @wraps(metric)
     def of_classes(*args: Any, **kwargs: Any) -> float:
@@ -142,10 +141,8 @@ def over_classes(metric: Metric) -> Metric:
             return metric(*args, **kwargs)
         given = signature(metric).bind(*args, **kwargs).arguments
         y_true, y_score = (given.pop(name, None) for name in names)
-        scale = given.get("scale", "probability")
-        columns = _columns_of_classes(y_score, names[1], scale, hint)
+        columns = split_classes(partial(of_classes, **given), y_true, y_score)
         n_samples = len(columns[0])
-        _check_classes(y_true, n_samples, len(columns), names[1])
         groups = given.get("sensitive_features")
         given["sensitive_features"] = resolve_groups(groups, n_samples=n_samples)
         largest = metric(None, columns[0], **given)
@@ -153,7 +150,28 @@ def over_classes(metric: Metric) -> Metric:
             return largest
         return max(largest, *(metric(None, column, **given) for column in columns[1:]))
 
+    vars(of_classes)["_takes_classes"] = True
     return cast(Metric, of_classes)
+
+
+def split_classes(metric: Any, y_true: Any, y_score: Any) -> list[Any]:
+    """Return the checked scores of each class, or `y_score` itself if it has one.
+
+    The metric has its options set by `functools.partial`.
+    """
+    function, options = unwrapped(metric)
+    if not hasattr(function, "_takes_classes") or _count_columns(y_score) < 3:
+        return [y_score]
+    parameters = signature(function).parameters
+    name = list(parameters)[1]
+    columns = _columns_of_classes(
+        y_score,
+        name,
+        options.get("scale", "probability"),
+        TAKES_ANY if "scale" in parameters else "",
+    )
+    _check_classes(y_true, len(columns[0]), len(columns), name)
+    return [*columns]
 
 
 def _count_columns(y_score: Any) -> int:

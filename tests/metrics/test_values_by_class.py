@@ -14,15 +14,19 @@ from skfair.metrics import (
     abcc,
     abroca,
     bootstrap_interval,
+    certify,
+    confidence_interval,
     continuous_mcdp,
     demographic_parity_difference,
     madd,
     madd_optimal_bandwidth,
+    max_gap,
     mcdp,
     mcdp_curve,
     permutation_test,
     values_by_class,
 )
+from skfair.metrics._inputs import unwrapped
 
 METRICS = {
     "mcdp": partial(mcdp, epsilon=0.03),
@@ -249,3 +253,51 @@ def test_permutations_pay_for_the_choice_of_the_class():
     assert found.statistic == mcdp(None, y_score, sensitive_features=groups)
     interval = bootstrap_interval(mcdp, None, y_score, n_resamples=19, **options)
     assert interval.statistic == found.statistic
+
+
+@pytest.mark.parametrize("method", ["band", "finite_sample"])
+@pytest.mark.parametrize(
+    "metric",
+    [mcdp, abcc, partial(madd, bandwidth=0.2), demographic_parity_difference],
+    ids=lambda metric: unwrapped(metric)[0].__name__,
+)
+def test_intervals_hold_for_all_classes_at_once(metric, method):
+    y_score, groups, _ = draw(np.random.default_rng(0), 900, n_classes=3)
+    options = {"sensitive_features": groups, "method": method}
+    found = confidence_interval(metric, None, y_score, **options)
+    alone = [confidence_interval(metric, None, one, **options) for one in y_score.T]
+    assert found.statistic == max(one.statistic for one in alone)
+    # The upper end needs no correction for the number of classes, the lower one does.
+    assert found.high == max(one.high for one in alone)
+    largest = max(alone, key=lambda one: one.statistic)
+    assert found.low <= largest.low < found.statistic
+    limit = {"at_most": found.high, **options}
+    pvalues = [certify(metric, None, one, **limit).pvalue for one in y_score.T]
+    pvalue = certify(metric, None, y_score, **limit).pvalue
+    assert pvalue == pytest.approx(max(pvalues), rel=1e-9)
+
+
+def test_interval_of_classes_within_strata():
+    rng = np.random.default_rng(0)
+    y_score, groups, _ = draw(rng, 900, n_classes=3)
+    options = {
+        "sensitive_features": groups,
+        "control_features": rng.integers(0, 2, 900),
+    }
+    found = confidence_interval(mcdp, None, y_score, **options)
+    assert found.statistic == mcdp(None, y_score, **options)
+    assert found.low < found.statistic < found.high
+
+
+def test_undefined_interval_of_classes():
+    y_score, _, _ = draw(np.random.default_rng(0))
+    with pytest.warns(UndefinedMetricWarning, match="at least two groups") as caught:
+        found = confidence_interval(mcdp, None, y_score, sensitive_features=[0] * 60)
+    assert np.isnan(found.high)
+    assert len(caught) == 1
+
+
+def test_interval_of_errors_refuses_several_columns():
+    y_score, groups, _ = draw(np.random.default_rng(0))
+    with pytest.raises(ValueError, match="y_pred must have shape"):
+        confidence_interval(max_gap, None, y_score, sensitive_features=groups)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_choice, check_real
+from skfair.metrics._classes import split_classes
 from skfair.metrics._confidence._known_metrics import compare, observe, resolve_metric
 from skfair.metrics._confidence._noise import UNDEFINED, Comparisons, Method
 from skfair.metrics._confidence._observed import Arguments
@@ -69,9 +70,10 @@ def confidence_interval(
         `functools.partial` of one of them sets its options.
     y_true : array-like of shape (n_samples,) or None
         True labels, as the metric takes them.
-    y_score : array-like of shape (n_samples,), or a statistic
+    y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or a statistic
         Scores or predicted labels, or the statistic that the metric takes instead of
-        rows. It must be one of rows without sample weights.
+        rows. It must be one of rows without sample weights. Of scores of several
+        classes the interval is for the largest value over classes.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection. None with a
         statistic.
@@ -190,7 +192,7 @@ def compare_rows(
             "unweighted rows."
         )
     if control_features is None:
-        return compare(metric, observe(metric, arguments), method)
+        return _compare_classes(metric, arguments, method)
     resolve_metric(metric)
     function, options = unwrapped(metric)
     multistratum = options.get("multistratum", "max")
@@ -200,8 +202,7 @@ def compare_rows(
 
     def compare_one(y_true: Any, y_score: Any, **rows: Any) -> Comparisons | None:
         rows.setdefault("sample_weight", None)
-        observed = observe(metric, Arguments(y_true, y_score, **rows))
-        found = compare(metric, observed, method)
+        found = _compare_classes(metric, Arguments(y_true, y_score, **rows), method)
         return None if math.isnan(found.value) else found
 
     results = defined_results(
@@ -221,8 +222,24 @@ def compare_rows(
     return _join([one.result for one in results], weights)
 
 
+def _compare_classes(
+    metric: Callable[..., float], arguments: Arguments, method: Method
+) -> Comparisons:
+    """Compare the scores of each class, or of the only one."""
+    columns = split_classes(metric, arguments.y_true, arguments.y_score)
+    if len(columns) == 1:
+        return compare(metric, observe(metric, arguments), method)
+    parts = []
+    for column in columns:
+        of_class = arguments._replace(y_true=None, y_score=column)
+        parts.append(compare(metric, observe(metric, of_class), method))
+        if math.isnan(parts[0].value):
+            return parts[0]
+    return _join(parts, None)
+
+
 def _join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
-    """Join the comparisons of strata: their largest value, or their weighted mean."""
+    """Join comparisons of strata or classes: the largest, or the weighted mean."""
     value = combine_numbers([part.value for part in parts], weights)
     if weights is None:
         return Comparisons(

@@ -335,6 +335,8 @@ def test_formats(audit, tmp_path):
     ratios = "--impact-ratios --min-share 0.02"
     page = audit(f"{GOOD} --format md {ratios}")[1]
     assert "### Impact ratios of scoring rates: " in page
+    page = audit(f"{GOOD} --format md --control-features y")[1]
+    assert "within each y, of which there are 2" in page
     code, _, said = audit(f"{GOOD} --impact-ratios --min-share 2")
     assert code == 2
     assert "--min-share must be a number in [0, 1), got 2.0" in said.err

@@ -33,7 +33,7 @@ from skfair._cli._outcome import (
 )
 from skfair._cli._tables import Format, line_of, read_columns
 from skfair._utils._validation import ParameterError
-from skfair.groups import Groups, encode_groups
+from skfair.groups import Groups, encode_groups, intersect
 from skfair.report import FairnessReport
 from skfair.report._options import Options
 from skfair.report._page._html import require_report_extra
@@ -111,6 +111,11 @@ def _add_columns(audit: argparse.ArgumentParser) -> None:
     add("--y-score", help="probabilities of the positive label, in [0, 1]", **several)
     add("--y-pred", help="predicted labels", **several)
     add("--sensitive", help="who belongs to which group", required=True, **several)
+    add(
+        "--control-features",
+        help="strata, within which groups are compared too",
+        **several,
+    )
     add("--sample-weight", metavar="COLUMN", help="non-negative weights of the rows")
     add("--out", type=Path, required=True, metavar="FILE", help="file to write")
     add("--no-overwrite", action="store_true", help="stop if this file exists")
@@ -266,8 +271,14 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     _check_writable(given.out, given.no_overwrite)
     settings = {name: getattr(given, name) for name in _OPTIONS if name != "pos_label"}
     Options(**settings)
-    scores, labels, sensitive = (
-        _split(names) for names in (given.y_score, given.y_pred, given.sensitive)
+    scores, labels, sensitive, control = (
+        _split(names)
+        for names in (
+            given.y_score,
+            given.y_pred,
+            given.sensitive,
+            given.control_features,
+        )
     )
     if not scores and not labels:
         raise ValueError("--y-score or --y-pred must name a column.")
@@ -280,13 +291,18 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     }
     if takes_duckdb(given.table, given.engine):
         try:
+            if control:
+                raise UnsuitedError(
+                    "--control-features need the rows of one file: choose "
+                    "--engine pandas."
+                )
             return _count(given, form, bins, settings)
         except UnsuitedError:
             if given.engine != "auto" or files_of(given.table) != [given.table]:
                 raise
-    table = read_columns(
-        given.table, [*scores, *labels, *sensitive, *others], sensitive, form
-    )
+    read = [*scores, *labels, *others]
+    as_text = [*sensitive, *(name for name in control if name not in read)]
+    table = read_columns(given.table, [*read, *as_text], as_text, form)
     record = input_record(given.table)
     table = _without_missing(given, form, table, [*scores, *labels, *others])
     groups = {
@@ -301,6 +317,7 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
             {name: table[name] for name in scores} or None,
             y_pred={name: table[name] for name in labels} or None,
             sensitive_features=groups,
+            control_features=_strata(given, form, table, control),
             pos_label=_label(
                 given.pos_label, [y_true, *(table[name] for name in labels)]
             ),
@@ -436,6 +453,17 @@ def _groups(given: argparse.Namespace, form: Format, column: Any) -> Groups:
     if hint:
         _say(f"skfair audit: note: {hint}", sys.stderr)
     return groups
+
+
+def _strata(
+    given: argparse.Namespace, form: Format, table: Any, names: list[str]
+) -> Groups | None:
+    """Encode the intersection of some columns, None for no columns."""
+    if not names:
+        return None
+    each = [_groups(given, form, table[name]) for name in names]
+    codes, labels = intersect([(one.codes, one.labels) for one in each])
+    return Groups(codes, labels, tuple(names))
 
 
 def _label(text: str | None, columns: list[Any]) -> Any:

@@ -83,6 +83,7 @@ class FairnessReport:
         y: ArrayLike | None = None,
         *,
         sensitive_features: Any,
+        control_features: Any = None,
         threshold: float | None = None,
         pos_label: Any = None,
         **options: Any,
@@ -102,6 +103,10 @@ dataframe, Groups, or mapping of str to array-like
             Columns of X that hold the groups, or the groups themselves as in
             `from_predictions`. Groups that are no mapping are passed on to predict
             methods that take `sensitive_features`.
+        control_features : str, int, list of str, list of int, callable, array-like, \
+dataframe or Groups, default=None
+            Columns of X that hold the strata, or the strata themselves, as in
+            `from_predictions`.
         threshold : float, default=None
             Smallest score that counts as a positive decision. By default decisions
             are those of the `predict` method.
@@ -124,8 +129,8 @@ dataframe, Groups, or mapping of str to array-like
         ValueError
             As `from_predictions`, and if X has no such column.
         """
-        scores, predictions, groups, pos_label = estimator_inputs(
-            estimator, X, sensitive_features, pos_label
+        scores, predictions, groups, strata, pos_label = estimator_inputs(
+            estimator, X, sensitive_features, control_features, pos_label
         )
         if threshold is not None:
             predictions = {k: v for k, v in predictions.items() if k not in scores}
@@ -134,6 +139,7 @@ dataframe, Groups, or mapping of str to array-like
             scores or None,
             y_pred=predictions or None,
             sensitive_features=groups,
+            control_features=strata,
             threshold=0.5 if threshold is None else threshold,
             pos_label=pos_label,
             **options,
@@ -147,6 +153,7 @@ dataframe, Groups, or mapping of str to array-like
         *,
         y_pred: Any = None,
         sensitive_features: Any,
+        control_features: Any = None,
         sample_weight: ArrayLike | None = None,
         threshold: float = 0.5,
         pos_label: Any = None,
@@ -183,6 +190,11 @@ array-like
             One attribute, or several as columns or by name. Missing values raise an
             error unless a `Groups` defines how they are treated, see
             `skfair.groups.encode_groups`.
+        control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+or Groups, default=None
+            Stratum of each row, such as its department or its true label. The report
+            then also has each metric within strata, where `confidence_interval` knows
+            it: the largest value, the stratum in which it is attained, and the mean.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights. Rows of weight 0 are left out.
         threshold : float, default=0.5
@@ -250,6 +262,7 @@ array-like
             y_score=y_score,
             y_pred=y_pred,
             sensitive_features=sensitive_features,
+            control_features=control_features,
             pos_label=pos_label,
             sample_weight=sample_weight,
             options=options,
@@ -362,15 +375,17 @@ array-like
         return cls(summarize(audits, title))
 
     def to_frame(
-        self, table: Literal["metrics", "groups", "impact_ratios"] = "metrics"
+        self,
+        table: Literal["metrics", "groups", "impact_ratios", "strata"] = "metrics",
     ) -> pd.DataFrame:
         """Numbers of the report as a table.
 
         Parameters
         ----------
-        table : {"metrics", "groups", "impact_ratios"}, default="metrics"
-            Which numbers: of the metrics, of each group, or the impact ratios, which
-            only a report with ``impact_ratios=True`` has.
+        table : {"metrics", "groups", "impact_ratios", "strata"}, default="metrics"
+            Which numbers: of the metrics, of each group, the impact ratios, which only
+            a report with ``impact_ratios=True`` has, or of the metrics within strata,
+            which only one with `control_features` has.
 
         Returns
         -------
@@ -388,14 +403,16 @@ array-like
             ``score_excess`` (mean score minus share of positives) and
             ``calibration_error`` among them. Impact ratios have for each ``kind`` of
             rate, "selection" or "scoring", the columns of
-            `skfair.metrics.impact_ratios`.
+            `skfair.metrics.impact_ratios`. Strata have for each ``metric`` the value of
+            ``everyone``, the largest ``value`` within a stratum, that ``stratum``, the
+            ``mean`` by total weight, ``lower``, ``upper``, ``null_value``, ``pvalue``.
 
         Raises
         ------
         ValueError
-            If the report has no impact ratios, or `table` is none of the three.
+            If the report has no impact ratios or strata, or `table` is none of these.
         """
-        check_choice("table", table, ("metrics", "groups", "impact_ratios"))
+        check_choice("table", table, ("metrics", "groups", "impact_ratios", "strata"))
         if table != "metrics":
             return self._groups_frame(table)
         rows = [
@@ -420,12 +437,20 @@ array-like
                 yield attribute, result
 
     def _groups_frame(self, table: str) -> pd.DataFrame:
-        """Rows of the groups, or of their impact ratios."""
+        """Rows of the groups, of their impact ratios, or of metrics within strata."""
         rows = []
         for attribute, result in self._results():
             named = {"model": result["model"], "attribute": attribute["name"]}
             if table == "groups":
                 rows += [{**named, **row} for row in result["groups"]]
+                continue
+            if table == "strata":
+                within = (result.get("strata") or {}).get("rows")
+                if within is None:
+                    raise ValueError(
+                        "table='strata' needs a report made with control_features."
+                    )
+                rows += [{**named, "metric": row["key"], **row} for row in within]
                 continue
             if result.get("impact_ratios") is None:
                 raise ValueError(
@@ -434,7 +459,8 @@ array-like
             for part in result["impact_ratios"]:
                 kind = {**named, "kind": part["kind"]}
                 rows += [{**kind, **row} for row in part["rows"]]
-        return pd.DataFrame(rows).rename(columns={"label": "group"})
+        frame = pd.DataFrame(rows).drop(columns=["key", "title"], errors="ignore")
+        return frame.rename(columns={"label": "group", "null": "null_value"})
 
     def to_html(
         self,

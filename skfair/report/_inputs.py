@@ -22,6 +22,7 @@ from skfair.groups import (
     intersect,
     positions_in,
     recode,
+    resolve_strata,
     sort_labels,
 )
 from skfair.metrics._inputs import Multigroup, positive_class
@@ -91,6 +92,7 @@ class Audit:
     options: Options
     n_alike: Integers | None = None
     blur: tuple[float, float] = (0.0, 0.0)
+    strata: Groups | None = None
 
     @property
     def n_rows(self) -> int:
@@ -151,6 +153,7 @@ def make_audit(
     pos_label: Any,
     sample_weight: ArrayLike | None,
     options: Options,
+    control_features: Any = None,
     n_alike: Integers | None = None,
 ) -> Audit:
     """Check and encode the arguments, without the rows of weight zero.
@@ -189,6 +192,9 @@ def make_audit(
         sample_weight=None if weights is None else weights[kept],
         options=options,
         n_alike=n_alike,
+        strata=None
+        if control_features is None
+        else resolve_strata(control_features, n_samples=n_samples)[kept],
     )
     _check_metrics(audit)
     return audit
@@ -349,15 +355,22 @@ def _check_length(what: str, length: int, expected: int) -> None:
 
 
 def estimator_inputs(
-    estimator: Any, X: Any, sensitive_features: Any, pos_label: Any
-) -> tuple[Named, Named, Any, Any]:
-    """Scores and predictions of fitted classifiers, groups and the positive class."""
+    estimator: Any,
+    X: Any,
+    sensitive_features: Any,
+    control_features: Any,
+    pos_label: Any,
+) -> tuple[Named, Named, Any, Any, Any]:
+    """Scores and predictions of fitted classifiers, groups, strata, positive class."""
     if not isinstance(estimator, Mapping):
         estimator = {type(estimator).__name__: estimator}
     if not estimator:
         raise ValueError("estimator has no models, expected at least one.")
     named = names_columns(sensitive_features, count_rows(X))
     groups = select_columns(X, sensitive_features) if named else sensitive_features
+    strata, own = control_features, control_features
+    if control_features is not None and names_columns(control_features, count_rows(X)):
+        strata, own = select_columns(X, control_features, "control_features"), None
     classes = _common_classes(estimator)
     if len(classes) == 2:
         pos_label = classes[1] if pos_label is None else pos_label
@@ -371,9 +384,11 @@ def estimator_inputs(
         name = str(name)
         with tip_for_unknown_columns(model, X, sensitive_features if named else None):
             if len(classes) == 2 and hasattr(model, "predict_proba"):
-                scores[name] = respond(model, "predict_proba", X, pos_label, routed)
-            predictions[name] = respond(model, "predict", X, sensitive_features=routed)
-    return scores, predictions, groups, pos_label
+                scores[name] = respond(
+                    model, "predict_proba", X, pos_label, routed, own
+                )
+            predictions[name] = respond(model, "predict", X, None, routed, own)
+    return scores, predictions, groups, strata, pos_label
 
 
 def _common_classes(estimators: Mapping[Any, Any]) -> list[Any]:

@@ -82,7 +82,7 @@ def test_only_on_request(small_report):
     assert result["impact_ratios"] is None
     with pytest.raises(ValueError, match="needs a report made with impact_ratios=True"):
         small_report.to_frame("impact_ratios")
-    with pytest.raises(ValueError, match="table must be 'metrics', 'groups' or 'imp"):
+    with pytest.raises(ValueError, match="table must be 'metrics', 'groups', 'imp"):
         small_report.to_frame("all")
     assert "Impact ratio" not in small_report.to_markdown()
 

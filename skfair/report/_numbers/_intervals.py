@@ -61,12 +61,10 @@ def intervals(sample: Sample, keys: Collection[str]) -> dict[str, Interval]:
     return found
 
 
-def _compare(
-    sample: Sample, keys: Collection[str]
-) -> Iterator[tuple[str, Comparisons]]:
-    """Find what each metric compares; metrics of score distributions share scores."""
+def bounded_metrics(sample: Sample) -> dict[str, Callable[..., float]]:
+    """Return the metrics whose noise can be bounded, with the options of the report."""
     how, options = sample.attribute.comparison, sample.audit.options
-    metrics: dict[str, Callable[..., float]] = {
+    return {
         "demographic_parity_difference": partial(
             demographic_parity_difference, multigroup=how
         ),
@@ -79,8 +77,14 @@ def _compare(
         "abcc": partial(abcc, multigroup=how),
         "madd": partial(madd, multigroup=how),
     }
+
+
+def _compare(
+    sample: Sample, keys: Collection[str]
+) -> Iterator[tuple[str, Comparisons]]:
+    """Find what each metric compares; metrics of score distributions share scores."""
     scores = None
-    for key, metric in metrics.items():
+    for key, metric in bounded_metrics(sample).items():
         if key not in keys:
             continue
         if key not in ("mcdp", "mcdp_epsilon", "abcc", "madd"):
@@ -93,7 +97,7 @@ def _compare(
 def _observe(sample: Sample, metric: Callable[..., float], key: str) -> Observed:
     """Collect the statistic of a metric, of entries that may be many rows each."""
     audit, groups = sample.audit, sample.attribute.groups
-    rows = _rows(sample, key)
+    rows = arguments_of(sample, key)
     found = observe(metric, rows)
     if audit.n_alike is None:
         return found
@@ -124,7 +128,7 @@ def _positions(audit: Audit, statistic: GroupedConfusion) -> Integers:
     return np.searchsorted(np.array(statistic.classes), audit.y_true)
 
 
-def _rows(sample: Sample, key: str) -> Arguments:
+def arguments_of(sample: Sample, key: str) -> Arguments:
     """Rows of a sample as arguments of a metric."""
     audit, model = sample.audit, sample.model
     y_pred = model.y_score if key in OF_SCORES else model.y_pred

@@ -97,6 +97,10 @@ def render_markdown(summary: Summary, record: Mapping[str, str]) -> str:
                 lines += ["", f"### Impact ratios of {table['kind']} rates: {title}"]
                 lines += ["", plain(table["sentence"]), ""]
                 lines += _of_groups(table["rows"], _OF_RATIOS)
+            if result.get("strata"):
+                lines += ["", f"### Within strata: {title}", ""]
+                lines += [plain(result["strata"]["sentence"]), ""]
+                lines += _within_strata(result["strata"]["rows"])
     for heading, key in (("Cautions", "cautions"), ("What this cannot show", "")):
         texts = summary[key] if key else summary["verdict"]["cannot"]
         if texts:
@@ -112,6 +116,17 @@ def _metrics(measures: list[Summary]) -> list[str]:
         ends = None if m["lower"] is None else f"{m['lower']:.3f} to {m['upper']:.3f}"
         rows.append([m["title"], m["value"], ends, m["null"], m["pvalue"]])
     return _lines(head, rows)
+
+
+def _within_strata(rows: list[Summary]) -> list[str]:
+    """Table of the metrics within strata."""
+    head = ["Metric", "Everyone", "Largest within", "In", "Mean within", "Interval"]
+    cells = []
+    for row in rows:
+        ends = f"{row['lower']:.3f} to {row['upper']:.3f}" if row["stratum"] else None
+        numbers = [row["everyone"], row["value"], row["stratum"], row["mean"], ends]
+        cells.append([row["title"], *numbers, row["null"], row["pvalue"]])
+    return _lines([*head, "By chance", "p-value"], cells)
 
 
 def _of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:

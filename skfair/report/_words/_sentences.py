@@ -203,3 +203,17 @@ def describe_ratios(kind: str, rows: list[dict[str, Any]], level: float) -> str:
     if unknown:
         texts.append(f"{counted(unknown, 'row')} of unknown group have no part in it.")
     return " ".join(texts)
+
+
+def describe_strata(table: dict[str, Any]) -> str:
+    """Say what a table of strata compares, and what is left out."""
+    texts = [
+        f"Groups are compared within each {table['names']}, of which there are "
+        f"{table['n_strata']:,}, with {counted(table['n_rows'], 'row')}."
+    ]
+    if not any(row["value"] is not None for row in table["rows"]):
+        texts = ["No stratum has two groups that can be compared."]
+    if table["left_out"]:
+        reasons = [f"“{one['label']}” ({one['reason']})" for one in table["left_out"]]
+        texts.append(f"Left out, in whole or in part: {listed(reasons)}.")
+    return " ".join(texts)

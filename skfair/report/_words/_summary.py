@@ -27,12 +27,14 @@ from skfair.report._numbers._sample import (
     make_samples,
     observe,
 )
+from skfair.report._numbers._strata import strata_numbers
 from skfair.report._options import MEASURES, Measure
 from skfair.report._words._sentences import (
     LEVEL,
     chance_text,
     describe,
     describe_ratios,
+    describe_strata,
     in_unit,
     note,
     with_chance,
@@ -133,6 +135,7 @@ def _result(sample: Sample, draws: Drawn) -> Summary:
         ],
         "groups": _groups(sample),
         "impact_ratios": _impact_ratios(sample),
+        "strata": _strata(sample, found),
         "cdf": _cdf(sample, found.get("mcdp")),
     }
 
@@ -192,6 +195,25 @@ def _impact_ratios(sample: Sample) -> list[Summary] | None:
     ]
 
 
+def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
+    """Metrics within strata, beside those of everyone; None unless there are strata."""
+    table = strata_numbers(sample)
+    if table is None:
+        return None
+    titles = {
+        one.key: one.title.format(**vars(sample.audit.options)) for one in MEASURES
+    }
+    rows = [
+        {
+            "title": titles[row["key"]],
+            "everyone": or_none(found[row["key"]].value),
+            **row,
+        }
+        for row in table["rows"]
+    ]
+    return {**table, "rows": rows, "sentence": describe_strata(table)}
+
+
 def _cdf(sample: Sample, found: Finding | None) -> Summary | None:
     """Curves of the score distributions and their largest gap, for a picture."""
     few = sample.comparable and sample.attribute.comparison == "pairwise"
@@ -218,6 +240,7 @@ def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
         "decisions": {visible_text(m.name): m.decided_by for _, m in models},
         **{name: getattr(options, name) for name in stated},
         "sample_weight": audit.sample_weight is not None,
+        "control_features": audit.strata is not None,
         "counts_are_drawn": counts_are_drawn(audit),
         "blur": [max(one.blur[i] for one in audits) for i in (0, 1)],
         "calls": {

@@ -271,19 +271,12 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     _check_writable(given.out, given.no_overwrite)
     settings = {name: getattr(given, name) for name in _OPTIONS if name != "pos_label"}
     Options(**settings)
-    scores, labels, sensitive, control = (
-        _split(names)
-        for names in (
-            given.y_score,
-            given.y_pred,
-            given.sensitive,
-            given.control_features,
-        )
+    scores, labels, sensitive, control = map(
+        _split, (given.y_score, given.y_pred, given.sensitive, given.control_features)
     )
     if not scores and not labels:
         raise ValueError("--y-score or --y-pred must name a column.")
     bins = read_bins(given.bins, sensitive)
-    others = [name for name in (given.y_true, given.sample_weight) if name is not None]
     form = Format(given.sep, given.encoding)
     settings |= {
         "title": given.title,
@@ -300,11 +293,22 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
         except UnsuitedError:
             if given.engine != "auto" or files_of(given.table) != [given.table]:
                 raise
+    return _read_rows(given, form, bins, settings)
+
+
+def _read_rows(
+    given: argparse.Namespace, form: Format, bins: Any, settings: dict[str, Any]
+) -> tuple[FairnessReport, dict[str, str]]:
+    """Read all rows, and compute the report."""
+    scores, labels, sensitive, control = map(
+        _split, (given.y_score, given.y_pred, given.sensitive, given.control_features)
+    )
+    others = [name for name in (given.y_true, given.sample_weight) if name is not None]
     read = [*scores, *labels, *others]
     as_text = [*sensitive, *(name for name in control if name not in read)]
     table = read_columns(given.table, [*read, *as_text], as_text, form)
     record = input_record(given.table)
-    table = _without_missing(given, form, table, [*scores, *labels, *others])
+    table = _without_missing(given, form, table, read)
     groups = {
         name: _groups(given, form, into_bins(table[name], bins.get(name)))
         for name in sensitive

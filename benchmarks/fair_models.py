@@ -228,6 +228,12 @@ OPPORTUNITY: dict[str, tuple[Callable[[float], Any], tuple[float, ...]]] = {
         ),
         (0.2, 0.3, 0.4, 0.5, 0.6, 0.8),
     ),
+    "unaware": (
+        lambda strength: UnawarePostProcessor(
+            make_plain(), strength=strength, random_state=0
+        ),
+        (0.2, 0.4, 0.8, 1.6),
+    ),
     "reweighter": (
         lambda strength: inprocessing.MCDPReweighter(
             make_logistic(), strength=strength, random_state=0

@@ -159,8 +159,8 @@ def compare_with_plain(
     groups = encode_groups(groups, labels=present)
     plain_precision = _average_precision(y, old, weights)
     precision = _average_precision(y, new, weights)
-    plain_gap = _mean_gap(old, groups, weights, strata)
-    gap = _mean_gap(new, groups, weights, strata)
+    plain_gap = mean_gap(old, groups, weights, strata)
+    gap = mean_gap(new, groups, weights, strata)
     half_rows = {**plain_gap.half_rows, **gap.half_rows}.values()
     n_tests = max(1, len(present) * (len(present) - 1) // 2) * gap.n_strata
     noise = kolmogi(_LEVEL / n_tests) * gap.spread
@@ -218,12 +218,15 @@ def _average_precision(y: Array, scores: Array, weights: Array) -> _Estimate:
     return _Estimate(value, derivative / hits[-1])
 
 
-def _mean_gap(
+def mean_gap(
     scores: Array, groups: Groups, weights: Array, strata: NDArray[np.integer]
 ) -> _Estimate:
-    """Mean MCDP(0) of the strata that have two groups, by the weight of their rows."""
+    """Mean MCDP(0) of the strata that have two groups, by the weight of their rows.
+
+    Rows with the code -1 are in no stratum.
+    """
     found: dict[int, tuple[NDArray[np.intp], _Estimate]] = {}
-    grouped = groups.codes >= 0
+    grouped = (groups.codes >= 0) & (strata >= 0)
     for stratum in np.unique(strata[grouped]).tolist():
         rows = np.flatnonzero(grouped & (strata == stratum))
         present = np.unique(groups.codes[rows])

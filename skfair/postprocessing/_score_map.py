@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.metrics import average_precision_score
 
+from skfair._comparison import mean_gap
 from skfair._penalty._penalised_loss import PenalisedLoss, clip_scores
 from skfair._penalty._training_rows import Array, TrainingRows
 from skfair.groups import Groups
@@ -39,7 +40,8 @@ class PredictedRows(NamedTuple):
     """Rows with probabilities by models that were not fitted to them.
 
     `p` is the probability of the second class, `q` that of each group, shape
-    (n_samples, n_groups), and `folds` says which rows were held out together.
+    (n_samples, n_groups), and `folds` says which rows were held out together. Gaps are
+    within `strata`, if there are any; rows with the code -1 are in none.
     """
 
     p: Array
@@ -48,12 +50,14 @@ class PredictedRows(NamedTuple):
     groups: Groups
     weights: Array
     folds: NDArray[np.intp]
+    strata: NDArray[np.integer] | None = None
 
     def take(self, rows: NDArray[Any]) -> PredictedRows:
         """Select rows by position or by a mask."""
-        p, q, y, groups, weights, folds = self
+        p, q, y, groups, weights, folds, strata = self
+        within = None if strata is None else strata[rows]
         return PredictedRows(
-            p[rows], q[rows], y[rows], groups[rows], weights[rows], folds[rows]
+            p[rows], q[rows], y[rows], groups[rows], weights[rows], folds[rows], within
         )
 
 
@@ -109,9 +113,9 @@ def fit_map(
     scale = np.sqrt(factors.T**2 @ (weights[:, None] * hats**2))
     scale[scale < 1e-9] = np.inf  # a function of nothing is left at 0
     loss = PenalisedLoss(strength, _TEMPERATURE, "mcdp").for_labels(rows.y, weights)
-    loss = loss.rescaled(rows.p, weights)
+    loss = loss.rescaled(rows.p, weights, rows.strata)
     ridge = _RIDGE + _RIDGE_BY_ROW / len(weights)
-    train = TrainingRows(None, rows.y, rows.groups.codes, weights)
+    train = TrainingRows(None, rows.y, rows.groups.codes, weights, rows.strata)
 
     def objective(scaled: Array) -> tuple[float, Array]:
         heights = scaled.reshape(scale.shape) / scale
@@ -181,7 +185,8 @@ def _merge_equal(rows: PredictedRows) -> PredictedRows:
     rounding would otherwise grow from step to step.
     """
     p, q = rows.p.round(12) + 0.0, rows.q.round(12) + 0.0
-    keys = np.column_stack([p, q, rows.y, rows.groups.codes, rows.folds])
+    strata = np.zeros(len(p)) if rows.strata is None else rows.strata
+    keys = np.column_stack([p, q, rows.y, rows.groups.codes, rows.folds, strata])
     _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     weights = np.bincount(inverse.ravel(), rows.weights) + 0.0
     return rows._replace(p=p, q=q).take(first)._replace(weights=weights)
@@ -218,11 +223,18 @@ def _record(
 
 
 def _measure(rows: PredictedRows, scores: Array) -> tuple[float, float]:
-    """Average precision and minus MCDP(0), nan where they are undefined."""
+    """Average precision and minus MCDP(0), nan where they are undefined.
+
+    MCDP within strata is their mean.
+    """
     defined = rows.y.min() < rows.y.max()
     precision = np.nan
     if defined:
         precision = average_precision_score(rows.y, scores, sample_weight=rows.weights)
+    if rows.strata is not None:
+        values, weights = (v.astype(np.float64) for v in (scores, rows.weights))
+        within = mean_gap(values, rows.groups, weights, rows.strata)
+        return float(precision), -within.value
     grouped = rows.groups.codes >= 0
     sizes = rows.groups.sizes()
     if (sizes == 0).any():

@@ -21,9 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 from skfair._comparison import PlainComparison, compare_with_plain
 from skfair._mitigation import (
     MetaMitigator,
-    groups_to_compare,
     level_of_user,
     route_fit_params,
+    within_strata,
 )
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.exceptions import MitigationWarning
@@ -103,6 +103,12 @@ class UnawarePostProcessor(
     random_state : int, RandomState instance or None, default=None
         Shuffles rows before they are assigned to folds. None keeps their order.
 
+    control_features : str, int, list of str, list of int, or callable, default=None
+        Column of X with the strata within which groups are compared, several columns
+        for their intersection, or a function of X that returns the strata. Strata given
+        to `fit` take precedence. None compares groups among all rows. A column stays a
+        feature.
+
     Attributes
     ----------
     estimators_ : list
@@ -122,10 +128,13 @@ class UnawarePostProcessor(
         together, ``std_test_`` its standard deviation over folds. Empty if no groups
         are given.
     comparison_ : PlainComparison or None
-        Average precision and MCDP(0) of the new and of the plain scores on held-out
-        rows; None if no groups are given.
+        Average precision and MCDP(0) (within strata, if there are any) of the new and
+        of the plain scores on held-out rows; None if no groups are given.
     groups_ : tuple of length n_groups
         Labels of the groups; empty if no groups are given.
+    strata_ : tuple of length n_strata
+        Labels of the strata within which groups are compared; empty without
+        `control_features`.
     classes_ : ndarray of shape (2,)
         Classes. Scores are probabilities of the second class.
     n_features_in_ : int
@@ -198,9 +207,20 @@ class UnawarePostProcessor(
     ...     return mcdp(y, model.predict_proba(X)[:, 1], sensitive_features=sex)
     >>> gap(model.with_strength(0)) > 0.4, gap(model) < 0.2  # fitted once
     (True, True)
+
+    Equal opportunity at every threshold is a small gap among the positives:
+
+    >>> from skfair.groups import encode_groups
+    >>> positives = encode_groups(np.where(y, "positive", None), missing="drop")
+    >>> model = model.fit(X, y, sensitive_features=sex, control_features=positives)
+    >>> model.strata_
+    ('positive',)
     """
 
-    __metadata_request__fit: ClassVar = {"sensitive_features": True}
+    __metadata_request__fit: ClassVar = {
+        "sensitive_features": True,
+        "control_features": True,
+    }
     _rows: PredictedRows
     _map: ScoreMap | None
     comparison_: PlainComparison | None
@@ -216,6 +236,7 @@ class UnawarePostProcessor(
         drop_sensitive: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
+        control_features: Selector | None = None,
     ) -> None:
         self.estimator = estimator
         self.group_estimator = group_estimator
@@ -225,6 +246,7 @@ class UnawarePostProcessor(
         self.drop_sensitive = drop_sensitive
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.control_features = control_features
 
     def fit(
         self,
@@ -232,6 +254,7 @@ class UnawarePostProcessor(
         y: Any,
         *,
         sensitive_features: Any = None,
+        control_features: Any = None,
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
@@ -248,6 +271,12 @@ class UnawarePostProcessor(
 (n_samples, n_columns), or Groups, default=None
             Group of each row. It takes precedence over the parameter of the same name.
             Rows without a group in a `Groups` count in the log-loss only.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row. The gap is then the mean of the gaps within strata, by
+            the weight of their rows. It takes precedence over the parameter of the same
+            name. The true label is a stratum, too; rows without a stratum in a `Groups`
+            count in the log-loss only, see the example.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights of the rows in the map, and in the fits of classifiers
             that take them.
@@ -271,7 +300,8 @@ class UnawarePostProcessor(
         Warns
         -----
         UserWarning
-            If no groups are given: the classifier is fitted without a map.
+            If no groups are given: the classifier is fitted without a map. If strata or
+            groups cannot be compared, and are left out of the gap.
         skfair.exceptions.MitigationWarning
             If the new scores are worse than the plain ones by more than noise, and if
             ``strength="auto"`` finds none that helps although there is a gap.
@@ -284,9 +314,12 @@ class UnawarePostProcessor(
         )
         if groups is None:
             return self._keep_plain(fit_all(self.estimator, X, y, routed.estimator.fit))
-        groups = groups_to_compare(groups)
-        groups_to_compare(groups if weights is None else groups[weights > 0])
-        self.groups_ = groups.labels
+        strata = self._find_strata(control_features, X)
+        groups, strata = within_strata(groups, strata, weights)
+        self.groups_, self.strata_ = (
+            groups.labels,
+            () if strata is None else strata.labels,
+        )
         X = self._without_sensitive(X)
         splits = list(self._splits(X, y, groups, routed.splitter.split))
         with self._tip_to_drop(X):
@@ -309,6 +342,7 @@ class UnawarePostProcessor(
             groups,
             every,
             fold_of_rows(splits, len(y)),
+            None if strata is None else strata.codes,
         )
         self._rows = rows.take((rows.folds >= 0) & (every > 0))
         return self._learn_map()
@@ -442,7 +476,7 @@ class UnawarePostProcessor(
         """Predict with one fitted classifier, without a map."""
         self.estimators_, self.group_estimators_ = [estimator], []
         self._map = None
-        self.groups_, self.strength_ = (), 0.0
+        self.groups_, self.strata_, self.strength_ = (), (), 0.0
         self.path_, self.comparison_ = pd.DataFrame(), None
         return self
 
@@ -498,6 +532,7 @@ class UnawarePostProcessor(
             rows.p,
             path.scores[chosen],
             rows.groups,
+            strata=rows.strata,
             sample_weight=rows.weights,
         )
         comparison.warn(self, "Lower strength, or use a better group_estimator")

@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 
-from skfair._comparison import _mean_gap, compare_with_plain
+from skfair._comparison import compare_with_plain, mean_gap
 from skfair._penalty._penalised_loss import PenalisedLoss
 from skfair._penalty._smooth_gap import OBJECTIVES, mean_over_strata, smooth_gap
 from skfair._penalty._training_rows import TrainingRows, hold_out
@@ -205,10 +205,10 @@ def test_the_comparison_is_within_strata(rows):
     assert found.average_precision == pytest.approx(
         average_precision_score(rows.y, other, sample_weight=rows.weights)
     )
-    gap = _mean_gap(other, groups, rows.weights, rows.strata)
+    gap = mean_gap(other, groups, rows.weights, rows.strata)
     for row in range(0, 120, 17):
         moved = rows.weights + 1e-6 * (np.arange(120) == row)
-        slope = (_mean_gap(other, groups, moved, rows.strata).value - gap.value) / 1e-6
+        slope = (mean_gap(other, groups, moved, rows.strata).value - gap.value) / 1e-6
         assert_allclose(gap.derivative[row], slope, atol=1e-6)
 
 

@@ -9,7 +9,11 @@ from sklearn.linear_model import LogisticRegression
 
 from skfair.groups import encode_groups
 from skfair.metrics import madd, mcdp
-from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
+from skfair.postprocessing import (
+    MADDPostProcessor,
+    ScoreRepairer,
+    UnawarePostProcessor,
+)
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +159,22 @@ def test_a_stratum_with_one_group_keeps_its_scores(people):
     alone = (X["dept"] == 1).to_numpy()
     assert_allclose(scores[alone], plain[alone])
     assert (scores[~alone] != plain[~alone]).all()
+
+
+def test_a_map_without_the_group_within_strata(people):
+    """The table of strengths and the comparison are of the mean gap within strata."""
+    X, y, group = people
+    group_of_proxy = LogisticRegression()
+    model = UnawarePostProcessor(
+        LogisticRegression(), group_estimator=group_of_proxy, strength=0.5, cv=2
+    )
+    model.fit(X, y, sensitive_features=group, control_features=positives(y))
+    plain, fair = -model.path_["mean_test_neg_mcdp"]
+    assert model.strata_ == ("+",)
+    assert plain > 0.15
+    assert fair < 0.7 * plain
+    assert_allclose(
+        [model.comparison_.plain_mcdp, model.comparison_.mcdp], [plain, fair]
+    )
+    scores = model.predict_proba(X)[y, 1]
+    assert mcdp(None, scores, sensitive_features=group[y]) < 0.8 * plain

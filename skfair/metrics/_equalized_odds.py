@@ -22,7 +22,11 @@ from skfair.statistics import GroupedConfusion
 
 
 def _sum_of_differences(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weight: Any = None
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any = None,
+    sample_weight: Any = None,
 ) -> float:
     """Add up all differences between rates of a group and of everyone.
 

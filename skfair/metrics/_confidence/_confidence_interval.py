@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_args
 
 from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_choice, check_real
@@ -15,6 +17,15 @@ from skfair.metrics._classes import split_classes
 from skfair.metrics._confidence._known_metrics import compare, observe, resolve_metric
 from skfair.metrics._confidence._noise import UNDEFINED, Comparisons, Method
 from skfair.metrics._confidence._observed import Arguments
+from skfair.metrics._distribution._abcc import abcc
+from skfair.metrics._distribution._bounds import (
+    MetricBounds,
+    abcc_bounds,
+    madd_bounds,
+    mcdp_bounds,
+)
+from skfair.metrics._distribution._madd import madd
+from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._inputs import unwrapped
 from skfair.metrics._strata import (
     Multistratum,
@@ -23,6 +34,7 @@ from skfair.metrics._strata import (
     defined_results,
     without_strata,
 )
+from skfair.statistics import GroupedHistogram
 
 
 @dataclass(frozen=True)
@@ -73,7 +85,9 @@ def confidence_interval(
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or a statistic
         Scores or predicted labels, or the statistic that the metric takes instead of
         rows. It must be one of rows without sample weights. Of scores of several
-        classes the interval is for the largest value over classes.
+        classes the interval is for the largest value over classes. For MCDP(0), ABCC
+        and MADD of 2**k bins also a `GroupedHistogram`, whose bounds widen the
+        interval; the statistic then lies within them.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection. None with a
         statistic.
@@ -167,15 +181,39 @@ default=None
     True
     """
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    bounds = None
+    if isinstance(y_score, GroupedHistogram):
+        bounds, y_score = _bounds(metric, y_score), y_score.at_edges()
     rows = Arguments(y_true, y_score, sensitive_features, sample_weight)
     comparisons = compare_rows(metric, rows, method, control_features)
-    tail = (1 - level) / 2
-    return ConfidenceInterval(
-        comparisons.value,
-        lower_bound(comparisons, tail),
-        max(comparisons.value, upper_bound(comparisons, tail)),
-        level,
-        method,
+    tail, value = (1 - level) / 2, comparisons.value
+    low = lower_bound(comparisons, tail)
+    high = max(value, upper_bound(comparisons, tail))
+    if bounds is not None and not math.isnan(value):
+        # Scores at the edges of bins move the value of the rows by this at most.
+        low = max(0.0, low - max(0.0, value - bounds.lower))
+        high = min(comparisons.maximum, high + max(0.0, bounds.upper - value))
+        value = min(max(value, bounds.lower), bounds.upper)
+    return ConfidenceInterval(value, low, high, level, method)
+
+
+def _bounds(metric: Callable[..., float], histogram: GroupedHistogram) -> MetricBounds:
+    """Bounds of a metric of the rows behind a histogram."""
+    function, given = unwrapped(metric)
+    options = {name: value for name, value in given.items() if name != "multigroup"}
+    multigroup = given.get("multigroup", "pairwise")
+    with warnings.catch_warnings():
+        # The metric warns itself where it is undefined.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        if function is mcdp and options in ({}, {"epsilon": 0}):
+            return mcdp_bounds(histogram, multigroup=multigroup)
+        if function is abcc and not options:
+            return abcc_bounds(histogram, multigroup=multigroup)
+        if function is madd and isinstance(options.get("bandwidth"), (int, float)):
+            return madd_bounds(histogram, multigroup=multigroup, **options)
+    raise ValueError(
+        "metric must be mcdp with epsilon=0, abcc, or madd with bandwidth=1/m for a "
+        f"power of two m, with a GroupedHistogram; got {metric!r}."
     )
 
 

@@ -1,5 +1,6 @@
 """Permutation tests and bootstrap intervals of any metric."""
 
+from skfair.metrics._uncertainty._counts import deal, redraw
 from skfair.metrics._uncertainty._resampling import (
     basic_interval,
     check_seed,
@@ -11,7 +12,9 @@ from skfair.metrics._uncertainty._resampling import (
 __all__ = [
     "basic_interval",
     "check_seed",
+    "deal",
     "exact_pvalue",
+    "redraw",
     "shuffled_codes",
     "stratified_draws",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,11 +15,13 @@ from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_integer, check_real
 from skfair.metrics._inputs import unwrapped
+from skfair.metrics._uncertainty._counts import Counts
 from skfair.metrics._uncertainty._resampling import (
     Rows,
     basic_interval,
     check_seed,
     evaluate_each,
+    rows_or_counts,
     stratified_draws,
 )
 
@@ -52,9 +55,9 @@ class BootstrapResult(NumbersResult):
 def bootstrap_interval(
     metric: Callable[..., float],
     y_true: ArrayLike | None,
-    y_score: ArrayLike,
+    y_score: Any,
     *,
-    sensitive_features: Any,
+    sensitive_features: Any = None,
     control_features: Any = None,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
@@ -76,10 +79,14 @@ def bootstrap_interval(
         `functools.partial` to set its options.
     y_true : array-like of shape (n_samples,) or None
         True labels, passed to the metric.
-    y_score : array-like of shape (n_samples,)
-        Scores or predicted labels, passed to the metric.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns stand for their intersection.
+    y_score : array-like of shape (n_samples,), or a statistic
+        Scores or predicted labels, passed to the metric. Or a statistic of unweighted
+        rows, `GroupedScores`, `GroupedHistogram`, `GroupedConfusion` or
+        `GroupedOutcomes`; the other arguments by row are then None. See the notes.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Group of each row; several columns stand for their intersection. None with a
+        statistic.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
         Stratum of each row, within which the metric compares groups. Of a metric
@@ -124,6 +131,11 @@ default=None
     than its nominal level (``benchmarks/interval_coverage.py`` measures how often).
     Use `permutation_test` there.
 
+    Of a statistic, numbers of rows are drawn from the multinomial distribution that
+    drawn rows give them, at a cost that depends on its distinct scores or bins, not on
+    its rows. The scores of a `GroupedHistogram` count as rounded down to the edges of
+    bins.
+
     References
     ----------
     .. [1] Davison, Hinkley. "Bootstrap Methods and their Application". Cambridge
@@ -143,7 +155,7 @@ default=None
     n_resamples = check_integer("n_resamples", n_resamples, 1)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     generator = check_seed(random_state)
-    rows = Rows.from_arrays(
+    rows = rows_or_counts(
         y_true, y_score, sensitive_features, sample_weight, control_features
     )
     observed = rows.evaluate(metric)
@@ -151,17 +163,26 @@ default=None
         values = np.full(n_resamples, np.nan)
         low = high = math.nan
     else:
-        rows = rows.take(rows.that_count())  # a resample of weight zero has no value
-        if draws_from_everyone(metric):
-            everyone = replace(rows.groups, codes=np.zeros_like(rows.groups.codes))
-            groups = replace(rows, groups=everyone).drawn_from()
-        else:
-            groups = rows.drawn_from()
-        draw = stratified_draws(groups, generator)
-        resamples = (rows.take(draw()) for _ in range(n_resamples))
+        draw = _resamples(metric, rows, generator)
+        resamples = (draw() for _ in range(n_resamples))
         values = evaluate_each(metric, resamples, n_jobs, verbose)
         low, high = basic_interval(observed, values, level)
     return BootstrapResult(observed, low, high, level, n_resamples, values)
+
+
+def _resamples(
+    metric: Any, rows: Rows | Counts, generator: np.random.Generator
+) -> Callable[[], Rows | Counts]:
+    """Return what draws rows, or rows of a statistic, with replacement."""
+    if isinstance(rows, Counts):
+        return partial(rows.resampled, generator)
+    kept = rows.take(rows.that_count())  # a resample of weight zero has no value
+    groups = kept.drawn_from()
+    if draws_from_everyone(metric):
+        everyone = replace(kept.groups, codes=np.zeros_like(kept.groups.codes))
+        groups = replace(kept, groups=everyone).drawn_from()
+    draw = stratified_draws(groups, generator)
+    return lambda: kept.take(draw())
 
 
 def compares_numbers(metric: Metric) -> Metric:

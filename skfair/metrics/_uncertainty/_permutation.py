@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -18,12 +19,14 @@ from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_integer
 from skfair.groups import encode_column, intersect
 from skfair.metrics._inputs import check_no_missing, unwrapped
+from skfair.metrics._uncertainty._counts import Counts
 from skfair.metrics._uncertainty._resampling import (
     ROUNDING,
     Rows,
     check_seed,
     evaluate_each,
     exact_pvalue,
+    rows_or_counts,
     shuffled_codes,
 )
 
@@ -64,9 +67,9 @@ class PermutationTestResult(NumbersResult):
 def permutation_test(
     metric: Callable[..., float],
     y_true: ArrayLike | None,
-    y_score: ArrayLike,
+    y_score: Any,
     *,
-    sensitive_features: Any,
+    sensitive_features: Any = None,
     control_features: Any = None,
     within: ArrayLike | Literal["auto"] | None = "auto",
     n_permutations: int = 999,
@@ -96,10 +99,14 @@ def permutation_test(
         Use `functools.partial` to set its options.
     y_true : array-like of shape (n_samples,) or None
         True labels, handed to the metric.
-    y_score : array-like of shape (n_samples,)
-        Scores or predicted labels, handed to the metric.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns stand for their intersection.
+    y_score : array-like of shape (n_samples,), or a statistic
+        Scores or predicted labels, handed to the metric. Or a statistic of unweighted
+        rows, `GroupedScores`, `GroupedHistogram`, `GroupedConfusion` or
+        `GroupedOutcomes`; the other arguments by row are then None. See the notes.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Group of each row; several columns stand for their intersection. None with a
+        statistic.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
         Stratum of each row, within which the metric compares groups. Of a metric
@@ -164,6 +171,11 @@ default=None
     with groups of 300 and 100 rows, base rates of .5 and .05 and equal error rates,
     the level of .05 was kept in 4.9 % of 4,000 samples, in 2.3 % without.
 
+    Of a statistic, numbers of rows are drawn from the distribution that permuted rows
+    give them, at a cost that depends on its distinct scores or bins, not on its rows.
+    The scores of a `GroupedHistogram` count as rounded down to the edges of bins: the
+    p-value is exact for them, and `statistic` is the metric of them.
+
     References
     ----------
     .. [1] Phipson, Smyth. "Permutation P-values Should Never Be Zero". Statistical
@@ -183,17 +195,17 @@ default=None
     """
     n_permutations = check_integer("n_permutations", n_permutations, 1)
     generator = check_seed(random_state)
-    rows = Rows.from_arrays(
+    rows = rows_or_counts(
         y_true, y_score, sensitive_features, sample_weight, control_features
     )
     observed = rows.evaluate(metric)
-    strata = permuted_strata(within, metric, rows)
+    draw = _permutations(within, metric, rows)
     null, n_below = np.full(n_permutations, np.nan), 0
     if not math.isnan(observed):
         same = deepcopy(generator)
-        shuffled = (shuffle(rows, strata, generator) for _ in range(n_permutations))
+        shuffled = (draw(generator) for _ in range(n_permutations))
         null = evaluate_each(metric, shuffled, n_jobs, verbose)
-        shuffled = (shuffle(rows, strata, same) for _ in range(n_permutations))
+        shuffled = (draw(same) for _ in range(n_permutations))
         n_below = _count_below(rows, metric, observed, null, shuffled, n_jobs)
     result = _result(observed, null, n_below)
     if result.pvalue == 1:
@@ -229,6 +241,18 @@ def tie_breaker(metric: Any) -> Callable[..., float] | None:
     return ties
 
 
+def _permutations(
+    within: Any, metric: Any, rows: Rows | Counts
+) -> Callable[[np.random.Generator], Rows | Counts]:
+    """Return what permutes the groups of rows or of a statistic."""
+    if isinstance(rows, Counts):
+        if within is not None and not isinstance(within, str):
+            raise ValueError("within must be 'auto' or None with a statistic.")
+        by_label = within is not None and permutes_within_labels(metric)
+        return partial(rows.shuffled, by_label)
+    return partial(shuffle, rows, permuted_strata(within, metric, rows))
+
+
 def permuted_strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
     """Positions of the rows of each stratum that are permuted."""
     positions, strata = rows.that_count(), []
@@ -262,11 +286,11 @@ def shuffle(rows: Rows, strata: list[Integers], generator: np.random.Generator) 
 
 
 def _count_below(
-    rows: Rows,
+    rows: Rows | Counts,
     metric: Any,
     observed: float,
     null: Floats,
-    shuffled: Iterable[Rows],
+    shuffled: Iterable[Rows | Counts],
     n_jobs: int | None,
 ) -> int:
     """Count permutations of the observed value that are below it by a tie breaker."""

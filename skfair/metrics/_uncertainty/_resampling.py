@@ -19,6 +19,7 @@ from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array
 from skfair.groups import Codes, Groups, intersect, resolve_groups, resolve_strata
 from skfair.metrics._strata import over_strata
+from skfair.metrics._uncertainty._counts import COUNTED, Counts
 
 #: Values this close to the observed one count as equal: weighted sums round.
 ROUNDING = 1e-12
@@ -101,18 +102,37 @@ class Rows:
         return replace(self.groups, codes=codes, labels=labels)
 
 
+def rows_or_counts(
+    y_true: Any,
+    y_score: Any,
+    sensitive_features: Any,
+    sample_weight: Any,
+    control_features: Any,
+) -> Rows | Counts:
+    """Return the rows of a metric, or the counts of a statistic in their place."""
+    given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    given["control_features"] = control_features
+    if isinstance(y_score, COUNTED):
+        return Counts.of(y_score, y_true=y_true, **given)
+    return Rows.from_arrays(y_true, y_score, **given)
+
+
 def evaluate_each(
     metric: Callable[..., float],
-    resamples: Iterable[Rows],
+    resamples: Iterable[Rows | Counts],
     n_jobs: int | None,
     verbose: int,
 ) -> Floats:
     """Values of the metric on each resample, which are drawn one after the other."""
     return np.array(
         Parallel(n_jobs=n_jobs, verbose=verbose)(
-            delayed(Rows.evaluate_again)(rows, metric) for rows in resamples
+            delayed(_evaluate)(rows, metric) for rows in resamples
         )
     )
+
+
+def _evaluate(rows: Rows | Counts, metric: Callable[..., float]) -> float:
+    return rows.evaluate_again(metric)
 
 
 def check_seed(random_state: Any) -> np.random.Generator:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair.metrics._distribution import ScoreGrid
+from skfair.metrics._uncertainty import deal, redraw
 from skfair.report._inputs import Audit
 from skfair.report._numbers._sample import Measuring, Sample, Values, sort_by_group
 from skfair.report._options import OF_ERRORS, OF_SCORES
@@ -77,8 +78,8 @@ class Cells:
         self, generator: np.random.Generator, keys: tuple[str, ...]
     ) -> Values:
         """Metrics of rows that are drawn within each group, with replacement."""
-        predictions = [_resample(counts, generator) for counts in self.predictions]
-        scores = [_resample(counts, generator) for counts in self.scores]
+        predictions = [redraw(counts, generator) for counts in self.predictions]
+        scores = [redraw(counts, generator) for counts in self.scores]
         return self._values(np.array(predictions), np.array(scores), keys)
 
     def permutation(
@@ -89,11 +90,11 @@ class Cells:
         others = tuple(key for key in keys if key not in OF_ERRORS)
         given, shuffled = self.predictions, np.zeros_like(self.predictions)
         # All rows of one class are as good as their true classes, which others ignore.
-        shuffled[:, 0] = _deal(given.sum(axis=1), generator)
-        values = self._values(shuffled, _deal(self.scores, generator), others)
+        shuffled[:, 0] = deal(given.sum(axis=1), generator)
+        values = self._values(shuffled, deal(self.scores, generator), others)
         if errors:
             for true in range(given.shape[1]):
-                shuffled[:, true] = _deal(given[:, true], generator)
+                shuffled[:, true] = deal(given[:, true], generator)
             values |= self._values(shuffled, self.scores, errors)
         return values
 
@@ -115,29 +116,6 @@ def _count(
     alike = None if audit.n_alike is None else audit.n_alike[entries]
     counts = np.bincount(cells, alike, math.prod(shape))
     return counts.astype(np.int64).reshape(shape)
-
-
-def _resample(counts: Counts, generator: np.random.Generator) -> Counts:
-    """Draw as many rows as are counted, with replacement."""
-    size, flat = counts.sum(), counts.ravel()
-    drawn = np.zeros_like(flat)
-    filled = np.flatnonzero(flat)
-    drawn[filled] = generator.multinomial(size, flat[filled] / size)
-    return drawn.reshape(counts.shape)
-
-
-def _deal(counts: Counts, generator: np.random.Generator) -> Counts:
-    """Deal all rows to groups of the same sizes anew."""
-    flat = counts.reshape(len(counts), -1)
-    left, sizes = flat.sum(axis=0), flat.sum(axis=1)
-    dealt = np.empty_like(flat)
-    for group, size in enumerate(sizes[:-1]):
-        dealt[group] = generator.multivariate_hypergeometric(
-            left, size, method="marginals"
-        )
-        left = left - dealt[group]
-    dealt[-1] = left
-    return dealt.reshape(counts.shape)
 
 
 def _join_weights(audit: Audit) -> tuple[NDArray[np.intp], NDArray[Any]]:

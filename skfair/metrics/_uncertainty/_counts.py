@@ -1,0 +1,134 @@
+"""Resamples of a statistic, whose cost does not grow with the rows behind it.
+
+A permutation of the groups makes the numbers of rows of each group and cell
+multivariate hypergeometric, and a draw of rows with replacement makes them multinomial:
+both are drawn at once, not row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skfair.metrics._inputs import count_hits, in_place_of_rows
+from skfair.statistics import (
+    GroupedConfusion,
+    GroupedHistogram,
+    GroupedOutcomes,
+    GroupedScores,
+)
+
+#: Statistics that take the place of rows.
+COUNTED = (GroupedScores, GroupedHistogram, GroupedConfusion, GroupedOutcomes)
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """A statistic of single rows, and how many rows each group has in each cell.
+
+    Cells are scores, pairs of a true and a predicted class, or outcomes of 0 and 1;
+    `counts` has shape (n_groups, n_cells).
+    """
+
+    statistic: Any
+    counts: NDArray[np.int64]
+    rebuild: Callable[[NDArray[np.int64]], Any]
+
+    @classmethod
+    def of(cls, statistic: Any, **rows: Any) -> Counts:
+        """Count the rows of a statistic that is given in place of all `rows`."""
+        if isinstance(statistic, GroupedHistogram):
+            statistic = statistic.at_edges()
+        statistic = in_place_of_rows(statistic, **rows)
+        counts: NDArray[Any]
+        rebuild: Callable[[Any, NDArray[np.int64]], Any]
+        if isinstance(statistic, GroupedOutcomes):
+            sizes, hits = count_hits(statistic)
+            counts, rebuild = np.stack([sizes - hits, hits], axis=1), _outcomes
+        elif not np.array_equal(statistic.totals, statistic.counts):
+            raise ValueError(
+                "y_score must be a statistic of rows without sample weights, since "
+                "single rows are drawn; pass the rows with their weights."
+            )
+        elif isinstance(statistic, GroupedConfusion):
+            counts, rebuild = statistic.matrices, _confusion
+            counts = counts.reshape(len(counts), -1)
+        else:
+            grid, cells = np.unique(statistic.scores, return_inverse=True)
+            counts, rebuild = np.zeros((statistic.n_groups, len(grid))), _scores
+            counts[statistic.codes, cells] = statistic.weights
+        return cls(statistic, counts.astype(np.int64), partial(rebuild, statistic))
+
+    def evaluate(self, metric: Callable[..., float]) -> float:
+        """Value of the metric on this statistic."""
+        return float(metric(None, self.statistic))
+
+    evaluate_again = evaluate
+
+    def shuffled(self, within_labels: bool, generator: np.random.Generator) -> Counts:
+        """Permute the groups, among the rows of each true label if asked to."""
+        parts = [self.counts]
+        if within_labels and isinstance(self.statistic, GroupedConfusion):
+            parts = np.split(self.counts, len(self.statistic.classes), axis=1)
+        dealt = np.concatenate([deal(part, generator) for part in parts], axis=1)
+        return replace(self, statistic=self.rebuild(dealt), counts=dealt)
+
+    def resampled(self, generator: np.random.Generator) -> Counts:
+        """Draw as many rows of each group as it has, with replacement."""
+        drawn = np.array([redraw(of_group, generator) for of_group in self.counts])
+        return replace(self, statistic=self.rebuild(drawn), counts=drawn)
+
+
+def deal(
+    counts: NDArray[np.int64], generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Deal all rows to groups of the same sizes anew; groups come first."""
+    flat = counts.reshape(len(counts), -1)
+    left, sizes = flat.sum(axis=0), flat.sum(axis=1)
+    dealt = np.empty_like(flat)
+    for group, size in enumerate(sizes[:-1]):
+        dealt[group] = generator.multivariate_hypergeometric(
+            left, size, method="marginals"
+        )
+        left = left - dealt[group]
+    dealt[-1] = left
+    return dealt.reshape(counts.shape)
+
+
+def redraw(
+    counts: NDArray[np.int64], generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw as many rows as are counted, with replacement."""
+    size, flat = counts.sum(), counts.ravel()
+    drawn = np.zeros_like(flat)
+    filled = np.flatnonzero(flat)
+    drawn[filled] = generator.multinomial(size, flat[filled] / size)
+    return drawn.reshape(counts.shape)
+
+
+def _scores(statistic: GroupedScores, counts: NDArray[np.int64]) -> GroupedScores:
+    """Build the statistic of other numbers of rows with the same scores."""
+    cells, groups = np.nonzero(counts.T)
+    return replace(
+        statistic,
+        scores=np.unique(statistic.scores)[cells],
+        codes=groups.astype(statistic.codes.dtype),
+        weights=counts[groups, cells],
+    )
+
+
+def _confusion(
+    statistic: GroupedConfusion, counts: NDArray[np.int64]
+) -> GroupedConfusion:
+    """Build the statistic of other numbers of rows of the same classes."""
+    return replace(statistic, matrices=counts.reshape(statistic.matrices.shape))
+
+
+def _outcomes(statistic: GroupedOutcomes, counts: NDArray[np.int64]) -> GroupedOutcomes:
+    """Build the statistic of other numbers of outcomes of 1."""
+    return replace(statistic, sums=counts[:, 1].astype(statistic.sums.dtype))

@@ -1,0 +1,248 @@
+"""Tests and intervals from statistics follow the distributions that rows give."""
+
+from collections import Counter
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.metrics import (
+    abcc,
+    abcc_bounds,
+    bootstrap_interval,
+    confidence_interval,
+    cvar_fairness,
+    dcp,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    madd,
+    max_gap,
+    mcdp,
+    mcdp_bounds,
+    permutation_test,
+)
+from skfair.statistics import (
+    GroupedConfusion,
+    GroupedHistogram,
+    GroupedOutcomes,
+    GroupedScores,
+)
+
+
+def draw(n=600, n_groups=2, seed=0):
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, n_groups, n)
+    scores = rng.beta(2 + 0.1 * groups, 3).round(2)
+    y_true = rng.integers(0, 2, n)
+    y_pred = (rng.random(n) < 0.4 + 0.1 * y_true).astype(int)
+    return scores, y_true, y_pred, groups
+
+
+SCORES, Y_TRUE, Y_PRED, GROUPS = draw()
+OF_SCORES = GroupedScores.from_scores(SCORES, sensitive_features=GROUPS)
+OF_CLASSES = GroupedConfusion.from_predictions(
+    Y_TRUE, Y_PRED, sensitive_features=GROUPS
+)
+OF_OUTCOMES = GroupedOutcomes.from_outcomes(Y_PRED, sensitive_features=GROUPS)
+CASES = {
+    "mcdp": (mcdp, OF_SCORES, None, SCORES),
+    "mcdp(epsilon)": (partial(mcdp, epsilon=0.05), OF_SCORES, None, SCORES),
+    "madd": (partial(madd, bandwidth=0.1), OF_SCORES, None, SCORES),
+    "equalized odds": (equalized_odds_difference, OF_CLASSES, Y_TRUE, Y_PRED),
+    "dcp": (dcp, OF_CLASSES, Y_TRUE, Y_PRED),
+    "parity": (demographic_parity_difference, OF_OUTCOMES, None, Y_PRED),
+    "max gap": (max_gap, OF_OUTCOMES, None, Y_PRED),
+    "cvar": (cvar_fairness, OF_OUTCOMES, None, Y_PRED),
+}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in ("dcp", "madd") else [])
+        for name in CASES
+    ],
+)
+def test_distributions_are_those_of_rows(case):
+    metric, statistic, y_true, y_score = CASES[case]
+    n = 150
+    one = permutation_test(metric, None, statistic, n_permutations=n, random_state=0)
+    other = permutation_test(
+        metric,
+        y_true,
+        y_score,
+        sensitive_features=GROUPS,
+        n_permutations=n,
+        random_state=1,
+    )
+    assert one.statistic == pytest.approx(other.statistic, abs=1e-12)
+    noise = other.null_distribution.std() * np.sqrt(2 / n)
+    assert one.null_mean == pytest.approx(other.null_mean, abs=5 * noise)
+    assert one.null_distribution.std() == pytest.approx(
+        other.null_distribution.std(), rel=0.4
+    )
+    assert one.pvalue == pytest.approx(other.pvalue, abs=0.2)
+    one = bootstrap_interval(metric, None, statistic, n_resamples=n, random_state=0)
+    other = bootstrap_interval(
+        metric,
+        y_true,
+        y_score,
+        sensitive_features=GROUPS,
+        n_resamples=n,
+        random_state=1,
+    )
+    noise = other.distribution.std() * np.sqrt(2 / n)
+    assert one.distribution.mean() == pytest.approx(
+        other.distribution.mean(), abs=5 * noise
+    )
+    assert one.distribution.std() == pytest.approx(other.distribution.std(), rel=0.4)
+
+
+def test_permutations_are_those_of_all_rows():
+    """All ways to deal six rows, two of them alike, to groups of two and four."""
+    scores = [0.1, 0.3, 0.3, 0.5, 0.8, 0.9]
+    expected = Counter()
+    for chosen in combinations(range(6), 2):
+        groups = [0 if i in chosen else 1 for i in range(6)]
+        expected[round(mcdp(None, scores, sensitive_features=groups), 9)] += 1 / 15
+    statistic = GroupedScores.from_scores(scores, sensitive_features=[0, 1, 0, 1, 1, 1])
+    n = 1500
+    found = permutation_test(
+        mcdp, None, statistic, n_permutations=n, random_state=0
+    ).null_distribution
+    shares = Counter(found.round(9).tolist())
+    assert shares.keys() == expected.keys()
+    for value, share in expected.items():
+        assert shares[value] / n == pytest.approx(share, abs=5 * np.sqrt(0.25 / n))
+
+
+def test_histogram():
+    histogram = GroupedHistogram.from_scores(
+        SCORES, sensitive_features=GROUPS, n_bins=64
+    )
+    found = permutation_test(mcdp, None, histogram, n_permutations=99, random_state=0)
+    same = permutation_test(
+        mcdp, None, histogram.at_edges(), n_permutations=99, random_state=0
+    )
+    assert found.pvalue == same.pvalue
+    assert found.statistic == mcdp(None, histogram.at_edges())
+    found = bootstrap_interval(abcc, None, histogram, n_resamples=49, random_state=0)
+    assert found.low <= found.statistic <= found.high
+
+
+@pytest.mark.parametrize("n_bins", [1, 8, 64, 2**16])
+@pytest.mark.parametrize("method", ["band", "finite_sample"])
+def test_confidence_interval_of_a_histogram(n_bins, method):
+    """It contains the interval of the rows, which is what wide bins lead to."""
+    histogram = GroupedHistogram.from_scores(
+        SCORES, sensitive_features=GROUPS, n_bins=n_bins
+    )
+    for metric, bounds in ((mcdp, mcdp_bounds), (abcc, abcc_bounds)):
+        found = confidence_interval(metric, None, histogram, method=method)
+        rows = confidence_interval(
+            metric, None, SCORES, sensitive_features=GROUPS, method=method
+        )
+        limits = bounds(histogram)
+        assert limits.lower <= found.statistic <= limits.upper
+        assert found.low <= rows.statistic <= found.high
+        slack = 2 * limits.width + 1e-9
+        assert abs(found.low - rows.low) <= slack + 0.01 * (metric is abcc)
+        assert abs(found.high - rows.high) <= slack + 0.01 * (metric is abcc)
+    if n_bins >= 8:
+        found = confidence_interval(
+            partial(madd, bandwidth=1 / 8), None, histogram, method=method
+        )
+        assert found == confidence_interval(
+            partial(madd, bandwidth=1 / 8),
+            None,
+            SCORES,
+            sensitive_features=GROUPS,
+            method=method,
+        )
+
+
+def test_histogram_of_other_metrics():
+    histogram = GroupedHistogram.from_scores(SCORES, sensitive_features=GROUPS)
+    for metric in (partial(mcdp, epsilon=0.1), madd, demographic_parity_difference):
+        with pytest.raises(ValueError, match="metric must be mcdp with epsilon=0"):
+            confidence_interval(metric, None, histogram)
+    one = GroupedHistogram.from_scores([0.1, 0.2], sensitive_features=["a", "a"])
+    with pytest.warns(UndefinedMetricWarning):
+        assert np.isnan(confidence_interval(mcdp, None, one).low)
+
+
+@pytest.mark.parametrize("function", [permutation_test, bootstrap_interval])
+def test_broken_arguments(function):
+    weighted = GroupedScores.from_scores(
+        [0.1, 0.2, 0.3], sensitive_features=[0, 0, 1], sample_weight=[1, 2, 3]
+    )
+    with pytest.raises(ValueError, match="rows without sample weights"):
+        function(mcdp, None, weighted)
+    for name in "sensitive_features", "sample_weight", "control_features":
+        with pytest.raises(ValueError, match=f"{name} must be None where a statistic"):
+            function(mcdp, None, OF_SCORES, **{name: GROUPS})
+    with pytest.raises(ValueError, match="y_true must be None where a statistic"):
+        function(mcdp, Y_TRUE, OF_SCORES)
+    with pytest.raises(ValueError, match="sensitive_features is None"):
+        function(mcdp, None, SCORES)
+
+
+def test_within():
+    with pytest.raises(ValueError, match="within must be 'auto' or None with a stat"):
+        permutation_test(mcdp, None, OF_SCORES, within=GROUPS)
+    labels = (GROUPS == 0) == Y_TRUE
+    statistic = GroupedConfusion.from_predictions(
+        labels.astype(int), labels.astype(int), sensitive_features=GROUPS
+    )
+    # Predictions without errors: within true labels every permutation has a DCP of 0.
+    found = permutation_test(dcp, None, statistic, n_permutations=19)
+    assert found.pvalue == 1
+    assert found.null_mean == 0
+
+
+def test_undefined():
+    one = GroupedScores.from_scores([0.1, 0.2], sensitive_features=["a", "a"])
+    with pytest.warns(UndefinedMetricWarning):
+        found = permutation_test(mcdp, None, one, n_permutations=5)
+    assert np.isnan(found.pvalue)
+    with pytest.warns(UndefinedMetricWarning):
+        assert np.isnan(bootstrap_interval(mcdp, None, one, n_resamples=5).low)
+
+
+def test_number_of_processes_changes_nothing():
+    found = [
+        permutation_test(
+            mcdp, None, OF_SCORES, n_permutations=9, random_state=0, n_jobs=n_jobs
+        ).null_distribution
+        for n_jobs in (1, None)
+    ]
+    np.testing.assert_array_equal(*found)
+
+
+def counted(n_rows, n_scores=2000):
+    """Smooth scores of any number of rows, of which none is drawn."""
+    rng = np.random.default_rng(0)
+    scores = np.arange(n_scores) / n_scores
+    parts = []
+    for group in range(2):
+        shares = (scores + 0.01) ** (1 + 0.05 * group) * (1.01 - scores)
+        parts.append(rng.multinomial(n_rows // 2, shares / shares.sum()))
+    return GroupedScores.from_counts(
+        np.tile(scores, 2),
+        sensitive_features=np.repeat(["a", "b"], n_scores),
+        n_rows=np.concatenate(parts),
+    )
+
+
+def test_hundred_million_rows():
+    statistic = counted(10**8)
+    assert statistic.counts.sum() == 10**8
+    found = permutation_test(mcdp, None, statistic, n_permutations=19, random_state=0)
+    assert found.pvalue == 1 / 20
+    assert found.null_mean < 1e-3
+    interval = bootstrap_interval(mcdp, None, statistic, n_resamples=19, random_state=0)
+    assert interval.high - interval.low < 1e-3
+    interval = confidence_interval(mcdp, None, statistic)
+    assert interval.low <= found.statistic <= interval.high < interval.low + 1e-3

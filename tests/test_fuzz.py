@@ -27,6 +27,7 @@ from skfair.metrics import (
     abcc,
     abroca,
     bootstrap_interval,
+    confidence_interval,
     continuous_mcdp,
     continuous_mcdp_cuts,
     cvar_fairness,
@@ -50,6 +51,7 @@ from skfair.metrics import (
     permutation_test,
     rate_variance,
     top_groups,
+    values_by_stratum,
     worst_subgroup,
 )
 from skfair.model_selection import (
@@ -81,6 +83,14 @@ FEWER = {
     "load_berkeley_admissions": 200,
     "MADD by default": 800,
     "madd_optimal_bandwidth": 1500,
+    "mcdp within strata": 1000,
+    "mcdp_curve within strata": 600,
+    "abroca within strata": 600,
+    "max_gap within strata": 1000,
+    "equalized_odds_difference within strata": 600,
+    "values_by_stratum": 1000,
+    "permutation_test within strata": 400,
+    "confidence_interval within strata": 600,
 }
 
 SINGLE = [
@@ -282,6 +292,10 @@ QUALITY = {
 }
 ROWS = {"sensitive_features": groups, "sample_weight": weights}
 OF_SCORES = {"y_true": constant(None), "y_score": scores, **ROWS}
+STRATA = {
+    "control_features": groups,
+    "multistratum": constant("max", "weighted"),
+}
 OF_NUMBERS = {**OF_SCORES, "sensitive_features": odd_numbers}
 OF_CLASSES = {"y_true": classes, "y_pred": classes, **ROWS}
 COUNTED = {key: value for key, value in OF_CLASSES.items() if key != "sample_weight"}
@@ -329,6 +343,35 @@ FUNCTIONS = {
             "epsilon": constant(0, 0.05),
             "method": constant("exact"),
             "n_subdivisions": constant(4),
+        },
+    ),
+    "mcdp within strata": (mcdp, {**OF_SCORES, **MULTIGROUP, **STRATA}),
+    "mcdp_curve within strata": (mcdp_curve, {**OF_SCORES, **STRATA}),
+    "abroca within strata": (abroca, {**OF_SCORES, **STRATA, "y_true": classes}),
+    "max_gap within strata": (max_gap, {**OF_CLASSES, **QUALITY, **STRATA}),
+    "equalized_odds_difference within strata": (
+        equalized_odds_difference,
+        {**OF_CLASSES, **STRATA},
+    ),
+    "values_by_stratum": (
+        values_by_stratum,
+        {**OF_SCORES, "metric": constant(mcdp, max_gap), "control_features": groups},
+    ),
+    "permutation_test within strata": (
+        permutation_test,
+        {
+            **OF_SCORES,
+            **FEW,
+            "metric": constant(mcdp, equalized_odds_difference),
+            "control_features": groups,
+        },
+    ),
+    "confidence_interval within strata": (
+        confidence_interval,
+        {
+            **OF_SCORES,
+            "metric": constant(mcdp, partial(abcc, multistratum="weighted")),
+            "control_features": groups,
         },
     ),
     "continuous_mcdp": (

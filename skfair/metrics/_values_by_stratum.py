@@ -13,7 +13,13 @@ from numpy.typing import ArrayLike
 from skfair._utils._validation import as_array
 from skfair.groups import resolve_strata
 from skfair.metrics._groupwise._group_gaps import group_index
-from skfair.metrics._strata import evaluate_strata, split_strata, without_strata
+from skfair.metrics._strata import (
+    check_rows,
+    evaluate_strata,
+    split_strata,
+    takes_strata,
+    without_strata,
+)
 
 
 def values_by_stratum(
@@ -89,7 +95,11 @@ def values_by_stratum(
     c    NaN       1     1.0  only the group 'M' has rows
     """
     n_samples = len(as_array(y_score, "y_score"))
+    if n_samples == 0:
+        raise ValueError("y_score has 0 rows, expected at least one.")
     plain, keeps_groups = without_strata(metric)
+    if takes_strata(metric):
+        check_rows(plain, y_true, y_score, sensitive_features, sample_weight)
     strata, _ = split_strata(
         sensitive_features,
         control_features,

@@ -21,7 +21,7 @@ from skfair.metrics._uncertainty._permutation import compares_errors
 from skfair.statistics import GroupedConfusion
 
 
-def _sum_of_differences(
+def sum_of_differences(
     y_true: Any,
     y_pred: Any,
     *,
@@ -39,7 +39,7 @@ def _sum_of_differences(
     return float(np.abs(rates - everyone).sum())
 
 
-@compares_errors(lambda **options: True, ties=_sum_of_differences)
+@compares_errors(lambda **options: True, ties=sum_of_differences)
 @within_strata()
 def equalized_odds_difference(
     y_true: ArrayLike | None,

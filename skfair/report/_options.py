@@ -125,7 +125,9 @@ MEASURES = (
 KEYS = tuple(measure.key for measure in MEASURES)
 OF_DECISIONS = tuple(m.key for m in MEASURES if m.question == "decisions")
 OF_SCORES = tuple(m.key for m in MEASURES if m.question == "scores")
-OF_ERRORS = tuple(m.key for m in MEASURES if m.question == "errors")
+#: Among permutations of one equalized odds difference it tells which are larger.
+TIES = "ties_of_equalized_odds_difference"
+OF_ERRORS = (*(m.key for m in MEASURES if m.question == "errors"), TIES)
 
 
 #: With fewer no p-value is at most 0.05 / 3, the first step of Holm's correction.

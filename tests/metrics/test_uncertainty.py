@@ -1,5 +1,6 @@
 """Permutation tests and bootstrap intervals."""
 
+import math
 from functools import partial
 
 import numpy as np
@@ -11,6 +12,7 @@ from skfair.metrics import (
     abcc,
     bootstrap_interval,
     demographic_parity_difference,
+    equalized_odds_difference,
     madd,
     mcdp,
     permutation_test,
@@ -244,3 +246,33 @@ def test_wrong_lengths(function):
         function(mcdp, [0, 1, 1], [0.1, 0.2], sensitive_features=[0, 1])
     with pytest.raises(ValueError, match="sensitive_features has 3 rows, expected 2"):
         function(mcdp, None, [0.1, 0.2], sensitive_features=[0, 1, 1])
+
+
+def test_bootstrap_leaves_undefined_resamples_out():
+    groups = np.repeat(["a", "b"], [40, 60])
+    y_true = np.zeros(100, int)
+    y_true[:2] = 1  # some resamples have no positive of "a"
+    y_true[40:70] = 1
+    y_pred = np.arange(100) % 3 == 0
+    with pytest.warns(UndefinedMetricWarning, match=r"on (\d+) of 99 resamples: they"):
+        result = bootstrap_interval(
+            equalized_odds_difference,
+            y_true,
+            y_pred,
+            sensitive_features=groups,
+            n_resamples=99,
+            random_state=0,
+        )
+    assert 0 < np.isnan(result.distribution).sum() < 40
+    assert 0 <= result.low <= result.high <= 1
+
+    def rarely(y_true, y_score, *, sensitive_features):
+        same = np.array_equal(y_score, np.arange(100))
+        return 0.5 if same else math.nan
+
+    with pytest.warns(UndefinedMetricWarning, match="99 of 99 resamples: too many"):
+        result = bootstrap_interval(
+            rarely, None, np.arange(100), sensitive_features=groups, n_resamples=99
+        )
+    assert math.isnan(result.low)
+    assert math.isnan(result.high)

@@ -163,6 +163,35 @@ def test_many_groups_are_compared_with_everyone(make_report, scored):
     )
 
 
+def test_ties_of_equalized_odds_are_broken(make_report):
+    generator = np.random.default_rng(1)
+    groups = np.repeat(["a", "b"], [150, 60])
+    y_true = np.tile([0, 0, 0, 0, 0, 1], 35)
+    y_pred = (generator.random(210) < 0.5).astype(int)
+    report = make_report(
+        y_true,
+        y_pred=y_pred,
+        sensitive_features=groups,
+        metrics=["equalized_odds_difference"],
+        n_permutations=299,
+        random_state=0,
+    )
+    test = permutation_test(
+        equalized_odds_difference,
+        y_true,
+        y_pred,
+        sensitive_features=groups,
+        n_permutations=299,
+        random_state=0,
+    )
+    found = measures(report)["equalized_odds_difference"]
+    tied = np.abs(test.null_distribution - test.statistic) < 1e-12
+    plain = (1 + (test.null_distribution > test.statistic - 1e-12).sum()) / 300
+    assert tied.any()
+    assert test.pvalue < plain
+    assert found["pvalue"] == test.pvalue
+
+
 def test_errors_are_tested_within_labels(make_report):
     # Every group is right half of the time, whatever the label; base rates differ, so
     # that groups dealt over all rows would have other numbers of positives.

@@ -1,7 +1,9 @@
 """Permutation tests and bootstrap intervals of any metric."""
 
 from skfair.metrics._uncertainty._counts import deal, redraw
+from skfair.metrics._uncertainty._permutation import count_smaller
 from skfair.metrics._uncertainty._resampling import (
+    ROUNDING,
     basic_interval,
     check_seed,
     exact_pvalue,
@@ -10,8 +12,10 @@ from skfair.metrics._uncertainty._resampling import (
 )
 
 __all__ = [
+    "ROUNDING",
     "basic_interval",
     "check_seed",
+    "count_smaller",
     "deal",
     "exact_pvalue",
     "redraw",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats
@@ -24,6 +26,9 @@ from skfair.metrics._uncertainty._resampling import (
     rows_or_counts,
     stratified_draws,
 )
+
+#: Least share of resamples with a value that an interval needs.
+_ENOUGH = 0.5
 
 Metric = TypeVar("Metric", bound=Callable[..., Any])
 
@@ -41,7 +46,7 @@ class BootstrapResult(NumbersResult):
     confidence_level : float
     n_resamples : int
     distribution : ndarray of shape (n_resamples,)
-        The metric on each resample.
+        The metric on each resample, nan where it is undefined.
     """
 
     statistic: float
@@ -121,8 +126,17 @@ default=None
     confidence_interval : Interval that keeps its level, for metrics that it knows.
     permutation_test : Test of the hypothesis that there is no disparity.
 
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        As the metric does, and where it is undefined on some resamples.
+
     Notes
     -----
+    Resamples on which the metric is undefined, because a group got no row of a true
+    label, are left out and counted in a warning: the interval is one of resamples in
+    which all groups can be compared. It is nan where they are more than half of all.
+
     Noise biases a disparity upwards, and resampling adds noise again, so that the
     quantiles of the resamples are too large. The basic interval reflects them at the
     observed value, which removes this bias once; the interval may therefore lie below
@@ -165,8 +179,10 @@ default=None
     else:
         draw = _resamples(metric, rows, generator)
         resamples = (draw() for _ in range(n_resamples))
-        values = evaluate_each(metric, resamples, n_jobs, verbose)
-        low, high = basic_interval(observed, values, level)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            values = evaluate_each(metric, resamples, n_jobs, verbose)
+        low, high = basic_interval(observed, _defined(values), level)
     return BootstrapResult(observed, low, high, level, n_resamples, values)
 
 
@@ -183,6 +199,22 @@ def _resamples(
         groups = replace(kept, groups=everyone).drawn_from()
     draw = stratified_draws(groups, generator)
     return lambda: kept.take(draw())
+
+
+def _defined(values: Floats) -> Floats:
+    """Leave out resamples without a value, with a warning; nan for too many."""
+    defined = values[~np.isnan(values)]
+    if len(defined) == len(values):
+        return values
+    enough = len(defined) >= _ENOUGH * len(values)
+    end = "they are left out" if enough else "too many for an interval, set to nan"
+    warnings.warn(
+        f"The metric is undefined on {len(values) - len(defined)} of {len(values)} "
+        f"resamples: {end}. A group may have few rows of a true label.",
+        UndefinedMetricWarning,
+        stacklevel=3,
+    )
+    return defined if enough else values
 
 
 def compares_numbers(metric: Metric) -> Metric:

@@ -300,7 +300,12 @@ def _count_below(
         return 0
     kept = (drawn for drawn, is_tied in zip(shuffled, tied, strict=True) if is_tied)
     others = evaluate_each(ties, kept, n_jobs, verbose=0)
-    return int((others < rows.evaluate(ties) - ROUNDING).sum())
+    return count_smaller(others, rows.evaluate(ties))
+
+
+def count_smaller(values: Floats, observed: float) -> int:
+    """Count tied permutations that are below the given order by a tie breaker."""
+    return int((values < observed - ROUNDING).sum())
 
 
 def _warn_if_constant(observed: float, null: Floats) -> None:

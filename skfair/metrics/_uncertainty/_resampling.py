@@ -144,7 +144,12 @@ def check_seed(random_state: Any) -> np.random.Generator:
 def basic_interval(
     observed: float, values: Floats, confidence_level: float
 ) -> tuple[float, float]:
-    """Compute the basic bootstrap interval, cut at 0 and at the largest value seen."""
+    """Compute the basic bootstrap interval, cut at 0 and at the largest value seen.
+
+    It is nan where a value is.
+    """
+    if np.isnan(values).any():
+        return math.nan, math.nan
     tail = (1 - confidence_level) / 2
     lower, upper = np.quantile(values, [tail, 1 - tail])
     low = max(0.0, float(2 * observed - upper))

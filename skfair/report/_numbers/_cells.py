@@ -20,7 +20,7 @@ from skfair.metrics._distribution import ScoreGrid
 from skfair.metrics._uncertainty import deal, redraw
 from skfair.report._inputs import Audit
 from skfair.report._numbers._sample import Measuring, Sample, Values, sort_by_group
-from skfair.report._options import OF_ERRORS, OF_SCORES
+from skfair.report._options import OF_ERRORS, OF_SCORES, TIES
 from skfair.statistics import GroupedConfusion
 
 #: From this number of rows on, counts are drawn.
@@ -72,7 +72,8 @@ class Cells:
 
     def values(self) -> Values:
         """Metrics of these counts."""
-        return self._values(self.predictions, self.scores, self.measuring.keys)
+        keys = (*self.measuring.keys, TIES)
+        return self._values(self.predictions, self.scores, keys)
 
     def bootstrap(
         self, generator: np.random.Generator, keys: tuple[str, ...]

@@ -20,8 +20,10 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._types import Floats, Integers
 from skfair.metrics._uncertainty import (
+    ROUNDING,
     basic_interval,
     check_seed,
+    count_smaller,
     exact_pvalue,
     shuffled_codes,
     stratified_draws,
@@ -30,11 +32,13 @@ from skfair.report._inputs import Audit
 from skfair.report._numbers._cells import MANY_ROWS, Cells
 from skfair.report._numbers._intervals import Interval
 from skfair.report._numbers._sample import Sample, sort_by_group
-from skfair.report._options import OF_ERRORS, Options
+from skfair.report._options import OF_ERRORS, TIES, Options
 
 #: DCP is computed again in each draw where its exact search, which enumerates
 #: vertices, takes milliseconds.
 _FEW_VERTICES = 1000
+#: Metric whose tied permutations are compared by another.
+_TIED = "equalized_odds_difference"
 #: An interval or a test of fewer defined draws than this share is not given.
 _ENOUGH = 0.5
 
@@ -49,7 +53,7 @@ Draws = dict[str, Floats]
 class Drawn(NamedTuple):
     """Bootstrap and permutation draws, and the values of what was drawn from.
 
-    `observed` is empty where these are the values of the metrics themselves.
+    `observed` has no metric where these are the values of the metrics themselves.
     """
 
     bootstrap: Draws
@@ -93,10 +97,19 @@ def draw_all(samples: list[Sample]) -> list[Drawn]:
         Drawn(
             join(source, "bootstrap"),
             join(source, "permutation"),
-            source.values() if isinstance(source, Cells) else {},
+            _observed(source),
         )
         for source in sources
     ]
+
+
+def _observed(source: Sample | Cells) -> dict[str, float]:
+    """Values of what was drawn from that are not those of the metrics."""
+    if isinstance(source, Cells):
+        return source.values()
+    if not source.comparable or _TIED not in source.keys:
+        return {}
+    return source.values(sort_by_group(source.attribute.groups.codes), (TIES,))
 
 
 def counts_are_drawn(audit: Audit) -> bool:
@@ -200,7 +213,8 @@ def _drawn_keys(source: Sample | Cells, kind: str, n_groups: int) -> tuple[str, 
     skipped = set(keys) - {"dcp"} if kind == "bootstrap" else set()
     if comb(n_groups + n_classes - 2, n_classes - 1) > _FEW_VERTICES:
         skipped.add("dcp")
-    return tuple(key for key in keys if key not in skipped)
+    ties = (TIES,) if kind == "permutation" and _TIED in keys else ()
+    return (*(key for key in keys if key not in skipped), *ties)
 
 
 def _values(job: _Job, keys: tuple[str, ...]) -> Iterator[dict[str, float]]:
@@ -293,9 +307,18 @@ def uncertainty(
         low, high = basic_interval(value, resampled, confidence_level)
         found = found._replace(lower=low, upper=high)
     if permuted is not None:
-        null, pvalue = float(permuted.mean()), exact_pvalue(drawn_from, permuted)
-        found = found._replace(null=null, pvalue=pvalue)
+        n_below = _count_below(key, draws, drawn_from)
+        pvalue = exact_pvalue(drawn_from, draws.permutation[key], n_below)
+        found = found._replace(null=float(permuted.mean()), pvalue=pvalue)
     return found._replace(without_test=undefined)
+
+
+def _count_below(key: str, draws: Drawn, observed: float) -> int:
+    """Count permutations of the observed value that are below it by a tie breaker."""
+    if key != _TIED:
+        return 0
+    tied = np.abs(draws.permutation[key] - observed) <= ROUNDING
+    return count_smaller(draws.permutation[TIES][tied], draws.observed[TIES])
 
 
 def _defined(values: Floats | None) -> tuple[Floats | None, float | None]:

@@ -32,9 +32,10 @@ from skfair.metrics._distribution import (
     ScoreGrid,
     cumulate,
 )
+from skfair.metrics._equalized_odds import sum_of_differences
 from skfair.metrics._inputs import Multigroup
 from skfair.report._inputs import Attribute, Audit, Model
-from skfair.report._options import OF_DECISIONS, OF_SCORES
+from skfair.report._options import OF_DECISIONS, OF_SCORES, TIES
 from skfair.statistics import GroupedConfusion, GroupedOutcomes
 
 #: Seconds after which the search for a certificate of DCP ends.
@@ -144,6 +145,8 @@ class Measuring:
             values["equalized_odds_difference"] = equalized_odds_difference(
                 None, confusion, multigroup=self.multigroup
             )
+        if TIES in keys:
+            values[TIES] = sum_of_differences(None, confusion, sensitive_features=None)
         if "dcp" in keys:
             values["dcp"] = dcp(None, confusion)
         found = self.score_gaps(confusion.n_groups, grid, count, keys)

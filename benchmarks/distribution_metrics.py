@@ -50,6 +50,16 @@ def against_sort() -> None:
     compare(
         "mcdp(0.05), 1e6 rows / np.sort", partial(ours, epsilon=0.05), sort, at_most=8
     )
+    margins = np.log(scores / (1 - scores))
+    ranked = partial(
+        mcdp, None, margins, sensitive_features=groups, scale="rank", epsilon=0.05
+    )
+    compare(
+        "mcdp(0.05) of ranks of log-odds, 1e6 rows / mcdp(0.05)",
+        ranked,
+        partial(ours, epsilon=0.05),
+        at_most=1.5,
+    )
     compare("mcdp_curve, 1e6 rows / np.sort", curve, sort, at_most=100, repeats=5)
     names = np.array(["F", "M"], dtype=object)[groups]
     compare(

@@ -201,7 +201,10 @@ def _to_numbers(values: NDArray[Any], name: str) -> Floats:
     if not all(real):
         row = real.index(False)
         raise ValueError(f"{name} must be numbers, got {values[row]!r} in row {row}.")
-    return values.astype(np.float64, copy=False)
+    try:
+        return values.astype(np.float64, copy=False)
+    except OverflowError as error:  # of an integer of more than 308 digits
+        raise ValueError(f"{name} must be finite: {error}.") from error
 
 
 def count_rows(X: Any) -> int:

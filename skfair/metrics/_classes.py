@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial, wraps
 from inspect import signature
 from typing import Any, TypeVar, cast
@@ -230,6 +230,8 @@ def _class_labels(
     names = columns_of(y_score, "y_score")[0]
     numbers = [str(position) for position in range(n_classes)]
     if labels is not None:
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
+            raise TypeError(f"labels must be a list of classes, got {labels!r}.")
         found = list(labels)
     elif all(names) and names != numbers:
         found = list(names)

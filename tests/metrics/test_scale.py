@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import ks_2samp, rankdata
+from scipy.stats import ks_2samp, norm, rankdata
 
+from skfair.groups import encode_groups
 from skfair.metrics import (
     abcc,
     bootstrap_interval,
@@ -268,8 +269,21 @@ def test_targets_of_a_regression_are_ignored():
         mcdp(y_true[:2], y_score, **options)
 
 
-def test_scores_that_are_text_or_dates():
+def test_rows_that_do_not_count_have_no_rank():
+    groups = encode_groups(["a", "b", None, None], missing="drop")
+    options = {"epsilon": 0.24, "scale": "rank"}
+    y_score = [1.0, 2.0, -100.0, 100.0]
+    assert mcdp(None, y_score, sensitive_features=groups, **options) == 1
+    weights = [1, 1, 0, 0]
+    rows_ = {"sensitive_features": list("abab"), "sample_weight": weights}
+    assert mcdp(None, y_score, **rows_, **options) == 1
+    assert mcdp(None, y_score, sensitive_features=list("abab"), **options) < 1
+
+
+def test_scores_that_are_text_or_dates_or_too_large():
     options = {"sensitive_features": [0, 1], "scale": "rank"}
+    with pytest.raises(ValueError, match="y_score must be finite"):
+        mcdp(None, [10**400, 1], **options)
     with pytest.raises(ValueError, match="y_score must be numbers"):
         mcdp(None, ["0.2", "0.4"], **options)
     with pytest.raises(ValueError, match="y_score must be numbers"):
@@ -309,7 +323,7 @@ def two_groups(seed=0, n_rows=400):
 
 @pytest.mark.parametrize(
     "metric",
-    [mcdp, partial(mcdp, epsilon=0.05), abcc, madd, partial(madd, bandwidth=1)],
+    [mcdp, abcc, partial(madd, bandwidth=0.1), partial(madd, bandwidth=1)],
 )
 def test_interval_is_that_of_ranks(metric):
     y_score, groups = two_groups()
@@ -322,6 +336,55 @@ def test_interval_is_that_of_ranks(metric):
     found = certify(ranked, None, y_score, at_most=0.9, **rows_)
     expected = certify(metric, None, ranks_of(y_score), at_most=0.9, **rows_)
     assert found.pvalue == expected.pvalue
+
+
+def test_interval_for_windows_that_the_ranks_choose():
+    y_score, groups = two_groups()
+    metric = partial(mcdp, epsilon=0.05)
+    options = {"sensitive_features": groups}
+    found = confidence_interval(partial(metric, scale="rank"), None, y_score, **options)
+    narrower = confidence_interval(metric, None, ranks_of(y_score), **options)
+    assert found.statistic == narrower.statistic
+    assert found.low <= narrower.low < found.statistic < narrower.high <= found.high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shift", "spread"), [(0, 1), (0.3, 1), (1, 1), (0, 2)])
+def test_intervals_cover_the_value_of_the_population(shift, spread):
+    """Whose scale is that of everyone in it, not that of the sample's ranks."""
+    metrics = [
+        partial(metric, scale="rank")
+        for metric in (mcdp, partial(mcdp, epsilon=0.05), abcc)
+    ] + [partial(madd, bandwidth=0.1, scale="rank")]
+    sizes = 300, 180
+    edges = np.linspace(-9, 12, 20_001)
+    middles = (edges[1:] + edges[:-1]) / 2
+    shares = [norm(0, 1).cdf(edges), norm(shift, spread).cdf(edges)]
+    weights = np.concatenate(
+        [size * np.diff(share) for size, share in zip(sizes, shares, strict=True)]
+    )
+    kept = weights > 1e-12
+    population = {
+        "sensitive_features": np.repeat([0, 1], len(middles))[kept],
+        "sample_weight": weights[kept],
+    }
+    truth = [
+        metric(None, np.tile(middles, 2)[kept], **population) for metric in metrics
+    ]
+    rng, covered = np.random.default_rng(0), np.zeros(len(metrics))
+    for _ in range(200):
+        y_score = np.concatenate(
+            [rng.normal(size=sizes[0]), rng.normal(shift, spread, sizes[1])]
+        )
+        statistic = GroupedScores.from_scores(
+            y_score, sensitive_features=np.repeat([0, 1], sizes), scale="rank"
+        )
+        found = [confidence_interval(metric, None, statistic) for metric in metrics]
+        covered += [
+            one.low <= true + 1e-9 and true - 1e-9 <= one.high
+            for one, true in zip(found, truth, strict=True)
+        ]
+    assert covered.min() >= 184  # 190 expected; less has a probability of 1 %
 
 
 @pytest.mark.parametrize("method", ["finite_sample", "anytime"])

@@ -216,6 +216,9 @@ def test_more_true_classes_than_columns():
         values_by_class(mcdp, None, y_score, labels=["a", "b", "b"], **rows)
     with pytest.raises(ValueError, match=r"y_true has 2, expected one of \[0, 1, 5\]"):
         values_by_class(mcdp, np.arange(60) % 3, y_score, labels=[0, 1, 5], **rows)
+    for labels in ("abc", 3):
+        with pytest.raises(TypeError, match="labels must be a list of classes, got"):
+            values_by_class(mcdp, None, y_score, labels=labels, **rows)
     for columns in (y_score[:, 0], y_score[:, :1], y_score[..., None]):
         with pytest.raises(ValueError, match=r"must have shape \(n_samples, n_classes"):
             values_by_class(mcdp, None, columns, **rows)

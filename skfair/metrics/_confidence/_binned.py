@@ -148,7 +148,9 @@ def least_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]
     Half of the rows tell the sign of a difference, the other half the difference with
     that sign; this is the mean over all halves, of normal noise.
     """
-    ratios = gaps / deviations
+    # A single bin, which holds all rows, has no noise.
+    ratios = np.zeros_like(gaps)
+    np.divide(gaps, deviations, out=ratios, where=deviations > 0)
     density = np.exp(-(ratios**2) / 2) * math.sqrt(2 / math.pi)
     certain = 1 - 2 * ndtr(-ratios)
     return gaps * certain - deviations * density, certain + 2 * ratios * density

@@ -51,6 +51,7 @@ from skfair.metrics import (
     permutation_test,
     rate_variance,
     top_groups,
+    values_by_class,
     values_by_stratum,
     worst_subgroup,
 )
@@ -89,6 +90,11 @@ FEWER = {
     "max_gap within strata": 1000,
     "equalized_odds_difference within strata": 600,
     "values_by_stratum": 1000,
+    "mcdp of ranks": 1000,
+    "madd of ranks of classes": 400,
+    "continuous_mcdp of ranks": 400,
+    "confidence_interval of ranks": 400,
+    "values_by_class": 1000,
     "permutation_test within strata": 400,
     "confidence_interval within strata": 600,
 }
@@ -241,6 +247,14 @@ def scores(rng, n):
     return rng.random(n).round(2) if rng.random() < 0.7 else odd_numbers(rng, n)
 
 
+def margins(rng, n):
+    return rng.normal(size=n) * 10.0 ** rng.integers(-300, 300)
+
+
+def scores_of_classes(rng, n):
+    return rng.dirichlet(np.ones(3), n).round(3)
+
+
 def classes(rng, n):
     return rng.integers(0, 2, n)
 
@@ -292,6 +306,7 @@ QUALITY = {
 }
 ROWS = {"sensitive_features": groups, "sample_weight": weights}
 OF_SCORES = {"y_true": constant(None), "y_score": scores, **ROWS}
+RANKED = {"scale": constant("rank", "probability")}
 STRATA = {
     "control_features": groups,
     "multistratum": constant("max", "weighted"),
@@ -343,6 +358,40 @@ FUNCTIONS = {
             "epsilon": constant(0, 0.05),
             "method": constant("exact"),
             "n_subdivisions": constant(4),
+        },
+    ),
+    "mcdp of ranks": (
+        mcdp,
+        {**OF_SCORES, **MULTIGROUP, "y_score": margins, **RANKED},
+    ),
+    "madd of ranks of classes": (
+        madd,
+        {
+            **OF_SCORES,
+            "y_score": scores_of_classes,
+            "bandwidth": constant(0.1),
+            **RANKED,
+        },
+    ),
+    "continuous_mcdp of ranks": (continuous_mcdp, {**OF_NUMBERS, **RANKED}),
+    "confidence_interval of ranks": (
+        confidence_interval,
+        {
+            **OF_SCORES,
+            "y_score": margins,
+            "metric": constant(
+                partial(abcc, scale="rank"), partial(mcdp, scale="rank", epsilon=0.1)
+            ),
+        },
+    ),
+    "values_by_class": (
+        values_by_class,
+        {
+            **OF_SCORES,
+            "y_true": constant(None, [0, 1, 2]),
+            "y_score": scores_of_classes,
+            "metric": constant(mcdp, abroca, demographic_parity_difference),
+            "labels": constant(None, ["x", "y", "z"], [0, 1, 2]),
         },
     ),
     "mcdp within strata": (mcdp, {**OF_SCORES, **MULTIGROUP, **STRATA}),

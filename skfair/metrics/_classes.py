@@ -23,6 +23,7 @@ from skfair._utils._validation import (
 )
 from skfair.groups import columns_of, resolve_groups, sort_labels
 from skfair.metrics._inputs import check_no_missing, unwrapped
+from skfair.statistics._grouped_confusion import encode_classes
 
 Metric = TypeVar("Metric", bound=Callable[..., float])
 
@@ -106,21 +107,22 @@ default=None
     """
     scale = unwrapped(metric)[1].get("scale", "probability")
     columns = _columns_of_classes(y_score, "y_score", scale, TAKES_ANY)
-    found = _class_labels(labels, y_true, y_score, len(columns))
     n_samples = len(columns[0])
-    codes = np.full(n_samples, -1)
+    codes, classes = None, None
     if y_true is not None:
-        true = as_array(y_true, "y_true", n_samples)
-        check_no_missing(true, "y_true")
-        codes = pd.Index(found, tupleize_cols=False).get_indexer(true)
-        if (codes < 0).any():
-            unknown = true[codes < 0].tolist()[0]
-            raise ValueError(f"y_true has {unknown!r}, expected one of {found}.")
+        as_array(y_true, "y_true", n_samples)
+        codes, classes = encode_classes("y_true", y_true)
+    found = _class_labels(labels, classes, y_score, len(columns))
+    if classes is not None and codes is not None:
+        unknown = [label for label in classes if label not in found]
+        if unknown:
+            raise ValueError(f"y_true has {unknown[0]!r}, expected one of {found}.")
+        codes = np.array([found.index(label) for label in classes])[codes]
     rows = {"control_features": control_features, "sample_weight": sample_weight}
     rows = {name: values for name, values in rows.items() if values is not None}
     rows["sensitive_features"] = resolve_groups(sensitive_features, n_samples=n_samples)
     values = [
-        metric(None if y_true is None else codes == position, column, **rows)
+        metric(None if codes is None else codes == position, column, **rows)
         for position, column in enumerate(columns)
     ]
     return pd.Series(values, pd.Index(found, tupleize_cols=False), float, "value")
@@ -224,21 +226,21 @@ def _check_classes(y_true: Any, n_samples: int, n_classes: int, name: str) -> No
 
 
 def _class_labels(
-    labels: Any, y_true: Any, y_score: Any, n_classes: int
+    labels: Any, classes: Sequence[Hashable] | None, y_score: Any, n_classes: int
 ) -> list[Hashable]:
-    """Classes in the order of the columns of scores."""
+    """Classes in the order of the columns of scores; `classes` are those of y_true."""
     names = columns_of(y_score, "y_score")[0]
     numbers = [str(position) for position in range(n_classes)]
+    found: Iterable[Any] = range(n_classes)
     if labels is not None:
         if isinstance(labels, str) or not isinstance(labels, Iterable):
             raise TypeError(f"labels must be a list of classes, got {labels!r}.")
-        found = list(labels)
+        found = labels
     elif all(names) and names != numbers:
-        found = list(names)
-    elif y_true is not None:
-        found = list(sort_labels(pd.unique(as_array(y_true, "y_true")).tolist()))
-    else:
-        found = list(range(n_classes))
+        found = names
+    elif classes is not None:
+        found = sort_labels(classes)
+    found = [one.item() if isinstance(one, np.generic) else one for one in found]
     if len(found) != n_classes or len(set(found)) != n_classes:
         raise ValueError(
             f"labels must be {n_classes} different classes, one for each column of "

@@ -23,6 +23,9 @@ Array: TypeAlias = NDArray[np.float64]
 #: Differences of more standard errors than this are no noise: of two equally good
 #: models, one seems better by more in 2.3 % of samples.
 _N_ERRORS = 2.0
+#: With fewer rows of the rarer class average precision cannot show what is lost, and
+#: with as many in all the gap can.
+_FEWEST_RARE, _FEWEST_ROWS = 10, 100
 #: Probability that groups of one distribution have a larger gap than `noise`.
 _LEVEL = 0.05
 
@@ -51,6 +54,8 @@ class PlainComparison(NumbersResult):
         Largest gap that the mitigator was asked for, None if it was asked for none.
     n_samples : int
         Number of rows with a weight.
+    n_rarer : int
+        Number of those rows that are of the rarer class.
     group_sizes : dict
         Number of those rows in each group that has any; with `control_features` of
         those that are in a stratum.
@@ -80,6 +85,7 @@ class PlainComparison(NumbersResult):
     noise: float
     max_gap: float | None
     n_samples: int
+    n_rarer: int
     group_sizes: dict[Hashable, int] = field(repr=False)
 
     @property
@@ -90,13 +96,20 @@ class PlainComparison(NumbersResult):
         less_precise = loss > _N_ERRORS * self.average_precision_error
         less_fair = increase > _N_ERRORS * self.mcdp_error
         found = []
-        if less_fair or (less_precise and increase >= 0):
+        untold = self.n_rarer < _FEWEST_RARE and self.n_samples >= _FEWEST_ROWS
+        no_fairer = increase > -self.mcdp_error and self.mcdp > self.noise
+        if (
+            less_fair
+            or (less_precise and increase >= 0)
+            or (untold and loss > 0 and no_fairer)
+        ):
+            few = f", of {self.n_rarer} rows of the rarer class, too few to compare"
             found.append(
                 f"MCDP(0) is {self.mcdp:.3f}, the plain classifier's is "
                 f"{self.plain_mcdp:.3f} (standard error of the difference "
                 f"{self.mcdp_error:.3f}); average precision is "
                 f"{self.average_precision:.3f} and {self.plain_average_precision:.3f} "
-                f"({self.average_precision_error:.3f})"
+                f"({self.average_precision_error:.3f}{few if untold else ''})"
             )
         if self.max_gap is not None and self.mcdp > self.max_gap + self.noise:
             found.append(
@@ -174,6 +187,7 @@ def compare_with_plain(
         min(1.0, float(noise)) if half_rows else math.nan,
         max_gap,
         len(y),
+        int(min(y.sum(), len(y) - y.sum())),
         dict(zip(present, sizes[sizes > 0].tolist(), strict=True)),
     )
 

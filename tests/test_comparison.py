@@ -169,6 +169,22 @@ def test_less_fair_only_and_less_precise_only():
     assert not found.problems  # the price of a gap that did fall
 
 
+def test_few_rows_of_a_class_cannot_show_a_loss():
+    y, plain, _, groups = draw(900)
+    y[np.flatnonzero(y)[5:]] = 0
+    worse = plain * np.where(y == 1, 0.5, 1.0)
+    found = compare_with_plain(y, plain, worse, groups)
+    assert found.n_rarer == y.sum() == 5
+    assert found.average_precision_error * 2 > found.plain_average_precision - (
+        found.average_precision
+    )
+    (problem,) = found.problems
+    assert "of 5 rows of the rarer class, too few to compare" in problem
+    # Nothing is said where the gap is lower, or the performance is not.
+    assert not compare_with_plain(y, plain, np.where(y, plain, 0.1), groups).problems
+    assert not compare_with_plain(y, worse, plain, groups).problems
+
+
 def test_the_gap_asked_for():
     y, plain, fair, groups = draw(2000)
     found = compare_with_plain(y, plain, fair, groups, max_gap=0.1)
@@ -227,7 +243,7 @@ def test_a_thousand_groups_of_text_labels():
 def test_table_and_pickle():
     found = compare_with_plain(*draw(100), max_gap=0.2)
     table = found.to_frame()
-    assert table.shape == (1, 9)
+    assert table.shape == (1, 10)
     assert table.loc[0, "plain_mcdp"] == found.plain_mcdp
     assert pickle.loads(pickle.dumps(found)) == found
     assert "group_sizes" not in repr(found)

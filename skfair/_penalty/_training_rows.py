@@ -85,13 +85,18 @@ def training_rows(
     return rows._replace(strata=strata.codes), groups.labels, strata.labels
 
 
-def check_validation_fraction(model: Any) -> None:
-    """Raise unless the share of rows held out is valid: a number if it stops early."""
+def check_validation_fraction(model: Any, automatic: str = "") -> None:
+    """Raise unless the share of rows held out is valid: a number if it stops early.
+
+    `automatic` is a name for a share that depends on the rows, if there is one.
+    """
     needed = getattr(model, "early_stopping", False)
     name, fraction = "validation_fraction", model.validation_fraction
-    if needed or fraction is not None:
-        either = "" if needed else "None or "
-        check_real(name, fraction, 0, 1, closed="neither", alternative=either)
+    if fraction == automatic or (fraction is None and not needed):
+        return
+    others = [repr(automatic)] * bool(automatic) + ["None"] * (not needed)
+    either = "".join(f"{other} or " for other in others)
+    check_real(name, fraction, 0, 1, closed="neither", alternative=either)
 
 
 def hold_out(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,6 +48,8 @@ from skfair.inprocessing._mcdp_objective import MCDPObjective
 #: With more groups, or fewer rows, the gradient takes the groups themselves: a
 #: classifier of many groups has many trees, and half of few rows teach it nothing.
 _MAX_GROUPS, _MIN_ROWS = 10, 100
+#: Rows held out by default: a share of all, and a number that tells enough.
+_SHARE_HELD_OUT, _MOST_HELD_OUT = 0.1, 1000
 _REMEDY = (
     "The plain classifier is kept. Choose a smaller strength, or smaller trees: they "
     "may have learned the groups of the training rows"
@@ -112,11 +114,12 @@ class MCDPBoostingClassifier(
         the largest over pairs of groups.
     temperature : float, default=50.0
         Steepness of the sigmoids that smooth the CDFs, above 0.
-    validation_fraction : float in (0, 1) or None, default=0.1
+    validation_fraction : float in (0, 1), "auto" or None, default="auto"
         Share of the rows, stratified by group and class, that is held out from
         training. The plain classifier is fitted to the same rows, and both are compared
-        on those held out. With None, and of fewer than 200 rows, none are held out, and
-        nothing is compared.
+        on those held out. ``"auto"`` is a tenth of the rows, and at most 1,000 rows.
+        With None, and of fewer than 200 rows, none are held out, and nothing is
+        compared.
     early_stopping : bool, default=False
         Whether training stops when the penalised loss on the rows held out, with their
         own groups, no longer falls.
@@ -220,7 +223,7 @@ class MCDPBoostingClassifier(
         drop_sensitive: bool = False,
         objective: Objective = "mcdp",
         temperature: float = 50.0,
-        validation_fraction: float | None = 0.1,
+        validation_fraction: float | Literal["auto"] | None = "auto",
         early_stopping: bool = False,
         n_iter_no_change: int = 10,
         random_state: Any = None,
@@ -318,7 +321,10 @@ class MCDPBoostingClassifier(
         loss = loss.for_labels(rows.y, rows.weights)
         penalised = bool(self.strength and self.groups_)
         if self.early_stopping or (penalised and self.validation_fraction is not None):
-            found = hold_out_if_possible(rows, self.validation_fraction or 0.0, rng)
+            share = self.validation_fraction
+            if share == "auto":
+                share = min(_SHARE_HELD_OUT, _MOST_HELD_OUT / len(train))
+            found = hold_out_if_possible(rows, float(share or 0), rng)
             train, held_out = found or (train, held_out)
         parts = _Parts(train, held_out, rows, labelled, params)
         with self._tip_to_drop(X):
@@ -452,7 +458,7 @@ def _check_parameters(model: MCDPBoostingClassifier) -> PenalisedLoss:
     loss = check_penalised_loss(model)
     for name in ("drop_sensitive", "early_stopping"):
         check_choice(name, getattr(model, name), (True, False))
-    check_validation_fraction(model)
+    check_validation_fraction(model, automatic="auto")
     check_integer("n_iter_no_change", model.n_iter_no_change, 1)
     return loss
 

@@ -51,6 +51,20 @@ def boosted():
     return make
 
 
+@pytest.mark.parametrize(
+    ("n_samples", "fraction", "n_held_out"),
+    [(190, "auto", None), (600, "auto", 60), (12_000, "auto", 1000), (600, 0.2, 120)],
+)
+def test_rows_held_out(boosted, n_samples, fraction, n_held_out):
+    rng = np.random.default_rng(0)
+    X, sex = rng.normal(size=(n_samples, 2)), rng.integers(0, 2, n_samples)
+    y = X.sum(axis=1) + sex > 0
+    trees = make_trees("lightgbm").set_params(n_estimators=1)
+    model = boosted(trees, validation_fraction=fraction)
+    found = model.fit(X, y, sensitive_features=sex).comparison_
+    assert (found and found.n_samples) == n_held_out
+
+
 def test_the_gap_on_new_rows_falls(proxy_people, make_people, trees, boosted, gap):
     X, y, sex = proxy_people
     new, _, new_sex = make_people(4000, seed=1)
@@ -291,10 +305,10 @@ def test_rows_without_a_group(people, trees, boosted, gap):
         ({"strength": -1}, r"strength must be a number in \[0, inf\), got -1"),
         ({"temperature": 0}, r"temperature must be a number in \(0, inf\), got 0"),
         ({"objective": "madd"}, "objective must be 'mcdp', 'dp' or 'abcc', got 'madd'"),
-        ({"validation_fraction": 1}, "validation_fraction must be None or a number"),
+        ({"validation_fraction": 1}, "must be 'auto' or None or a number"),
         (
             {"validation_fraction": None, "early_stopping": True},
-            r"validation_fraction must be a number in \(0, 1\), got None",
+            r"validation_fraction must be 'auto' or a number in \(0, 1\), got None",
         ),
         ({"early_stopping": "yes"}, "early_stopping must be True or False"),
         ({"n_iter_no_change": 0}, "n_iter_no_change must be an integer of at least 1"),

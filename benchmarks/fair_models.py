@@ -95,14 +95,18 @@ def unaware(train: Rows, test: Rows) -> Iterator[Point]:
 
 def reweighter(train: Rows, test: Rows) -> Iterator[Point]:
     for strength in STRENGTHS:
-        model = inprocessing.MCDPReweighter(make_plain(), strength=strength)
+        model = inprocessing.MCDPReweighter(
+            make_plain(), strength=strength, random_state=0
+        )
         model.fit(train.X, train.y, sensitive_features=train.groups)
         yield point(test, positive(model, test))
 
 
 def boosting(train: Rows, test: Rows) -> Iterator[Point]:
     for strength in STRENGTHS:
-        model = inprocessing.MCDPBoostingClassifier(make_plain(), strength=strength)
+        model = inprocessing.MCDPBoostingClassifier(
+            make_plain(), strength=strength, random_state=0
+        )
         model.fit(train.X, train.y, sensitive_features=train.groups)
         yield point(test, positive(model, test))
 

@@ -25,7 +25,7 @@ Array: TypeAlias = NDArray[np.float64]
 _N_ERRORS = 2.0
 #: With fewer rows of the rarer class average precision cannot show what is lost, and
 #: with as many in all the gap can.
-_FEWEST_RARE, _FEWEST_ROWS = 10, 100
+_FEWEST_RARE, _FEWEST_ROWS = 5, 100
 #: Probability that groups of one distribution have a larger gap than `noise`.
 _LEVEL = 0.05
 

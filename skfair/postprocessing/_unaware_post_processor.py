@@ -86,7 +86,8 @@ class UnawarePostProcessor(
         `MCDPReweighter`, so that it means about the same where positives are rare.
         ``"auto"`` tries 11 strengths from 0 to 2, and takes the least one that, on
         held-out rows, keeps 95 % of the plain average precision and whose MCDP(0) is
-        within one standard error of the least among those.
+        within one standard error of the least among those. It is 0 if the plain MCDP(0)
+        is no larger than groups of one distribution read in 95 % of samples.
     cv : int, cross-validation generator or iterable, default=5
         How rows are held out. An int makes that many folds, stratified by class and
         group.
@@ -518,6 +519,18 @@ class UnawarePostProcessor(
             estimator, X, groups.codes, self._group_classes, splits, params, self.n_jobs
         )
 
+    def _compare(self, scores: ArrayLike) -> PlainComparison:
+        """Compare new scores of the held-out rows with the plain ones."""
+        rows = self._rows
+        return compare_with_plain(
+            rows.y,
+            rows.p,
+            scores,
+            rows.groups,
+            strata=rows.strata,
+            sample_weight=rows.weights,
+        )
+
     def _learn_map(self) -> Self:
         """Learn the map, and compare its held-out scores with the plain ones."""
         rows = self._rows
@@ -526,15 +539,11 @@ class UnawarePostProcessor(
         path = fit_path(rows, strengths)
         self.path_ = path.table
         chosen = choose_strength(path.table) if automatic else 1
+        comparison = self._compare(path.scores[chosen])
+        if automatic and comparison.plain_mcdp <= comparison.noise:
+            # A map fitted to noise makes no gap of new rows smaller.
+            chosen, comparison = 0, self._compare(path.scores[0])
         self.strength_, self._map = strengths[chosen], path.maps[chosen]
-        comparison = compare_with_plain(
-            rows.y,
-            rows.p,
-            path.scores[chosen],
-            rows.groups,
-            strata=rows.strata,
-            sample_weight=rows.weights,
-        )
         comparison.warn(self, "Lower strength, or use a better group_estimator")
         if automatic and not chosen and comparison.plain_mcdp > comparison.noise:
             warnings.warn(

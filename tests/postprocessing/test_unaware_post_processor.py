@@ -253,6 +253,17 @@ def test_automatic_strength(fitted):
     assert gap_in(model, X, sex) < 0.6 * gap_in(plain, X, sex)
 
 
+def test_automatic_strength_leaves_noise_alone(people):
+    X, y, _ = people
+    sex = np.random.default_rng(0).integers(0, 2, len(y))
+    model = UnawarePostProcessor(
+        LogisticRegression(), group_estimator=LogisticRegression()
+    ).fit(X[["skill", "proxy"]], y, sensitive_features=sex)
+    assert model.strength_ == 0
+    assert model.comparison_.plain_mcdp <= model.comparison_.noise
+    assert model.comparison_.mcdp == model.comparison_.plain_mcdp
+
+
 def gap_in(model, X, sex):
     return mcdp(None, model.predict_proba(X)[:, 1], sensitive_features=sex)
 

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from skfair.frames import grouped_scores
 from skfair.groups import encode_groups
+from skfair.metrics import mcdp
 from skfair.postprocessing import ScoreRepairer
 from skfair.postprocessing._repair_sql import thin_knots
 
@@ -228,6 +230,38 @@ def test_the_table_joined_is_transform():
     assert len(found) == len(scores)
     expected = repairer.transform(found["score"], sensitive_features=found["sex"])
     assert_allclose(found["repaired"], expected, rtol=0, atol=1e-12)
+
+
+def test_scores_are_learnt_from_and_repaired_where_they_are():
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["F", "M"], 5000)
+    people = pl.DataFrame({"score": rng.beta(2 + (sex == "F"), 3), "sex": sex})
+    CONNECTION.register("people", people.to_arrow())
+    names = {"y_score": "score", "sensitive_features": "sex"}
+    repairer = ScoreRepairer(max_gap=0.05)
+    repairer.fit(grouped_scores(CONNECTION.table("people"), **names))
+    repaired = CONNECTION.sql(repairer.to_sql("people", **names, tol=0.001))
+    names["y_score"] = "repaired_score"
+    assert mcdp(None, grouped_scores(repaired, **names)) == pytest.approx(
+        0.05, abs=0.005
+    )
+
+
+def test_strata_have_maps_of_their_own():
+    scores, sex = draw(400)
+    tall = np.arange(400) % 4 < 2
+    repairer = ScoreRepairer()
+    repairer.fit(scores, sensitive_features=sex, control_features=tall)
+    with pytest.raises(ValueError, match="stratum_repairers_"):
+        repairer.to_frame()
+    of_first = repairer.stratum_repairers_[0]
+    found = run(of_first, {"score": scores[~tall], "sex": np.array(sex)[~tall]})
+    expected = repairer.transform(
+        scores[~tall],
+        sensitive_features=np.array(sex)[~tall],
+        control_features=tall[~tall],
+    )
+    assert_allclose(found["repaired_score"], expected, rtol=0, atol=1e-12)
 
 
 # --- fewer pieces

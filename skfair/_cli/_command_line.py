@@ -35,6 +35,7 @@ from skfair._cli._tables import Format, line_of, read_columns
 from skfair._utils._validation import ParameterError
 from skfair.groups import Groups, encode_groups, intersect
 from skfair.report import FairnessReport
+from skfair.report._language import LANGUAGES
 from skfair.report._options import Options
 from skfair.report._page._html import require_report_extra
 
@@ -62,6 +63,7 @@ _OPTIONS = {
     "n_bootstrap": "--bootstrap",
     "n_permutations": "--permutations",
     "random_state": "--seed",
+    "language": "--language",
     "n_jobs": "--jobs",
     "pos_label": "--pos-label",
 }
@@ -189,6 +191,12 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
         "0.02 (default: %(default)s)",
     )
     add("--title", default="Fairness report", help="title of the page")
+    add(
+        "--language",
+        default="en",
+        choices=LANGUAGES,
+        help="language of the page, not of messages (default: %(default)s)",
+    )
     add(
         "--date",
         nargs="?",

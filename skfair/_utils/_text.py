@@ -17,9 +17,6 @@ _VIRAMA = 9
 _FIRST_JOINING = 0x0590
 
 _MAX_LENGTH = 60
-_EVERYONE = "everyone"
-#: Stands where there is no number.
-DASH = "\u2013"
 
 
 def one_line(value: Any) -> str:
@@ -68,35 +65,6 @@ def label_text(label: Hashable) -> str:
         length = _MAX_LENGTH // len(label)
         return ", ".join(visible_text(part, length) for part in label)
     return visible_text(label)
-
-
-def quoted(labels: list[str], group: int | None) -> str:
-    """Put a group's label in quotation marks; None is everyone."""
-    return _EVERYONE if group is None else f"“{labels[group]}”"
-
-
-def percent(share: float) -> str:
-    """Write a share as a percentage, 0.263 as ``26.3%``."""
-    return f"{100 * share:.1f}%"
-
-
-def points(difference: float) -> str:
-    """Write a difference of shares in percentage points, 0.178 as ``17.8``."""
-    return f"{100 * difference:.1f}"
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """Write a number with fixed digits, a dash where there is none."""
-    return DASH if value is None else f"{value:.{digits}f}"
-
-
-def pvalue_text(pvalue: float | None, n_permutations: int) -> str:
-    """Write a p-value; the smallest possible one is written as a bound."""
-    if pvalue is None:
-        return DASH
-    if pvalue <= 1 / (n_permutations + 1):
-        return f"≤ {pvalue:.2g}"
-    return f"{pvalue:.2g}" if pvalue < 0.1 else f"{pvalue:.2f}"
 
 
 def or_none(value: Any) -> float | None:

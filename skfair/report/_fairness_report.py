@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike
 from skfair._utils._validation import check_choice
 from skfair.report._frame_inputs import read_frame
 from skfair.report._inputs import estimator_inputs, make_audit
+from skfair.report._language import say, speaking
 from skfair.report._options import Options
 from skfair.report._page._html import render
 from skfair.report._page._markdown import render_markdown
-from skfair.report._words._summary import summarize
+from skfair.report._words._summary import DEFAULT_TITLE, summarize
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_value", "pvalue")
 _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
@@ -115,8 +116,8 @@ dataframe or Groups, default=None
         **options : dict
             Other parameters of `from_predictions`: `sample_weight`, `metrics`,
             `epsilon`, `alpha`, `n_bootstrap`, `n_permutations`, `confidence_level`,
-            `min_group_size`, `impact_ratios`, `min_share`, `title`, `random_state`,
-            `n_jobs` and `verbose`.
+            `min_group_size`, `impact_ratios`, `min_share`, `title`, `language`,
+            `random_state`, `n_jobs` and `verbose`.
 
         Returns
         -------
@@ -166,7 +167,8 @@ dataframe or Groups, default=None
         min_group_size: int = 10,
         impact_ratios: bool = False,
         min_share: float = 0.0,
-        title: str = "Fairness report",
+        title: str = DEFAULT_TITLE,
+        language: str = "en",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -224,6 +226,9 @@ or Groups, default=None
             Smallest share of the rows of a group that has an impact ratio.
         title : str, default="Fairness report"
             Title of the page.
+        language : {"en", "de"}, default="en"
+            Language of the sentences and of the page, and how its numbers are written.
+            Names of groups, attributes, models and classes are data, and stay.
         random_state : int, RandomState instance or None, default=None
             Seed of resamples and permutations. The report states it.
         n_jobs : int, default=None
@@ -254,20 +259,22 @@ or Groups, default=None
             impact_ratios=impact_ratios,
             min_share=min_share,
             random_state=random_state,
+            language=language,
             n_jobs=n_jobs,
             verbose=verbose,
         )
-        audit = make_audit(
-            y_true=y_true,
-            y_score=y_score,
-            y_pred=y_pred,
-            sensitive_features=sensitive_features,
-            control_features=control_features,
-            pos_label=pos_label,
-            sample_weight=sample_weight,
-            options=options,
-        )
-        return cls(summarize([audit], title))
+        with speaking(options.language):
+            audit = make_audit(
+                y_true=y_true,
+                y_score=y_score,
+                y_pred=y_pred,
+                sensitive_features=sensitive_features,
+                control_features=control_features,
+                pos_label=pos_label,
+                sample_weight=sample_weight,
+                options=options,
+            )
+            return cls(summarize([audit], title))
 
     @classmethod
     def from_frame(
@@ -281,7 +288,7 @@ or Groups, default=None
         sample_weight: str | None = None,
         threshold: float = 0.5,
         pos_label: Any = None,
-        title: str = "Fairness report",
+        title: str = DEFAULT_TITLE,
         **options: Any,
     ) -> Self:
         """Report on a table of any size, whose rows stay where they are.
@@ -316,7 +323,8 @@ or Groups, default=None
         **options : dict
             Other parameters of `from_predictions`: `metrics`, `epsilon`, `alpha`,
             `n_bootstrap`, `n_permutations`, `confidence_level`, `min_group_size`,
-            `impact_ratios`, `min_share`, `random_state`, `n_jobs` and `verbose`.
+            `impact_ratios`, `min_share`, `language`, `random_state`, `n_jobs` and
+            `verbose`.
 
         Returns
         -------
@@ -362,17 +370,19 @@ or Groups, default=None
         pvalue       0.01
         Name: 3, dtype: object
         """
-        audits = read_frame(
-            frame,
-            y_true=y_true,
-            y_score=y_score,
-            y_pred=y_pred,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            pos_label=pos_label,
-            options=Options(threshold=threshold, **options),
-        )
-        return cls(summarize(audits, title))
+        checked = Options(threshold=threshold, **options)
+        with speaking(checked.language):
+            audits = read_frame(
+                frame,
+                y_true=y_true,
+                y_score=y_score,
+                y_pred=y_pred,
+                sensitive_features=sensitive_features,
+                sample_weight=sample_weight,
+                pos_label=pos_label,
+                options=checked,
+            )
+            return cls(summarize(audits, title))
 
     def to_frame(
         self,
@@ -493,7 +503,8 @@ or Groups, default=None
         OSError
             If the file cannot be written; it names the path.
         """
-        page = render(self.summary, _record(date, source))
+        with speaking(self.summary.get("language", "en")):
+            page = render(self.summary, _record(date, source))
         if path is not None:
             Path(path).write_text(page, encoding="utf-8", newline="\n")
         return page
@@ -529,7 +540,8 @@ or Groups, default=None
         OSError
             If the file cannot be written; it names the path.
         """
-        text = render_markdown(self.summary, _record(date, source))
+        with speaking(self.summary.get("language", "en")):
+            text = render_markdown(self.summary, _record(date, source))
         if path is not None:
             Path(path).write_text(text + "\n", encoding="utf-8", newline="\n")
         return text
@@ -537,8 +549,10 @@ or Groups, default=None
     def _repr_html_(self) -> str:
         """Show the page in a frame, so that neither styles the other."""
         style = "width: 100%; height: 40rem; border: 0"
+        with speaking(self.summary.get("language", "en")):
+            title = html.escape(say(DEFAULT_TITLE))
         return (
-            f'<iframe title="Fairness report" sandbox style="{style}" '
+            f'<iframe title="{title}" sandbox style="{style}" '
             f'srcdoc="{html.escape(self.to_html())}"></iframe>'
         )
 

@@ -26,6 +26,7 @@ from skfair.groups import (
     sort_labels,
 )
 from skfair.metrics._inputs import Multigroup, positive_class
+from skfair.report._language import figure, say
 from skfair.report._options import MEASURES, Options
 from skfair.statistics._grouped_confusion import encode_classes
 
@@ -211,9 +212,12 @@ def _model(
     """Make a model of its rows that count; scores are compared with the threshold."""
     scores = None if scores is None else scores[kept]
     if predicted is not None:
-        return Model(name, scores, _recode(predicted, classes, kept), "as predicted")
+        return Model(
+            name, scores, _recode(predicted, classes, kept), say("as predicted")
+        )
     assert scores is not None
-    decided_by = f"score of at least {options.threshold:g}"
+    threshold = figure(f"{options.threshold:g}")
+    decided_by = say("score of at least {threshold}", threshold=threshold)
     y_pred = np.asarray(scores >= options.threshold, dtype=np.intp)
     return Model(name, scores, y_pred, decided_by)
 

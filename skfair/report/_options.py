@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from skfair._utils._validation import (
     check_integer,
     check_real,
 )
+from skfair.report._language import LANGUAGES, figure, say
 
 #: The questions that metrics answer, in the order of the page.
 QUESTIONS = {
@@ -29,6 +30,7 @@ class Measure:
     """One metric of a report; `call` is the function that computes it.
 
     In `title` and `call`, ``{alpha}`` and ``{epsilon}`` stand for the parameters.
+    Titles and definitions are messages of the catalogue.
     """
 
     key: str
@@ -37,6 +39,11 @@ class Measure:
     call: str
     definition: str
     maximum: int = 1
+
+    def title_of(self, settings: Mapping[str, Any]) -> str:
+        """Title of the metric with its parameters, in the language of the report."""
+        values = {key: figure(f"{settings[key]:g}") for key in ("alpha", "epsilon")}
+        return say(self.title).format(**values)
 
 
 MEASURES = (
@@ -57,7 +64,7 @@ MEASURES = (
     ),
     Measure(
         "cvar_fairness",
-        "CVaR fairness ({alpha:g})",
+        "CVaR fairness ({alpha})",
         "decisions",
         "cvar_fairness(None, y_pred, alpha={alpha:g})",
         "Mean distance from the average group over the share 1 - alpha of groups that "
@@ -73,7 +80,7 @@ MEASURES = (
     ),
     Measure(
         "mcdp_epsilon",
-        "MCDP({epsilon:g})",
+        "MCDP({epsilon})",
         "scores",
         "mcdp(None, y_score, epsilon={epsilon:g})",
         "The largest difference that is reached at every threshold of a window 2 "
@@ -149,6 +156,7 @@ class Options:
     impact_ratios: bool = False
     min_share: float = 0.0
     random_state: Any = None
+    language: str = "en"
     n_jobs: int | None = None
     verbose: int = 0
 
@@ -162,6 +170,7 @@ class Options:
                 f"metrics must be a sequence of names, got {self.metrics!r}."
             )
         check_choice("impact_ratios", self.impact_ratios, (True, False))
+        check_choice("language", self.language, LANGUAGES)
         for key in () if self.metrics is None else self.metrics:
             check_choice("metrics", key, KEYS)
         checked = {

@@ -102,6 +102,45 @@ def test_ids_are_distinct_and_referred_to(root):
                 assert value in ids
 
 
+def contrast(first, second):
+    """Contrast of two colours by the Web Content Accessibility Guidelines, 1 to 21."""
+
+    def luminance(colour):
+        parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+        linear = np.where(
+            parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4
+        )
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    low, high = sorted([luminance(first), luminance(second)])
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_texts_stand_out_from_the_paper(page, scheme):
+    colours = dict(
+        re.findall(
+            r"--(\w+): (#\w{6})", re.findall(r":root {(.*?)}", page, re.S)[scheme]
+        )
+    )
+    for text in ("ink", "soft", "mark", "strong"):
+        for ground in ("paper", "tint"):
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+
+
+def test_what_scrolls_is_reached_by_the_keyboard_and_named(root, page):
+    reached = [element for element in root.iter() if element.get("tabindex")]
+    assert reached
+    for element in reached:
+        assert element.get("tabindex") == "0"
+        assert element.get("role") in ("region", "img")
+        assert element.get("aria-label")
+    assert ".scroll:focus-visible" in page
+    for element in root.iter():
+        if element.get("class") in ("scroll", "picture"):
+            assert element in reached
+
+
 def test_page_loads_nothing_and_runs_nothing(page, root):
     names = {str(element.tag).rpartition("}")[2] for element in root.iter()}
     assert names.isdisjoint({"script", "link", "iframe", "img", "object", "image"})

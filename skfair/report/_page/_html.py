@@ -8,14 +8,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from skfair._utils._optional import extra, require
-from skfair._utils._text import (
+from skfair._utils._text import visible_text
+from skfair.report._language import (
     DASH,
     counted,
+    figure,
+    interval,
     number,
     percent,
     points,
     pvalue_text,
-    visible_text,
+    say,
+    whole,
 )
 from skfair.report._options import MEASURES, QUESTIONS
 from skfair.report._page._pictures import cdf_picture, group_gap_picture
@@ -52,10 +56,9 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
         pictures=_pictures(summary),
         questions=QUESTIONS,
         definitions=_definitions(summary),
-        counted=counted,
         shown=_SHOWN,
         several=len(summary["models"]) > 1,
-        record={key: visible_text(value, 200) for key, value in record.items()},
+        record={say(key): visible_text(value, 200) for key, value in record.items()},
     )
     return str(page)
 
@@ -64,6 +67,11 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
 def _environment() -> jinja2.Environment:
     """Templates and their filters, compiled once."""
     import jinja2
+    from markupsafe import Markup
+
+    def marked(message: str, **values: Any) -> Markup:
+        """Write a message that has markup of its own, and escape its values."""
+        return Markup(say(message)).format(**values)
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("skfair.report._page"),
@@ -77,6 +85,14 @@ def _environment() -> jinja2.Environment:
         "percent": lambda value: DASH if value is None else percent(value),
         "points": points,
         "pvalue": pvalue_text,
+        "whole": whole,
+    }
+    environment.globals |= {
+        "say": say,
+        "marked": marked,
+        "counted": counted,
+        "figure": figure,
+        "interval": interval,
     }
     return environment
 
@@ -101,9 +117,9 @@ def _definitions(summary: Summary) -> list[Summary]:
     settings = summary["settings"]
     return [
         {
-            "title": measure.title.format(**settings),
-            "definition": measure.definition,
-            "range": f"0 to {measure.maximum}",
+            "title": measure.title_of(settings),
+            "definition": say(measure.definition),
+            "range": say("{low} to {high}", low=0, high=measure.maximum),
             "call": settings["calls"][measure.key],
         }
         for measure in MEASURES

@@ -10,11 +10,12 @@ from typing import Any
 import pandas as pd
 
 from skfair._utils._text import one_line
+from skfair.report._language import figure, interval, say, whole
 
 Summary = dict[str, Any]
 
 #: Numbers of a group, in the order of the page, and their headings.
-_OF_GROUPS = {
+OF_GROUPS = {
     "n": "Rows",
     "selection_rate": "Selected",
     "base_rate": "Truly positive",
@@ -26,7 +27,7 @@ _OF_GROUPS = {
     "score_excess": "Score minus outcome",
     "calibration_error": "Calibration error",
 }
-_OF_RATIOS = {
+OF_RATIOS = {
     "n": "Rows",
     "share": "Share of rows",
     "selected": "Selected",
@@ -36,6 +37,25 @@ _OF_RATIOS = {
     "high": "High",
     "status": "Status",
 }
+
+
+#: Captions of tables of impact ratios, and headings of lists.
+RATIOS = {
+    "selection": "Impact ratios of selection rates",
+    "scoring": "Impact ratios of scoring rates",
+}
+SECTIONS = {"Cautions": "cautions", "What this cannot show": ""}
+OF_STRATA = (
+    "Metric",
+    "Everyone",
+    "Largest within",
+    "In",
+    "Mean within",
+    "Interval",
+    "By chance",
+    "p-value",
+)
+OF_METRICS = "Metric", "Value", "Interval", "By chance", "p-value"
 
 
 def markdown_table(table: pd.DataFrame, *, digits: int = 3) -> str:
@@ -80,10 +100,12 @@ def render_markdown(summary: Summary, record: Mapping[str, str]) -> str:
 
     `record` is written at its head, beside what the summary says about its making.
     """
-    lines = [f"# {plain(summary['title'])}", "", f"{summary['n_rows']:,} rows.", ""]
-    lines += [f"- {name}: {plain(str(text))}" for name, text in record.items()]
+    n_rows = say("{n} rows.", n=whole(summary["n_rows"]))
+    lines = [f"# {plain(summary['title'])}", "", n_rows, ""]
+    lines += [f"- {say(name)}: {plain(str(text))}" for name, text in record.items()]
     seed = summary["settings"]["random_state"]
-    lines += [f"- Made with: skfair {summary['versions']['skfair']}, seed {seed}", ""]
+    made = f"skfair {summary['versions']['skfair']}, {say('seed')} {seed}"
+    lines += [f"- {say('Made with')}: {made}", ""]
     for lead in summary["verdict"]["leads"]:
         lines.append(f"- **{plain(lead['model'])}**: {plain(lead['text'])}")
     for attribute in summary["attributes"]:
@@ -91,49 +113,58 @@ def render_markdown(summary: Summary, record: Mapping[str, str]) -> str:
             title = plain(f"{attribute['name']}, {result['model']}")
             lines += ["", f"## {title}", "", *_metrics(result["measures"])]
             if result["groups"]:
-                lines += ["", f"### Groups: {title}", ""]
-                lines += _of_groups(result["groups"], _OF_GROUPS)
+                lines += ["", f"### {say('Groups')}: {title}", ""]
+                lines += _of_groups(result["groups"], OF_GROUPS)
             for table in result.get("impact_ratios") or ():
-                lines += ["", f"### Impact ratios of {table['kind']} rates: {title}"]
+                lines += ["", f"### {say(RATIOS[table['kind']])}: {title}"]
                 lines += ["", plain(table["sentence"]), ""]
-                lines += _of_groups(table["rows"], _OF_RATIOS)
+                lines += _of_groups(table["rows"], OF_RATIOS)
             if result.get("strata"):
-                lines += ["", f"### Within strata: {title}", ""]
+                lines += ["", f"### {say('Within strata')}: {title}", ""]
                 lines += [plain(result["strata"]["sentence"]), ""]
                 lines += _within_strata(result["strata"]["rows"])
-    for heading, key in (("Cautions", "cautions"), ("What this cannot show", "")):
+    for heading, key in SECTIONS.items():
         texts = summary[key] if key else summary["verdict"]["cannot"]
         if texts:
-            lines += ["", f"## {heading}", "", *(f"- {plain(text)}" for text in texts)]
+            lines += [
+                "",
+                f"## {say(heading)}",
+                "",
+                *(f"- {plain(text)}" for text in texts),
+            ]
     return "\n".join(lines)
 
 
 def _metrics(measures: list[Summary]) -> list[str]:
     """Table of the metrics of one model and attribute."""
-    head = ["Metric", "Value", "Interval", "By chance", "p-value"]
+    head = [say(heading) for heading in OF_METRICS]
     rows = []
     for m in measures:
-        ends = None if m["lower"] is None else f"{m['lower']:.3f} to {m['upper']:.3f}"
+        ends = None if m["lower"] is None else interval(m["lower"], m["upper"])
         rows.append([m["title"], m["value"], ends, m["null"], m["pvalue"]])
     return _lines(head, rows)
 
 
 def _within_strata(rows: list[Summary]) -> list[str]:
     """Table of the metrics within strata."""
-    head = ["Metric", "Everyone", "Largest within", "In", "Mean within", "Interval"]
+    head = [say(heading) for heading in OF_STRATA]
     cells = []
     for row in rows:
-        ends = f"{row['lower']:.3f} to {row['upper']:.3f}" if row["stratum"] else None
+        ends = interval(row["lower"], row["upper"]) if row["stratum"] else None
         numbers = [row["everyone"], row["value"], row["stratum"], row["mean"], ends]
         cells.append([row["title"], *numbers, row["null"], row["pvalue"]])
-    return _lines([*head, "By chance", "p-value"], cells)
+    return _lines(head, cells)
 
 
 def _of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
     """Table of groups, without the columns that no group has a number for."""
     kept = [k for k in headings if any(row.get(k) is not None for row in rows)]
-    head = ["Group", *(headings[key] for key in kept)]
-    return _lines(head, ([row["label"], *(row.get(k) for k in kept)] for row in rows))
+    head = [say("Group"), *(say(headings[key]) for key in kept)]
+    cells = [
+        [say(row[k]) if k == "status" else row.get(k) for k in kept] for row in rows
+    ]
+    labels = [row["label"] for row in rows]
+    return _lines(head, ([a, *b] for a, b in zip(labels, cells, strict=True)))
 
 
 def _lines(
@@ -165,7 +196,7 @@ def _is_number(value: Any) -> bool:
 def _cell(value: Any, digits: int) -> str:
     """Write a number, or text on one line; nothing where there is none."""
     if _is_number(value):
-        return f"{value:,.{digits}f}"
+        return figure(f"{value:,.{digits}f}")
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return plain(", ".join(map(str, value)) if isinstance(value, tuple) else str(value))

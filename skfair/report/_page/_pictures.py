@@ -12,7 +12,15 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 
-from skfair._utils._text import percent, points, quoted
+from skfair.report._language import (
+    figure,
+    in_english,
+    number,
+    percent,
+    points,
+    quoted,
+    say,
+)
 
 Summary = dict[str, Any]
 
@@ -30,6 +38,7 @@ _STYLE: Any = {
 _FRAME = 1.4
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _DECIMAL = re.compile(r"-?\d+\.\d+")
+_NOUN = re.compile(r"\b(groups?|score)\b")
 
 
 def cdf_picture(result: Summary, attribute: Summary, prefix: str) -> Summary | None:
@@ -57,17 +66,25 @@ def cdf_picture(result: Summary, attribute: Summary, prefix: str) -> Summary | N
     first, second = (quoted(labels, group) for group in gap["pair"])
     return {
         "svg": _svg((7.6, 3.7), display.plot, prefix),
-        "alternative": (
-            f"Cumulative distribution of scores by {attribute['name']}: one rising "
-            f"curve for each of {len(labels)} groups. They are furthest apart at a "
-            f"score of {gap['score']:.3f}, where {percent(gap['shares'][0])} of "
-            f"{first} and {percent(gap['shares'][1])} of {second} lie at or below it."
+        "alternative": say(
+            "Cumulative distribution of scores by {name}: one rising curve for each of "
+            "{n} groups. They are furthest apart at a score of {score}, where {ours} "
+            "of {first} and {theirs} of {second} lie at or below it.",
+            name=attribute["name"],
+            n=len(labels),
+            score=number(gap["score"]),
+            ours=percent(gap["shares"][0]),
+            theirs=percent(gap["shares"][1]),
+            first=first,
+            second=second,
         ),
-        "caption": (
+        "caption": say(
             "The share of each group whose score lies at or below each value. A curve "
             "further to the right means higher scores. The vertical line marks the "
-            f"largest gap, {points(gap['value'])} percentage points between {first} "
-            f"and {second}."
+            "largest gap, {gap} percentage points between {first} and {second}.",
+            gap=points(gap["value"]),
+            first=first,
+            second=second,
         ),
     }
 
@@ -89,16 +106,20 @@ def group_gap_picture(
     differences, n_tail = report["difference"], int(report["in_tail"].sum())
     return {
         "svg": _svg((7.6, height), display.plot, prefix),
-        "alternative": (
-            f"Difference of each group's selection rate from the average group, for "
-            f"{len(rows)} groups, from {points(differences.min())} to "
-            f"{points(differences.max())} percentage points. The {n_tail} furthest "
-            "groups are marked; the table names them."
+        "alternative": say(
+            "Difference of each group's selection rate from the average group, for {n} "
+            "groups, from {low} to {high} percentage points. The {n_tail} furthest "
+            "groups are marked; the table names them.",
+            n=len(rows),
+            low=points(differences.min()),
+            high=points(differences.max()),
+            n_tail=n_tail,
         ),
-        "caption": (
+        "caption": say(
             "How far each group's selection rate is from that of the average group, "
-            "with an interval for each group alone. The shaded tail holds the "
-            f"{percent(1 - alpha)} of groups that are furthest from it."
+            "with an interval for each group alone. The shaded tail holds the {share} "
+            "of groups that are furthest from it.",
+            share=percent(1 - alpha),
         ),
     }
 
@@ -135,13 +156,50 @@ def _svg(size: tuple[float, float], plot: Callable[[Any], Any], prefix: str) -> 
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         # A browser has the characters that the font of the layout lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure = Figure(figsize=size, layout="constrained")
-        plot(ax := figure.subplots())
+        drawing = Figure(figsize=size, layout="constrained")
+        plot(ax := drawing.subplots())
+        _translate_axes(ax)
         # A legend below the axes takes nothing from their height.
         keep_size(ax, (0, size[1] - _FRAME))
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(file, format="svg", transparent=True, metadata=nothing)
+        drawing.savefig(file, format="svg", transparent=True, metadata=nothing)
     return _inline(ElementTree.fromstring(file.getvalue()), prefix)
+
+
+#: Texts of the axes and of the legend of `GroupGapDisplay`, which has no names in it.
+OF_PICTURES = (
+    "Predicted probability of the positive class",
+    "Cumulative share of the group",
+    "Difference of selection rate from the average",
+    "Weighted average of rates",
+    "interval, each group alone",
+    "In the tail",
+    "Other groups",
+)
+
+
+def _translate_axes(ax: Any) -> None:
+    """Put what a picture says, and its numbers, into the language of the report."""
+    if in_english():
+        return
+    for axis in (ax.xaxis, ax.yaxis):
+        text = axis.get_label_text()
+        if text in OF_PICTURES:
+            axis.set_label_text(say(text))
+            axis.set_major_formatter(lambda value, _: figure(f"{value:g}"))
+    legend = ax.get_legend()
+    of_cdfs = ax.get_xlabel() == say("Predicted probability of the positive class")
+    for entry in [] if legend is None else legend.get_texts():
+        text, names = entry.get_text(), ""
+        if of_cdfs:
+            if text.endswith(")"):  # a group with its size: data
+                continue
+            text, line, names = text.partition("\n")  # a gap, then its two groups
+            names = line + names
+        text = _DECIMAL.sub(lambda found: figure(found[0]), text)
+        for known in OF_PICTURES:
+            text = text.replace(known, say(known))
+        entry.set_text(_NOUN.sub(lambda found: say(found[0]), text) + names)
 
 
 def _inline(root: ElementTree.Element, prefix: str) -> str:

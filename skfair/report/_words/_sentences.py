@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from skfair._utils._text import (
+from skfair._utils._text import label_text, visible_text
+from skfair.report._language import (
     counted,
-    label_text,
+    figure,
+    in_english,
+    in_quotes,
     listed,
+    number,
     percent,
     points,
     quoted,
-    visible_text,
+    say,
+    whole,
 )
 from skfair.report._numbers._draws import Uncertainty
 from skfair.report._numbers._sample import DCP_SECONDS, Finding, Sample
@@ -24,7 +29,7 @@ LEVEL = 0.05
 def describe(sample: Sample, key: str, found: Finding) -> str:
     """Describe a metric without regard to chance, in a sentence without full stop."""
     if math.isnan(found.value):
-        return f"Cannot be computed: {_reason(sample, found)}"
+        return say("Cannot be computed: {reason}", reason=_reason(sample, found))
     labels = [label_text(label) for label in sample.attribute.groups.labels]
     names = quoted(labels, found.pair[0]), quoted(labels, found.pair[1])
     if key in ("equalized_odds_difference", "dcp"):
@@ -39,39 +44,70 @@ def _reason(sample: Sample, found: Finding) -> str:
     labels = [label_text(label) for label in sample.attribute.groups.labels]
     if found.lacking is not None:
         group, true, n_cases = found.lacking
-        more = f", and {counted(n_cases - 1, 'more such case')}" if n_cases > 1 else ""
-        name = visible_text(sample.audit.classes[true])
-        return f"{quoted(labels, group)} has no row with the true label “{name}”{more}"
-    which = f"only {quoted(labels, 0)} has" if labels else "no group has"
-    smallest = counted(sample.audit.options.min_group_size, "row")
-    return f"there must be at least two groups, and {which} {smallest} or more"
+        more = ""
+        if n_cases > 1:
+            more = say(", and {cases}", cases=counted(n_cases - 1, "more such case"))
+        return say(
+            "{group} has no row with the true label {label}{more}",
+            group=quoted(labels, group),
+            label=in_quotes(visible_text(sample.audit.classes[true])),
+            more=more,
+        )
+    rows = counted(sample.audit.options.min_group_size, "row")
+    if not labels:
+        return say(
+            "there must be at least two groups, and no group has {rows} or more",
+            rows=rows,
+        )
+    return say(
+        "there must be at least two groups, and only {group} has {rows} or more",
+        group=quoted(labels, 0),
+        rows=rows,
+    )
 
 
 def _describe_decisions(
     sample: Sample, key: str, found: Finding, names: tuple[str, str]
 ) -> str:
     (first, second), (ours, theirs) = names, found.figures
+    gap = points(found.value)
     if key == "demographic_parity_difference":
-        return (
-            f"{first} gets the positive decision in {percent(ours)} of cases, "
-            f"{second} in {percent(theirs)}: {points(found.value)} percentage points "
-            "apart"
+        return say(
+            "{first} gets the positive decision in {ours} of cases, {second} in "
+            "{theirs}: {gap} percentage points apart",
+            first=first,
+            second=second,
+            ours=percent(ours),
+            theirs=percent(theirs),
+            gap=gap,
         )
     if key == "max_gap":
-        side = "above" if ours > theirs else "below"
-        return (
-            f"Of all groups {first} is furthest from the average group: "
-            f"{points(found.value)} points {side} its selection rate of "
-            f"{percent(theirs)}"
+        values = {"first": first, "gap": gap, "theirs": percent(theirs)}
+        if ours > theirs:
+            return say(
+                "Of all groups {first} is furthest from the average group: {gap} "
+                "points above its selection rate of {theirs}",
+                **values,
+            )
+        return say(
+            "Of all groups {first} is furthest from the average group: {gap} points "
+            "below its selection rate of {theirs}",
+            **values,
         )
-    share = f"{100 * (1 - sample.audit.options.alpha):.4g}%"
-    which = f"The {share} of groups furthest from the average"
+    share = figure(f"{100 * (1 - sample.audit.options.alpha):.4g}")
     if found.n_tail == 1:
-        return f"{which} are one group here, so this is the largest gap"
-    n_groups = len(sample.attribute.groups.labels)
-    return (
-        f"{which} ({found.n_tail} of {n_groups}) are {points(found.value)} points from "
-        "the average group's selection rate, on average"
+        return say(
+            "The {share}% of groups furthest from the average are one group here, so "
+            "this is the largest gap",
+            share=share,
+        )
+    return say(
+        "The {share}% of groups furthest from the average ({n_tail} of {n_groups}) are "
+        "{gap} points from the average group's selection rate, on average",
+        share=share,
+        n_tail=found.n_tail,
+        n_groups=len(sample.attribute.groups.labels),
+        gap=gap,
     )
 
 
@@ -79,31 +115,49 @@ def _describe_scores(
     sample: Sample, key: str, found: Finding, names: tuple[str, str]
 ) -> str:
     (first, second), (ours, theirs) = names, found.figures
+    values = {"first": first, "second": second, "gap": points(found.value)}
     if key == "mcdp":
         # The figures are shares of scores that are at most the threshold.
         shares = (second, 1 - theirs), (first, 1 - ours)
         (low, less), (high, more) = sorted(shares, key=lambda share: share[1])
-        return (
-            f"At a threshold just above {found.score:.3f}, {percent(less)} of {low} "
-            f"are selected and {percent(more)} of {high}: {points(found.value)} "
-            "percentage points apart, the most at any threshold"
+        return say(
+            "At a threshold just above {score}, {less} of {low} are selected and "
+            "{more} of {high}: {gap} percentage points apart, the most at any "
+            "threshold",
+            score=number(found.score),
+            less=percent(less),
+            low=low,
+            more=percent(more),
+            high=high,
+            gap=values["gap"],
         )
     if key == "mcdp_epsilon":
-        return (
-            "Throughout some range of thresholds "
-            f"{2 * sample.audit.options.epsilon:g} long, {first} and {second} are at "
-            f"least {points(found.value)} points apart"
+        return say(
+            "Throughout some range of thresholds {length} long, {first} and {second} "
+            "are at least {gap} points apart",
+            length=figure(f"{2 * sample.audit.options.epsilon:g}"),
+            **values,
         )
     if key == "abcc":
-        return (
-            f"Averaged over all thresholds, the selected shares of {first} and "
-            f"{second} differ by {points(found.value)} points"
+        return say(
+            "Averaged over all thresholds, the selected shares of {first} and {second} "
+            "differ by {gap} points",
+            **values,
         )
     if key == "mean_score_difference":
-        return f"The mean score is {ours:.3f} for {first} and {theirs:.3f} for {second}"
-    return (
-        f"For the score histograms of {first} and {second} to agree, about "
-        f"{percent(found.value / 2)} of each would need another score"
+        return say(
+            "The mean score is {ours} for {first} and {theirs} for {second}",
+            ours=number(ours),
+            theirs=number(theirs),
+            first=first,
+            second=second,
+        )
+    return say(
+        "For the score histograms of {first} and {second} to agree, about {share} of "
+        "each would need another score",
+        share=percent(found.value / 2),
+        first=first,
+        second=second,
     )
 
 
@@ -111,23 +165,40 @@ def _describe_errors(
     sample: Sample, key: str, found: Finding, names: tuple[str, str]
 ) -> str:
     if key == "dcp":
-        return (
-            f"Predictions of {percent(found.value)} of people would have to be set "
-            "aside for the error rates of all groups to agree"
+        return say(
+            "Predictions of {share} of people would have to be set aside for the error "
+            "rates of all groups to agree",
+            share=percent(found.value),
         )
-    true, predicted = (visible_text(sample.audit.classes[i]) for i in found.classes)
-    whom, what = f"truly “{true}”", f"the prediction “{predicted}”"
-    if sample.audit.binary:
-        whom = "truly positive" if found.classes[0] == 1 else "not truly positive"
-        what = "the positive decision"
     weighted = sample.audit.sample_weight is not None
     ours, theirs = (
-        f"{percent(rate)} of {'' if weighted else f'{size:,.0f} in '}{name}"
+        say("{rate} of {group}", rate=percent(rate), group=name)
+        if weighted
+        else say(
+            "{rate} of {n} in {group}", rate=percent(rate), n=whole(size), group=name
+        )
         for rate, size, name in zip(found.figures, found.sizes, names, strict=True)
     )
-    return (
-        f"Among people who are {whom}, {what} goes to {ours} and {theirs}: "
-        f"{points(found.value)} percentage points apart"
+    values = {"ours": ours, "theirs": theirs, "gap": points(found.value)}
+    if not sample.audit.binary:
+        true, predicted = (visible_text(sample.audit.classes[i]) for i in found.classes)
+        return say(
+            "Among people who are truly {true}, the prediction {predicted} goes to "
+            "{ours} and {theirs}: {gap} percentage points apart",
+            true=in_quotes(true),
+            predicted=in_quotes(predicted),
+            **values,
+        )
+    if found.classes[0] == 1:
+        return say(
+            "Among people who are truly positive, the positive decision goes to {ours} "
+            "and {theirs}: {gap} percentage points apart",
+            **values,
+        )
+    return say(
+        "Among people who are not truly positive, the positive decision goes to {ours} "
+        "and {theirs}: {gap} percentage points apart",
+        **values,
     )
 
 
@@ -137,15 +208,27 @@ def note(key: str, found: Finding, draws: Uncertainty) -> str:
     if found.bounds is not None:
         lower, upper = (percent(bound) for bound in found.bounds)
         texts.append(
-            f"Certified to lie between {lower} and {upper}; the search ended after "
-            f"{DCP_SECONDS:g} s."
+            say(
+                "Certified to lie between {lower} and {upper}; the search ended after "
+                "{seconds} s.",
+                lower=lower,
+                upper=upper,
+                seconds=f"{DCP_SECONDS:g}",
+            )
         )
     if draws.without_test:
         share = percent(draws.without_test)
-        end = "too many for a test" if draws.pvalue is None else "which are left out"
-        texts.append(f"Undefined in {share} of shuffles, {end}.")
+        texts.append(
+            say("Undefined in {share} of shuffles, too many for a test.", share=share)
+            if draws.pvalue is None
+            else say(
+                "Undefined in {share} of shuffles, which are left out.", share=share
+            )
+        )
     if key == "dcp" and not math.isnan(found.value) and draws.lower is None:
-        texts.append("No interval and no test: the search takes too long to repeat.")
+        texts.append(
+            say("No interval and no test: the search takes too long to repeat.")
+        )
     return " ".join(texts)
 
 
@@ -155,10 +238,15 @@ def with_chance(key: str, sentence: str, draws: Uncertainty) -> str:
         return sentence + "."
     text = chance_text(key, draws.null)
     if draws.pvalue <= LEVEL:
-        return f"{sentence}; chance alone would give {text}."
-    return (
-        f"{sentence}. This may be noise: chance alone would give {text}, and as "
-        f"much as this in {percent(draws.pvalue)} of shuffles."
+        return say(
+            "{sentence}; chance alone would give {text}.", sentence=sentence, text=text
+        )
+    return say(
+        "{sentence}. This may be noise: chance alone would give {text}, and as much as "
+        "this in {share} of shuffles.",
+        sentence=sentence,
+        text=text,
+        share=percent(draws.pvalue),
     )
 
 
@@ -167,7 +255,7 @@ def in_unit(key: str, value: float) -> str:
     if key == "madd":
         return percent(value / 2)
     if key == "mean_score_difference":
-        return f"{value:.3f}"
+        return number(value)
     return percent(value) if key == "dcp" else points(value)
 
 
@@ -175,45 +263,77 @@ def chance_text(key: str, null: float) -> str:
     """Write the mean of a metric under shuffled groups."""
     text = in_unit(key, null)
     if key == "mean_score_difference":
-        return f"a difference of about {text}"
-    return f"about {text}" if text.endswith("%") else f"about {text} points"
+        return say("a difference of about {text}", text=text)
+    if text.endswith("%"):
+        return say("about {text}", text=text)
+    return say("about {text} points", text=text)
 
 
 def describe_ratios(kind: str, rows: list[dict[str, Any]], level: float) -> str:
     """Describe a table of impact ratios, without a verdict."""
-    what = f"{kind} rate"
+    what = say("selection rate") if kind == "selection" else say("scoring rate")
     compared = [row for row in rows if row["impact_ratio"] is not None]
     if not compared:
-        texts = [f"There are no ratios: too few groups, or no {what} above 0."]
-    else:
-        low = min(compared, key=lambda row: row["impact_ratio"])
-        high = next(row for row in compared if row["status"] == "highest")
         texts = [
-            f"All groups have the same {what}, {percent(high['rate'])}."
-            if low["impact_ratio"] == 1
-            else f"“{high['label']}” has the highest {what}, {percent(high['rate'])}; "
-            f"the smallest ratio to it, {low['impact_ratio']:.3f}, is that of "
-            f"“{low['label']}”, {percent(low['rate'])} ({100 * level:g}% interval of "
-            f"the ratio {low['low']:.3f} to {low['high']:.3f})."
+            say("There are no ratios: too few groups, or no {what} above 0.", what=what)
         ]
-    excluded = [f"“{row['label']}”" for row in rows if row["status"] == "excluded"]
+    else:
+        texts = [_highest_and_smallest(what, compared, level)]
+    excluded = [in_quotes(row["label"]) for row in rows if row["status"] == "excluded"]
     if excluded:
-        texts.append(f"Too small to be compared: {listed(excluded)}.")
+        names = listed(excluded)
+        texts.append(say("Too small to be compared: {names}.", names=names))
     unknown = sum(row["n"] for row in rows if row["status"] == "unknown")
     if unknown:
-        texts.append(f"{counted(unknown, 'row')} of unknown group have no part in it.")
+        n = counted(unknown, "row")
+        texts.append(say("{rows} of unknown group have no part in it.", rows=n))
     return " ".join(texts)
+
+
+def _highest_and_smallest(
+    what: str, compared: list[dict[str, Any]], level: float
+) -> str:
+    """Say which group has the highest rate, and which the smallest ratio to it."""
+    low = min(compared, key=lambda row: row["impact_ratio"])
+    high = next(row for row in compared if row["status"] == "highest")
+    if low["impact_ratio"] == 1:
+        rate = percent(high["rate"])
+        return say("All groups have the same {what}, {rate}.", what=what, rate=rate)
+    return say(
+        "{group} has the highest {what}, {rate}; the smallest ratio to it, {ratio}, is "
+        "that of {other}, {other_rate} ({level}% interval of the ratio {low} to "
+        "{high}).",
+        group=in_quotes(high["label"]),
+        what=what,
+        rate=percent(high["rate"]),
+        ratio=number(low["impact_ratio"]),
+        other=in_quotes(low["label"]),
+        other_rate=percent(low["rate"]),
+        level=figure(f"{100 * level:g}"),
+        low=number(low["low"]),
+        high=number(low["high"]),
+    )
 
 
 def describe_strata(table: dict[str, Any]) -> str:
     """Say what a table of strata compares, and what is left out."""
     texts = [
-        f"Groups are compared within each {table['names']}, of which there are "
-        f"{table['n_strata']:,}, with {counted(table['n_rows'], 'row')}."
+        say(
+            "Groups are compared within each {names}, of which there are {n}, with "
+            "{rows}.",
+            names=table["names"],
+            n=whole(table["n_strata"]),
+            rows=counted(table["n_rows"], "row"),
+        )
     ]
     if not any(row["value"] is not None for row in table["rows"]):
-        texts = ["No stratum has two groups that can be compared."]
+        texts = [say("No stratum has two groups that can be compared.")]
     if table["left_out"]:
-        reasons = [f"“{one['label']}” ({one['reason']})" for one in table["left_out"]]
-        texts.append(f"Left out, in whole or in part: {listed(reasons)}.")
+        # Metrics give their reasons in English.
+        reasons = [
+            in_quotes(one["label"]) + (f" ({one['reason']})" if in_english() else "")
+            for one in table["left_out"]
+        ]
+        names = listed(reasons)
+        texts.append(say("Left out, in whole or in part: {names}.", names=names))
     return " ".join(texts)

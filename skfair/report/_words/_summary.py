@@ -10,8 +10,9 @@ from importlib.metadata import version
 from typing import Any
 
 import skfair
-from skfair._utils._text import counted, label_text, listed, or_none, visible_text
+from skfair._utils._text import label_text, or_none, visible_text
 from skfair.report._inputs import Attribute, Audit, Model
+from skfair.report._language import counted, figure, in_quotes, listed, say, whole
 from skfair.report._numbers._draws import (
     Drawn,
     counts_are_drawn,
@@ -48,6 +49,8 @@ PRIMARY = {
     "scores": ("mcdp", "abcc", "madd", "mean_score_difference"),
     "errors": ("equalized_odds_difference", "dcp"),
 }
+#: What a report is called unless it is given a title.
+DEFAULT_TITLE = "Fairness report"
 #: Rates of groups smaller than this are uncertain by ten points and more.
 _SMALL = 100
 
@@ -77,7 +80,8 @@ def summarize(audits: Sequence[Audit], title: str) -> Summary:
     ]
     n_models = len(models)
     summary: Summary = {
-        "title": visible_text(title, 120),
+        "title": visible_text(say(title) if title == DEFAULT_TITLE else title, 120),
+        "language": audit.options.language,
         "n_rows": audit.n_rows,
         "classes": [visible_text(label) for label in audit.classes],
         "positive": _positive(audit),
@@ -153,7 +157,7 @@ def _measure(
     finding = describe(sample, measure.key, found)
     return {
         "key": measure.key,
-        "title": measure.title.format(**vars(options)),
+        "title": measure.title_of(vars(options)),
         "question": measure.question,
         "maximum": measure.maximum,
         "n": int(sizes.sum()),
@@ -200,9 +204,7 @@ def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
     table = strata_numbers(sample)
     if table is None:
         return None
-    titles = {
-        one.key: one.title.format(**vars(sample.audit.options)) for one in MEASURES
-    }
+    titles = {one.key: one.title_of(vars(sample.audit.options)) for one in MEASURES}
     rows = [
         {
             "title": titles[row["key"]],
@@ -290,7 +292,7 @@ def verdict(summary: Summary) -> Summary:
         ],
         "points": [point for point in points if point is not None],
         "tests": _count_tests(summary),
-        "cannot": list(_CANNOT_SHOW),
+        "cannot": [say(text) for text in _CANNOT_SHOW],
     }
 
 
@@ -334,26 +336,37 @@ def _lead(summary: Summary, model: int) -> str:
         found = dict(zip(PRIMARY, states(attribute["results"][model]), strict=True))
         beyond = [name for name, (_, text) in found.items() if text == "beyond chance"]
         if beyond:
-            differing.setdefault(listed(beyond), []).append(attribute["name"])
+            what = listed([say(name) for name in beyond])
+            differing.setdefault(what, []).append(attribute["name"])
         elif any(text == "may be chance" for _, text in found.values()):
             within.append(attribute["name"])
         else:
             neither.append(attribute["name"])
     texts = []
     if differing:
-        verbs = ["differ between groups by", *["by"] * (len(differing) - 1)]
-        text = "; ".join(
-            f"{what} {verb} {listed(names)}"
-            for verb, (what, names) in zip(verbs, differing.items(), strict=True)
-        )
-        texts.append(f"{text[0].upper()}{text[1:]}, by more than chance explains.")
+        parts = [
+            say("{what} by {names}", what=what, names=listed(names))
+            if position
+            else say(
+                "{what} differ between groups by {names}",
+                what=what,
+                names=listed(names),
+            )
+            for position, (what, names) in enumerate(differing.items())
+        ]
+        text = "; ".join(parts)
+        text = f"{text[0].upper()}{text[1:]}"
+        texts.append(say("{text}, by more than chance explains.", text=text))
     if within:
         texts.append(
-            f"By {listed(within)}, no difference beyond chance was found, which does "
-            "not show that there is none."
+            say(
+                "By {names}, no difference beyond chance was found, which does not "
+                "show that there is none.",
+                names=listed(within),
+            )
         )
     if neither:
-        texts.append(f"By {listed(neither)}, nothing can be said.")
+        texts.append(say("By {names}, nothing can be said.", names=listed(neither)))
     return " ".join(texts)
 
 
@@ -369,12 +382,16 @@ def _point(attribute: Summary, result: Summary, level: float) -> Summary | None:
     if measure["lower"] is not None:
         ends = measure["lower"], measure["upper"]
         low, high = (in_unit(measure["key"], end) for end in ends)
-        details.append(f"{100 * level:g}% interval {low} to {high}")
+        share = figure(f"{100 * level:g}")
+        details.append(
+            say("{level}% interval {low} to {high}", level=share, low=low, high=high)
+        )
     if measure["certified"] is not None:
         most = in_unit(measure["key"], measure["certified"])
-        details.append(f"certified at most {most}")
+        details.append(say("certified at most {most}", most=most))
     if measure["null"] is not None:
-        details.append(f"chance alone {chance_text(measure['key'], measure['null'])}")
+        text_of_chance = chance_text(measure["key"], measure["null"])
+        details.append(say("chance alone {text}", text=text_of_chance))
     return {
         "attribute": attribute["name"],
         "model": result["model"],
@@ -410,17 +427,23 @@ def cautions(summary: Summary) -> list[str]:
             texts += _about_measures(summary, attribute, result)
     if summary["settings"]["sample_weight"]:
         texts.append(
-            "Rows are weighted. Group sizes count rows, rates and metrics add up "
-            "weights, and which groups differ from the others is not tested."
+            say(
+                "Rows are weighted. Group sizes count rows, rates and metrics add up "
+                "weights, and which groups differ from the others is not tested."
+            )
         )
     of_mcdp, length = summary["settings"].get("blur", (0, 0))
     if length:
         texts.append(
-            "Scores were counted in narrow intervals, and count as the middle of the "
-            "least and the largest score in theirs. MCDP(0) is within "
-            f"{of_mcdp:.1g}, ABCC and the difference of mean scores are within "
-            f"{length:.1g} of those of the single scores; the other numbers that "
-            "depend on scores are close to theirs."
+            say(
+                "Scores were counted in narrow intervals, and count as the middle of "
+                "the least and the largest score in theirs. MCDP(0) is within "
+                "{of_mcdp}, ABCC and the difference of mean scores are within {length} "
+                "of those of the single scores; the other numbers that depend on "
+                "scores are close to theirs.",
+                of_mcdp=figure(f"{of_mcdp:.1g}"),
+                length=figure(f"{length:.1g}"),
+            )
         )
     return list(dict.fromkeys(texts))
 
@@ -429,41 +452,91 @@ def _about_groups(attribute: Summary, smallest: int) -> list[str]:
     name, groups, aside = (attribute[key] for key in ("name", "groups", "aside"))
     texts = []
     if len(groups) < 2:
+        values = {
+            "name": name,
+            "groups": counted(len(groups), "group"),
+            "all": len(groups) + len(aside),
+            "rows": counted(smallest, "row"),
+        }
         texts.append(
-            f"{name}: nothing can be compared, since "
-            f"{counted(len(groups), 'group')} of {len(groups) + len(aside)} "
-            f"{'has' if len(groups) == 1 else 'have'} at least "
-            f"{counted(smallest, 'row')}."
+            say(
+                "{name}: nothing can be compared, since {groups} of {all} has at least "
+                "{rows}.",
+                **values,
+            )
+            if len(groups) == 1
+            else say(
+                "{name}: nothing can be compared, since {groups} of {all} have at "
+                "least {rows}.",
+                **values,
+            )
         )
     if aside:
-        named = [f"“{group['label']}” ({group['n']:,})" for group in aside]
+        values = {
+            "name": name,
+            "groups": counted(len(aside), "group"),
+            "rows": counted(smallest, "row"),
+            "names": listed([_with_size(group) for group in aside]),
+        }
         texts.append(
-            f"{name}: {counted(len(aside), 'group')} with fewer than "
-            f"{counted(smallest, 'row')} cannot be compared and "
-            f"{'is' if len(aside) == 1 else 'are'} left out: {listed(named)}."
+            say(
+                "{name}: {groups} with fewer than {rows} cannot be compared and is "
+                "left out: {names}.",
+                **values,
+            )
+            if len(aside) == 1
+            else say(
+                "{name}: {groups} with fewer than {rows} cannot be compared and are "
+                "left out: {names}.",
+                **values,
+            )
         )
     if attribute["n_missing"]:
+        values = {"name": name, "rows": counted(attribute["n_missing"], "row")}
         texts.append(
-            f"{name}: {counted(attribute['n_missing'], 'row')} without a group "
-            f"{'is' if attribute['n_missing'] == 1 else 'are'} left out."
+            say("{name}: {rows} without a group is left out.", **values)
+            if attribute["n_missing"] == 1
+            else say("{name}: {rows} without a group are left out.", **values)
         )
     return texts + _about_sizes(name, groups)
 
 
+def _with_size(group: Summary) -> str:
+    """Name a group with its number of rows."""
+    return f"{in_quotes(group['label'])} ({whole(group['n'])})"
+
+
 def _about_sizes(name: str, groups: list[Summary]) -> list[str]:
     """Say how uncertain the rates of small groups are."""
-    small = sorted((g["n"], f"“{g['label']}” ({g['n']:,})") for g in groups)
+    small = sorted((g["n"], _with_size(g)) for g in groups)
     small = [(n, text) for n, text in small if n < _SMALL]
     if not small or len(groups) < 2:
         return []
     error = 98 / small[0][0] ** 0.5
-    return [
-        f"{name}: {len(small)} of {len(groups)} groups "
-        f"{'has' if len(small) == 1 else 'have'} fewer than {_SMALL} rows: "
-        f"{listed([text for _, text in small])}. A rate in the smallest is "
-        f"uncertain by up to {error:.0f} percentage points either way, and the "
-        "largest difference tends to be found where groups are small."
-    ]
+    values = {
+        "name": name,
+        "n": len(small),
+        "all": len(groups),
+        "limit": _SMALL,
+        "names": listed([text for _, text in small]),
+    }
+    which = (
+        say(
+            "{name}: {n} of {all} groups has fewer than {limit} rows: {names}.",
+            **values,
+        )
+        if len(small) == 1
+        else say(
+            "{name}: {n} of {all} groups have fewer than {limit} rows: {names}.",
+            **values,
+        )
+    )
+    uncertain = say(
+        "A rate in the smallest is uncertain by up to {error} percentage points either "
+        "way, and the largest difference tends to be found where groups are small.",
+        error=whole(error),
+    )
+    return [f"{which} {uncertain}"]
 
 
 def _about_measures(summary: Summary, attribute: Summary, result: Summary) -> list[str]:

@@ -1,0 +1,198 @@
+"""Every message of a report is in every catalogue, with the same braces."""
+
+import ast
+import json
+import re
+import string
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skfair
+from skfair._cli._command_line import main
+from skfair.groups import CROSS
+from skfair.report import FairnessReport
+from skfair.report._language import LANGUAGES, catalogue, figure, say, speaking
+from skfair.report._options import MEASURES, QUESTIONS
+from skfair.report._page._markdown import (
+    OF_GROUPS,
+    OF_METRICS,
+    OF_RATIOS,
+    OF_STRATA,
+    RATIOS,
+    SECTIONS,
+)
+from skfair.report._page._pictures import OF_PICTURES
+from skfair.report._words import _summary
+
+FOLDER = Path(skfair.__file__).parent / "report"
+IN_TEMPLATE = re.compile(r"""\b(?:say|marked)\(\s*(?:"([^"]*)"|'([^']*)')""")
+NOUNS = "row", "group", "model", "more such case"
+STATES = "beyond chance", "may be chance", "not asked", "not computable", "not tested"
+STATUS = "highest", "compared", "excluded", "unknown"
+
+
+def messages():
+    """Every message of a report, from the code, the templates and the tables."""
+    found = {*QUESTIONS.values(), *OF_GROUPS.values(), *OF_RATIOS.values(), *SECTIONS}
+    found |= {*RATIOS.values(), *OF_METRICS, *OF_STRATA, *OF_PICTURES, *STATES, *STATUS}
+    found |= {*_summary.PRIMARY, *_summary._CANNOT_SHOW, _summary.DEFAULT_TITLE}
+    found |= {noun + end for noun in NOUNS for end in ("", "s")}
+    found |= {
+        text for measure in MEASURES for text in (measure.title, measure.definition)
+    }
+    found |= {"Date", "Input", "score"}
+    for path in FOLDER.glob("**/*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "say":
+                message = node.args[0]
+                if isinstance(message, ast.Constant):
+                    found.add(message.value)
+    for path in FOLDER.glob("**/*.html"):
+        for groups in IN_TEMPLATE.findall(path.read_text("utf-8")):
+            found.add("".join(groups))
+    return found - {""}
+
+
+def braces(text):
+    return sorted(name for _, name, _, _ in string.Formatter().parse(text) if name)
+
+
+def tags(text):
+    return sorted(re.findall(r"<[^>]+>", text))
+
+
+@pytest.mark.parametrize("language", LANGUAGES[1:])
+def test_a_catalogue_has_every_message_and_no_other(language):
+    assert set(catalogue(language)) == messages()
+
+
+@pytest.mark.parametrize("language", LANGUAGES[1:])
+def test_translations_keep_braces_and_markup(language):
+    for message, text in catalogue(language).items():
+        assert text.strip()
+        assert braces(text) == braces(message), message
+        assert tags(text) == tags(message), message
+
+
+@pytest.mark.parametrize(
+    "path", sorted(FOLDER.glob("**/*.html")), ids=lambda path: path.name
+)
+def test_templates_have_no_words_of_their_own(path):
+    text = re.sub(r"{{.*?}}|{%.*?%}", "", path.read_text("utf-8"), flags=re.DOTALL)
+    shown = re.sub(r"<[^>]*>", "", text).replace("skfair", "")
+    assert re.findall(r"[A-Za-z]{2,}", shown) == []
+    labels = re.findall(r'(?:aria-label|data-label|alt|title)="([^"]*)"', text)
+    assert re.findall(r"[A-Za-z]{2,}", " ".join(labels)) == []
+
+
+@pytest.fixture(scope="module")
+def pair(make_report, scored):
+    """Report in English and in German, with many groups and small ones."""
+    y_true, y_score, people = scored
+    generator = np.random.default_rng(0)
+    groups = {
+        "sex": people["sex"].to_numpy(),
+        "Rows": generator.choice([f"town {i}" for i in range(12)], 600),
+    }
+    made = {}
+    for language in LANGUAGES:
+        made[language] = make_report(
+            y_true,
+            {"Accuracy": y_score},
+            sensitive_features=groups,
+            impact_ratios=True,
+            control_features=np.arange(600) // 150,
+            metrics=["demographic_parity_difference", "max_gap", "mcdp", "dcp"],
+            n_bootstrap=2,
+            language=language,
+        )
+    return made
+
+
+class Words(HTMLParser):
+    """Texts of a page and of its labels, without the style and code."""
+
+    def __init__(self):
+        super().__init__()
+        self.found, self.silent = [], 0
+
+    def handle_starttag(self, tag, attrs):
+        self.silent += tag in ("style", "code")
+        self.found += [v for k, v in attrs if k in ("aria-label", "data-label") and v]
+
+    def handle_endtag(self, tag):
+        self.silent -= tag in ("style", "code")
+
+    def handle_data(self, data):
+        if not self.silent:
+            self.found.append(" ".join(data.split()))
+
+
+def words(page):
+    parser = Words()
+    parser.feed(page)
+    return parser.found
+
+
+def test_no_english_is_left_on_a_german_page(pair):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    english, german = (words(pair[name].to_html()) for name in LANGUAGES)
+    assert len(english) == len(german) > 500
+    little = re.compile(r"\b(the|and|of|is|are|with|than|groups?|rows|each|from|by)\b")
+    found = [text for text in german if little.search(text)]
+    assert found == []
+    assert len([text for text in english if little.search(text)]) > 50
+    assert little.findall(pair["de"].to_markdown()) == []
+
+
+def test_numbers_are_the_same_and_labels_stay(pair):
+    frames = {language: report.to_frame() for language, report in pair.items()}
+    numbers = ["value", "lower", "upper", "null_value", "pvalue"]
+    assert frames["en"][numbers].equals(frames["de"][numbers])
+    assert list(frames["de"]["attribute"].unique()) == [
+        "sex",
+        "Rows",
+        f"sex{CROSS}Rows",
+    ]
+    assert set(frames["de"]["model"]) == {"Accuracy"}
+    english, german = (frames[name]["sentence"][0] for name in LANGUAGES)
+    shares = re.findall(r"([\d.]+)%", english)
+    assert shares == [x.replace(",", ".") for x in re.findall(r"([\d,]+)\xa0%", german)]
+    assert "town 3" in pair["de"].to_markdown()
+
+
+def test_a_restored_report_keeps_its_language(pair):
+    again = FairnessReport(json.loads(json.dumps(pair["de"].summary)))
+    assert again.to_markdown() == pair["de"].to_markdown()
+    assert again.to_markdown().startswith("# Fairnessbericht\n\n600 Zeilen.")
+
+
+def test_a_language_ends_with_its_report(pair):
+    assert say("Rows") == "Rows"
+    with speaking("de"):
+        assert (say("Rows"), figure("2,000.5")) == ("Zeilen", "2.000,5")
+    assert (say("Rows"), figure("2,000.5")) == ("Rows", "2,000.5")
+
+
+def test_unknown_language(make_report, scored):
+    y_true, y_score, people = scored
+    with pytest.raises(ValueError, match=r"language must be .*'de'.* got 'xx'"):
+        make_report(y_true, y_score, sensitive_features=people["sex"], language="xx")
+
+
+def test_command_line(tmp_path, monkeypatch):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{i % 2},{i % 7 / 7:.2f},{'ab'[i % 3 == 0]}\n" for i in range(80))
+    (tmp_path / "t.csv").write_text("y,p,g\n" + rows)
+    given = "audit t.csv --y-true y --y-score p --sensitive g --out r.html --quiet"
+    few = "--bootstrap 2 --permutations 59 --language de"
+    assert main([*given.split(), *few.split()]) == 0
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert '<html lang="de">' in page
+    assert "Was dieser Bericht nicht zeigen kann" in page

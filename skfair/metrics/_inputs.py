@@ -31,7 +31,7 @@ from skfair.statistics import (
     GroupedOutcomes,
     GroupedScores,
 )
-from skfair.statistics._grouped_scores import pooled_ranks
+from skfair.statistics._grouped_scores import check_probabilities, pooled_ranks
 
 Multigroup = Literal["pairwise", "pooled"]
 AnyStatistic: TypeAlias = (
@@ -81,12 +81,8 @@ def unranked_scores(
         check_y_true(y_true, y_score, scale)
         return GroupedScores.from_scores(y_score, **rows, scale=scale)
     statistic = in_place_of_rows(y_score, y_true=y_true, **rows)
-    scores = statistic.scores
-    if scale == "probability" and len(scores) and (scores[0] < 0 or scores[-1] > 1):
-        raise ValueError(
-            f"y_score must lie in [0, 1], got a statistic of scores from {scores[0]} "
-            f"to {scores[-1]}.{TAKES_ANY}"
-        )
+    if scale == "probability":
+        check_probabilities(statistic, hint=TAKES_ANY)
     return statistic
 
 

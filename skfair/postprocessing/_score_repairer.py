@@ -49,6 +49,7 @@ from skfair.postprocessing._repair_sql import (
     write_query,
 )
 from skfair.statistics import GroupedHistogram, GroupedScores
+from skfair.statistics._grouped_scores import check_probabilities
 
 
 class ScoreRepairer(
@@ -418,6 +419,7 @@ class ScoreRepairer(
             raise ValueError("scores is a statistic of 0 rows, expected at least one.")
         if isinstance(statistic, GroupedHistogram):
             return spread_in_bins(statistic)
+        check_probabilities(statistic, "scores")
         return statistic
 
     def _shrinkage_of(self, groups: tuple[Hashable, ...]) -> Floats:

@@ -379,6 +379,18 @@ def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap
     return Gap(scores, signed, float(scale), (float(ours), float(theirs)))
 
 
+def check_probabilities(
+    statistic: GroupedScores, name: str = "y_score", hint: str = ""
+) -> None:
+    """Raise if a statistic holds scores outside [0, 1], which only ranks may have."""
+    scores = statistic.scores
+    if len(scores) and (scores[0] < 0 or scores[-1] > 1):
+        raise ValueError(
+            f"{name} must lie in [0, 1], got a statistic of scores from {scores[0]} to "
+            f"{scores[-1]}.{hint}"
+        )
+
+
 def pooled_ranks(statistic: GroupedScores) -> GroupedScores:
     """Replace each score by its mid-rank among everyone, a number in (0, 1).
 

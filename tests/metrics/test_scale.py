@@ -1,5 +1,6 @@
 """Scores that are no probabilities: the metrics of their ranks."""
 
+from collections import Counter
 from functools import partial
 from itertools import cycle
 
@@ -26,6 +27,7 @@ from skfair.metrics import (
     permutation_test,
 )
 from skfair.monitoring import FairnessMonitor
+from skfair.postprocessing import ScoreRepairer
 from skfair.statistics import GroupedScores
 
 METRICS = {
@@ -198,6 +200,42 @@ def test_batches_of_scores_are_ranked_together(drawn, n_batches):
     rows_ = {"sensitive_features": groups, "scale": "rank"}
     assert value == mcdp(None, y_score, epsilon=0.04, **rows_)
     assert np.concatenate([part.scores for part in parts]).min() == y_score.min()
+
+
+@given(rows())
+def test_entries_are_sorted_and_joined(drawn):
+    y_score, groups, weights = drawn
+    statistic = GroupedScores.from_scores(
+        y_score, sensitive_features=groups, sample_weight=weights, scale="rank"
+    )
+    expected = Counter()
+    for score, group, weight in zip(y_score + 0.0, groups, weights, strict=True):
+        expected[float(score), int(group)] += int(weight)
+    entries = zip(statistic.scores.tolist(), statistic.codes.tolist(), strict=True)
+    assert list(entries) == sorted(expected)
+    assert statistic.weights.tolist() == [expected[key] for key in sorted(expected)]
+    assert not np.signbit(statistic.scores[statistic.scores == 0]).any()
+
+
+def test_repair_refuses_a_statistic_of_any_scores():
+    statistic = GroupedScores.from_scores(
+        [-3.5, 2.0], sensitive_features=["a", "b"], scale="rank"
+    )
+    with pytest.raises(ValueError, match=r"scores must lie in \[0, 1\], got a stat"):
+        ScoreRepairer().fit(statistic)
+
+
+def test_counts_are_permuted_and_resampled():
+    y_score, groups = two_groups()
+    metric = partial(mcdp, epsilon=0.05, scale="rank")
+    statistic = GroupedScores.from_scores(
+        y_score, sensitive_features=groups, scale="rank"
+    )
+    test = permutation_test(metric, None, statistic, n_permutations=19, random_state=0)
+    assert test.statistic == metric(None, y_score, sensitive_features=groups)
+    assert test.pvalue == 0.05
+    found = bootstrap_interval(metric, None, statistic, n_resamples=19, random_state=0)
+    assert found.low < found.statistic
 
 
 def test_statistic_of_negative_scores_is_loaded_from_json():

@@ -139,6 +139,14 @@ default=None
     1.0
     >>> round(mcdp(None, y_score, sensitive_features=sex, epsilon=0.1), 3)
     0.667
+
+    Salaries are no probabilities; a window holds a tenth of everyone:
+
+    >>> salary = [2100, 2900, 3200, 3100, 4000, 9000]
+    >>> round(
+    ...     mcdp(None, salary, sensitive_features=sex, scale="rank", epsilon=0.05), 3
+    ... )
+    0.667
     """
     measure = mcdp_measure(epsilon, method, n_subdivisions)
     check_multigroup(multigroup)

@@ -7,7 +7,8 @@ Scores are generated: smooth, crowded near 0 (median 0.0025), or tied (thousandt
 groups are two, or an intersection of ten. The audit is MCDP(0) exact, and from the
 histogram of its first pass ABCC, DeltaDP and MADD of 64 bins. It is compared with the
 time in which DuckDB reads the same columns and computes their averages; both are
-processor time of all threads, in alternation.
+processor time of all threads, in alternation. Then a test and an interval from the
+histogram of as many rows are timed beside those from 10^5 rows with as many scores.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -31,13 +33,19 @@ import pyarrow.parquet as pq
 from skfair.frames import grouped_histogram, mcdp_bounds
 from skfair.metrics import (
     abcc_bounds,
+    bootstrap_interval,
+    confidence_interval,
     demographic_parity_bounds,
     madd_bounds,
+    mcdp,
+    permutation_test,
 )
 from skfair.metrics import (
     mcdp_bounds as bounds_of_histogram,
 )
+from skfair.statistics import GroupedScores
 
+MAX_COST = 2
 MAX_BYTES, MAX_RATIO, MAX_PASSES, MAX_WIDTH = 2e9, 3, 3, 1e-3
 SCORES = ("smooth", "crowded", "tied")
 _CHUNK = 1_000_000
@@ -129,6 +137,38 @@ def measure(path: Path, score: str, groups: list[str], repeats: int) -> None:
     print(f"  {'seconds: averages, audit':48s} {min(theirs):.2f}, {min(ours):.2f}")
 
 
+def count(n_rows: int, n_scores: int) -> GroupedScores:
+    """Count many rows of smooth scores, none of which is drawn."""
+    rng = np.random.default_rng(0)
+    scores = (np.arange(n_scores) + 0.5) / n_scores
+    shares = [scores**power * (1 - scores) for power in (1, 1.02)]
+    counts = [rng.multinomial(n_rows // 2, part / part.sum()) for part in shares]
+    return GroupedScores.from_counts(
+        np.tile(scores, 2),
+        sensitive_features=np.repeat(["a", "b"], n_scores),
+        n_rows=np.concatenate(counts),
+    )
+
+
+def resample(n_rows: int, repeats: int) -> None:
+    """Compare the cost of a test and of intervals with that from 10^5 rows."""
+    calls = {
+        "permutation_test": partial(permutation_test, n_permutations=99),
+        "bootstrap_interval": partial(bootstrap_interval, n_resamples=99),
+        "confidence_interval": confidence_interval,
+    }
+    few, many = (count(n, 2**14) for n in (10**5, n_rows))
+    print(f"statistics of {n_rows:,} rows with {len(many.scores):,} pairs of score and")
+    print(f"group, beside 100,000 rows with {len(few.scores):,}")
+    for name, call in calls.items():
+        taken = [
+            [processor_seconds(partial(call, mcdp, None, s))[0] for s in (many, few)]
+            for _ in range(repeats)
+        ]
+        ratio = median(ours / theirs for ours, theirs in taken)
+        verdict(f"{name}, in times of 10^5 rows", ratio, MAX_COST)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10**8)
@@ -145,6 +185,7 @@ def main() -> None:
         for score in SCORES:
             for groups in (["sex"], ["sex", "age"]):
                 measure(path, score, groups, options.repeats)
+    resample(options.rows, options.repeats)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     verdict("peak memory in bytes", peak, MAX_BYTES)
 

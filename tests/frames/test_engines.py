@@ -24,6 +24,9 @@ from skfair.statistics import (
     GroupedScores,
 )
 
+# narwhals says that Dask will need a package of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
+
 
 def as_duckdb(data):
     duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
@@ -52,6 +55,13 @@ def as_sqlframe(data):
     return session.table(name)
 
 
+def as_dask(data):
+    dask = pytest.importorskip("dask", reason="needs Dask")
+    dataframe = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
+    dask.config.set(scheduler="synchronous")
+    return dataframe.from_pandas(data.to_pandas(), npartitions=3)
+
+
 ENGINES = {
     "pandas": pl.DataFrame.to_pandas,
     "pandas of PyArrow": lambda data: data.to_pandas(use_pyarrow_extension_array=True),
@@ -60,12 +70,18 @@ ENGINES = {
     "pyarrow": pl.DataFrame.to_arrow,
     "duckdb": as_duckdb,
     "sqlframe": as_sqlframe,
+    "dask": as_dask,
 }
 
 
 #: SQLFrame takes a second to write a query.
 MOST_ENGINES = [
-    pytest.param(name, marks=[pytest.mark.slow] if name == "sqlframe" else [])
+    pytest.param(name, marks=[pytest.mark.slow] if name in ("sqlframe", "dask") else [])
+    for name in ENGINES
+]
+#: Of tests that SQLFrame is fast enough for; Dask takes a second to import.
+ALL_BUT_DASK = [
+    pytest.param(name, marks=[pytest.mark.slow] if name == "dask" else [])
     for name in ENGINES
 ]
 
@@ -94,7 +110,7 @@ def draw(n=3000, seed=0):
 DATA = draw()
 
 
-@pytest.fixture(scope="module", params=ENGINES)
+@pytest.fixture(scope="module", params=ALL_BUT_DASK)
 def frame(request):
     return ENGINES[request.param](DATA)
 
@@ -251,7 +267,7 @@ def test_rows_that_cannot_be_counted(engine, fault):
         grouped_histogram(frame, y_score="score", **columns)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ALL_BUT_DASK)
 def test_no_rows(engine):
     frame = ENGINES[engine](DATA.head(0))
     with pytest.raises(ValueError, match="frame has 0 rows"):

@@ -1,4 +1,4 @@
-"""Spark returns the statistics of the rows themselves."""
+"""Spark, as a driver and two worker processes, returns the statistics of the rows."""
 
 import shutil
 import subprocess
@@ -14,6 +14,7 @@ from skfair.frames import (
     mcdp_bounds,
 )
 from skfair.metrics import mcdp
+from skfair.report import FairnessReport, _frame_inputs
 from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
 
 pytestmark = [
@@ -27,7 +28,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def session():
+def session(tmp_path_factory):
     sql = pytest.importorskip("pyspark.sql", reason="needs the extra spark")
     java = shutil.which("java")
     if (
@@ -35,16 +36,26 @@ def session():
         or subprocess.run([java, "-version"], capture_output=True).returncode
     ):
         pytest.skip("Spark needs Java")
-    builder = sql.SparkSession.builder.master("local[2]").appName("skfair tests")
+    # Two workers of one core and 1,024 MB each, with an executor process each.
+    master = "local-cluster[2,1,1024]"
+    builder = sql.SparkSession.builder.master(master).appName("skfair tests")
     for key, value in {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "3",
         "spark.driver.memory": "1g",
+        "spark.executor.memory": "512m",
+        "spark.scheduler.minRegisteredResourcesRatio": "1",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
     }.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        directory = tmp_path_factory.mktemp("spark")
+        environment.setenv("SPARK_WORKER_DIR", str(directory))
+        environment.setenv("SPARK_LOCAL_DIRS", str(directory))
+        session = builder.getOrCreate()
     yield session
     session.stop()
 
@@ -74,6 +85,15 @@ def assert_same(found, expected):
             np.testing.assert_array_equal(getattr(found, name), value, err_msg=name)
 
 
+def test_several_processes(session, data):
+    """Rows lie in two executors, which are processes of their own."""
+    frame = session.createDataFrame(data).repartition(5)
+    counted = grouped_scores(frame, y_score="score", sensitive_features="sex")
+    assert counted.counts.sum() == len(data)
+    status = session.sparkContext._jsc.sc().getExecutorMemoryStatus()
+    assert status.size() == 3  # the driver is among them
+
+
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_statistics(session, data, weight):
     frame = session.createDataFrame(data).repartition(5)
@@ -90,6 +110,17 @@ def test_statistics(session, data, weight):
     assert_same(found, GroupedConfusion.from_predictions(data["y"], data["y"], **rows))
     bounds = mcdp_bounds(frame, y_score="score", **columns)
     assert bounds.lower == bounds.upper == mcdp(None, data["score"], **rows)
+
+
+def test_report(session, data, monkeypatch):
+    monkeypatch.setattr(_frame_inputs, "MANY_ROWS", 1)
+    columns = {"y_true": "y", "y_score": "score", "sensitive_features": "sex"}
+    options = {"metrics": ["mcdp"], "n_permutations": 59, "random_state": 0}
+    found, expected = (
+        FairnessReport.from_frame(frame, sample_weight="w", **columns, **options)
+        for frame in (session.createDataFrame(data), data)
+    )
+    assert found.to_frame().equals(expected.to_frame())
 
 
 def test_rows_that_cannot_be_counted(session, data):

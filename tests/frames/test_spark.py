@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -50,14 +51,18 @@ def session(tmp_path_factory):
         "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
     }.items():
         builder = builder.config(key, value)
+    # Workers of a local cluster write their logs where PySpark is installed.
+    logs = Path(sql.__file__).parents[1] / "work"
+    existed = logs.exists()
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         directory = tmp_path_factory.mktemp("spark")
-        environment.setenv("SPARK_WORKER_DIR", str(directory))
         environment.setenv("SPARK_LOCAL_DIRS", str(directory))
         session = builder.getOrCreate()
     yield session
     session.stop()
+    if not existed:
+        shutil.rmtree(logs, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

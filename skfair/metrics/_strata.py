@@ -349,10 +349,11 @@ def over_strata(
     sample_weight: ArrayLike | None = None,
     **options: Any,
 ) -> float:
-    """Largest value over strata of any metric, also of one that knows no strata."""
+    """Value of a metric; with strata the largest, also if it knows none itself."""
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     rows = {name: values for name, values in rows.items() if values is not None}
     metric = partial(metric, **options)
+    check_no_strata(unwrapped(metric)[1])
     if control_features is None:
         return metric(y_true, y_score, **rows)
     if takes_strata(metric):

@@ -1,6 +1,7 @@
 """Permutation tests and bootstrap intervals within strata."""
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -184,3 +185,12 @@ def test_p_values_of_abroca_with_strata_that_come_and_go():
         n_permutations=99,
     )
     assert 0.01 <= test.pvalue <= 1
+
+
+@pytest.mark.parametrize("test", [permutation_test, bootstrap_interval])
+def test_strata_are_no_option_of_the_metric(test):
+    # They would stay where they are when rows are drawn.
+    y_score, groups, departments = draw_departments(np.random.default_rng(6), 90)
+    metric = partial(mcdp, control_features=departments)
+    with pytest.raises(ValueError, match="control_features must be given beside"):
+        test(metric, None, y_score, sensitive_features=groups)

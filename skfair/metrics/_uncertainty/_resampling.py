@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,13 +76,15 @@ class Rows:
 
     def evaluate(self, metric: Callable[..., float]) -> float:
         """Value of the metric on these rows."""
-        rows: dict[str, Any] = {"sensitive_features": self.groups}
-        if self.sample_weight is not None:
-            rows["sample_weight"] = self.sample_weight
-        if self.strata is not None:
-            rows["control_features"] = self.strata
-            metric = partial(over_strata, metric)
-        return float(metric(self.y_true, self.y_score, **rows))
+        value = over_strata(
+            metric,
+            self.y_true,
+            self.y_score,
+            sensitive_features=self.groups,
+            control_features=self.strata,
+            sample_weight=self.sample_weight,
+        )
+        return float(value)
 
     def evaluate_again(self, metric: Callable[..., float]) -> float:
         """Value of the metric; of strata left out the rows as given have warned."""

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import ceil
 
 import numpy as np
@@ -12,6 +12,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from skfair.metrics import mcdp
+from skfair.metrics._distribution._mcdp import (
+    largest_sustained_gap,
+    mcdp_bounds,
+    sustained_gap,
+)
+from skfair.statistics import GroupedScores
+from skfair.statistics._grouped_scores import gap_between
 
 
 def exact_gap(scores, groups, weights):
@@ -291,3 +298,43 @@ def test_bad_number_of_subdivisions(n_subdivisions):
 def test_approximation_needs_an_epsilon():
     with pytest.raises(ValueError, match=r"epsilon must be above 0 .* got 0"):
         mcdp(None, [0.1, 0.2], sensitive_features=[0, 1], method="approximate")
+
+
+def draw_groups(rng):
+    """Scores, with ties or without, of 4 to 13 groups, some of which have one row."""
+    n_groups, n_rows = rng.integers(4, 14), rng.integers(14, 80)
+    groups = np.append(np.arange(n_groups), rng.integers(0, n_groups, n_rows))
+    scores = rng.random(len(groups))
+    kind = rng.integers(3)
+    if kind == 1:
+        scores = np.round(scores, 1)
+    elif kind == 2:
+        scores = np.clip(0.5 * scores + 0.3 * (groups % 2), 0, 1)
+    return np.where(rng.random(len(groups)) < 0.1, 0, scores), groups
+
+
+@pytest.mark.parametrize("n_cases", [30, pytest.param(3000, marks=pytest.mark.slow)])
+def test_many_groups_are_the_first_of_the_largest_pairs(n_cases):
+    rng = np.random.default_rng(0)
+    for _ in range(n_cases):
+        scores, groups = draw_groups(rng)
+        epsilon = float(rng.choice([0, 0.01, 0.05, 0.1, 0.2, rng.random() / 2]))
+        statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
+        pairs = list(combinations(range(statistic.n_groups), 2))
+        values = [sustained_gap(gap_between(statistic, *p), epsilon) for p in pairs]
+        assert (mcdp_bounds(epsilon)(statistic) >= np.array(values) - 1e-13).all()
+        found = largest_sustained_gap(statistic, epsilon)
+        assert found.value == max(values)
+        assert found.pair == pairs[values.index(max(values))]
+
+
+def test_a_thousand_groups():
+    rng = np.random.default_rng(0)
+    groups = np.arange(10_000) % 1000
+    scores = rng.random(10_000)
+    scores[groups == 700] /= 10
+    scores[groups == 300] = 0.9 + scores[groups == 300] / 10
+    statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
+    assert largest_sustained_gap(statistic, 0.0).value == 1
+    assert largest_sustained_gap(statistic, 0.35).value == 1
+    assert largest_sustained_gap(statistic, 0.35).pair == (300, 700)

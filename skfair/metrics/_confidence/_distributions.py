@@ -35,8 +35,9 @@ from skfair.metrics._distribution._abcc import area
 from skfair.metrics._distribution._gap import (
     MeasuredGaps,
     measured_gaps,
+    sums_of_distances,
 )
-from skfair.metrics._distribution._mcdp import kolmogorov, mcdp_measure
+from skfair.metrics._distribution._mcdp import mcdp_bounds, mcdp_measure
 from skfair.metrics._inputs import Multigroup, check_multigroup, warn_if_undefined
 from skfair.statistics import GroupedScores
 
@@ -71,7 +72,7 @@ def compare_mcdp(
     check_multigroup(multigroup)
     if warn_if_undefined("MCDP", statistic):
         return UNDEFINED
-    gaps = measured_gaps(statistic, multigroup, measure, kolmogorov)
+    gaps = measured_gaps(statistic, multigroup, measure, mcdp_bounds(epsilon))
     shares = _shares(statistic)
     windows_of_data = ranked and epsilon > 0
     if method == "band" and multigroup == "pairwise" and not windows_of_data:
@@ -120,7 +121,7 @@ def compare_abcc(
     check_multigroup(multigroup)
     if warn_if_undefined("ABCC", statistic):
         return UNDEFINED
-    gaps = measured_gaps(statistic, multigroup, area, area)
+    gaps = measured_gaps(statistic, multigroup, area, sums_of_distances(area))
     shares = _shares(statistic)
     above, below = distribution_free(sizes, shares, multigroup, method)
     if method == "band":

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._validation import Scale
 from skfair.metrics._classes import over_classes
-from skfair.metrics._distribution._gap import largest_gap
+from skfair.metrics._distribution._gap import largest_gap, sums_of_distances
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -120,7 +120,7 @@ default=None
     )
     if warn_if_undefined("ABCC", statistic):
         return math.nan
-    return largest_gap(statistic, multigroup, area, distance=area).value
+    return largest_gap(statistic, multigroup, area, sums_of_distances(area)).value
 
 
 def area(gap: Gap) -> float:

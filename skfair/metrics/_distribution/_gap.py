@@ -20,6 +20,8 @@ Pair: TypeAlias = tuple[int, int | None]
 
 #: More than the rounding of a sum of two distances.
 _ROUNDING = 1e-12
+#: Rounding of two values of the same number.
+_TIED = 1e-15
 
 
 class LargestGap(NamedTuple):
@@ -66,23 +68,17 @@ def measured_gaps(
     statistic: GroupedScores,
     multigroup: Multigroup,
     measure: Callable[[Gap], float],
-    distance: Callable[[Gap], float],
+    bound_pairs: Callable[[GroupedScores], Floats],
 ) -> MeasuredGaps:
     """Measures of the gaps between two groups, or between a group and everyone.
 
-    `distance` is a measure that is nowhere smaller and obeys the triangle inequality:
-    the sum of two groups' distances from everyone bounds the measure of their gap.
+    `bound_pairs` returns upper bounds of all pairs, which are found where there are
+    more pairs than groups.
     """
     pairs = compared_pairs(statistic.n_groups, multigroup)
     bounds = np.full(len(pairs), np.inf)
     if len(pairs) > statistic.n_groups:
-        from_everyone = np.array(
-            [
-                distance(gap_between(statistic, *pair))
-                for pair in compared_pairs(statistic.n_groups, "pooled")
-            ]
-        )
-        bounds = from_everyone[np.array(pairs)].sum(axis=1)
+        bounds = bound_pairs(statistic)
     return MeasuredGaps(
         pairs, cache(lambda i: measure(gap_between(statistic, *pairs[i]))), bounds
     )
@@ -92,11 +88,57 @@ def largest_gap(
     statistic: GroupedScores,
     multigroup: Multigroup,
     measure: Callable[[Gap], float],
-    distance: Callable[[Gap], float],
+    bound_pairs: Callable[[GroupedScores], Floats],
 ) -> LargestGap:
     """Largest measure of a gap, as `measured_gaps` takes them, and the pair."""
-    pairs, value_of, bounds = measured_gaps(statistic, multigroup, measure, distance)
+    pairs, value_of, bounds = measured_gaps(statistic, multigroup, measure, bound_pairs)
     return largest_bounded(pairs, bounds, value_of)
+
+
+def sums_of_distances(
+    distance: Callable[[Gap], float],
+) -> Callable[[GroupedScores], Floats]:
+    """Bound each pair by the sum of both groups' distances from everyone.
+
+    The distance obeys the triangle inequality, and no measure of a gap exceeds it.
+    """
+
+    def bound_pairs(statistic: GroupedScores) -> Floats:
+        from_everyone = np.array(
+            [
+                distance(gap_between(statistic, *pair))
+                for pair in compared_pairs(statistic.n_groups, "pooled")
+            ]
+        )
+        i, j = np.triu_indices(statistic.n_groups, 1)
+        return np.asarray(from_everyone[i] + from_everyone[j])
+
+    return bound_pairs
+
+
+def largest_gap_of_each(statistic: GroupedScores) -> Floats:
+    """Largest MCDP(0) of each group and any other.
+
+    Of all groups the largest CDF at a score is the largest so far at an entry, since
+    CDFs increase, and the smallest is the smallest that an entry to come starts from.
+    """
+    scores, weights, totals = statistic.scores, statistic.weights, statistic.totals
+    order = np.argsort(statistic.codes, kind="stable")
+    sizes = np.bincount(statistic.codes, minlength=statistic.n_groups)
+    starts, total = np.cumsum(sizes) - sizes, totals[statistic.codes]
+    sums = np.cumsum(weights[order])
+    after, before = np.empty(len(scores)), np.empty(len(scores))
+    after[order] = sums - np.repeat(sums[starts] - weights[order][starts], sizes)
+    np.divide(after - weights, total, out=before)
+    np.divide(after, total, out=after)
+    highest = np.maximum.accumulate(after)
+    lowest = np.append(np.minimum.accumulate(before[::-1])[::-1], 1)
+    new = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
+    tied = np.diff(new, append=len(scores))
+    first, beyond = np.repeat(new, tied), np.repeat(new + tied, tied)
+    above = after - lowest[beyond]
+    below = np.where(first > 0, highest[first - 1] - before, 0)
+    return np.asarray(np.maximum.reduceat(np.maximum(above, below)[order], starts))
 
 
 def largest_bounded(
@@ -104,13 +146,17 @@ def largest_bounded(
 ) -> LargestGap:
     """Largest ``value_of(i)`` over the pairs, where ``bounds[i]`` is an upper bound.
 
-    Pairs whose bound is below the largest value so far are not evaluated.
+    Pairs whose bound is below the largest value so far are not evaluated, nor are pairs
+    that could only reach it again and come later.
     """
     limits = np.asarray(bounds)
     largest, best = -math.inf, len(pairs)
     for i in np.argsort(-limits, kind="stable"):
-        if limits[i] + _ROUNDING < largest:
+        reached = largest - limits[i]
+        if reached > _ROUNDING:
             break
+        if reached >= -_TIED and i > best:
+            continue
         value = value_of(i)
         if value > largest or (value == largest and i < best):
             largest, best = value, int(i)

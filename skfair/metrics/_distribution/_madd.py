@@ -13,7 +13,11 @@ from numpy.typing import ArrayLike
 from skfair._utils._types import Floats
 from skfair._utils._validation import Scale, check_integer, check_real
 from skfair.metrics._classes import over_classes
-from skfair.metrics._distribution._gap import compared_pairs, largest_gap
+from skfair.metrics._distribution._gap import (
+    compared_pairs,
+    largest_gap,
+    sums_of_distances,
+)
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
     bandwidths_to_one,
@@ -150,7 +154,7 @@ default=None
         _, found = most_stable(statistic, multigroup, N_BANDWIDTHS, stable_interval)
         return found.mean
     measure = partial(histogram_distance, n_bins=n_bins)
-    return largest_gap(statistic, multigroup, measure, distance=measure).value
+    return largest_gap(statistic, multigroup, measure, sums_of_distances(measure)).value
 
 
 def _combine_curves(

@@ -14,7 +14,12 @@ from scipy.ndimage import minimum_filter1d
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import Scale, check_choice, check_integer, check_real
 from skfair.metrics._classes import over_classes
-from skfair.metrics._distribution._gap import Pair, compared_pairs, largest_gap
+from skfair.metrics._distribution._gap import (
+    Pair,
+    compared_pairs,
+    largest_gap,
+    largest_gap_of_each,
+)
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -155,7 +160,7 @@ default=None
     )
     if warn_if_undefined("MCDP", statistic):
         return math.nan
-    return largest_gap(statistic, multigroup, measure, distance=kolmogorov).value
+    return largest_gap(statistic, multigroup, measure, mcdp_bounds(epsilon)).value
 
 
 def _combine_curves(
@@ -284,7 +289,8 @@ def largest_sustained_gap(
 ) -> SustainedGap:
     """MCDP(epsilon) with the pair of groups and the scores at which it is attained."""
     measure = partial(sustained_gap, epsilon=epsilon)
-    value, pair, _ = largest_gap(statistic, multigroup, measure, distance=kolmogorov)
+    bounds = mcdp_bounds(epsilon)
+    value, pair, _ = largest_gap(statistic, multigroup, measure, bounds)
     if value == 0:
         return SustainedGap(value, pair, math.nan, (math.nan, math.nan))
     gap = gap_between(statistic, *pair)
@@ -316,9 +322,55 @@ def _roomiest_window(
     return left, left + 2 * epsilon
 
 
-def kolmogorov(gap: Gap) -> float:
-    """MCDP(0), which no window exceeds."""
-    return sustained_gap(gap, 0.0)
+def mcdp_bounds(epsilon: float) -> Callable[[GroupedScores], Floats]:
+    """Bound MCDP(epsilon) of all pairs of groups.
+
+    No pair has more than the largest MCDP(0) of either group, and none has more than
+    the least gap at some scores in each window: one of length 2 epsilon holds several
+    consecutive multiples of a shorter step.
+    """
+
+    def bound_pairs(statistic: GroupedScores) -> Floats:
+        largest = largest_gap_of_each(statistic)
+        i, j = np.triu_indices(statistic.n_groups, 1)
+        bounds = np.minimum(largest[i], largest[j])
+        step = max(epsilon / _N_STEPS, 1 / _MAX_POINTS)
+        n_inside = math.floor(2 * epsilon / step * (1 - ROUNDING))
+        if n_inside < 2 or statistic.n_groups < _MANY_GROUPS:
+            return np.asarray(bounds)
+        points = np.arange(0, 1, step)
+        shares = np.array(
+            [_cdf_at(statistic, g, points) for g in range(statistic.n_groups)]
+        )
+        start = 0
+        for group, own in enumerate(shares[:-1]):
+            found = _least_inside(np.abs(shares[group + 1 :] - own), n_inside)
+            part = slice(start, start + len(found))
+            # Shares are rounded.
+            np.minimum(bounds[part], found + ROUNDING, out=bounds[part])
+            start += len(found)
+        return np.asarray(bounds)
+
+    return bound_pairs
+
+
+def _cdf_at(statistic: GroupedScores, group: int, points: Floats) -> Floats:
+    """CDF of a group at some scores."""
+    scores, weights = statistic.of_group(group)
+    sums = np.concatenate([[0], np.cumsum(weights)])
+    return np.asarray(sums[np.searchsorted(scores, points, side="right")] / sums[-1])
+
+
+def _least_inside(gaps: Floats, n_inside: int) -> Floats:
+    """Largest of the least of `n_inside` gaps in each row, or of the first half."""
+    n_first = n_inside // 2
+    least = gaps[:, :n_first].min(axis=1)
+    if gaps.shape[1] >= n_inside:
+        inside = minimum_filter1d(gaps, n_inside, axis=1)
+        # Ranges that hang over an end, where the filter mirrors gaps, are left out.
+        inside = inside[:, n_inside // 2 : gaps.shape[1] - (n_inside - 1) // 2]
+        np.maximum(least, inside.max(axis=1), out=least)
+    return np.asarray(least)
 
 
 def mcdp_measure(
@@ -359,6 +411,9 @@ ROUNDING = 4 * 2.0**-53
 _DECIMALS = 15
 #: Pieces that are bounded together before single pieces are evaluated.
 _BLOCK = 64
+#: Steps of the scores in half a window at which pairs of groups are bounded, unless
+#: these are more than the second number, and groups from which on that is worth it.
+_N_STEPS, _MAX_POINTS, _MANY_GROUPS = 4, 256, 6
 
 
 def sustained_gap(gap: Gap, epsilon: float) -> float:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
+from skfair.statistics import GroupedScores
 
 
 def histogram_madd(y_score, groups, n_bins, weights=None):
@@ -106,6 +107,19 @@ def test_curve_of_several_groups_is_madd_at_every_bandwidth(multigroup):
     bandwidths, values = madd_curve(None, y_score, n_bandwidths=40, **options)
     expected = [madd(None, y_score, bandwidth=float(h), **options) for h in bandwidths]
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("n_groups", [2, 40])
+@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
+def test_rows_counted_by_bin_give_the_value_of_sorted_scores(n_groups, multigroup):
+    rng = np.random.default_rng(0)
+    y_score = rng.choice([rng.random(2000), rng.integers(0, 50, 2000) / 49])
+    rows = {"sensitive_features": rng.integers(0, n_groups, 2000)}
+    statistic = GroupedScores.from_scores(y_score, **rows)
+    for n_bins in (1, 7, 10, 49):
+        options = {"bandwidth": 1 / n_bins, "multigroup": multigroup}
+        expected = madd(None, statistic, **options)
+        assert madd(None, y_score, **rows, **options) == expected
 
 
 @pytest.mark.slow

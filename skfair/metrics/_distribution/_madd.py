@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -11,7 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats
-from skfair._utils._validation import Scale, check_integer, check_real
+from skfair._utils._validation import (
+    TAKES_ANY,
+    Scale,
+    check_integer,
+    check_real,
+    check_scores,
+)
+from skfair.groups import resolve_groups
 from skfair.metrics._classes import over_classes
 from skfair.metrics._distribution._gap import (
     compared_pairs,
@@ -29,6 +37,7 @@ from skfair.metrics._distribution._histograms import (
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
+    check_y_true,
     grouped_scores,
     warn_if_undefined,
 )
@@ -145,9 +154,8 @@ default=None
     auto = isinstance(bandwidth, str) and bandwidth == "auto"
     n_bins = 0 if auto else number_of_bins(bandwidth)
     check_multigroup(multigroup)
-    statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale
-    )
+    given = y_true, y_score, sensitive_features, sample_weight, scale
+    statistic = grouped_scores(*given) if auto else _binned_scores(n_bins, *given)
     if warn_if_undefined("MADD", statistic):
         return math.nan
     if auto:
@@ -261,14 +269,56 @@ def number_of_bins(bandwidth: Any) -> int:
     return math.floor(min(1 / width * (1 + 1e-12), _MAX_BINS))
 
 
+def _binned_scores(
+    n_bins: int,
+    y_true: ArrayLike | None,
+    y_score: ArrayLike | GroupedScores,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None,
+    scale: Scale,
+) -> GroupedScores:
+    """Scores of each group, moved to the lower edges of their bins if that is faster.
+
+    Counting rows by bin takes a third of the time of sorting them. Weights are not
+    counted: floats that are added in another order would change the last digit.
+    """
+    if (
+        isinstance(y_score, GroupedScores)
+        or sample_weight is not None
+        or scale == "rank"
+    ):
+        return grouped_scores(y_true, y_score, sensitive_features, sample_weight, scale)
+    scores = check_scores(y_score, hint=TAKES_ANY)
+    check_y_true(y_true, scores)
+    groups = resolve_groups(sensitive_features, n_samples=len(scores))
+    n_cells = len(groups.labels) * n_bins
+    if n_cells > len(scores) or not (groups.codes >= 0).any():
+        return grouped_scores(y_true, scores, groups, None, scale)
+    cells = groups.codes.astype(np.intp) * n_bins
+    cells += _bins(scores, n_bins).astype(np.intp)
+    rows = np.bincount(cells[cells >= 0], minlength=n_cells)
+    cells = np.flatnonzero(rows)
+    codes, bins = np.divmod(cells, n_bins)
+    return GroupedScores.from_counts(
+        bins / n_bins,
+        sensitive_features=replace(groups, codes=codes),
+        n_rows=rows[cells],
+    )
+
+
+def _bins(scores: Floats, n_bins: int) -> Floats:
+    """Largest k below `n_bins` for which k / n_bins is at most the score."""
+    bins = np.floor(scores * n_bins)
+    bins += (bins + 1) / n_bins <= scores
+    bins -= bins / n_bins > scores
+    return np.minimum(bins, n_bins - 1, out=bins)
+
+
 def histogram_distance(gap: Gap, n_bins: int) -> float:
     """Sum of the absolute differences between two histograms."""
     if n_bins <= len(gap.scores):
         return float(histogram_distances(gap, np.array([n_bins]))[0])
-    bins = np.floor(gap.scores * n_bins)
-    bins += (bins + 1) / n_bins <= gap.scores
-    bins -= bins / n_bins > gap.scores
-    np.minimum(bins, n_bins - 1, out=bins)
+    bins = _bins(gap.scores, n_bins)
     last = np.append(bins[1:] != bins[:-1], True)
     changes = np.abs(np.diff(gap.signed[last], prepend=0))
     return min(2.0, float(changes.sum() / gap.scale))

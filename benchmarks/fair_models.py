@@ -5,7 +5,8 @@
         [--methods unaware,boosting,reweighter,expgrad,gridsearch]
     SKFAIR_DATA=<folder of the tables> python benchmarks/fair_models.py --adult
     SKFAIR_DATA=<folder of the tables> python benchmarks/fair_models.py --opportunity
-        [--tables adult,census] [--seeds 0,1,2,3,4] [--methods boosting,network]
+        [--tables adult,census] [--seeds 0,1,2,3,4]
+        [--methods boosting,network,reweighter,unaware,repair]
 
 All methods are around one LightGBM of 80 trees, and see no groups among the features.
 Each gives models of several strengths, trained on the first rows of the training part
@@ -46,7 +47,7 @@ from sklearn.metrics import average_precision_score
 from skfair import inprocessing
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
-from skfair.postprocessing import UnawarePostProcessor
+from skfair.postprocessing import MADDPostProcessor, UnawarePostProcessor
 
 FLOOR = 0.8
 STRENGTHS = (0.05, 0.1, 0.2, 0.4, 0.8)
@@ -80,7 +81,9 @@ def point(rows: Rows, scores: NDArray[Any], decisions: Any = None) -> Point:
 
 
 def positive(model: Any, rows: Rows) -> NDArray[Any]:
-    return np.asarray(model.predict_proba(rows.X))[:, 1]
+    repairs = isinstance(model, MADDPostProcessor)
+    groups = {"sensitive_features": rows.groups} if repairs else {}
+    return np.asarray(model.predict_proba(rows.X, **groups))[:, 1]
 
 
 def unaware(train: Rows, test: Rows) -> Iterator[Point]:
@@ -243,6 +246,11 @@ OPPORTUNITY: dict[str, tuple[Callable[[float], Any], tuple[float, ...]]] = {
             make_logistic(), strength=strength, random_state=0
         ),
         (0.1, 0.2, 0.3, 0.45),
+    ),
+    # Its strength is the level of repair, and it needs the groups of new rows.
+    "repair": (
+        lambda strength: MADDPostProcessor(make_plain(), repair_level=strength),
+        (0.25, 0.5, 0.75, 1.0),
     ),
     "network": (
         lambda strength: inprocessing.DiffMCDPClassifier(

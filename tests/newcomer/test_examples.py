@@ -1,6 +1,8 @@
 """The examples are scripts of the gallery, which runs them when the site is built."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,3 +29,13 @@ def test_asserts_what_it_shows(example):
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_reads_no_table_that_must_be_downloaded(example):
     assert "fetch_" not in example.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_example_that_the_site_does_not_run(tmp_path):
+    pytest.importorskip("distributed", reason="the example needs Dask")
+    script = ROOT / "examples" / "search_on_dask.py"
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

@@ -352,8 +352,9 @@ def _count(
     others = [name for name in (given.y_true, given.sample_weight) if name is not None]
     values = [*scores, *labels, *others]
     rows = Rows(given.table, [*values, *sensitive], sensitive, form)
+    n_without = 0
     if given.missing == "drop":
-        _say_left_out(rows.leave_out_missing(values), values)
+        n_without = rows.leave_out_missing(values)
     else:
         _refuse_missing_in(rows, values)
     for name, edges in bins.items():
@@ -366,6 +367,7 @@ def _count(
             f"column {next(iter(lacking))!r} has missing groups, which DuckDB keeps: "
             "choose --missing group or --engine pandas."
         )
+    _say_left_out(n_without, values)
     for name in lacking:
         rows.name_missing(name)
     for name in sensitive:

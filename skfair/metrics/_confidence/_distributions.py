@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from skfair.metrics._confidence._noise import (
     Comparisons,
     Method,
     Quantiles,
-    cdfs_at,
     contrast,
     distribution_free,
     normal,
@@ -125,26 +123,29 @@ def compare_abcc(
     shares = _shares(statistic)
     above, below = distribution_free(sizes, shares, multigroup, method)
     if method == "band":
-        groups = [statistic.of_group(group) for group in range(statistic.n_groups)]
+        products, n_groups = statistic.weights * statistic.scores, statistic.n_groups
         first, second = (
-            np.array([weights @ scores**power for scores, weights in groups])
-            / statistic.totals
-            for power in (1, 2)
+            np.bincount(statistic.codes, values, n_groups) / statistic.totals
+            for values in (products, products * statistic.scores)
         )
         above = student(first, second, sizes, shares, multigroup)
-        below = plus(_area_noise(observed, groups, multigroup), above)
+        below = plus(_area_noise(observed, multigroup), above)
     return _moved(gaps, above, below)
 
 
-def _area_noise(
-    observed: Observed, groups: Sequence[Any], multigroup: Multigroup
-) -> Floats:
+def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
     """Mean of the area of the noise of each comparison."""
     statistic, sizes, _ = observed
+    n_groups = statistic.n_groups
     grid = np.linspace(0, len(statistic.scores) - 1, _GRID).astype(np.intp)
     scores = np.unique(statistic.scores[grid])
-    cdfs = cdfs_at(groups)(scores)[:, :-1]
-    variances = cdfs * (1 - cdfs) / sizes[:, None]
+    ends = np.searchsorted(statistic.scores, scores, side="right")
+    cells = np.repeat(n_groups * np.arange(len(ends)), np.diff(ends, prepend=0))
+    cells += statistic.codes
+    weights = np.bincount(cells, statistic.weights, len(ends) * n_groups)
+    sums = np.cumsum(weights.reshape(-1, n_groups), axis=0)
+    cdfs = (sums[:-1] / statistic.totals).T
+    variances = np.maximum(cdfs * (1 - cdfs), 0) / sizes[:, None]  # rounded
     noise = np.sqrt(contrast(variances, _shares(statistic), multigroup))
     return np.asarray(MEAN_ABSOLUTE * noise @ np.diff(scores))
 

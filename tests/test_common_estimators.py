@@ -31,7 +31,7 @@ from skfair.inprocessing import (
     MCDPBoostingClassifier,
     MCDPReweighter,
 )
-from skfair.metrics import get_fairness_scorer
+from skfair.metrics import get_fairness_scorer, make_group_scorer
 from skfair.postprocessing import MADDPostProcessor, ScoreRepairer, UnawarePostProcessor
 
 BOOSTER = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1)
@@ -626,6 +626,32 @@ def test_strata_in_a_pipeline_with_routing(model, people):
         taken = {name: given[name] for name in given if name in taken}
         scores = getattr(pipeline, method)(X, **taken)
     assert_array_equal(scores[:, 1] if is_classifier(model) else scores, expected)
+
+
+@pytest.mark.parametrize(
+    "model",
+    quick_first(name for name in STRATIFIED if name in CLASSIFIERS),
+    indirect=True,
+)
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
+def test_strata_in_cross_validation_with_routing(model, people):
+    X, y, sex = people
+    office = np.arange(len(y)) % 2
+    for scoring in (
+        get_fairness_scorer("neg_mcdp"),
+        make_group_scorer("roc_auc"),
+    ):
+        with config_context(enable_metadata_routing=True):
+            results = cross_validate(
+                model,
+                X,
+                y,
+                params={"sensitive_features": sex, "control_features": office},
+                scoring=scoring,
+                cv=2,
+                error_score="raise",
+            )
+        assert np.isfinite(results["test_score"]).all()
 
 
 # --- pipelines, searches and cross-validation

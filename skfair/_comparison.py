@@ -90,7 +90,11 @@ class PlainComparison(NumbersResult):
 
     @property
     def problems(self) -> list[str]:
-        """What is worse than it should be by more than noise, one sentence for each."""
+        """What is worse than it should be by more than noise, one sentence for each.
+
+        With fewer than five rows of the rarer class a lower average precision is enough
+        where the gap is above noise and not shown to be lower.
+        """
         loss = self.plain_average_precision - self.average_precision
         increase = self.mcdp - self.plain_mcdp
         less_precise = loss > _N_ERRORS * self.average_precision_error

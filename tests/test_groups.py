@@ -347,7 +347,7 @@ def test_min_group_size_is_a_positive_integer(size):
         encode_groups(SEX, min_group_size=size)
 
 
-@pytest.mark.parametrize("labels", [[3, 1, 2, 1], ["c", "a", "b", "a"]], ids=str)
+@pytest.mark.parametrize("labels", [[3, 1, 2, 1], ["c", "a", "b", "a"]])
 def test_masked_labels_are_missing(labels):
     column = np.ma.array(labels, mask=[False, False, True, False])
     with pytest.raises(ValueError, match="sensitive_features has 1 missing values"):

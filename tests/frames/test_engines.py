@@ -130,7 +130,7 @@ SENSITIVE = ["race", ["sex", "old"]]
 
 
 @pytest.mark.parametrize("weight", [None, "weight"])
-@pytest.mark.parametrize("sensitive", SENSITIVE, ids=str)
+@pytest.mark.parametrize("sensitive", SENSITIVE)
 def test_statistics_are_those_of_the_rows(frame, sensitive, weight):
     columns = {"sensitive_features": sensitive, "sample_weight": weight}
     rows = {

@@ -57,7 +57,7 @@ def test_regressor(biased, target, metric):
     assert of_sex(partial(metric, scale="rank"))(model, X, target) == -expected
 
 
-@pytest.mark.parametrize("model", [LinearSVC(), RidgeClassifier()], ids=str)
+@pytest.mark.parametrize("model", [LinearSVC(), RidgeClassifier()])
 def test_classifier_without_probabilities(biased, model):
     X, y = biased
     labels = np.array(["no", "yes"])[y]

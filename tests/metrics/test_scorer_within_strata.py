@@ -48,7 +48,7 @@ def test_strata_in_columns(biased, control):
     assert scores.tolist() == scores_by_hand(X, y, strata)
 
 
-@pytest.mark.parametrize("convert", [list, np.array, encode_groups], ids=str)
+@pytest.mark.parametrize("convert", [list, np.array, encode_groups])
 def test_routed_strata(biased, routing, convert):
     X, y = biased
     scores = cross_val_score(

@@ -348,7 +348,7 @@ def test_several_classes_where_the_metric_takes_them(rows, metric):
         assert 0 <= run(sensitive_features=sex).value < 0.2
 
 
-@pytest.mark.parametrize("model", [Ridge(), LinearSVC()], ids=str)
+@pytest.mark.parametrize("model", [Ridge(), LinearSVC()])
 def test_scores_that_are_no_probabilities(rows, model):
     X, y, sex = rows
     y = y if isinstance(model, LinearSVC) else 100 * X.to_numpy()[:, 1]

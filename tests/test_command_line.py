@@ -283,6 +283,7 @@ def test_as_a_module(audit, tmp_path):
     assert (tmp_path / "out.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files(audit, tmp_path, name):
     file = HOSTILE[name]
@@ -326,6 +327,7 @@ def test_limits(audit):
     assert "not computed" in said.err
 
 
+@pytest.mark.slow
 def test_formats(audit, tmp_path):
     assert json.loads(audit(f"{GOOD} --format json")[1])["n_rows"] == 200
     page = audit(f"{GOOD} --format md --title <b>|x")[1]

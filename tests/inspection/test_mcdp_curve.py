@@ -43,6 +43,7 @@ def test_two_models_share_axes(legend_texts, scored):
     assert first.line_.get_linestyle() != second.line_.get_linestyle()
 
 
+@pytest.mark.slow
 def test_more_groups(fitted):
     model, X, _ = fitted
     display = MCDPCurveDisplay.from_estimator(

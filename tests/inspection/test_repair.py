@@ -88,6 +88,7 @@ def test_legends_and_titles(biased, model, legend_texts):
     assert display.axes_[1].get_legend().get_title().get_text() == "sex"
 
 
+@pytest.mark.slow
 def test_pipeline_labels_and_axes(biased, model):
     import matplotlib.pyplot as plt
 

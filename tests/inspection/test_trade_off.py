@@ -111,6 +111,7 @@ def test_scores_that_are_no_negated_disparity(cv_results):
     assert display.chosen_point_ is None
 
 
+@pytest.mark.slow
 def test_search(search):
     display = TradeOffDisplay.from_cv_results(search)
     assert display.best_index == search.best_index_

@@ -206,6 +206,7 @@ def test_intervals_are_valid_under_any_time_limit(time_limit, method, solved):
     assert result.upper == pytest.approx(objective(result.baseline, *given_), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_time_limit_is_kept(instance):
     given_ = instance(9, 51, 0, "mixed")
     start = time.perf_counter()

@@ -328,6 +328,7 @@ def test_many_groups_are_the_first_of_the_largest_pairs(n_cases):
         assert found.pair == pairs[values.index(max(values))]
 
 
+@pytest.mark.slow
 def test_a_thousand_groups():
     rng = np.random.default_rng(0)
     groups = np.arange(10_000) % 1000

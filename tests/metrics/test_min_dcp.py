@@ -44,6 +44,7 @@ def check(result, weights, true, predicted):
     assert value == pytest.approx(result.upper, abs=1e-9)
 
 
+@pytest.mark.slow
 @few_examples
 @given(seeds, st.integers(2, 4), st.integers(2, 6))
 def test_result_keeps_its_promises(seed, n_labels, n_groups):
@@ -179,6 +180,7 @@ def test_bound_of_a_box_holds_at_every_point_of_it(seed, n_labels, n_sets):
         assert (bound <= at + 1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_labels", [2, 3, 5])
 def test_one_channel_for_all_is_zero(n_labels):
     weights, true, predicted, _ = instance(n_labels, 6, 0, noise=0.0)

@@ -544,6 +544,7 @@ def test_level_with_models_that_do_not_know_the_groups():
 # --- strata
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", [mcdp, equalized_odds_difference, dcp])
 def test_strata(rows, metric):
     X, y, sex = rows

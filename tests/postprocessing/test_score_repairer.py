@@ -465,6 +465,7 @@ def test_a_statistic_gives_the_map_of_its_rows(rows, amount, weighted):
     )
 
 
+@pytest.mark.slow
 def test_a_sum_of_statistics_gives_the_map_of_all_rows(simulated):
     scores, groups = simulated
     parts = np.array_split(np.random.default_rng(0).permutation(len(scores)), 3)

@@ -239,6 +239,7 @@ def test_choice_of_the_strength(precision, gap, sd, expected):
     assert choose_strength(table_of(precision, gap, [sd] * 4)) == expected
 
 
+@pytest.mark.slow
 def test_automatic_strength(fitted):
     model, X, y, sex = fitted
     assert model.strength == "auto"

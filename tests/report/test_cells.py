@@ -188,6 +188,7 @@ def test_other_inputs(make_report, people, many, kind):
     assert (frame["null_value"] > 0).all() == (kind != "constant")
 
 
+@pytest.mark.slow
 def test_small_groups_and_rows_without_a_group_are_left_out(make_report, people, many):
     y_true, y_score, group = people
     group = np.where(np.arange(400) < 5, "rare", group)

@@ -105,6 +105,7 @@ def test_several_classes_have_no_impact_ratios(make_report):
         make_report([0, 1, 2], y_pred=[0, 1, 2], **given)
 
 
+@pytest.mark.slow
 def test_page_has_the_tables_and_no_verdict_on_them(filed):
     pytest.importorskip("jinja2")
     html5lib = pytest.importorskip("html5lib")

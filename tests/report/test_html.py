@@ -41,6 +41,7 @@ def root(page):
     return parse(page)
 
 
+@pytest.mark.slow
 def test_every_cell_has_its_heading_on_a_phone(report, page):
     cells = re.findall(r"<td\b[^>]*>", page.partition("Settings and versions")[0])
     unlabelled = [cell for cell in cells if "data-label" not in cell]
@@ -208,6 +209,7 @@ def hostile_root(make_report):
     return parse(report.to_html())
 
 
+@pytest.mark.slow
 def test_hostile_texts_are_inert(make_report, hostile_root):
     root = hostile_root
     plain = [f"group {i}" for i in range(len(HOSTILE))]

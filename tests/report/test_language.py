@@ -137,6 +137,7 @@ def words(page):
     return parser.found
 
 
+@pytest.mark.slow
 def test_no_english_is_left_on_a_german_page(pair):
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")

@@ -117,6 +117,7 @@ def test_weighted_numbers(make_report, scored, whole):
     assert "Rows are weighted" in " ".join(report.summary["cautions"])
 
 
+@pytest.mark.slow
 def test_rows_of_weight_zero_do_not_count(make_report, scored):
     y_true, y_score, people = scored
     race, kept = people["race"], np.arange(600) % 3 > 0

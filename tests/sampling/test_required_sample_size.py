@@ -92,6 +92,7 @@ def test_power_of_a_real_test_is_the_power_asked_for():
     assert found / 150 >= 0.9 - 3 * np.sqrt(0.9 * 0.1 / 150)
 
 
+@pytest.mark.slow
 def test_attribute_specific_sampling_needs_no_more_rows_for_more_groups():
     few, many = (
         required_sample_size(uniform(n), method="attribute_specific", **EASY)

@@ -221,7 +221,7 @@ def mitigation_table(found: list[dict[str, Any]], column: int) -> str:
 def draw(found: list[dict[str, Any]]) -> None:
     """Best share of the plain AP at each share of the plain MCDP, by table."""
     tables = list(dict.fromkeys(line["table"] for line in found))
-    figure, grid = plt.subplots(2, 3, figsize=(11, 7), sharex=True, sharey=True)
+    figure, grid = plt.subplots(2, 3, figsize=(11, 7.6), sharex=True, sharey=True)
     shares = np.linspace(0, 1, 101)
     curves: dict[Any, list[Any]] = defaultdict(list)
     for line in found:
@@ -234,30 +234,69 @@ def draw(found: list[dict[str, Any]]) -> None:
             curve = np.interp(shares, points[:, 1], best, left=np.nan)
             curves[line["table"], line["peer"], line["method"]].append(curve)
     methods = list(dict.fromkeys(key[1:] for key in curves))
-    ours = [method for method in methods if method[0] == "skfair"]
     for axes, name in zip(grid.flat, tables, strict=False):
-        for method in methods:
-            if (name, *method) not in curves:
-                continue
-            values = np.array(curves[name, *method])
+        for number, method in enumerate(methods):
+            values = np.array(curves.get((name, *method), [np.full(101, np.nan)]))
             reached = np.isfinite(values).all(axis=0)
-            own = method in ours
-            colour = f"C{ours.index(method)}" if own else f"C{methods.index(method)}"
+            own = method[0] == "skfair"
             axes.plot(
                 shares[reached],
                 values[:, reached].mean(axis=0),
-                color=colour,
-                linewidth=2.2 if own else 1,
-                linestyle="-" if own else ":",
+                color=plt.get_cmap("tab20")(number),
+                linewidth=2.2 if own else 1.4,
+                linestyle="-" if own else "--",
                 label=f"{method[0]}: {method[1]}",
             )
         axes.set(title=name, ylim=(0.8, 1.02), xlim=(0, 1))
-    figure.supxlabel("MCDP as a share of the plain model's")
-    figure.supylabel("AP as a share of the plain model's")
+    for axes in grid[1]:
+        axes.set_xlabel("MCDP as a share of the plain model's")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("AP as a share of the plain model's")
     handles, labels = grid.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, ncols=3, loc="lower center", fontsize=8)
-    figure.tight_layout(rect=(0, 0.16, 1, 1))
-    figure.savefig(PICTURE, dpi=110)
+    figure.tight_layout(rect=(0, 0.17, 1, 1))
+    figure.savefig(PICTURE, dpi=100)
+    plt.close(figure)
+
+
+def overview(found: dict[str, list[dict[str, Any]]]) -> str:
+    """One line for each library: speed, wrong numbers, checks, best mitigator."""
+    speeds = {
+        line["peer"]: f"{line['ratio']:.3g}"
+        for line in found["metrics"]
+        if line["metric"] == "demographic parity" and line["rows"] == 10**6
+    }
+    wrong: dict[str, int] = defaultdict(int)
+    asked: dict[str, int] = defaultdict(int)
+    checks = {}
+    for line in found["behaviour"]:
+        peer, outcome = line["peer"], line["outcome"]
+        if line["question"] == "check_estimator":
+            checks[peer] = "passes" if outcome == "right" else outcome
+        elif outcome != "-":
+            asked[peer] += 1
+            wrong[peer] += outcome.startswith("wrong")
+    areas: dict[tuple[str, bool], float] = {}
+    for (peer, _, aware), by in summaries(found["mitigation"]).items():
+        means = [np.mean(values, axis=0)[0] for values in by.values()]
+        if np.isfinite(means).all():
+            areas[peer, aware] = max(np.mean(means), areas.get((peer, aware), 0))
+    rows = [
+        [
+            peer,
+            "1" if peer == "skfair" else speeds.get(peer, "-"),
+            f"{wrong[peer]} of {asked[peer]}" if asked[peer] else "-",
+            checks.get(peer, "-"),
+            *(
+                f"{areas[peer, aware]:.3f}" if (peer, aware) in areas else "-"
+                for aware in (False, True)
+            ),
+        ]
+        for peer in PINS
+    ]
+    header = ["", "time of a parity difference", "wrong numbers", "`check_estimator`"]
+    header += ["area, group in training", "area, group at prediction"]
+    return table(header, rows)
 
 
 def write(options: Any) -> None:
@@ -275,6 +314,7 @@ def write(options: Any) -> None:
         if line["error"]
     }
     seeds = sorted({line["seed"] for line in mitigation})
+    n_rows = max((line["rows"] for line in mitigation), default=0)
     if mitigation:
         draw(mitigation)
     RESULTS.write_text(
@@ -283,10 +323,11 @@ def write(options: Any) -> None:
             machine=f"{platform.machine()}, {os.cpu_count()} cores, "
             f"{platform.system()}, Python {platform.python_version()}",
             versions=", ".join(versions()),
+            overview=overview(found),
             metrics=metrics_table(found["metrics"]),
             behaviour=behaviour_table(found["behaviour"]),
             seeds=", ".join(map(str, seeds)),
-            rows=f"{max((line['rows'] for line in mitigation), default=0):,}",
+            rows=f"{n_rows:,}",
             area=mitigation_table(mitigation, 0),
             accuracy=mitigation_table(mitigation, 1),
             failed="; ".join(sorted(failed)) or "none",

@@ -146,6 +146,7 @@ class ContinuousMCDPDisplay:
         y: ArrayLike | None = None,
         *,
         sensitive_features: Any,
+        control_features: Any = None,
         epsilon: float = 0.0,
         min_share: float = 0.05,
         n_permutations: int = 0,
@@ -168,6 +169,10 @@ class ContinuousMCDPDisplay:
             Ignored. If given it must be binary and of the right length.
         sensitive_features : array-like of shape (n_samples,), str, int or callable
             The attribute, or the column of X that holds it.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
+            Stratum of each row, or the columns of X that hold it. The stratum with the
+            largest gap is drawn, and named.
         epsilon : float in [0, 0.5], default=0.0
             Half the length of the window.
         min_share : float in [0, 0.5], default=0.05
@@ -199,13 +204,18 @@ class ContinuousMCDPDisplay:
             with `predict_proba` (or what `scale` takes), or X lacks a named column.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_score, groups, _ = _inputs.estimator_response(
-            estimator, X, sensitive_features, scale=scale
+        y_score, groups, strata = _inputs.estimator_response(
+            estimator,
+            X,
+            sensitive_features,
+            control_features=control_features,
+            scale=scale,
         )
         return cls.from_predictions(
             y,
             y_score,
             sensitive_features=groups,
+            control_features=strata,
             epsilon=epsilon,
             min_share=min_share,
             n_permutations=n_permutations,
@@ -223,6 +233,7 @@ class ContinuousMCDPDisplay:
         y_score: ArrayLike | GroupedScores,
         *,
         sensitive_features: Any = None,
+        control_features: Any = None,
         epsilon: float = 0.0,
         min_share: float = 0.05,
         n_permutations: int = 0,
@@ -244,6 +255,11 @@ class ContinuousMCDPDisplay:
             then be 0.
         sensitive_features : array-like of shape (n_samples,)
             The attribute, as in `skfair.metrics.continuous_mcdp`.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), default=None
+            Stratum of each row, such as its true label. The stratum with the largest
+            gap is drawn, and named; permutations are of its rows, and do not account
+            for the choice, as `skfair.metrics.permutation_test` does.
         epsilon : float in [0, 0.5], default=0.0
             Half the length of the window.
         min_share : float in [0, 0.5], default=0.05
@@ -276,6 +292,16 @@ class ContinuousMCDPDisplay:
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
         check_integer("n_permutations", n_permutations, 0)
+        options: dict[str, Any] = {
+            "epsilon": epsilon,
+            "min_share": min_share,
+            "scale": scale,
+        }
+        metric = partial(continuous_mcdp, **options)
+        given = _inputs.Given(y_true, y_score, sensitive_features, sample_weight, name)
+        y_true, y_score, sensitive_features, sample_weight, name = (
+            _inputs.stratum_of_largest(metric, given, control_features)
+        )
         rows: dict[str, Any] = {"sample_weight": sample_weight}
         rows["sensitive_features"] = sensitive_features
         if not isinstance(y_score, GroupedScores):
@@ -284,11 +310,6 @@ class ContinuousMCDPDisplay:
             rows["sensitive_features"], names = groups, groups.names
         else:
             names = y_score.names
-        options: dict[str, Any] = {
-            "epsilon": epsilon,
-            "min_share": min_share,
-            "scale": scale,
-        }
         result = _defined(y_true, y_score, **rows, **options)
         null = None
         if isinstance(y_score, GroupedScores):
@@ -299,7 +320,7 @@ class ContinuousMCDPDisplay:
                 )
         elif n_permutations:
             null = permutation_test(
-                partial(continuous_mcdp, **options),
+                metric,
                 None,
                 y_score,
                 n_permutations=n_permutations,

@@ -72,3 +72,17 @@ def test_parity(people):
     display = draw(None, [0.2, 0.4] * 2, sensitive_features=[1, 1, 2, 2])
     assert display.line_.get_ydata().tolist() == [0]
     display.figure_.draw_without_rendering()
+
+
+def test_the_stratum_with_the_largest_gap_is_drawn():
+    rng = np.random.default_rng(0)
+    age, part = rng.integers(18, 80, 400), rng.choice(["A", "B"], 400)
+    y_score = rng.random(400) * 0.6 + 0.3 * ((age > 40) & (part == "B"))
+    own = part == "B"
+    ours = ContinuousMCDPDisplay.from_predictions(
+        None, y_score, sensitive_features=age, control_features=part
+    )
+    alone = continuous_mcdp_cuts(None, y_score[own], sensitive_features=age[own])
+    assert ours.name == "stratum B"
+    assert ours.result.value == alone.value
+    np.testing.assert_array_equal(ours.result.values, alone.values)

@@ -58,7 +58,8 @@ def check(found, metric, y_true, values, groups, **weights):
         interval = confidence_interval(metric, y_true, values, **rows)
         result = certify(metric, y_true, values, **rows, at_most=0.5)
         assert found["certified"] == pytest.approx(result.least)
-    expected = [interval.statistic, interval.low, interval.high]
+    value = interval.statistic
+    expected = [value, min(interval.low, value), max(interval.high, value)]
     actual = [found[key] for key in ("value", "lower", "upper")]
     assert actual == pytest.approx(expected, abs=1e-9)
 
@@ -94,6 +95,20 @@ def test_numbers_are_those_of_direct_calls(report, scored, attribute):
         check_test(found[key], metric, y_true, y_pred, groups)
     for key, metric in OF_ERRORS.items():
         check(found[key], metric, y_true, y_pred, groups)
+
+
+def test_every_value_lies_in_its_own_interval(make_report):
+    # Of groups that are equal DCP is noise, and its bootstrap interval lies below it.
+    generator = np.random.default_rng(0)
+    y_true, y_pred = generator.integers(0, 2, (2, 240))
+    groups = np.repeat(list("abcdef"), 40)
+    interval = bootstrap_interval(
+        dcp, y_true, y_pred, sensitive_features=groups, n_resamples=20, random_state=0
+    )
+    assert interval.high < interval.statistic
+    report = make_report(y_true, y_pred=y_pred, sensitive_features=groups)
+    for measure in measures(report).values():
+        assert measure["lower"] <= measure["value"] <= measure["upper"]
 
 
 @pytest.mark.slow

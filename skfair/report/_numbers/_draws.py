@@ -305,7 +305,8 @@ def uncertainty(
         # Joined scores move the draws of a metric as they move its value.
         resampled = resampled + (value - drawn_from)
         low, high = basic_interval(value, resampled, confidence_level)
-        found = found._replace(lower=low, upper=high)
+        # Noise adds to a disparity, so the interval may lie below the value.
+        found = found._replace(lower=min(low, value), upper=max(high, value))
     if permuted is not None:
         n_below = _count_below(key, draws, drawn_from)
         pvalue = exact_pvalue(drawn_from, draws.permutation[key], n_below)

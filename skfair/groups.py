@@ -82,6 +82,17 @@ class Groups:
     def __getitem__(self, rows: Any) -> Groups:
         return replace(self, codes=self.codes[rows])
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Label of each row, None where it is missing, for functions of arrays."""
+        if copy is False:
+            raise ValueError(
+                "The labels of Groups are made anew: copy must not be False."
+            )
+        labels: NDArray[Any] = np.empty(len(self.labels) + 1, dtype=object)
+        labels[:-1] = self.labels
+        values: NDArray[Any] = labels[self.codes]
+        return values if dtype is None else values.astype(dtype)
+
     def __repr__(self) -> str:
         sizes = ", ".join(
             f"{label!r}: {size}"

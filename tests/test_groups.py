@@ -394,3 +394,14 @@ def test_messages_about_strata_name_them(strata, options, message):
     X = pd.DataFrame({"sex": SEX})
     with pytest.raises(ValueError, match=message):
         resolve_strata(strata, n_samples=5, X=X, **options)
+
+
+def test_as_an_array_the_labels_of_the_rows():
+    groups = encode_groups(["F", None, "M", "F"], missing="drop")
+    assert np.asarray(groups).tolist() == ["F", None, "M", "F"]
+    assert np.asarray(groups[2:]).tolist() == ["M", "F"]
+    assert np.asarray(encode_groups([2, 1]), dtype=float).tolist() == [2.0, 1.0]
+    pairs = np.asarray(encode_groups(pd.DataFrame({"sex": ["F"], "old": [True]})))
+    assert pairs.tolist() == [("F", True)]
+    with pytest.raises(ValueError, match="copy must not be False"):
+        np.asarray(groups, copy=False)

@@ -52,9 +52,12 @@ def test_draws_have_the_distribution_of_draws_of_rows(people, monkeypatch, weigh
     (of_rows,) = _draws.draw_all(samples)
     monkeypatch.setattr(_draws, "MANY_ROWS", 1)
     (of_counts,) = _draws.draw_all(samples)
-    assert of_rows.observed == {}
+    assert list(of_rows.observed) == [_draws.TIES]
     found = observe(samples[0])
-    assert list(of_counts.observed) == list(found)
+    assert list(of_counts.observed) == [*found, _draws.TIES]
+    assert of_counts.observed[_draws.TIES] == pytest.approx(
+        of_rows.observed[_draws.TIES]
+    )
     for key, finding in found.items():
         assert of_counts.observed[key] == pytest.approx(finding.value, abs=1e-9)
         # Only DCP has an interval by resampling.

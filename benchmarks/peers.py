@@ -189,7 +189,10 @@ def summaries(found: list[dict[str, Any]]) -> dict[Any, dict[str, list[Any]]]:
 
 
 def mitigation_table(found: list[dict[str, Any]], column: int) -> str:
-    """Mean and standard deviation over seeds of one summary, best of a table bold."""
+    """Mean and standard deviation over seeds of one summary, best of a table bold.
+
+    Where a method does not reach the difference with every seed, there is none.
+    """
     collected = summaries(found)
     tables = list(dict.fromkeys(line["table"] for line in found))
     means = {
@@ -208,7 +211,7 @@ def mitigation_table(found: list[dict[str, Any]], column: int) -> str:
                 for (_, _, aware), other in means.items()
                 if name in other and aware == method[2] and not np.isnan(other[name])
             ]
-            cell = spread(values) if values and not np.isnan(values[0]) else "-"
+            cell = spread(values) if values and np.isfinite(values).all() else "-"
             best = rivals and means[method].get(name) == max(rivals)
             cells.append(f"**{cell}**" if best else cell)
         costs = [summary[2] for values in by.values() for summary in values]

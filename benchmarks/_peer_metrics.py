@@ -3,7 +3,7 @@
     python benchmarks/_peer_metrics.py PEER LARGEST
 
 prints JSON lines; `peers.py` calls it. Groups and labels are arrays of 0 and 1, which
-suits everybody. A size is left out if the size before took the peer too long.
+suits everybody. Sizes are left out after one at which the peer took ten seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from skfair.metrics import (
     mcdp,
 )
 
-SIZES = (10**4, 10**5, 10**6, 10**7)
+SIZES = (10**4, 10**5, 4 * 10**5, 10**6, 10**7)
 #: A peer that took so many seconds is not asked for ten times as many rows.
 PATIENCE = 10.0
 
@@ -225,7 +225,7 @@ def main() -> None:
                 continue
             values = ours(), theirs()
             memory = peak(ours), peak(theirs)
-            repeats = 5 if size <= 10**6 else 1
+            repeats = 5 if size <= 10**5 else 3
             n_calls = max(1, 10**5 // size)
             times = [(seconds(ours, n_calls), seconds(theirs)) for _ in range(repeats)]
             ratio = median(theirs / ours for ours, theirs in times)

@@ -221,6 +221,22 @@ def mitigation_table(found: list[dict[str, Any]], column: int) -> str:
     return table(["", "method", "group", *tables, "plain fits"], rows)
 
 
+def wins(found: list[dict[str, Any]]) -> str:
+    """Tables on which the largest area is a peer's, of methods that know as much."""
+    best: dict[Any, tuple[float, str, str]] = {}
+    for (peer, method, aware), by in summaries(found).items():
+        for name, values in by.items():
+            mean = np.mean(values, axis=0)[0]
+            if mean > best.get((name, aware), (-1, ""))[0]:
+                best[name, aware] = mean, peer, method
+    when = {True: "at prediction", False: "in training"}
+    return "; ".join(
+        f"{name}, group {when[aware]}: {method} ({peer})"
+        for (name, aware), (_, peer, method) in best.items()
+        if peer != "skfair"
+    )
+
+
 def draw(found: list[dict[str, Any]]) -> None:
     """Best share of the plain AP at each share of the plain MCDP, by table."""
     tables = list(dict.fromkeys(line["table"] for line in found))
@@ -333,6 +349,7 @@ def write(options: Any) -> None:
             rows=f"{n_rows:,}",
             area=mitigation_table(mitigation, 0),
             accuracy=mitigation_table(mitigation, 1),
+            wins=wins(mitigation) or "nowhere",
             failed="; ".join(sorted(failed)) or "none",
         )
     )

@@ -88,3 +88,10 @@ def test_the_papers_page_names_public_objects():
     named -= {"losses_", "temperature", "DiffMCDPLoss"}
     assert len(named) > 30
     assert named <= public
+
+
+def test_the_table_of_peers_is_that_of_the_results():
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = page.partition("## Beside its peers\n\n")[2].partition("\n\n")[0]
+    assert table.count("\n") > 3
+    assert table in (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")

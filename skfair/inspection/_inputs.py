@@ -21,13 +21,7 @@ from skfair._utils._types import Floats
 from skfair._utils._validation import Scale, as_array, check_real, count_rows
 from skfair.groups import CROSS, Groups, resolve_groups, resolve_strata
 from skfair.metrics._inputs import grouped_scores, undefined_reason, unwrapped
-from skfair.metrics._strata import (
-    check_rows,
-    evaluate_strata,
-    split_strata,
-    warn_of_strata,
-    without_strata,
-)
+from skfair.metrics._strata import results_by_stratum, warn_of_strata
 from skfair.statistics import GroupedScores
 
 
@@ -113,17 +107,14 @@ def stratum_of_largest(
     if control_features is None:
         return given
     y_true, y_score, groups, weights, name = given
-    plain, keeps_groups = without_strata(metric)
-    check_rows(plain, y_true, y_score, groups, weights)
-    n_samples = len(as_array(y_score, "y_score"))
-    strata, reason = split_strata(
-        groups,
-        control_features,
-        weights,
-        n_samples=n_samples,
-        keeps_groups=keeps_groups,
+    results, reason = results_by_stratum(
+        metric,
+        y_true,
+        y_score,
+        sensitive_features=groups,
+        control_features=control_features,
+        sample_weight=weights,
     )
-    results = evaluate_strata(plain, y_true, y_score, strata, weights)
     found = [one for one in results if one.result is not None]
     if reason is not None or not found:
         why = reason or listed(
@@ -133,7 +124,7 @@ def stratum_of_largest(
     warn_of_strata(unwrapped(metric)[0].__name__, results)
     largest = max(found, key=lambda one: one.result).stratum
     rows = largest.rows
-    names = resolve_strata(control_features, n_samples=n_samples).names
+    names = resolve_strata(control_features, n_samples=len(y_score)).names
     text = f"{CROSS.join(names) or 'stratum'} {label_text(largest.label)}"
     return Given(
         None if y_true is None else as_array(y_true, "y_true")[rows],

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial, wraps
 from inspect import signature
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -188,7 +188,7 @@ def _columns_of_classes(
     y_score: Any, name: str, scale: Scale, hint: str
 ) -> list[Floats]:
     """Return the scores of each class, checked as probabilities unless ranks count."""
-    check_choice("scale", scale, ("probability", "rank"))
+    check_choice("scale", scale, get_args(Scale))
     scores = as_array(y_score, name)
     if scores.ndim != 2 or scores.shape[1] < 2:
         raise ValueError(

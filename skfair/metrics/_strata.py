@@ -153,7 +153,7 @@ class StratumResult(NamedTuple):
     reason: str
 
 
-def evaluate_strata(
+def _evaluate_strata(
     metric: Callable[..., Any],
     y_true: ArrayLike | None,
     y_score: ArrayLike,
@@ -243,24 +243,13 @@ def _over_strata(metric: Any, given: dict[str, Any], combine: Combine) -> Any:
     """Evaluate a metric within strata, from its arguments, and combine the results."""
     names = list(signature(metric).parameters)[:2]
     y_true, y_score = (given.pop(name, None) for name in names)
-    groups, strata, weights = (
-        given.pop(name, None)
-        for name in ("sensitive_features", "control_features", "sample_weight")
-    )
-    plain, keeps_groups = without_strata(partial(metric, **given))
-    undefined = check_rows(plain, y_true, y_score, groups, weights)
-    results = defined_results(
-        metric.__name__,
-        plain,
-        y_true,
-        y_score,
-        sensitive_features=groups,
-        control_features=strata,
-        sample_weight=weights,
-        keeps_groups=keeps_groups,
-    )
+    names = ["sensitive_features", "control_features", "sample_weight"]
+    rows = {name: given.pop(name, None) for name in names}
+    metric = partial(metric, **given)
+    results = defined_results(metric, y_true, y_score, **rows)
     if not results:
-        return undefined
+        del rows["control_features"]
+        return _of_one_group(without_strata(metric)[0], y_true, y_score, **rows)
     mean = given.get("multistratum") == "weighted"
     return combine(
         [one.result for one in results],
@@ -269,17 +258,44 @@ def _over_strata(metric: Any, given: dict[str, Any], combine: Combine) -> Any:
 
 
 def defined_results(
-    name: str,
-    evaluate: Callable[..., Any],
+    metric: Callable[..., Any],
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    evaluate: Callable[..., Any] | None = None,
+    **rows: Any,
+) -> list[StratumResult]:
+    """Results of the strata that have one; a warning names what is left out."""
+    results, reason = results_by_stratum(
+        metric, y_true, y_score, evaluate=evaluate, **rows
+    )
+    name = getattr(unwrapped(metric)[0], "__name__", "The metric")
+    if reason is not None:
+        warn_outside(f"{name} is undefined and set to nan: {reason}.")
+        return []
+    warn_of_strata(name, results)
+    return [one for one in results if one.result is not None]
+
+
+def results_by_stratum(
+    metric: Callable[..., Any],
     y_true: ArrayLike | None,
     y_score: ArrayLike,
     *,
     sensitive_features: Any,
     control_features: Any,
     sample_weight: ArrayLike | None,
-    keeps_groups: bool = False,
-) -> list[StratumResult]:
-    """Results of the strata that have one; a warning names what is left out."""
+    evaluate: Callable[..., Any] | None = None,
+) -> tuple[list[StratumResult], str | None]:
+    """Evaluate a metric in each stratum, and say why no groups compare, if so.
+
+    `evaluate` takes the place of the metric in the strata.
+    """
+    plain, keeps_groups = without_strata(metric)
+    if takes_strata(metric):
+        # All arguments at once: messages have the positions of all rows, and labels
+        # that occur in different strata are seen together.
+        _of_one_group(plain, y_true, y_score, sensitive_features, sample_weight)
     strata, reason = split_strata(
         sensitive_features,
         control_features,
@@ -287,26 +303,18 @@ def defined_results(
         n_samples=len(as_array(y_score, "y_score")),
         keeps_groups=keeps_groups,
     )
-    if reason is not None:
-        warn_outside(f"{name} is undefined and set to nan: {reason}.")
-        return []
-    results = evaluate_strata(evaluate, y_true, y_score, strata, sample_weight)
-    warn_of_strata(name, results)
-    return [one for one in results if one.result is not None]
+    evaluate = plain if evaluate is None else evaluate
+    return _evaluate_strata(evaluate, y_true, y_score, strata, sample_weight), reason
 
 
-def check_rows(
+def _of_one_group(
     plain: Callable[..., Any],
     y_true: Any,
     y_score: Any,
     sensitive_features: Any,
     sample_weight: Any,
 ) -> Any:
-    """Return the metric of rows that are all of one group: undefined.
-
-    It checks all arguments at once, so that messages have the positions of all rows,
-    and labels that occur in different strata are seen together.
-    """
+    """Return the metric of rows that are all of one group: undefined."""
     if isinstance(y_score, JSONStatistic):
         raise ValueError(
             "control_features must be None where a statistic takes the place of the "
@@ -359,7 +367,6 @@ def over_strata(
     if takes_strata(metric):
         return metric(y_true, y_score, control_features=control_features, **rows)
     results = defined_results(
-        getattr(unwrapped(metric)[0], "__name__", "The metric"),
         metric,
         y_true,
         y_score,

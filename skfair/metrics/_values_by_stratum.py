@@ -13,13 +13,7 @@ from numpy.typing import ArrayLike
 from skfair._utils._validation import as_array
 from skfair.groups import resolve_strata
 from skfair.metrics._groupwise._group_gaps import group_index
-from skfair.metrics._strata import (
-    check_rows,
-    evaluate_strata,
-    split_strata,
-    takes_strata,
-    without_strata,
-)
+from skfair.metrics._strata import results_by_stratum
 
 
 def values_by_stratum(
@@ -97,17 +91,14 @@ def values_by_stratum(
     n_samples = len(as_array(y_score, "y_score"))
     if n_samples == 0:
         raise ValueError("y_score has 0 rows, expected at least one.")
-    plain, keeps_groups = without_strata(metric)
-    if takes_strata(metric):
-        check_rows(plain, y_true, y_score, sensitive_features, sample_weight)
-    strata, _ = split_strata(
-        sensitive_features,
-        control_features,
-        sample_weight,
-        n_samples=n_samples,
-        keeps_groups=keeps_groups,
+    results, _ = results_by_stratum(
+        metric,
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
     )
-    results = evaluate_strata(plain, y_true, y_score, strata, sample_weight)
     undefined = [one.result is None for one in results]
     names = resolve_strata(control_features, n_samples=n_samples).names
     return pd.DataFrame(

@@ -29,10 +29,8 @@ from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._inputs import unwrapped
 from skfair.metrics._strata import (
     Multistratum,
-    check_rows,
     combine_numbers,
     defined_results,
-    without_strata,
 )
 from skfair.statistics import GroupedHistogram
 
@@ -232,11 +230,9 @@ def compare_rows(
     if control_features is None:
         return _compare_classes(metric, arguments, method)
     resolve_metric(metric)
-    function, options = unwrapped(metric)
+    _, options = unwrapped(metric)
     multistratum = options.get("multistratum", "max")
     check_choice("multistratum", multistratum, get_args(Multistratum))
-    plain, keeps_groups = without_strata(metric)
-    check_rows(plain, *arguments)
 
     def compare_one(y_true: Any, y_score: Any, **rows: Any) -> Comparisons | None:
         rows.setdefault("sample_weight", None)
@@ -244,13 +240,10 @@ def compare_rows(
         return None if math.isnan(found.value) else found
 
     results = defined_results(
-        function.__name__,
-        compare_one,
-        arguments.y_true,
-        arguments.y_score,
+        metric,
+        evaluate=compare_one,
         control_features=control_features,
-        keeps_groups=keeps_groups,
-        **arguments.weighted(),
+        **arguments._asdict(),
     )
     if not results:
         return UNDEFINED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import sys
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -132,6 +132,14 @@ def check_scores(y_score: ArrayLike, name: str = "y_score", hint: str = "") -> F
             )
         scores = np.clip(scores, 0, 1) + 0.0  # turns -0.0 into 0.0
     return scores
+
+
+def scores_on(scale: Any, y_score: ArrayLike, name: str = "y_score") -> Floats:
+    """Return scores as floats, in [0, 1] unless their ranks are to be taken."""
+    check_choice("scale", scale, get_args(Scale))
+    if scale == "rank":
+        return check_numbers(y_score, name) + 0.0  # turns -0.0 into 0.0
+    return check_scores(y_score, name, hint=TAKES_ANY)
 
 
 def lie_in_unit_interval(scores: Floats) -> bool:

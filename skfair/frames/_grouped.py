@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
+from skfair._utils._validation import Scale, check_choice
 from skfair.frames._query import (
     Table,
     count_rows_by,
+    names_of,
     open_table,
-    sensitive_names,
 )
 from skfair.metrics._demographic_parity import parity_outcomes
 from skfair.statistics import (
@@ -86,11 +87,17 @@ def grouped_histogram(
 
 
 def open_scores(
-    frame: Any, y_score: str, sensitive_features: Any, sample_weight: str | None
+    frame: Any,
+    y_score: str,
+    sensitive_features: Any,
+    sample_weight: str | None,
+    scale: Scale = "probability",
 ) -> Table:
     """Open a table of scores."""
+    check_choice("scale", scale, get_args(Scale))
     rows = open_table(frame, sensitive_features, sample_weight, y_score=y_score)
-    return Table(rows, sensitive_names(sensitive_features), sample_weight, y_score)
+    names = names_of(sensitive_features)
+    return Table(rows, names, sample_weight, y_score, scale=scale)
 
 
 def count_bins(table: Table, n_bins: int) -> GroupedHistogram:
@@ -115,6 +122,7 @@ def grouped_scores(
     y_score: str,
     sensitive_features: str | list[str],
     sample_weight: str | None = None,
+    scale: Scale = "probability",
 ) -> GroupedScores:
     """Count how often each score occurs in each group, where the rows are.
 
@@ -127,11 +135,15 @@ def grouped_scores(
     frame : table
         Of any library that narwhals reads, as in `grouped_histogram`.
     y_score : str
-        Name of the column of scores in [0, 1].
+        Name of the column of scores in [0, 1], with ``scale="rank"`` of any finite
+        numbers.
     sensitive_features : str or list of str
         Name of the column of groups; several stand for their intersection.
     sample_weight : str, default=None
         Name of the column of non-negative sample weights.
+    scale : {"probability", "rank"}, default="probability"
+        ``"rank"`` is for scores that are no probabilities, of which metrics take ranks:
+        pass ``scale="rank"`` to them, too. The statistic keeps the scores.
 
     Returns
     -------
@@ -141,7 +153,8 @@ def grouped_scores(
     Raises
     ------
     ValueError
-        As in `grouped_histogram`.
+        As in `grouped_histogram`; with ``scale="rank"`` if scores are infinite, not if
+        they are outside [0, 1].
     TypeError
         As in `grouped_histogram`.
 
@@ -153,13 +166,14 @@ def grouped_scores(
     >>> grouped_scores(frame, y_score="score", sensitive_features="sex")
     GroupedScores(2 entries; rows 'F': 2, 'M': 1)
     """
-    table = open_scores(frame, y_score, sensitive_features, sample_weight)
+    table = open_scores(frame, y_score, sensitive_features, sample_weight, scale)
     counted = count_rows_by(table, None)
     return GroupedScores.from_counts(
         counted.keys,
         sensitive_features=counted.groups,
         n_rows=counted.rows,
         total_weight=counted.weights,
+        scale=scale,
     )
 
 
@@ -216,7 +230,7 @@ def grouped_confusion(
     rows = open_table(
         frame, sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
-    names = sensitive_names(sensitive_features)
+    names = names_of(sensitive_features)
     counted = count_rows_by(
         Table(rows, names, sample_weight, classes=(y_true, y_pred)), None
     )
@@ -273,7 +287,7 @@ def grouped_outcomes(
     GroupedOutcomes('F': 0.5 of 2, 'M': 1 of 1)
     """
     rows = open_table(frame, sensitive_features, sample_weight, y_pred=y_pred)
-    names = sensitive_names(sensitive_features)
+    names = names_of(sensitive_features)
     counted = count_rows_by(Table(rows, names, sample_weight, classes=(y_pred,)), None)
     counts = counted.by_group(counted.rows)
     positive = parity_outcomes(counted.classes[0], None, pos_label)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 
 from skfair._utils._text import listed
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import LARGEST_WEIGHT, ROUNDING, SMALLEST_WEIGHT
+from skfair._utils._validation import LARGEST_WEIGHT, ROUNDING, SMALLEST_WEIGHT, Scale
 from skfair.groups import Groups, encode_column
 from skfair.statistics._grouped_histogram import (
     encode_attributes,
@@ -26,31 +28,38 @@ from skfair.statistics._grouped_histogram import (
 _FAULTS = {
     -2.0: "{score!r} has {n} NULL values, expected none",
     -3.0: "{score!r} has {n} NaN, expected none",
-    -4.0: "{score!r} has {n} values outside [0, 1], from {low} to {high}",
+    -4.0: "{score!r} has {n} values outside {allowed}, from {low} to {high}",
     -5.0: "{weight!r} has {n} values that are NULL, NaN, negative, or not between "
     f"{SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}",
 }
 #: Stands in place of the bin of a row of weight zero.
 _WEIGHTLESS = -6.0
+#: Columns of numbers of the cells.
+_NUMBERS = "key", "fault", "n_rows", "weight", "weight_squared", "low", "high"
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table, and what its columns are; rows are counted by groups and classes."""
+    """A table and its columns; rows are counted by groups, classes and strata.
+
+    Scores of the scale "rank" may be any finite numbers, and are not counted in bins.
+    """
 
     frame: Any  # of narwhals, lazy or not
     sensitive: list[str]
     weight: str | None
     score: str | None = None
     classes: tuple[str, ...] = ()
+    scale: Scale = "probability"
+    control: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Counted:
     """Rows of a table, counted by group, classes, and key: a bin, or a score.
 
-    `groups` are intersections of the `attributes`. Without scores, keys, lows and highs
-    have no meaning.
+    `groups` are intersections of the `attributes`, `strata` None where there are none.
+    Without scores, keys, lows and highs have no meaning.
     """
 
     groups: Groups
@@ -62,6 +71,7 @@ class Counted:
     squares: NDArray[Any]
     lows: Floats
     highs: Floats
+    strata: Groups | None
 
     def by_group(self, column: NDArray[Any]) -> NDArray[Any]:
         """Sum of a column in each group."""
@@ -73,6 +83,7 @@ def open_table(
     frame: Any,
     sensitive_features: Any,
     sample_weight: str | None = None,
+    control_features: Any = None,
     **columns: str | None,
 ) -> Any:
     """Read a table of any library, and check that it has the columns named."""
@@ -86,8 +97,9 @@ def open_table(
         ) from error
     schema = table.collect_schema()
     wanted: list[tuple[str, Any]] = [
-        ("sensitive_features", name) for name in sensitive_names(sensitive_features)
+        ("sensitive_features", name) for name in names_of(sensitive_features)
     ]
+    wanted += [("control_features", name) for name in control_names(control_features)]
     wanted += columns.items()
     if sample_weight is not None:
         wanted.append(("sample_weight", sample_weight))
@@ -106,20 +118,25 @@ def open_table(
     return table
 
 
-def sensitive_names(sensitive_features: Any) -> list[str]:
-    """Names of the sensitive columns."""
-    if isinstance(sensitive_features, str):
-        return [sensitive_features]
-    if not isinstance(sensitive_features, (list, tuple)) or not sensitive_features:
+def names_of(given: Any, argument: str = "sensitive_features") -> list[str]:
+    """Names of the columns of groups, or of strata."""
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, (list, tuple)) or not given:
         raise TypeError(
-            "sensitive_features must be the name of a column or a list of names, got "
-            f"{sensitive_features!r}."
+            f"{argument} must be the name of a column or a list of names, got "
+            f"{given!r}."
         )
-    if len(set(sensitive_features)) < len(sensitive_features):
-        raise ValueError(
-            f"sensitive_features must be distinct columns, got {sensitive_features!r}."
-        )
-    return list(sensitive_features)
+    if len(set(given)) < len(given):
+        raise ValueError(f"{argument} must be distinct columns, got {given!r}.")
+    return list(given)
+
+
+def control_names(control_features: Any) -> list[str]:
+    """Names of the columns of strata, none for None."""
+    if control_features is None:
+        return []
+    return names_of(control_features, "control_features")
 
 
 def count_rows_by(
@@ -132,6 +149,7 @@ def count_rows_by(
     score, weight = nw.col("score"), nw.col("weight")
     columns = {f"group_{i}": nw.col(name) for i, name in enumerate(table.sensitive)}
     columns |= {f"class_{i}": nw.col(name) for i, name in enumerate(table.classes)}
+    columns |= {f"stratum_{i}": nw.col(name) for i, name in enumerate(table.control)}
     names = [*columns, "key"]
     if table.score is not None:
         columns["score"] = nw.col(table.score).cast(nw.Float64())
@@ -143,10 +161,10 @@ def count_rows_by(
         # One range around all of them leaves most rows out at less cost.
         rows = rows.filter((score >= ranges[0][0]) & (score < ranges[-1][1]))
         rows = rows.filter(reduce(or_, inside))
+    key = nw.lit(0.0)
     # Free of rounding on any engine. A score beyond 0 or 1 by rounding has a bin of its
     # own, which is joined with the next one afterwards.
-    key = nw.lit(0.0)
-    if table.score is not None:
+    if table.score is not None and table.scale == "probability":
         key = score if n_bins is None else (score * n_bins).floor()
     aggregates = [nw.len().alias("n_rows")]
     if table.weight is not None:
@@ -154,18 +172,25 @@ def count_rows_by(
         rows = rows.with_columns(weight_squared=weight * weight)
         aggregates += [weight.sum(), nw.col("weight_squared").sum()]
     if table.score is not None:
-        key = _unless_score_is_faulty(key)
+        key = _unless_score_is_faulty(key, table.scale)
         aggregates += [score.min().alias("low"), score.max().alias("high")]
+    if table.scale == "rank":  # scores may be the numbers that stand for faults
+        names.append("fault")
+        fault, key = key, nw.when(key == 0).then(score).otherwise(nw.lit(0.0))
+        rows = rows.with_columns(fault=fault)
     cells = rows.with_columns(key=key).group_by(*names).agg(*aggregates)
     # The engine has run the query already, unless it is lazy.
     cells = cells.collect() if isinstance(cells, nw.LazyFrame) else cells
     return _check_cells(cells, table, 1 if n_bins is None else n_bins - 1)
 
 
-def _unless_score_is_faulty(key: nw.Expr) -> nw.Expr:
+def _unless_score_is_faulty(key: nw.Expr, scale: Scale) -> nw.Expr:
     """Key of a row, or a negative number that says what is wrong with its score."""
     score = nw.col("score")
-    inside = (score >= -ROUNDING) & (score <= 1 + ROUNDING)
+    low, high = -ROUNDING, 1 + ROUNDING
+    if scale == "rank":
+        low, high = -sys.float_info.max, sys.float_info.max
+    inside = (score >= low) & (score <= high)
     no_number = nw.when(score.is_nan()).then(nw.lit(-3.0)).otherwise(nw.lit(-4.0))
     missing = nw.when(score.is_null()).then(nw.lit(-2.0)).otherwise(no_number)
     return nw.when(inside).then(key).otherwise(missing)
@@ -185,14 +210,17 @@ def _check_cells(cells: nw.DataFrame[Any], table: Table, largest_key: int) -> Co
         raise ValueError("frame has 0 rows, expected at least one.")
     found: dict[str, Floats] = {
         name: cells[name].cast(nw.Float64()).to_numpy().astype(np.float64)
-        for name in ("key", "n_rows", "weight", "weight_squared", "low", "high")
+        for name in _NUMBERS
         if name in cells.columns
     }
     keys, rows = found["key"], found["n_rows"]
-    _check_keys(found, table)
-    attributes = _encode_groups(cells, table.sensitive, rows)
-    groups = join_attributes(attributes)
-    kept = keys != _WEIGHTLESS
+    faults = found.pop("fault", keys)
+    _check_keys(found, faults, table)
+    attributes = _encode_groups(cells, "group", table.sensitive, rows)
+    groups, strata = join_attributes(attributes), None
+    if table.control:
+        strata = join_attributes(_encode_groups(cells, "stratum", table.control, rows))
+    kept = faults != _WEIGHTLESS
     lost = (groups.sizes() > 0) & (groups[kept].sizes() == 0)
     if lost.any():
         empty = [groups.labels[i] for i in np.flatnonzero(lost)]
@@ -200,32 +228,37 @@ def _check_cells(cells: nw.DataFrame[Any], table: Table, largest_key: int) -> Co
             f"sample_weight is zero for every row of the groups {empty}, expected a "
             "positive weight in each group."
         )
+
+    def clip(values: Floats, largest: float) -> Floats:
+        """Undo rounding, and turn -0.0 into 0.0."""
+        return (values if table.scale == "rank" else np.clip(values, 0, largest)) + 0.0
+
     return Counted(
         groups[kept],
         [attribute[kept] for attribute in attributes],
         [_read_labels(cells, table, i, rows)[kept] for i in range(len(table.classes))],
-        np.clip(keys[kept], 0, largest_key) + 0.0,  # turns -0.0 into 0.0
+        clip(keys[kept], largest_key),
         rows[kept].astype(np.int64),
         whole_if_exact(found.get("weight", rows)[kept]),
         whole_if_exact(found.get("weight_squared", rows)[kept]),
-        np.clip(found.get("low", keys)[kept], 0, 1) + 0.0,
-        np.clip(found.get("high", keys)[kept], 0, 1) + 0.0,
+        clip(found.get("low", keys)[kept], 1),
+        clip(found.get("high", keys)[kept], 1),
+        None if strata is None else strata[kept],
     )
 
 
-def _check_keys(found: dict[str, Floats], table: Table) -> None:
+def _check_keys(found: dict[str, Floats], keys: Floats, table: Table) -> None:
     """Raise if rows could not be counted, and say how many."""
     faults = []
+    allowed = "[0, 1]" if table.scale == "probability" else "the finite numbers"
     for fault, text in _FAULTS.items():
-        at = found["key"] == fault
+        at = keys == fault
         if at.any():
             rows = int(found["n_rows"][at].sum())
-            scores = {}
+            scores: dict[str, Any] = {"allowed": allowed}
             if "low" in found:
-                scores = {
-                    "low": found["low"][at].min(),
-                    "high": found["high"][at].max(),
-                }
+                scores["low"] = found["low"][at].min()
+                scores["high"] = found["high"][at].max()
             names = {"score": table.score, "weight": table.weight}
             faults.append(text.format(n=f"{rows:,}", **names, **scores))
     if faults:
@@ -233,11 +266,12 @@ def _check_keys(found: dict[str, Floats], table: Table) -> None:
 
 
 def _encode_groups(
-    cells: nw.DataFrame[Any], names: list[str], rows: NDArray[Any]
+    cells: nw.DataFrame[Any], what: str, names: Sequence[str], rows: NDArray[Any]
 ) -> list[Groups]:
-    """Encode groups of aggregated rows, under the names of the columns."""
-    columns = [nw.col(f"group_{i}").alias(name) for i, name in enumerate(names)]
-    return encode_attributes(cells.select(*columns), names, rows)
+    """Encode groups or strata of aggregated rows, under the names of the columns."""
+    columns = [nw.col(f"{what}_{i}").alias(name) for i, name in enumerate(names)]
+    argument = "sensitive_features" if what == "group" else "control_features"
+    return encode_attributes(cells.select(*columns), names, rows, argument)
 
 
 def _read_labels(

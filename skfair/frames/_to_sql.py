@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skfair._utils._validation import ROUNDING, check_choice
-from skfair.frames._query import sensitive_names
+from skfair.frames._query import names_of
 from skfair.statistics._grouped_histogram import check_n_bins
 
 
@@ -74,7 +74,7 @@ def to_sql(
     """
     n_bins = check_n_bins(n_bins)
     check_choice("quote", quote, ('"', "`"))
-    names = sensitive_names(sensitive_features)
+    names = names_of(sensitive_features)
     check_names(table, y_score, *names)
     if sample_weight is not None:
         check_names(sample_weight)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from skfair._utils._types import Floats
 from skfair._utils._validation import ROUNDING
-from skfair.frames._query import sensitive_names
+from skfair.frames._query import names_of
 from skfair.frames._to_sql import quote_name
 from skfair.groups import MISSING_LABEL
 from skfair.postprocessing._calibration import BetaCalibration
@@ -96,7 +96,7 @@ def write_map(
 ) -> list[str]:
     """Lines of the map as a SQL expression, NULL where a score cannot be repaired."""
     columns = _columns_of(groups)
-    names = sensitive_names(sensitive_features)
+    names = names_of(sensitive_features)
     if len(names) != len(columns):
         raise ValueError(
             f"sensitive_features must name {len(columns)} columns, since `fit` got as "

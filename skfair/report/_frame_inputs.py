@@ -18,8 +18,8 @@ from skfair.frames._query import (
     Counted,
     Table,
     count_rows_by,
+    names_of,
     open_table,
-    sensitive_names,
 )
 from skfair.groups import Groups, recode
 from skfair.metrics._distribution._bounds import Cells, largest_bounds, mcdp_of_band
@@ -70,7 +70,7 @@ def read_frame(
 ) -> list[Audit]:
     """Read a table of few rows, or count its rows for each model."""
     columns = _Columns(
-        sensitive_names(sensitive_features),
+        names_of(sensitive_features),
         _models(y_score, y_pred),
         y_true,
         sample_weight,

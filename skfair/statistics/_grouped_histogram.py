@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -396,19 +396,22 @@ def join_attributes(attributes: list[Groups]) -> Groups:
 
 
 def encode_attributes(
-    frame: nw.DataFrame[Any], names: list[str], rows: NDArray[Any]
+    frame: nw.DataFrame[Any],
+    names: Sequence[str],
+    rows: NDArray[Any],
+    argument: str = "sensitive_features",
 ) -> list[Groups]:
     """Encode each sensitive column of a table of cells.
 
     Missing groups are an error that names the column and the number of rows.
     """
     encoded = []
-    columns = columns_of(frame.select(names).to_native())[1]
+    columns = columns_of(frame.select(*names).to_native())[1]
     for name, column in zip(names, columns, strict=True):
         codes, labels = encode_column(column, "drop", name)
         if (codes < 0).any():
             raise ValueError(
-                f"sensitive_features has {int(rows[codes < 0].sum())} missing values "
+                f"{argument} has {int(rows[codes < 0].sum())} missing values "
                 f"in column {name!r}, expected none. Filter these rows out, or give "
                 "them a value of their own."
             )

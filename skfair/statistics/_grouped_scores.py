@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
-    TAKES_ANY,
     Scale,
-    check_choice,
-    check_numbers,
-    check_scores,
     check_weights,
     lie_in_unit_interval,
+    scores_on,
 )
 from skfair.groups import drop_weightless, join_groups, positions_in, resolve_groups
 from skfair.statistics._json import JSONStatistic
@@ -121,11 +118,7 @@ class GroupedScores(JSONStatistic):
             wrong lengths, missing groups, negative weights, or a group whose rows all
             weigh zero.
         """
-        check_choice("scale", scale, get_args(Scale))
-        if scale == "rank":
-            scores = check_numbers(y_score, "y_score") + 0.0  # turns -0.0 into 0.0
-        else:
-            scores = check_scores(y_score, hint=TAKES_ANY)
+        scores = scores_on(scale, y_score)
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
         scores, codes, weights, counts = drop_weightless(scores, groups, sample_weight)
         totals = counts.astype(np.int64)
@@ -144,6 +137,7 @@ class GroupedScores(JSONStatistic):
         sensitive_features: Any,
         n_rows: ArrayLike,
         total_weight: ArrayLike | None = None,
+        scale: Scale = "probability",
     ) -> GroupedScores:
         """Collect scores that were counted already, in SQL for instance.
 
@@ -154,7 +148,8 @@ class GroupedScores(JSONStatistic):
         Parameters
         ----------
         y_score : array-like of shape (n_entries,)
-            Scores in [0, 1]; equal ones of a group are joined.
+            Scores in [0, 1], with ``scale="rank"`` any finite numbers; equal ones of a
+            group are joined.
         sensitive_features : array-like of shape (n_entries,) or \
 (n_entries, n_columns), or Groups
             Group of each entry; several columns stand for their intersection.
@@ -162,6 +157,8 @@ class GroupedScores(JSONStatistic):
             How many rows have this score and group; entries of 0 rows are left out.
         total_weight : array-like of shape (n_entries,), default=None
             Sum of the sample weights of these rows; `n_rows` by default.
+        scale : {"probability", "rank"}, default="probability"
+            ``"rank"`` is for scores that are no probabilities, as in `from_scores`.
 
         Returns
         -------
@@ -170,7 +167,8 @@ class GroupedScores(JSONStatistic):
         Raises
         ------
         ValueError
-            On scores outside [0, 1], NaN, wrong lengths, missing groups, counts that
+            On scores outside [0, 1], or that are not finite with ``scale="rank"``, NaN,
+            wrong lengths, missing groups, counts that
             are negative or no whole numbers, weights that are negative, or that are
             zero where there are rows.
 
@@ -182,7 +180,7 @@ class GroupedScores(JSONStatistic):
         ... )
         GroupedScores(3 entries; rows 'F': 10, 'M': 5)
         """
-        scores = check_scores(y_score)
+        scores = scores_on(scale, y_score)
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
         rows = check_weights(n_rows, len(scores), "n_rows")
         if rows is None or rows.dtype.kind != "i":
@@ -200,7 +198,7 @@ class GroupedScores(JSONStatistic):
                     f"is {rows[entry]}: expected both to be positive, or both 0."
                 )
         statistic = cls.from_scores(
-            scores, sensitive_features=groups, sample_weight=weights
+            scores, sensitive_features=groups, sample_weight=weights, scale=scale
         )
         kept = groups.codes >= 0
         counts = np.bincount(groups.codes[kept], rows[kept], len(groups.labels))

@@ -190,6 +190,38 @@ def test_weights_that_are_no_whole_numbers(engine):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
+@pytest.mark.parametrize("engine", MOST_ENGINES)
+@pytest.mark.parametrize(
+    "weight", [pytest.param(None, marks=pytest.mark.slow), "weight"]
+)
+def test_scores_that_are_no_probabilities(engine, weight):
+    """Among them are the numbers that stand for faults of rows."""
+    data = DATA.with_columns(score=(pl.col("score") * 8 - 6).round(1))
+    assert data["score"].is_in([-2.0, -3.0, -4.0, -5.0, -6.0]).sum() > 100
+    frame, scale = ENGINES[engine](data), {"scale": "rank"}
+    columns = {"sensitive_features": "sex", "sample_weight": weight}
+    found = grouped_scores(frame, y_score="score", **columns, **scale)
+    expected = GroupedScores.from_scores(
+        data["score"].to_numpy(),
+        sensitive_features=data["sex"].to_numpy(),
+        sample_weight=None if weight is None else data[weight].to_numpy(),
+        **scale,
+    )
+    assert_same(found, expected)
+    with pytest.raises(ValueError, match=r"values outside \[0, 1\], from -6.0 to 2.0"):
+        grouped_scores(frame, y_score="score", **columns)
+    for value, fault in (
+        (float("-inf"), "1 values outside the finite"),
+        (None, "1 NULL"),
+    ):
+        first = pl.int_range(pl.len()) == 0
+        broken = pl.when(first).then(pl.lit(value)).otherwise(pl.col("score"))
+        frame = ENGINES[engine](data.with_columns(score=broken))
+        fault = "1 (NULL|NaN)" if value is None else fault
+        with pytest.raises(ValueError, match=f"'score' has {fault}"):
+            grouped_scores(frame, y_score="score", **columns, **scale)
+
+
 @pytest.mark.parametrize("weight", [None, "weight"])
 def test_query_for_a_console(weight):
     duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skfair.groups import encode_groups
+from skfair.metrics import mcdp
 from skfair.statistics import (
     GroupedConfusion,
     GroupedHistogram,
@@ -107,6 +108,26 @@ def test_entries_of_no_rows_and_without_a_group():
     assert counted.min_group_size == 5
 
 
+def test_scores_that_are_no_probabilities():
+    scores = np.array([-4.0, -0.0, 0.0, 3e5, -4.0, 7])
+    groups = np.array(["a", "b", "a", "b", "b", "a"])
+    n_rows = np.array([2, 1, 3, 2, 1, 1])
+    counted = GroupedScores.from_counts(
+        scores, sensitive_features=groups, n_rows=n_rows, scale="rank"
+    )
+    rows = GroupedScores.from_scores(
+        np.repeat(scores, n_rows),
+        sensitive_features=np.repeat(groups, n_rows),
+        scale="rank",
+    )
+    assert_same(counted, rows)
+    assert mcdp(None, counted, epsilon=0.1, scale="rank") == mcdp(
+        None, rows, epsilon=0.1, scale="rank"
+    )
+    with pytest.raises(ValueError, match=r"got a statistic of scores from -4.0"):
+        mcdp(None, counted)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -115,7 +136,15 @@ def test_entries_of_no_rows_and_without_a_group():
         ({"n_rows": [1]}, r"n_rows must have shape \(2,\)"),
         ({"total_weight": [1, 0]}, "total_weight is 0 in entry 1, whose n_rows is 1"),
         ({"total_weight": [1, np.inf]}, "total_weight must be finite"),
-        ({"y_score": [0.1, 2]}, r"y_score must lie in \[0, 1\]"),
+        (
+            {"y_score": [0.1, 2]},
+            r"y_score must lie in \[0, 1\].*scale='rank' scores may",
+        ),
+        (
+            {"y_score": [0.1, np.inf], "scale": "rank"},
+            "y_score must be finite, got inf",
+        ),
+        ({"scale": "logit"}, "scale must be 'probability' or 'rank', got 'logit'"),
         ({"sensitive_features": ["a"]}, "sensitive_features has 1 rows, expected 2"),
     ],
 )

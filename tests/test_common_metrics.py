@@ -35,7 +35,12 @@ from skfair.metrics import (
     mcdp,
     mcdp_curve,
 )
-from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics import (
+    GroupedConfusion,
+    GroupedHistogram,
+    GroupedOutcomes,
+    GroupedScores,
+)
 
 
 @dataclass(frozen=True)
@@ -1128,3 +1133,19 @@ def test_pairs_of_many_small_groups(entries, data):
         for own in (np.isin(groups, pair) for pair in combinations(labels, 2))
     )
     assert value == pytest.approx(expected, abs=1e-13)
+
+
+@every_metric_of_statistics
+def test_other_statistics_are_refused(metric):
+    options = {"sensitive_features": ["F", "M"]}
+    others = (
+        GroupedScores.from_scores([0.2, 0.6], **options),
+        GroupedHistogram.from_scores([0.2, 0.6], **options),
+        GroupedConfusion.from_predictions([0, 1], [1, 0], **options),
+        GroupedOutcomes.from_outcomes([0, 1], **options),
+    )
+    expected = f"{metric.argument} must be the values of rows or a"
+    for other in others:
+        if not isinstance(other, metric.statistic):
+            with pytest.raises(TypeError, match=f"{expected} .*{type(other).__name__}"):
+                metric.function(None, other)

@@ -208,7 +208,8 @@ def _to_numbers(values: NDArray[Any], name: str) -> Floats:
         real = [values.dtype.kind in "biuf"]
     if not all(real):
         row = real.index(False)
-        raise ValueError(f"{name} must be numbers, got {values[row]!r} in row {row}.")
+        value = values[row : row + 1].tolist()[0]  # not as np.str_('a')
+        raise ValueError(f"{name} must be numbers, got {value!r} in row {row}.")
     try:
         return values.astype(np.float64, copy=False)
     except OverflowError as error:  # of an integer of more than 308 digits

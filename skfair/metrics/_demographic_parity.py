@@ -19,6 +19,7 @@ from skfair.metrics._inputs import (
     in_place_of_rows,
     largest_difference,
     positive_rows,
+    refuse_statistics,
     warn_if_undefined,
 )
 from skfair.metrics._strata import Multistratum, within_strata
@@ -126,6 +127,7 @@ default=None
             **rows,
         )
     else:
+        refuse_statistics(y_score_or_pred, "y_score_or_pred", GroupedOutcomes)
         check_y_true(y_true, y_score_or_pred)
         outcomes = parity_outcomes(y_score_or_pred, threshold, pos_label)
         statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)

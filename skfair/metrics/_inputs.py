@@ -32,6 +32,7 @@ from skfair.statistics import (
     GroupedScores,
 )
 from skfair.statistics._grouped_scores import check_probabilities, pooled_ranks
+from skfair.statistics._json import JSONStatistic
 
 Multigroup = Literal["pairwise", "pooled"]
 AnyStatistic: TypeAlias = (
@@ -78,6 +79,7 @@ def unranked_scores(
     check_choice("scale", scale, get_args(Scale))
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     if not isinstance(y_score, GroupedScores):
+        refuse_statistics(y_score, "y_score", GroupedScores)
         check_y_true(y_true, y_score, scale)
         return GroupedScores.from_scores(y_score, **rows, scale=scale)
     statistic = in_place_of_rows(y_score, y_true=y_true, **rows)
@@ -117,6 +119,7 @@ def grouped_confusion(
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     if isinstance(y_pred, GroupedConfusion):
         return in_place_of_rows(y_pred, y_true=y_true, **rows)
+    refuse_statistics(y_pred, "y_pred", GroupedConfusion)
     return GroupedConfusion.from_predictions(y_true, y_pred, **rows)
 
 
@@ -138,6 +141,7 @@ def grouped_quality(
             quality=None if quality == "selection_rate" else quality,
             **rows,
         )
+    refuse_statistics(y_pred, "y_pred", GroupedOutcomes)
     outcomes, mask = outcomes_of(y_true, y_pred, quality, pos_label)
     return GroupedOutcomes.from_outcomes(outcomes, mask=mask, **rows)
 
@@ -165,6 +169,21 @@ def in_place_of_rows(statistic: Statistic, **rows: Any) -> Statistic:
             f"{given[0]} must be None where a statistic takes the place of the rows."
         )
     return statistic
+
+
+def refuse_statistics(given: Any, name: str, expected: type) -> None:
+    """Raise if a statistic other than the one expected takes the place of the rows."""
+    if isinstance(given, JSONStatistic):
+        tip = (
+            " From a histogram metrics are known within bounds: mcdp_bounds, "
+            "abcc_bounds, madd_bounds and demographic_parity_bounds of skfair.metrics."
+            if isinstance(given, GroupedHistogram) and "score" in name
+            else ""
+        )
+        raise TypeError(
+            f"{name} must be the values of rows or a {expected.__name__}, got a "
+            f"{type(given).__name__}.{tip}"
+        )
 
 
 def check_y_true(

@@ -44,6 +44,7 @@ from skfair.metrics._inputs import (
 from skfair.metrics._strata import Multistratum, combine_numbers, within_strata
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
+from skfair.statistics._json import JSONStatistic
 
 #: Finer bins than this cannot tell more floats in [0, 1] apart.
 _MAX_BINS = 2**53
@@ -283,7 +284,7 @@ def _binned_scores(
     counted: floats that are added in another order would change the last digit.
     """
     if (
-        isinstance(y_score, GroupedScores)
+        isinstance(y_score, JSONStatistic)
         or sample_weight is not None
         or scale == "rank"
     ):

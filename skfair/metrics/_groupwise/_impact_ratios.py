@@ -32,7 +32,12 @@ from skfair.groups import (
     resolve_groups,
     sort_labels,
 )
-from skfair.metrics._inputs import check_y_true, in_place_of_rows, positive_rows
+from skfair.metrics._inputs import (
+    check_y_true,
+    in_place_of_rows,
+    positive_rows,
+    refuse_statistics,
+)
 from skfair.statistics import GroupedOutcomes
 
 #: Label of the rows without a group.
@@ -169,6 +174,7 @@ def impact_ratios(
         _check_outcomes(statistic)
         attributes = _by_attribute(statistic, 0)
     else:
+        refuse_statistics(y_pred_or_score, "y_pred_or_score", GroupedOutcomes)
         check_y_true(y_true, y_pred_or_score)
         outcomes = are_selected(y_pred_or_score, rate, pos_label, sample_weight)
         attributes = _of_rows(outcomes, sensitive_features, sample_weight)

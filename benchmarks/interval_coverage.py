@@ -38,7 +38,6 @@ from skfair.metrics import (
     madd,
     mcdp,
 )
-from skfair.metrics._distribution._gap import compared_pairs
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
     gap_curves,
@@ -131,12 +130,12 @@ class Population(NamedTuple):
         """Return the true disparity that an interval of this sample is about."""
         if name != "MADD":
             return self.truths[name]
-        pairs = compared_pairs(statistic.n_groups, "pairwise")
-        values = [0.0]
+        # All groups but the first have the same distribution.
+        pairs = [(0, other) for other in range(1, statistic.n_groups)]
+        values = []
         for curve in gap_curves(statistic, pairs, N_BANDWIDTHS):
-            if curve.pair[0] == 0:  # the others have the same distribution
-                found = stable_interval(curve.values, curve.totals)
-                values.append(self.curve[found.start : found.stop].mean())
+            found = stable_interval(curve.values, curve.totals)
+            values.append(self.curve[found.start : found.stop].mean())
         return max(values)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
+from skfair.metrics._distribution._histograms import Edges
 from skfair.statistics import GroupedScores
 
 
@@ -148,6 +149,20 @@ def test_curve_of_many_groups_is_the_largest_distance_of_histograms(n_groups, we
         n_bandwidths=12,
     )
     np.testing.assert_allclose(values, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_scores", [0, 1, 30, 5000])
+def test_scores_are_counted_below_the_edges_of_all_histograms(n_scores):
+    n_bins = np.arange(30, 0, -1)
+    edges = Edges.of(n_bins)
+    rng = np.random.default_rng(0)
+    numerators = rng.integers(0, 31, n_scores)
+    scores = np.sort(np.append(numerators / 30, rng.random(n_scores)))
+    counted = edges.at_edges(scores, np.arange(len(scores) + 1))
+    parts = zip(n_bins, np.split(counted, edges.starts[1:]), strict=True)
+    for one, below in parts:
+        expected = np.searchsorted(scores, np.arange(one) / one, side="left")
+        assert below.tolist() == [*expected, len(scores)]
 
 
 def test_auto_of_several_groups_is_the_largest_of_pairs():

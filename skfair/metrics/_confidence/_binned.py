@@ -108,24 +108,24 @@ class _Histograms(NamedTuple):
 
 def _histograms(
     observed: Observed, multigroup: Multigroup
-) -> Callable[[int], _Histograms]:
-    """Compare the histograms of all groups, by number of bins."""
+) -> Callable[..., _Histograms]:
+    """Compare the histograms of all groups, or of some comparisons, by bins."""
     statistic, sizes, _ = observed
     groups = [statistic.of_group(group) for group in range(statistic.n_groups)]
     cdfs, of_everyone = cdfs_at(groups), statistic.totals / statistic.totals.sum()
     rows, scale = sizes[:, None], np.sqrt(contrast(1 / sizes, of_everyone, multigroup))
 
-    def compare_bins(n_bins: int) -> _Histograms:
+    def compare_bins(n_bins: int, kept: Any = slice(None)) -> _Histograms:
         edges = np.nextafter(np.arange(1, n_bins) / n_bins, 0)
         at_edges = cdfs(edges)
         shares = np.diff(at_edges, axis=1, prepend=0, append=1)
         smooth = (rows * shares + _ADDED_ROWS) / (rows + _ADDED_ROWS * n_bins)
         deviations, most = (
-            np.sqrt(contrast(p * (1 - p) / rows, of_everyone, multigroup))
+            np.sqrt(contrast(p * (1 - p) / rows, of_everyone, multigroup)[kept])
             for p in (shares, smooth)
         )
         gaps, at_edges = (
-            np.abs(differences(by_group, of_everyone, multigroup))
+            np.abs(differences(by_group, of_everyone, multigroup)[kept])
             for by_group in (shares, at_edges)
         )
         least, slopes = least_differences(gaps, most)
@@ -136,7 +136,7 @@ def _histograms(
             least.sum(axis=1),
             np.sqrt(((slopes * most) ** 2).sum(axis=1)),
             at_edges.max(axis=1, initial=0),
-            scale,
+            scale[kept],
         )
 
     return compare_bins
@@ -164,15 +164,20 @@ def _compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
         return UNDEFINED
     pairs = compared_pairs(statistic.n_groups, multigroup)
     positions = {pair: i for i, pair in enumerate(pairs)}
-    rows = np.empty((len(_Histograms._fields), len(pairs)))
-    n_bins = bin_numbers(N_BANDWIDTHS)
-    histograms = cache(_histograms(observed, multigroup))
+    rows = np.zeros((len(_Histograms._fields), len(pairs)))
+    means = np.empty(len(pairs))
+    chosen = np.empty((len(pairs), _MAX_HISTOGRAMS), dtype=np.int16)
     for curve in gap_curves(statistic, pairs, N_BANDWIDTHS):
         found, i = stable_interval(curve.values, curve.totals), positions[curve.pair]
-        some = np.linspace(found.start, found.stop - 1, _MAX_HISTOGRAMS).astype(np.intp)
-        parts = [[part[i] for part in histograms(n)] for n in n_bins[some].tolist()]
-        rows[:, i] = np.mean(parts, axis=0)
-        rows[0, i] = found.mean
+        means[i] = found.mean
+        chosen[i] = np.linspace(found.start, found.stop - 1, _MAX_HISTOGRAMS)
+    compare_bins, n_bins = _histograms(observed, multigroup), bin_numbers(N_BANDWIDTHS)
+    for one in np.unique(chosen):
+        times = np.count_nonzero(chosen == one, axis=1)
+        kept = np.flatnonzero(times)
+        some = np.array(compare_bins(int(n_bins[one]), kept))
+        rows[:, kept] += some * times[kept] / _MAX_HISTOGRAMS
+    rows[0] = means
     return _compare_histograms(
         float(rows[0].max()), _Histograms(*rows), observed.sizes, multigroup, mean=True
     )

@@ -39,12 +39,8 @@ from skfair.metrics._distribution._mcdp import mcdp_bounds, mcdp_measure
 from skfair.metrics._inputs import Multigroup, check_multigroup, warn_if_undefined
 from skfair.statistics import GroupedScores
 
-#: Ratios of a true value to its noise at which its observed mean is tabulated.
-_RATIOS = np.linspace(0, 8, 1001)
 #: Scores at which the noise of the area between CDFs is evaluated.
 _GRID = 1024
-#: Numbers of bins, of those that MADD averages over, at which its noise is evaluated.
-_MAX_HISTOGRAMS = 16
 
 
 def compare_mcdp(

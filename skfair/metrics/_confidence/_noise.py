@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from skfair._utils._bands import supremum_quantile
-from skfair._utils._types import Floats
+from skfair._utils._types import Floats, Integers
 from skfair.metrics._inputs import Multigroup
 
 Method = Literal["band", "finite_sample", "anytime"]
@@ -69,10 +70,16 @@ def with_values(
 def differences(by_group: Floats, shares: Any, multigroup: Multigroup) -> Floats:
     """Difference of two groups, or of a group and everyone, in each comparison."""
     if multigroup == "pairwise":
-        i, j = np.triu_indices(len(by_group), 1)
+        i, j = _every_pair(len(by_group))
         return np.asarray(by_group[i] - by_group[j])
     shares = _aligned(shares, by_group)
     return np.asarray(by_group - (shares * by_group).sum(axis=0))
+
+
+@lru_cache(maxsize=1)
+def _every_pair(n_groups: int) -> tuple[Integers, Integers]:
+    """Find the positions of both groups of each pair, which many bins ask for."""
+    return np.triu_indices(n_groups, 1)
 
 
 def _aligned(shares: Any, by_group: Floats) -> Any:
@@ -90,7 +97,7 @@ def contrast(
     and the shares of the others.
     """
     if multigroup == "pairwise":
-        i, j = np.triu_indices(len(by_group), 1)
+        i, j = _every_pair(len(by_group))
         return np.asarray(by_group[i] + by_group[j])
     shares = _aligned(shares, by_group)
     everyone = shares**power * by_group

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,8 @@ _NO_VARIANCE = 1e-14
 
 #: Bandwidths 1, 1/2, ..., 1/500 are searched, as in the tables of the paper.
 N_BANDWIDTHS = 500
+#: Products below this, and sums of two of them, need half the memory as integers.
+_MAX_SHORT = 2**30
 #: Groups whose bins are kept at a time, a megabyte each for 500 bandwidths.
 _BLOCK = 128
 
@@ -46,33 +48,40 @@ def gap_curves(
     statistic: GroupedScores, pairs: Sequence[Pair], n_bandwidths: int
 ) -> Iterator[GapCurve]:
     """MADD of each pair; the pairs are in another order where groups are many."""
-    n_bins = bin_numbers(n_bandwidths)
+    edges = edges_of_all(n_bandwidths)
     if len(pairs) == 1:
         gap = gap_between(statistic, *pairs[0])
-        yield GapCurve(pairs[0], gap.totals, histogram_distances(gap, n_bins))
+        yield GapCurve(pairs[0], gap.totals, histogram_distances(gap, edges))
         return
-    starts = first_edges(n_bins)
     totals, everything = statistic.totals, statistic.totals.sum()
-    exact = statistic.weights.dtype.kind == "i" and float(everything) ** 2 < MAX_EXACT
+    products = float(everything) ** 2  # of totals, and sums of two of them
+    exact = statistic.weights.dtype.kind == "i" and products < MAX_EXACT
+    dtype: type[Any] = float
+    if exact:
+        dtype = np.int32 if products < _MAX_SHORT else np.int64
 
     @lru_cache(maxsize=2 * _BLOCK)
     def in_bins(group: int | None) -> NDArray[Any]:
         scores, weights = statistic.scores, statistic.weights
         if group is not None:
             scores, weights = statistic.of_group(group)
-        below, _ = bin_edges(scores, n_bins)
-        heights = np.concatenate([[0], np.cumsum(weights)])[below]
-        # Divided by the last height, not by its total, it ends at 1 without rounding.
-        return bin_changes(heights if exact else heights / heights[-1], starts)
+        heights = np.concatenate([[0], np.cumsum(weights)]).astype(dtype)
+        if not exact:
+            # By the last height, not by the total, it ends at 1 without rounding.
+            heights = heights / heights[-1]
+        return bin_changes(edges.at_edges(scores, heights), edges.starts)
 
+    # Memory that is asked for once for all pairs: a megabyte takes as long as a sum.
+    changes, lowered = np.empty((2, len(edges.places)), dtype)
     if statistic.n_groups > 2 * _BLOCK:
         pairs = sorted(pairs, key=_block)
     for first, second in pairs:
         ours, theirs = totals[first], everything if second is None else totals[second]
         up, down = (theirs, ours) if exact else (1, 1)
-        changes = in_bins(first) * up
-        changes -= in_bins(second) * down
-        values = bin_distances(changes, starts, up * down)
+        np.multiply(in_bins(first), dtype(up), out=changes)
+        np.multiply(in_bins(second), dtype(down), out=lowered)
+        np.subtract(changes, lowered, out=changes)
+        values = bin_distances(changes, edges.starts, up * down)
         yield GapCurve((first, second), (ours, theirs), values)
 
 
@@ -81,11 +90,63 @@ def _block(pair: Pair) -> tuple[int, int]:
     return first // _BLOCK, 0 if second is None else second // _BLOCK
 
 
-def histogram_distances(gap: Gap, n_bins: Integers) -> Floats:
+class Edges(NamedTuple):
+    """Edges of the bins of several histograms, which share many of them.
+
+    They are the distinct ones, increasing, the position among these of each edge of
+    each histogram, and the position of the first edge of each histogram.
+    """
+
+    distinct: Floats
+    places: Integers
+    starts: Integers
+
+    @classmethod
+    def of(cls, n_bins: Integers) -> Edges:
+        """Edges of histograms with these numbers of bins."""
+        starts = np.asarray(np.cumsum(n_bins + 1) - (n_bins + 1))
+        widths = np.repeat(n_bins, n_bins + 1)
+        edges = (np.arange(len(widths)) - np.repeat(starts, n_bins + 1)) / widths
+        order = np.argsort(edges, kind="stable")  # merges runs, which histograms are
+        distinct = edges[order]
+        new = np.diff(distinct, prepend=-1) > 0
+        places = np.empty(len(edges), dtype=np.intp)
+        places[order] = np.cumsum(new) - 1
+        distinct = distinct[new]
+        distinct[-1] = np.inf  # the last bin is closed
+        return cls(distinct, places, starts)
+
+    def count_below(self, scores: Floats) -> Integers:
+        """How many sorted scores lie below each distinct edge."""
+        # Bins are closed on the left: an edge counts what lies strictly below it.
+        if len(scores) > len(self.distinct):
+            return np.searchsorted(scores, self.distinct, side="left")
+        first = np.searchsorted(self.distinct, scores, side="right")
+        counted = np.diff(first, prepend=0, append=len(self.distinct))
+        return np.repeat(np.arange(len(scores) + 1), counted)
+
+    def at_edges(self, scores: Floats, sums: NDArray[Any]) -> NDArray[Any]:
+        """Value at each edge of sums that belong to below and to each sorted score."""
+        return sums[self.count_below(scores)][self.places]
+
+
+@cache
+def _edges_of_the_paper() -> Edges:
+    return Edges.of(bin_numbers(N_BANDWIDTHS))
+
+
+def edges_of_all(n_bandwidths: int) -> Edges:
+    """Edges of histograms of n_bandwidths, ..., 2, 1 bins."""
+    if n_bandwidths == N_BANDWIDTHS:  # found once: it takes longer than small tables
+        return _edges_of_the_paper()
+    return Edges.of(bin_numbers(n_bandwidths))
+
+
+def histogram_distances(gap: Gap, edges: Edges) -> Floats:
     """Sum over bins of the absolute change of one gap, for each number of bins."""
-    below, starts = bin_edges(gap.scores, n_bins)
-    at_edges = np.append(gap.signed, 0)[below - 1]  # index -1, below all: no gap
-    return bin_distances(bin_changes(at_edges, starts), starts, gap.scale)
+    heights = np.concatenate([gap.signed[:1] * 0, gap.signed])
+    changes = bin_changes(edges.at_edges(gap.scores, heights), edges.starts)
+    return bin_distances(changes, edges.starts, gap.scale)
 
 
 def bin_changes(
@@ -103,27 +164,9 @@ def bin_distances(
     changes: NDArray[Any], starts: Integers, scale: float = 1.0
 ) -> Floats:
     """Sum of the absolute changes in each histogram, which are overwritten."""
-    sums = np.add.reduceat(np.abs(changes, out=changes), starts)
+    np.abs(changes, out=changes)
+    sums = np.add.reduceat(changes, starts, dtype=changes.dtype)
     return np.minimum(sums / scale, 2.0)  # rounding may exceed 2
-
-
-def first_edges(n_bins: Integers) -> Integers:
-    """Position of the first edge of each histogram among the edges of all."""
-    return np.asarray(np.cumsum(n_bins + 1) - (n_bins + 1))
-
-
-def bin_edges(scores: Floats, n_bins: Integers) -> tuple[Integers, Integers]:
-    """How many sorted scores lie below each edge, and where each histogram starts.
-
-    All scores lie below the last edge of each histogram, whose last bin is closed.
-    """
-    starts = first_edges(n_bins)
-    widths = np.repeat(n_bins, n_bins + 1)
-    positions = np.arange(len(widths)) - np.repeat(starts, n_bins + 1)
-    # Bins are closed on the left: an edge counts what lies strictly below it.
-    below = np.searchsorted(scores, positions / widths, side="left")
-    below[positions == widths] = len(scores)
-    return below, starts
 
 
 class StableInterval(NamedTuple):
@@ -166,7 +209,26 @@ def stable_interval(
     `values` belong to the bandwidths 1 / n_values, ..., 1 / 2, 1. Of the intervals with
     the smallest standard deviation it is the first.
     """
-    n_values = len(values)
+    starts, stops, sizes = _intervals(len(values), totals, min_points, min_length)
+    sums, squares = _running(values - values.mean())
+    variances: Any = (squares[stops] - squares[starts]) / sizes
+    variances -= ((sums[stops] - sums[starts]) / sizes) ** 2
+    variances[variances < _NO_VARIANCE] = 0
+    variances[sizes == np.inf] = np.inf
+    row, column = np.unravel_index(np.argmin(variances), variances.shape)
+    start, stop = int(starts[row, 0]), int(stops[column])
+    inside = values[start:stop]
+    return StableInterval(start, stop, float(inside.mean()), float(inside.std()))
+
+
+@lru_cache(maxsize=1)
+def _intervals(
+    n_values: int, totals: tuple[float, float], min_points: int, min_length: float
+) -> tuple[Integers, Integers, Floats]:
+    """First and last positions of intervals, and sizes, infinite if not eligible.
+
+    Starts are a column, so that there is a row of sizes for each.
+    """
     bandwidths = bandwidths_to_one(n_values)
     length = optimal_order(totals) * min_length
     starts = np.arange(max(n_values - min_points, 0))
@@ -179,21 +241,9 @@ def stable_interval(
         )
     first_stop = np.searchsorted(bandwidths, bandwidths[starts] + length) - 1
     first_stop = np.maximum(first_stop, starts + min_points)
-    sums, squares = _running(values - values.mean())
     stops = np.arange(first_stop.min(), n_values)  # no interval ends before
-    sizes = stops - starts[:, None]
     eligible = stops >= first_stop[:, None]
-    sizes[~eligible] = 1
-    variances: Any = (squares[stops] - squares[starts, None]) / sizes
-    variances -= ((sums[stops] - sums[starts, None]) / sizes) ** 2
-    variances[variances < _NO_VARIANCE] = 0
-    variances[~eligible] = np.inf
-    row, column = np.unravel_index(np.argmin(variances), variances.shape)
-    stop = stops[column]
-    inside = values[starts[row] : stop]
-    return StableInterval(
-        int(starts[row]), int(stop), float(inside.mean()), float(inside.std())
-    )
+    return starts[:, None], stops, np.where(eligible, stops - starts[:, None], np.inf)
 
 
 def _running(values: Floats) -> tuple[Any, Any]:

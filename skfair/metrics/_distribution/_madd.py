@@ -28,6 +28,7 @@ from skfair.metrics._distribution._gap import (
 )
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
+    Edges,
     bandwidths_to_one,
     gap_curves,
     histogram_distances,
@@ -318,7 +319,7 @@ def _bins(scores: Floats, n_bins: int) -> Floats:
 def histogram_distance(gap: Gap, n_bins: int) -> float:
     """Sum of the absolute differences between two histograms."""
     if n_bins <= len(gap.scores):
-        return float(histogram_distances(gap, np.array([n_bins]))[0])
+        return float(histogram_distances(gap, Edges.of(np.array([n_bins])))[0])
     bins = _bins(gap.scores, n_bins)
     last = np.append(bins[1:] != bins[:-1], True)
     changes = np.abs(np.diff(gap.signed[last], prepend=0))

@@ -20,8 +20,7 @@ from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
     bin_changes,
     bin_distances,
-    bin_edges,
-    bin_numbers,
+    edges_of_all,
     stable_interval,
 )
 from skfair.metrics._distribution._mcdp import sustained_gap
@@ -51,7 +50,9 @@ class ScoreGrid:
         self.scores, self.positions = np.unique(y_score, return_inverse=True)
         self.steps = np.diff(self.scores)
         self.sample_weight = sample_weight
-        self.below, self.starts = bin_edges(self.scores, bin_numbers(N_BANDWIDTHS))
+        edges = edges_of_all(N_BANDWIDTHS)
+        self.below = edges.count_below(self.scores)[edges.places]
+        self.starts = edges.starts
         # Memory for shares of bins: a megabyte or more for each resample and group
         # would otherwise be asked for, cleared and given back, which takes as long
         # as the computation.

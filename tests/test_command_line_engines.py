@@ -74,6 +74,34 @@ def test_same_report_as_by_pandas(table, capsys, arguments):
     assert said == said_by_pandas
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "strata",
+    [
+        "--control-features code,age --bins age=40",
+        "--control-features y --missing group",
+    ],
+)
+def test_strata(table, capsys, strata):
+    """Strata are labels as they are written, numbers in ranges, or the true label."""
+    if "missing" in strata:
+        table.loc[3:9, "sex"] = None
+    table.to_csv("table.csv", index=False)
+    labels = "--y-pred hired --pos-label yes --y-true hired --sensitive sex"
+    if "features y" in strata:
+        labels = "--y-pred y --sensitive sex"
+    found = []
+    for engine in "duckdb", "pandas":
+        out = f"--out out.json --format json --engine {engine}"
+        code, said = audit(capsys, f"table.csv {labels} {out} {strata}")
+        assert code == 0, said
+        found.append(report())
+    assert found[0] == found[1]
+    within = found[0]["attributes"][0]["results"][0]["strata"]
+    assert within["n_rows"] == 120
+    assert within["n_strata"] == (4 if "age" in strata else 2)
+
+
 def test_other_text(table, capsys):
     """Spaces after separators, quoted fields, and a byte order mark."""
     text = table.to_csv(index=False, sep=";", quoting=1).replace(";", "; ")
@@ -105,8 +133,11 @@ def test_missing_values(table, capsys):
     assert said.count("5 rows without p, y are left out") == 1
     table["p"] = 0.5
     table.to_csv("table.csv", index=False)
-    (one, _), (other, _) = by_both(capsys, "--missing group")
+    table.loc[3:5, "code"] = None
+    table.to_csv("table.csv", index=False)
+    (one, _), (other, _) = by_both(capsys, "--missing group --control-features code")
     assert one == other
+    assert "(missing)" in str(one["attributes"][0]["results"][0]["strata"])
     assert "(missing)" in str(one["attributes"])
 
 

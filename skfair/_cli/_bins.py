@@ -14,15 +14,15 @@ import pandas as pd
 _MANY_GROUPS = 20
 
 
-def read_bins(given: list[str], sensitive: Sequence[str]) -> dict[str, list[float]]:
+def read_bins(given: list[str], columns: Sequence[str]) -> dict[str, list[float]]:
     """Read the edges of ranges, such as ``age=30,50``."""
     bins = {}
     for text in given:
         name, _, written = text.rpartition("=")
-        if name not in sensitive:
+        if name not in columns:
             raise ValueError(
-                "--bins must be COLUMN=EDGES with a column of --sensitive, got "
-                f"{text!r}."
+                "--bins must be COLUMN=EDGES with a column of --sensitive or "
+                f"--control-features, got {text!r}."
             )
         try:
             edges = [float(edge) for edge in written.split(",")]

@@ -284,7 +284,9 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     )
     if not scores and not labels:
         raise ValueError("--y-score or --y-pred must name a column.")
-    bins = read_bins(given.bins, sensitive)
+    values = {*scores, *labels, given.y_true, given.sample_weight}
+    of_groups = [*sensitive, *(name for name in control if name not in values)]
+    bins = read_bins(given.bins, of_groups)
     form = Format(given.sep, given.encoding)
     settings |= {
         "title": given.title,
@@ -292,11 +294,6 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     }
     if takes_duckdb(given.table, given.engine):
         try:
-            if control:
-                raise UnsuitedError(
-                    "--control-features need the rows of one file: choose "
-                    "--engine pandas."
-                )
             return _count(given, form, bins, settings)
         except UnsuitedError:
             if given.engine != "auto" or files_of(given.table) != [given.table]:
@@ -329,7 +326,7 @@ def _read_rows(
             {name: table[name] for name in scores} or None,
             y_pred={name: table[name] for name in labels} or None,
             sensitive_features=groups,
-            control_features=_strata(given, form, table, control),
+            control_features=_strata(given, form, table, control, bins),
             pos_label=_label(
                 given.pos_label, [y_true, *(table[name] for name in labels)]
             ),
@@ -346,12 +343,13 @@ def _count(
     settings: dict[str, Any],
 ) -> tuple[FairnessReport, dict[str, str]]:
     """Compute the report of rows that DuckDB counts."""
-    scores, labels, sensitive = (
-        _split(names) for names in (given.y_score, given.y_pred, given.sensitive)
+    scores, labels, sensitive, control = map(
+        _split, (given.y_score, given.y_pred, given.sensitive, given.control_features)
     )
     others = [name for name in (given.y_true, given.sample_weight) if name is not None]
     values = [*scores, *labels, *others]
-    rows = Rows(given.table, [*values, *sensitive], sensitive, form)
+    groups = [*sensitive, *(n for n in control if n not in [*values, *sensitive])]
+    rows = Rows(given.table, [*values, *groups], groups, form)
     n_without = 0
     if given.missing == "drop":
         n_without = rows.leave_out_missing(values)
@@ -359,9 +357,9 @@ def _count(
         _refuse_missing_in(rows, values)
     for name, edges in bins.items():
         rows.into_bins(name, edges)
-    lacking = rows.n_missing(sensitive)
+    lacking = rows.n_missing(groups)
     if given.missing == "error" and lacking:
-        _refuse_missing_in(rows, sensitive, ", --missing group makes them a group")
+        _refuse_missing_in(rows, groups, ", --missing group makes them a group")
     if given.missing == "drop" and lacking:
         raise UnsuitedError(
             f"column {next(iter(lacking))!r} has missing groups, which DuckDB keeps: "
@@ -370,7 +368,7 @@ def _count(
     _say_left_out(n_without, values)
     for name in lacking:
         rows.name_missing(name)
-    for name in sensitive:
+    for name in groups:
         hint = bins_hint(rows.labels(name))
         if hint:
             _say(f"skfair audit: note: {hint}", sys.stderr)
@@ -382,6 +380,7 @@ def _count(
             y_score={name: name for name in scores} or None,
             y_pred={name: name for name in labels} or None,
             sensitive_features=sensitive,
+            control_features=control or None,
             pos_label=_label(given.pos_label, known),
             sample_weight=given.sample_weight,
             **settings,
@@ -470,12 +469,13 @@ def _groups(given: argparse.Namespace, form: Format, column: Any) -> Groups:
 
 
 def _strata(
-    given: argparse.Namespace, form: Format, table: Any, names: list[str]
+    given: argparse.Namespace, form: Format, table: Any, names: list[str], bins: Any
 ) -> Groups | None:
     """Encode the intersection of some columns, None for no columns."""
     if not names:
         return None
-    each = [_groups(given, form, table[name]) for name in names]
+    columns = [into_bins(table[name], bins.get(name)) for name in names]
+    each = [_groups(given, form, column) for column in columns]
     codes, labels = intersect([(one.codes, one.labels) for one in each])
     return Groups(codes, labels, tuple(names))
 

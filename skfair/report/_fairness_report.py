@@ -285,6 +285,7 @@ or Groups, default=None
         y_score: Any = None,
         y_pred: Any = None,
         sensitive_features: str | list[str],
+        control_features: str | list[str] | None = None,
         sample_weight: str | None = None,
         threshold: float = 0.5,
         pos_label: Any = None,
@@ -312,6 +313,9 @@ or Groups, default=None
             column of each belongs to one model, several are matched by name.
         sensitive_features : str or list of str
             Name of the column of an attribute, or of several.
+        control_features : str or list of str, default=None
+            Name of the column of strata, as in `from_predictions`; several stand for
+            their intersection. They are further keys of the same aggregation.
         sample_weight : str, default=None
             Name of the column of non-negative sample weights.
         threshold : float, default=0.5
@@ -334,8 +338,8 @@ or Groups, default=None
         ------
         ValueError
             If a column is missing, if there are no rows, and with their numbers if
-            scores are missing or outside [0, 1], if labels or groups are missing, if
-            weights are negative or not finite; as `from_predictions`.
+            scores are missing or outside [0, 1], if labels, groups or strata are
+            missing, if weights are negative or not finite; as `from_predictions`.
         TypeError
             If `frame` is no table, or if scores or weights are no numbers.
 
@@ -378,6 +382,7 @@ or Groups, default=None
                 y_score=y_score,
                 y_pred=y_pred,
                 sensitive_features=sensitive_features,
+                control_features=control_features,
                 sample_weight=sample_weight,
                 pos_label=pos_label,
                 options=checked,

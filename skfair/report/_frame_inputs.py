@@ -17,6 +17,7 @@ from skfair.frames._mcdp_bounds import merge_bins, power_of_two
 from skfair.frames._query import (
     Counted,
     Table,
+    control_names,
     count_rows_by,
     names_of,
     open_table,
@@ -24,6 +25,7 @@ from skfair.frames._query import (
 from skfair.groups import Groups, recode
 from skfair.metrics._distribution._bounds import Cells, largest_bounds, mcdp_of_band
 from skfair.metrics._distribution._gap import compared_pairs
+from skfair.metrics._inputs import Multigroup
 from skfair.report._inputs import Audit, make_audit
 from skfair.report._numbers._cells import MANY_ROWS
 from skfair.report._options import Options
@@ -46,13 +48,14 @@ class _Columns:
     """Columns of a table, by their use; a model has scores, predictions, or both."""
 
     sensitive: list[str]
+    control: list[str]
     models: dict[str, tuple[str | None, str | None]]
     y_true: str | None
     weight: str | None
 
     def all(self) -> list[str]:
         """Names of all columns, each once."""
-        names = [*self.sensitive, self.y_true, self.weight]
+        names = [*self.sensitive, *self.control, self.y_true, self.weight]
         names += [column for model in self.models.values() for column in model]
         return list(dict.fromkeys(name for name in names if name is not None))
 
@@ -64,6 +67,7 @@ def read_frame(
     y_score: Any,
     y_pred: Any,
     sensitive_features: Any,
+    control_features: Any,
     sample_weight: str | None,
     pos_label: Any,
     options: Options,
@@ -71,6 +75,7 @@ def read_frame(
     """Read a table of few rows, or count its rows for each model."""
     columns = _Columns(
         names_of(sensitive_features),
+        control_names(control_features),
         _models(y_score, y_pred),
         y_true,
         sample_weight,
@@ -124,7 +129,9 @@ def _open(frame: Any, columns: _Columns) -> Any:
     for score, predicted in columns.models.values():
         given = {"y_score": score, "y_pred": predicted, "y_true": columns.y_true}
         given = {name: column for name, column in given.items() if column is not None}
-        table = open_table(frame, columns.sensitive, columns.weight, **given)
+        table = open_table(
+            frame, columns.sensitive, columns.weight, columns.control or None, **given
+        )
     return table
 
 
@@ -145,6 +152,7 @@ def _read_rows(
         y_score=scores or None,
         y_pred=predicted or None,
         sensitive_features={name: rows[name] for name in columns.sensitive},
+        control_features=rows[columns.control] if columns.control else None,
         pos_label=pos_label,
         sample_weight=None if columns.weight is None else rows[columns.weight],
         options=options,
@@ -153,7 +161,10 @@ def _read_rows(
 
 @dataclass(frozen=True)
 class _Entries:
-    """Rows counted by groups, classes and score, and where their cells begin."""
+    """Rows counted by groups, classes and score, and where their cells begin.
+
+    The last of `groups` are the strata, if there are any.
+    """
 
     groups: list[Groups]
     classes: list[NDArray[Any]]
@@ -168,7 +179,8 @@ class _Entries:
         """Entries of an aggregation, of all rows or of some ranges of scores."""
         cells = counted.keys / (n_bins or 1)
         columns = counted.rows, counted.weights, counted.lows, counted.highs
-        return cls(counted.attributes, counted.classes, cells, *columns)
+        strata = [] if counted.strata is None else [counted.strata]
+        return cls(counted.attributes + strata, counted.classes, cells, *columns)
 
     @property
     def blurred(self) -> Bools:
@@ -227,7 +239,14 @@ def _count_rows(
         level = (weight.log(2) / _WEIGHT_STEP).floor()
         added["skfair weight"] = nw.when(weight > 0).then(level).otherwise(nw.lit(0.0))
     rows = table.with_columns(**added) if added else table
-    by = Table(rows, columns.sensitive, columns.weight, score, (*classes, *added))
+    by = Table(
+        rows,
+        columns.sensitive,
+        columns.weight,
+        score,
+        (*classes, *added),
+        control=columns.control,
+    )
     entries = _count(by, n_rows, options)
     if columns.weight is None:
         entries = entries.split((entries.rows == 2) & entries.blurred)
@@ -237,7 +256,8 @@ def _count_rows(
         y_true=None if columns.y_true is None else values[columns.y_true],
         y_score=None if score is None else {name: middles},
         y_pred=None if predicted is None else {name: values[predicted]},
-        sensitive_features=dict(zip(columns.sensitive, entries.groups, strict=True)),
+        sensitive_features=dict(zip(columns.sensitive, entries.groups, strict=False)),
+        control_features=entries.groups[-1] if columns.control else None,
         pos_label=pos_label,
         sample_weight=None
         if columns.weight is None
@@ -287,21 +307,36 @@ def _show(options: Options, text: str) -> None:
 
 
 def _blur(audit: Audit, entries: _Entries) -> tuple[float, float]:
-    """Largest width of the bounds of MCDP(0), and of an interval of scores."""
+    """Largest width of the bounds of MCDP(0), and of an interval of scores.
+
+    Values within strata move by no more than the width of any stratum.
+    """
     width = 0.0
-    for attribute in audit.attributes:
-        codes, n_groups = attribute.groups.codes, len(attribute.groups.labels)
-        order = np.argsort(codes, kind="stable")[np.count_nonzero(codes < 0) :]
-        if n_groups < 2 or not entries.blurred.any():
-            continue
-        weights = entries.weights[order]
-        sorted_codes = codes[order].astype(np.intp)
-        totals = np.bincount(sorted_codes, weights, n_groups).astype(weights.dtype)
-        lows, highs = entries.lows[order], entries.highs[order]
-        found, _ = largest_bounds(
-            Cells(sorted_codes, lows, highs, weights, totals),
-            compared_pairs(n_groups, attribute.comparison),
-            mcdp_of_band,
-        )
-        width = max(width, found.width)
+    for attribute in audit.attributes if entries.blurred.any() else ():
+        codes = attribute.groups.codes
+        parts = [codes]
+        if audit.strata is not None:
+            n_strata = len(audit.strata.labels)
+            parts += [
+                np.where(audit.strata.codes == i, codes, -1) for i in range(n_strata)
+            ]
+        for part in parts:
+            width = max(width, _width(part, attribute.comparison, entries))
     return width, float((entries.highs - entries.lows).max())
+
+
+def _width(codes: NDArray[Any], multigroup: Multigroup, entries: _Entries) -> float:
+    """Largest width of the bounds of MCDP(0) of the entries that have a group."""
+    order = np.argsort(codes, kind="stable")[np.count_nonzero(codes < 0) :]
+    labels, sorted_codes = np.unique(codes[order], return_inverse=True)
+    if len(labels) < 2:
+        return 0.0
+    weights = entries.weights[order]
+    totals = np.bincount(sorted_codes, weights).astype(weights.dtype)
+    lows, highs = entries.lows[order], entries.highs[order]
+    found, _ = largest_bounds(
+        Cells(sorted_codes, lows, highs, weights, totals),
+        compared_pairs(len(labels), multigroup),
+        mcdp_of_band,
+    )
+    return found.width

@@ -53,6 +53,11 @@ class Model:
     y_pred: Integers
     decided_by: str
 
+    def at(self, entries: Any) -> Model:
+        """Model of some entries."""
+        scores = None if self.y_score is None else self.y_score[entries]
+        return replace(self, y_score=scores, y_pred=self.y_pred[entries])
+
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
@@ -105,6 +110,15 @@ class Audit:
         if self.n_alike is None:
             return len(self.models[0].y_pred[entries])
         return int(self.n_alike[entries].sum())
+
+    def at(self, entries: Any, *models: Model) -> Audit:
+        """Audit of some entries, of models of these, without attributes and strata."""
+        columns = {
+            name: column[entries]
+            for name in ("y_true", "sample_weight", "n_alike")
+            if (column := getattr(self, name)) is not None
+        }
+        return replace(self, models=models, attributes=(), strata=None, **columns)
 
     @property
     def weights(self) -> NDArray[Any] | None:
@@ -313,10 +327,10 @@ def _attributes(
         codes, labels = intersect([(g.codes, g.labels) for g in each.values()])
         smallest = max(groups.min_group_size for groups in each.values())
         each[CROSS.join(each)] = Groups(codes, labels, tuple(each), smallest)
-    return tuple(_set_aside(name, groups, n_alike) for name, groups in each.items())
+    return tuple(set_aside(name, groups, n_alike) for name, groups in each.items())
 
 
-def _set_aside(name: str, groups: Groups, n_alike: Integers | None) -> Attribute:
+def set_aside(name: str, groups: Groups, n_alike: Integers | None) -> Attribute:
     """Leave out the groups that are too small to be compared."""
     counts = groups.sizes()
     if n_alike is not None:

@@ -284,3 +284,70 @@ def test_models_of_different_labels(few):
         FairnessReport.from_frame(
             data, y_true="y", y_pred=["a", "b"], sensitive_features="sex"
         )
+
+
+STRATA = {"one column": "race", "two columns": ["race", "weight"], "true label": "y"}
+
+
+def of_rows_in(data, control, *, weight=None, **options):
+    columns = [control] if isinstance(control, str) else control
+    return of_rows(data, weight, control_features=data[columns].to_pandas(), **options)
+
+
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize(
+    "control",
+    ["two columns", *(pytest.param(c, marks=pytest.mark.slow) for c in STRATA)],
+)
+def test_strata_of_counted_rows_are_those_of_the_rows(few, control, weight):
+    """Groups that are small in a stratum, and a stratum of one group, among them."""
+    control = STRATA[control]
+    data = draw(700, decimals=2).with_columns(
+        race=pl.when(pl.int_range(pl.len()) < 3)
+        .then(pl.lit("d"))
+        .otherwise(pl.col("race"))
+    )
+    options = {"metrics": ["demographic_parity_difference", "max_gap", "mcdp"]}
+    options["metrics"] += ["mean_score_difference", "equalized_odds_difference"]
+    found = of_table(data.lazy(), weight, control_features=control, **options)
+    expected = of_rows_in(data, control, weight=weight, **options)
+    assert_same(found.summary, expected.summary)
+    strata = found.summary["attributes"][0]["results"][0]["strata"]
+    assert strata["left_out"] or control == "y"
+    assert strata["n_rows"] == 700
+    assert all(row["value"] is not None for row in strata["rows"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("power", [1, 12], ids=["smooth", "crowded near 0"])
+def test_strata_in_bins(few, monkeypatch, power):
+    """Values within strata are within what the report states, too."""
+    monkeypatch.setattr(module, "_MAX_SCORES", 0)
+    monkeypatch.setattr(module, "_MAX_CELLS", 2**14)
+    data, metrics = draw(8000, power=power), {"metrics": ["max_gap", "mcdp", "abcc"]}
+    found = of_table(data, control_features="weight", **metrics)
+    expected = of_rows_in(data, "weight", **metrics)
+    of_mcdp, length = found.summary["settings"]["blur"]
+    assert 0 < length < 2**-9
+    limits = {"mcdp": of_mcdp, "abcc": length, "max_gap": 0}
+    pairs = zip(
+        found.to_frame("strata").iloc, expected.to_frame("strata").iloc, strict=True
+    )
+    for one, other in pairs:
+        limit = limits[one.metric] + 1e-12
+        assert abs(one.value - other.value) <= limit
+        assert abs(one["mean"] - other["mean"]) <= limit
+        assert abs(one.upper - other.upper) <= limit + 0.01
+
+
+def test_bad_strata(few):
+    data = draw(100)
+    with pytest.raises(ValueError, match="control_features must name a column of fra"):
+        of_table(data, control_features="town")
+    with pytest.raises(ValueError, match="control_features must be distinct columns"):
+        of_table(data, control_features=["race", "race"])
+    missing = pl.when(pl.int_range(pl.len()) > 0).then(pl.col("weight"))
+    with pytest.raises(
+        ValueError, match="control_features has 1 missing values in column 'weight'"
+    ):
+        of_table(data.with_columns(weight=missing), control_features="weight")

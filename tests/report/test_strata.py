@@ -96,7 +96,7 @@ def test_what_is_left_out_is_named(make_report, rows):
         metrics=["mcdp"],
     )
     sentence = report.summary["attributes"][0]["results"][0]["strata"]["sentence"]
-    assert "“few” (no group has at least 10 rows)" in sentence
+    assert "“few” (no group has 10 rows or more)" in sentence
     alone = make_report(
         y_true,
         y_score,

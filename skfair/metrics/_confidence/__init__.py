@@ -1,6 +1,10 @@
 """Bounds of the noise of a metric: confidence intervals and certificates."""
 
-from skfair.metrics._confidence._confidence_interval import lower_bound, upper_bound
+from skfair.metrics._confidence._confidence_interval import (
+    join,
+    lower_bound,
+    upper_bound,
+)
 from skfair.metrics._confidence._known_metrics import compare, observe
 from skfair.metrics._confidence._noise import Comparisons
 from skfair.metrics._confidence._observed import Arguments, Observed
@@ -10,6 +14,7 @@ __all__ = [
     "Comparisons",
     "Observed",
     "compare",
+    "join",
     "lower_bound",
     "observe",
     "upper_bound",

@@ -250,7 +250,7 @@ def compare_rows(
     weights = None
     if multistratum == "weighted":
         weights = [one.stratum.weight for one in results]
-    return _join([one.result for one in results], weights)
+    return join([one.result for one in results], weights)
 
 
 def _compare_classes(
@@ -266,10 +266,10 @@ def _compare_classes(
         parts.append(compare(metric, observe(metric, of_class), method))
         if math.isnan(parts[0].value):
             return parts[0]
-    return _join(parts, None)
+    return join(parts, None)
 
 
-def _join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
+def join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
     """Join comparisons of strata or classes: the largest, or the weighted mean."""
     value = combine_numbers([part.value for part in parts], weights)
     if weights is None:

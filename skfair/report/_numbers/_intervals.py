@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -52,7 +52,9 @@ def intervals(sample: Sample, keys: Collection[str]) -> dict[str, Interval]:
     with warnings.catch_warnings():
         # The report says itself why a metric is undefined.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        for key, compared in _compare(sample, keys):
+        metrics = bounded_metrics(sample)
+        metrics = {key: metrics[key] for key in metrics if key in keys}
+        for key, compared in compare_metrics(sample, metrics):
             found[key] = Interval(
                 lower_bound(compared, tail),
                 upper_bound(compared, tail),
@@ -79,14 +81,12 @@ def bounded_metrics(sample: Sample) -> dict[str, Callable[..., float]]:
     }
 
 
-def _compare(
-    sample: Sample, keys: Collection[str]
+def compare_metrics(
+    sample: Sample, metrics: Mapping[str, Callable[..., float]]
 ) -> Iterator[tuple[str, Comparisons]]:
     """Find what each metric compares; metrics of score distributions share scores."""
     scores = None
-    for key, metric in bounded_metrics(sample).items():
-        if key not in keys:
-            continue
+    for key, metric in metrics.items():
         if key not in ("mcdp", "mcdp_epsilon", "abcc", "madd"):
             yield key, compare(metric, _observe(sample, metric, key), "band")
             continue

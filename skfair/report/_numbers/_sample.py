@@ -34,7 +34,7 @@ from skfair.metrics._distribution import (
 )
 from skfair.metrics._equalized_odds import sum_of_differences
 from skfair.metrics._inputs import Multigroup
-from skfair.report._inputs import Attribute, Audit, Model
+from skfair.report._inputs import Attribute, Audit, Model, set_aside
 from skfair.report._options import OF_DECISIONS, OF_SCORES, TIES
 from skfair.statistics import GroupedConfusion, GroupedOutcomes
 
@@ -63,6 +63,14 @@ class Sample:
     def comparable(self) -> bool:
         """Whether there are two groups to compare."""
         return len(self.attribute.groups.labels) > 1
+
+    def at(self, entries: Integers) -> Sample:
+        """Sample of some entries, without the groups that are too small among them."""
+        model = self.model.at(entries)
+        audit = self.audit.at(entries, model)
+        groups = self.attribute.groups[entries]
+        attribute = set_aside(self.attribute.name, groups, audit.n_alike)
+        return replace(self, model=model, audit=audit, attribute=attribute, grid=None)
 
     def split(self, rows: Integers) -> list[Integers]:
         """Rows of each group."""
@@ -250,7 +258,7 @@ def observe(sample: Sample) -> dict[str, Finding]:
     found = _decisions(sample, selections(confusion)) if sample.audit.binary else {}
     found |= _scores(sample, rows)
     if "equalized_odds_difference" in sample.keys:
-        found["equalized_odds_difference"] = _equalized_odds(sample, confusion)
+        found["equalized_odds_difference"] = equalized_odds(sample)
     if "dcp" in sample.keys:
         result = DCPResult.from_predictions(None, confusion, time_limit=DCP_SECONDS)
         bounds = None if result.optimal else (result.lower, result.upper)
@@ -297,8 +305,9 @@ def _scores(sample: Sample, rows: Integers) -> dict[str, Finding]:
     return found
 
 
-def _equalized_odds(sample: Sample, confusion: GroupedConfusion) -> Finding:
+def equalized_odds(sample: Sample) -> Finding:
     """Equalized odds difference, with the classes and groups that differ most."""
+    confusion = sample.confusion(sort_by_group(sample.attribute.groups.codes))
     sizes, pooled = confusion.matrices.sum(axis=2), confusion.matrices.sum(axis=0)
     # A class that is only ever predicted has no rates to compare.
     lacking = np.argwhere((sizes == 0) & (sizes.sum(axis=0) > 0))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from skfair._utils._text import label_text, visible_text
 from skfair.report._language import (
     counted,
     figure,
-    in_english,
     in_quotes,
     listed,
     number,
@@ -21,6 +21,7 @@ from skfair.report._language import (
 )
 from skfair.report._numbers._draws import Uncertainty
 from skfair.report._numbers._sample import DCP_SECONDS, Finding, Sample
+from skfair.report._numbers._strata import LeftOut, WithinStrata
 
 #: A p-value of at most this is called more than chance.
 LEVEL = 0.05
@@ -53,17 +54,16 @@ def _reason(sample: Sample, found: Finding) -> str:
             label=in_quotes(visible_text(sample.audit.classes[true])),
             more=more,
         )
-    rows = counted(sample.audit.options.min_group_size, "row")
+    return say("there must be at least two groups, and {why}", why=_too_small(sample))
+
+
+def _too_small(sample: Sample) -> str:
+    """Say that fewer than two groups have enough rows."""
+    labels = [label_text(label) for label in sample.attribute.groups.labels]
+    rows = counted(sample.attribute.groups.min_group_size, "row")
     if not labels:
-        return say(
-            "there must be at least two groups, and no group has {rows} or more",
-            rows=rows,
-        )
-    return say(
-        "there must be at least two groups, and only {group} has {rows} or more",
-        group=quoted(labels, 0),
-        rows=rows,
-    )
+        return say("no group has {rows} or more", rows=rows)
+    return say("only {group} has {rows} or more", group=quoted(labels, 0), rows=rows)
 
 
 def _describe_decisions(
@@ -315,25 +315,50 @@ def _highest_and_smallest(
     )
 
 
-def describe_strata(table: dict[str, Any]) -> str:
-    """Say what a table of strata compares, and what is left out."""
+def describe_strata(within: WithinStrata, titles: Mapping[str, str]) -> str:
+    """Say what a table of strata compares, and what is left out of which metric."""
+    names = visible_text(within.names)
     texts = [
         say(
             "Groups are compared within each {names}, of which there are {n}, with "
             "{rows}.",
-            names=table["names"],
-            n=whole(table["n_strata"]),
-            rows=counted(table["n_rows"], "row"),
+            names=names,
+            n=whole(within.n_strata),
+            rows=counted(within.n_rows, "row"),
         )
     ]
-    if not any(row["value"] is not None for row in table["rows"]):
+    if not any(row["value"] is not None for row in within.rows):
         texts = [say("No stratum has two groups that can be compared.")]
-    if table["left_out"]:
-        # Metrics give their reasons in English.
+    for key in (None, *titles):
         reasons = [
-            in_quotes(one["label"]) + (f" ({one['reason']})" if in_english() else "")
-            for one in table["left_out"]
+            f"{in_quotes(label_text(one.part.label))} ({reason_left_out(one)})"
+            for one in within.left_out
+            if one.key == key
         ]
-        names = listed(reasons)
-        texts.append(say("Left out, in whole or in part: {names}.", names=names))
+        if not reasons:
+            continue
+        named = listed(reasons)
+        texts.append(
+            say("Left out, in whole or in part: {names}.", names=named)
+            if key is None
+            else say("Left out of {metric}: {names}.", metric=titles[key], names=named)
+        )
     return " ".join(texts)
+
+
+def reason_left_out(one: LeftOut) -> str:
+    """Say why a stratum, or a group within it, is left out."""
+    sample = one.part.sample
+    if one.finding is not None:
+        return _reason(sample, one.finding)
+    if not one.part.enough:
+        return say("only {rows}", rows=counted(one.part.n_rows, "row"))
+    if not sample.comparable:
+        return _too_small(sample)
+    aside = [with_size(label_text(label), n) for label, n in sample.attribute.aside]
+    return say("without {groups}", groups=listed(aside))
+
+
+def with_size(label: str, n: int) -> str:
+    """Name a group with its number of rows."""
+    return f"{in_quotes(label)} ({whole(n)})"

@@ -12,7 +12,7 @@ from typing import Any
 import skfair
 from skfair._utils._text import label_text, or_none, visible_text
 from skfair.report._inputs import Attribute, Audit, Model
-from skfair.report._language import counted, figure, in_quotes, listed, say, whole
+from skfair.report._language import counted, figure, listed, say, whole
 from skfair.report._numbers._draws import (
     Drawn,
     counts_are_drawn,
@@ -28,7 +28,7 @@ from skfair.report._numbers._sample import (
     make_samples,
     observe,
 )
-from skfair.report._numbers._strata import strata_numbers
+from skfair.report._numbers._strata import within_strata
 from skfair.report._options import MEASURES, Measure
 from skfair.report._words._sentences import (
     LEVEL,
@@ -38,7 +38,9 @@ from skfair.report._words._sentences import (
     describe_strata,
     in_unit,
     note,
+    reason_left_out,
     with_chance,
+    with_size,
 )
 
 Summary = dict[str, Any]
@@ -201,19 +203,35 @@ def _impact_ratios(sample: Sample) -> list[Summary] | None:
 
 def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
     """Metrics within strata, beside those of everyone; None unless there are strata."""
-    table = strata_numbers(sample)
-    if table is None:
+    within = within_strata(sample)
+    if within is None:
         return None
     titles = {one.key: one.title_of(vars(sample.audit.options)) for one in MEASURES}
     rows = [
         {
+            **row,
             "title": titles[row["key"]],
             "everyone": or_none(found[row["key"]].value),
-            **row,
+            "stratum": None if row["value"] is None else label_text(row["stratum"]),
         }
-        for row in table["rows"]
+        for row in within.rows
     ]
-    return {**table, "rows": rows, "sentence": describe_strata(table)}
+    left_out = [
+        {
+            "label": label_text(one.part.label),
+            "metric": one.key,
+            "reason": reason_left_out(one),
+        }
+        for one in within.left_out
+    ]
+    return {
+        "names": visible_text(within.names),
+        "n_strata": within.n_strata,
+        "n_rows": within.n_rows,
+        "left_out": left_out,
+        "rows": rows,
+        "sentence": describe_strata(within, titles),
+    }
 
 
 def _cdf(sample: Sample, found: Finding | None) -> Summary | None:
@@ -476,7 +494,7 @@ def _about_groups(attribute: Summary, smallest: int) -> list[str]:
             "name": name,
             "groups": counted(len(aside), "group"),
             "rows": counted(smallest, "row"),
-            "names": listed([_with_size(group) for group in aside]),
+            "names": listed([with_size(group["label"], group["n"]) for group in aside]),
         }
         texts.append(
             say(
@@ -501,14 +519,9 @@ def _about_groups(attribute: Summary, smallest: int) -> list[str]:
     return texts + _about_sizes(name, groups)
 
 
-def _with_size(group: Summary) -> str:
-    """Name a group with its number of rows."""
-    return f"{in_quotes(group['label'])} ({whole(group['n'])})"
-
-
 def _about_sizes(name: str, groups: list[Summary]) -> list[str]:
     """Say how uncertain the rates of small groups are."""
-    small = sorted((g["n"], _with_size(g)) for g in groups)
+    small = sorted((g["n"], with_size(g["label"], g["n"])) for g in groups)
     small = [(n, text) for n, text in small if n < _SMALL]
     if not small or len(groups) < 2:
         return []

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skfair.report._language import figure, say
+
 #: From so many groups of numbers on, ranges are suggested.
 _MANY_GROUPS = 20
 
@@ -52,8 +54,13 @@ def into_bins(column: Any, edges: list[float] | None) -> Any:
 
 def range_labels(edges: list[float]) -> list[str]:
     """Name the ranges between edges, and those below the first and above the last."""
-    between = [f"{a:g} to under {b:g}" for a, b in pairwise(edges)]
-    return [f"under {edges[0]:g}", *between, f"{edges[-1]:g} and over"]
+    at = [figure(f"{edge:g}") for edge in edges]
+    between = [say("{low} to under {high}", low=a, high=b) for a, b in pairwise(at)]
+    return [
+        say("under {edge}", edge=at[0]),
+        *between,
+        say("{edge} and over", edge=at[-1]),
+    ]
 
 
 def bins_hint(column: Any) -> str | None:

@@ -35,7 +35,7 @@ from skfair._cli._tables import Format, line_of, read_columns
 from skfair._utils._validation import ParameterError
 from skfair.groups import Groups, encode_groups, intersect
 from skfair.report import FairnessReport
-from skfair.report._language import LANGUAGES
+from skfair.report._language import LANGUAGES, speaking
 from skfair.report._options import Options
 from skfair.report._page._html import require_report_extra
 
@@ -213,7 +213,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         limits = read_limits(given.limit)
         date = _date(given.date)
-        report, record = _audit(given)
+        with speaking(given.language):
+            report, record = _audit(given)
         write(report, given.out, given.format, record | date)
     except (ValueError, OSError, ImportError) as error:
         _end_progress()

@@ -17,6 +17,7 @@ from skfair._cli._tables import Format, check_columns
 from skfair._utils._optional import extra, require
 from skfair._utils._text import visible_text
 from skfair.groups import MISSING_LABEL
+from skfair.report._language import counted
 
 ENGINES = ("auto", "duckdb", "pandas")
 #: A file of more bytes is read by DuckDB where it can.
@@ -70,7 +71,7 @@ def record_of_files(path: Path) -> dict[str, str]:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
         lines.append(f"{digest}  {file.name}\n")
     joined = hashlib.sha256("".join(lines).encode()).hexdigest()
-    name = f"{visible_text(path.name, 80)} ({len(files)} files)"
+    name = f"{visible_text(path.name, 80)} ({counted(len(files), 'file')})"
     return {"input": name, "sha256": joined}
 
 

@@ -40,8 +40,6 @@ Read = TypeVar("Read")
 
 #: With more groups than this each is compared with everyone instead of in pairs.
 MAX_PAIRWISE = 10
-#: Name of a model that has none.
-_UNNAMED = "model"
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,9 +245,10 @@ def _models(
     """Read the column of each model."""
     if values is None:
         return {}
+    unnamed = say("model")
     return {
-        name: read(argument if name == _UNNAMED else f"{argument}[{name!r}]", column)
-        for name, column in _columns(argument, values, _UNNAMED).items()
+        name: read(argument if name == unnamed else f"{argument}[{name!r}]", column)
+        for name, column in _columns(argument, values, unnamed).items()
     }
 
 
@@ -260,7 +259,7 @@ def _of_one_model(
     if len(scores) != 1 or len(predicted) != 1:
         return scores, predicted
     names = [*scores, *predicted]
-    name = next((name for name in names if name != _UNNAMED), _UNNAMED)
+    name = next((name for name in names if name != say("model")), names[0])
     return {name: scores[names[0]]}, {name: predicted[names[1]]}
 
 
@@ -317,7 +316,8 @@ def _attributes(
     """Each attribute, and the intersection of all of them where there are several."""
     if sensitive_features is None:
         raise ValueError("sensitive_features is None, expected group labels.")
-    columns = _columns("sensitive_features", sensitive_features, "group", "attribute")
+    unnamed = say("group"), say("attribute")
+    columns = _columns("sensitive_features", sensitive_features, *unnamed)
     each = {}
     for name, column in columns.items():
         groups = encode_groups(column, min_group_size=options.min_group_size)

@@ -2,7 +2,8 @@
 
 A message is written in English where it is used, and translated by the file
 ``languages/<code>.json``, which has every message of every report. Names of groups,
-attributes, models and classes are data, and stay as they are.
+attributes, models and classes are data, and stay as they are; those that nobody has
+named are messages.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import json
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
+
+from skfair._utils._text import label_text, visible_text
+from skfair.groups import MISSING_LABEL
 
 LANGUAGES = ("en", "de")
 #: Stands where there is no number.
@@ -46,6 +50,18 @@ def say(message: str, **values: Any) -> str:
     """Write a message in the language of the report, with values for its braces."""
     text = catalogue(_language.get()).get(message, message)
     return text.format(**values) if values else text
+
+
+def name_of(label: Hashable) -> str:
+    """Write a label as `label_text` does; that of missing values is a message."""
+    if isinstance(label, tuple):
+        return label_text(tuple(name_of(part) for part in label))
+    text = visible_text(label)
+    return say(text) if text in _NO_NAMES else text
+
+
+#: Labels of missing values and of empty texts.
+_NO_NAMES = MISSING_LABEL, visible_text("")
 
 
 def in_english() -> bool:

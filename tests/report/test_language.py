@@ -12,8 +12,8 @@ import pytest
 
 import skfair
 from skfair._cli._command_line import main
-from skfair.groups import CROSS
-from skfair.report import FairnessReport
+from skfair.groups import CROSS, encode_groups
+from skfair.report import FairnessReport, _language
 from skfair.report._language import LANGUAGES, catalogue, figure, say, speaking
 from skfair.report._options import MEASURES, QUESTIONS
 from skfair.report._page._markdown import (
@@ -29,7 +29,7 @@ from skfair.report._words import _summary
 
 FOLDER = Path(skfair.__file__).parent / "report"
 IN_TEMPLATE = re.compile(r"""\b(?:say|marked)\(\s*(?:"([^"]*)"|'([^']*)')""")
-NOUNS = "row", "group", "model", "more such case"
+NOUNS = "row", "group", "model", "more such case", "file"
 STATES = "beyond chance", "may be chance", "not asked", "not computable", "not tested"
 STATUS = "highest", "compared", "excluded", "unknown"
 
@@ -43,8 +43,8 @@ def messages():
     found |= {
         text for measure in MEASURES for text in (measure.title, measure.definition)
     }
-    found |= {"Date", "Input", "score"}
-    for path in FOLDER.glob("**/*.py"):
+    found |= {"Date", "Input", "score", *_language._NO_NAMES}
+    for path in (*FOLDER.glob("**/*.py"), *FOLDER.parent.glob("_cli/*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "say":
                 message = node.args[0]
@@ -90,13 +90,21 @@ def test_templates_have_no_words_of_their_own(path):
 
 @pytest.fixture(scope="module")
 def pair(make_report, scored):
-    """Report in English and in German, with many groups and small ones."""
+    """Report in English and in German, with all that a page may leave out.
+
+    There are many groups, small ones, rows without a group or a stratum, strata with
+    one group and with small ones, and metrics that are undefined in some or in all.
+    """
     y_true, y_score, people = scored
     generator = np.random.default_rng(0)
-    groups = {
-        "sex": people["sex"].to_numpy(),
-        "Rows": generator.choice([f"town {i}" for i in range(12)], 600),
-    }
+    towns = generator.choice([f"town {i}" for i in range(12)], 600).astype(object)
+    towns[:3], towns[3:5] = "town 99", None
+    y_true, sex = y_true.copy(), people["sex"].to_numpy().astype(object)
+    y_true[(np.arange(600) < 150) & (sex == sex[0])] = 0
+    wards = (np.arange(600) // 150).astype(object)
+    wards[450:590], wards[590:595] = 9, None
+    sex[450:585] = sex[450]
+    groups = {"sex": sex, "Rows": encode_groups(towns, missing="drop")}
     made = {}
     for language in LANGUAGES:
         made[language] = make_report(
@@ -104,8 +112,13 @@ def pair(make_report, scored):
             {"Accuracy": y_score},
             sensitive_features=groups,
             impact_ratios=True,
-            control_features=np.arange(600) // 150,
-            metrics=["demographic_parity_difference", "max_gap", "mcdp", "dcp"],
+            control_features=encode_groups(wards, missing="drop", min_group_size=6),
+            metrics=[
+                "demographic_parity_difference",
+                "mcdp",
+                "equalized_odds_difference",
+                "dcp",
+            ],
             n_bootstrap=2,
             language=language,
         )
@@ -131,6 +144,11 @@ class Words(HTMLParser):
             self.found.append(" ".join(data.split()))
 
 
+LITTLE = re.compile(
+    r"\b(the|and|of|is|are|with|without|than|groups?|rows?|each|from|by|only|no|label)\b"
+)
+
+
 def words(page):
     parser = Words()
     parser.feed(page)
@@ -143,11 +161,57 @@ def test_no_english_is_left_on_a_german_page(pair):
     pytest.importorskip("matplotlib")
     english, german = (words(pair[name].to_html()) for name in LANGUAGES)
     assert len(english) == len(german) > 500
-    little = re.compile(r"\b(the|and|of|is|are|with|than|groups?|rows|each|from|by)\b")
-    found = [text for text in german if little.search(text)]
+    found = [text for text in german if LITTLE.search(text)]
     assert found == []
-    assert len([text for text in english if little.search(text)]) > 50
-    assert little.findall(pair["de"].to_markdown()) == []
+    assert len([text for text in english if LITTLE.search(text)]) > 50
+
+
+def test_reasons_are_in_the_language_of_the_report(pair):
+    """Every text that is the same in both languages is a name or a number."""
+    english, german = (pair[name].summary for name in LANGUAGES)
+    strata = german["attributes"][0]["results"][0]["strata"]
+    assert [(one["label"], one["reason"]) for one in strata["left_out"]] == [
+        ("3", "nur 5 Zeilen"),
+        ("9", "nur „M“ hat 10 Zeilen oder mehr"),
+        ("0", "„M“ hat keine Zeile mit dem wahren Label „1“"),
+    ]
+    assert "nach Schicht verglichen" in strata["sentence"]
+    assert LITTLE.findall(pair["de"].to_markdown()) == []
+    same = same_texts(english, german)
+    assert same <= {*NAMES, "MCDP(0)", "DCP", "F", "M", "0", "1", "2", "3", "9"}
+
+
+NAMES = "sex", "Rows", f"sex{CROSS}Rows", "Accuracy"
+#: Parts of a summary that are no text of a page, or are translated where it is made.
+NO_TEXTS = {"versions", "calls", "key", "metric", "question", "comparison", "kind"}
+NO_TEXTS |= {"status", "state"}
+
+
+def same_texts(first, second):
+    """Texts of two summaries that are the same, but for names of towns and marks."""
+    if isinstance(first, dict):
+        parts = (same_texts(first[k], second[k]) for k in first if k not in NO_TEXTS)
+        return set().union(*parts)
+    if isinstance(first, list):
+        return set().union(*map(same_texts, first, second))
+    if not isinstance(first, str) or first != second:
+        return set()
+    return {re.sub(r"([FM], )?town \d+", "", first)} - {""}
+
+
+def test_names_that_nobody_gave_are_in_the_language_of_the_report(make_report):
+    scores, groups = (
+        np.linspace(0, 1, 60),
+        encode_groups(np.array(["a", "b", None] * 20), missing="group"),
+    )
+    options = {"language": "de", "metrics": ["max_gap"]}
+    report = make_report(None, scores, sensitive_features=groups, **options)
+    text = report.to_markdown()
+    assert "Gruppe, Modell" in text
+    assert "(fehlt)" in text
+    columns = np.array([["a", "b"] * 30, ["c", "c", "d"] * 20]).T
+    found = make_report(None, scores, sensitive_features=columns, **options)
+    assert found.summary["attributes"][0]["name"] == "Attribut 1"
 
 
 def test_numbers_are_the_same_and_labels_stay(pair):
@@ -189,11 +253,12 @@ def test_command_line(tmp_path, monkeypatch):
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
-    rows = "".join(f"{i % 2},{i % 7 / 7:.2f},{'ab'[i % 3 == 0]}\n" for i in range(80))
+    rows = "".join(f"{i % 2},{i % 7 / 7:.2f},{i % 3}\n" for i in range(80))
     (tmp_path / "t.csv").write_text("y,p,g\n" + rows)
     given = "audit t.csv --y-true y --y-score p --sensitive g --out r.html --quiet"
-    few = "--bootstrap 2 --permutations 59 --language de"
+    few = "--bootstrap 2 --permutations 59 --language de --bins g=1,2.5"
     assert main([*given.split(), *few.split()]) == 0
     page = (tmp_path / "r.html").read_text("utf-8")
     assert '<html lang="de">' in page
     assert "Was dieser Bericht nicht zeigen kann" in page
+    assert "1 bis unter 2,5" in page

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import average_precision_score, log_loss
 
-from skfair._utils._text import label_text, or_none
+from skfair._utils._text import or_none
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
 from skfair.metrics._groupwise._impact_ratios import are_selected
@@ -159,7 +159,7 @@ def impact_tables(sample: Sample) -> list[dict[str, Any]] | None:
     if not options.impact_ratios:
         return None
     groups, audit = sample.attribute.every, sample.audit
-    labels = [label_text(label) for label in groups.labels]
+    labels = groups.labels
     # An intersection is one attribute here; the others have their own.
     groups = replace(groups, labels=tuple(range(len(labels))), names=())
     values: dict[Any, Any] = {"selection": model.y_pred}
@@ -185,7 +185,7 @@ def impact_tables(sample: Sample) -> list[dict[str, Any]] | None:
                 min_share=options.min_share,
                 confidence_level=options.confidence_level,
             )
-        names = [*labels, "unknown"]
+        names = [*labels, None]  # the last row is of those without a group
         rows = [
             {"label": name, **{k: _plain(v) for k, v in row.items()}}
             for name, row in zip(names, table.to_dict("records"), strict=False)

@@ -94,7 +94,7 @@ def within_strata(sample: Sample) -> WithinStrata | None:
             for key, metric in metrics.items()
         ]
     n_rows = sample.audit.count(strata.codes >= 0)
-    names = CROSS.join(strata.names) or "stratum"
+    names = CROSS.join(strata.names)
     return WithinStrata(names, len(parts), n_rows, rows, left_out)
 
 

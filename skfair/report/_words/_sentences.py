@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from skfair._utils._text import label_text, visible_text
+from skfair._utils._text import visible_text
 from skfair.report._language import (
     counted,
     figure,
     in_quotes,
     listed,
+    name_of,
     number,
     percent,
     points,
@@ -31,7 +32,7 @@ def describe(sample: Sample, key: str, found: Finding) -> str:
     """Describe a metric without regard to chance, in a sentence without full stop."""
     if math.isnan(found.value):
         return say("Cannot be computed: {reason}", reason=_reason(sample, found))
-    labels = [label_text(label) for label in sample.attribute.groups.labels]
+    labels = [name_of(label) for label in sample.attribute.groups.labels]
     names = quoted(labels, found.pair[0]), quoted(labels, found.pair[1])
     if key in ("equalized_odds_difference", "dcp"):
         return _describe_errors(sample, key, found, names)
@@ -42,7 +43,7 @@ def describe(sample: Sample, key: str, found: Finding) -> str:
 
 def _reason(sample: Sample, found: Finding) -> str:
     """Say why a metric is undefined."""
-    labels = [label_text(label) for label in sample.attribute.groups.labels]
+    labels = [name_of(label) for label in sample.attribute.groups.labels]
     if found.lacking is not None:
         group, true, n_cases = found.lacking
         more = ""
@@ -51,7 +52,7 @@ def _reason(sample: Sample, found: Finding) -> str:
         return say(
             "{group} has no row with the true label {label}{more}",
             group=quoted(labels, group),
-            label=in_quotes(visible_text(sample.audit.classes[true])),
+            label=in_quotes(name_of(sample.audit.classes[true])),
             more=more,
         )
     return say("there must be at least two groups, and {why}", why=_too_small(sample))
@@ -59,7 +60,7 @@ def _reason(sample: Sample, found: Finding) -> str:
 
 def _too_small(sample: Sample) -> str:
     """Say that fewer than two groups have enough rows."""
-    labels = [label_text(label) for label in sample.attribute.groups.labels]
+    labels = [name_of(label) for label in sample.attribute.groups.labels]
     rows = counted(sample.attribute.groups.min_group_size, "row")
     if not labels:
         return say("no group has {rows} or more", rows=rows)
@@ -181,7 +182,7 @@ def _describe_errors(
     )
     values = {"ours": ours, "theirs": theirs, "gap": points(found.value)}
     if not sample.audit.binary:
-        true, predicted = (visible_text(sample.audit.classes[i]) for i in found.classes)
+        true, predicted = (name_of(sample.audit.classes[i]) for i in found.classes)
         return say(
             "Among people who are truly {true}, the prediction {predicted} goes to "
             "{ours} and {theirs}: {gap} percentage points apart",
@@ -317,7 +318,7 @@ def _highest_and_smallest(
 
 def describe_strata(within: WithinStrata, titles: Mapping[str, str]) -> str:
     """Say what a table of strata compares, and what is left out of which metric."""
-    names = visible_text(within.names)
+    names = visible_text(within.names) if within.names else say("stratum")
     texts = [
         say(
             "Groups are compared within each {names}, of which there are {n}, with "
@@ -331,7 +332,7 @@ def describe_strata(within: WithinStrata, titles: Mapping[str, str]) -> str:
         texts = [say("No stratum has two groups that can be compared.")]
     for key in (None, *titles):
         reasons = [
-            f"{in_quotes(label_text(one.part.label))} ({reason_left_out(one)})"
+            f"{in_quotes(name_of(one.part.label))} ({reason_left_out(one)})"
             for one in within.left_out
             if one.key == key
         ]
@@ -355,7 +356,7 @@ def reason_left_out(one: LeftOut) -> str:
         return say("only {rows}", rows=counted(one.part.n_rows, "row"))
     if not sample.comparable:
         return _too_small(sample)
-    aside = [with_size(label_text(label), n) for label, n in sample.attribute.aside]
+    aside = [with_size(name_of(label), n) for label, n in sample.attribute.aside]
     return say("without {groups}", groups=listed(aside))
 
 

@@ -10,9 +10,9 @@ from importlib.metadata import version
 from typing import Any
 
 import skfair
-from skfair._utils._text import label_text, or_none, visible_text
+from skfair._utils._text import or_none, visible_text
 from skfair.report._inputs import Attribute, Audit, Model
-from skfair.report._language import counted, figure, listed, say, whole
+from skfair.report._language import counted, figure, listed, name_of, say, whole
 from skfair.report._numbers._draws import (
     Drawn,
     counts_are_drawn,
@@ -85,7 +85,7 @@ def summarize(audits: Sequence[Audit], title: str) -> Summary:
         "title": visible_text(say(title) if title == DEFAULT_TITLE else title, 120),
         "language": audit.options.language,
         "n_rows": audit.n_rows,
-        "classes": [visible_text(label) for label in audit.classes],
+        "classes": [name_of(label) for label in audit.classes],
         "positive": _positive(audit),
         "models": [_model(one, model) for one in audits for model in one.models],
         "attributes": [
@@ -99,7 +99,7 @@ def summarize(audits: Sequence[Audit], title: str) -> Summary:
 
 
 def _positive(audit: Audit) -> str | None:
-    return visible_text(audit.classes[1]) if audit.binary else None
+    return name_of(audit.classes[1]) if audit.binary else None
 
 
 def _model(audit: Audit, model: Model) -> Summary:
@@ -117,9 +117,9 @@ def _attribute(attribute: Attribute) -> Summary:
     return {
         "name": visible_text(attribute.name),
         "comparison": attribute.comparison,
-        "groups": [{"label": label_text(label), "n": size} for label, size in sizes],
+        "groups": [{"label": name_of(label), "n": size} for label, size in sizes],
         "aside": [
-            {"label": label_text(label), "n": size} for label, size in attribute.aside
+            {"label": name_of(label), "n": size} for label, size in attribute.aside
         ],
         "n_missing": attribute.n_missing,
     }
@@ -179,7 +179,7 @@ def _measure(
 
 def _groups(sample: Sample) -> list[Summary]:
     """Numbers of each group; of many groups the furthest from the average first."""
-    labels = [label_text(label) for label in sample.attribute.groups.labels]
+    labels = [name_of(label) for label in sample.attribute.groups.labels]
     rows = [
         {"label": label, **numbers}
         for label, numbers in zip(labels, group_numbers(sample), strict=True)
@@ -195,6 +195,10 @@ def _impact_ratios(sample: Sample) -> list[Summary] | None:
     if tables is None:
         return None
     level = sample.audit.options.confidence_level
+    for row in (row for table in tables for row in table["rows"]):
+        row["label"] = (
+            say("unknown") if row["status"] == "unknown" else name_of(row["label"])
+        )
     return [
         {**table, "sentence": describe_ratios(table["kind"], table["rows"], level)}
         for table in tables
@@ -212,20 +216,20 @@ def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
             **row,
             "title": titles[row["key"]],
             "everyone": or_none(found[row["key"]].value),
-            "stratum": None if row["value"] is None else label_text(row["stratum"]),
+            "stratum": None if row["value"] is None else name_of(row["stratum"]),
         }
         for row in within.rows
     ]
     left_out = [
         {
-            "label": label_text(one.part.label),
+            "label": name_of(one.part.label),
             "metric": one.key,
             "reason": reason_left_out(one),
         }
         for one in within.left_out
     ]
     return {
-        "names": visible_text(within.names),
+        "names": visible_text(within.names) if within.names else say("stratum"),
         "n_strata": within.n_strata,
         "n_rows": within.n_rows,
         "left_out": left_out,

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import kolmogi
 
 from skfair._mitigation import level_of_user
+from skfair._penalty._training_rows import TrainingRows
 from skfair._utils._results import NumbersResult
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, encode_groups
@@ -193,6 +194,23 @@ def compare_with_plain(
         len(y),
         int(min(y.sum(), len(y) - y.sum())),
         dict(zip(present, sizes[sizes > 0].tolist(), strict=True)),
+    )
+
+
+def compare_on_rows(
+    rows: TrainingRows,
+    labels: tuple[Hashable, ...],
+    plain_scores: ArrayLike,
+    scores: ArrayLike,
+) -> PlainComparison:
+    """Compare scores of held-out rows, whose groups have these labels."""
+    return compare_with_plain(
+        rows.y,
+        plain_scores,
+        scores,
+        Groups(rows.codes, labels),
+        strata=rows.strata,
+        sample_weight=rows.weights,
     )
 
 

@@ -68,17 +68,10 @@ def smooth_gap(
     shares, codes, present = _shares(codes, sample_weight)
     rows = _Rows(np.asarray(scores, dtype=np.float64), codes, shares, temperature)
     if len(present) < 2:
-        return SmoothGap(0.0, np.zeros(len(scores)), math.nan, (-1, -1))
-    if objective == "dp":
-        gap = _mean_gap(rows)
-    elif objective == "abcc":
-        gap = _area(rows)
-    elif math.isinf(sharpness):
-        gap = _maximum(rows)
-    else:
-        gap = _soft_maximum(rows, sharpness)
-    first, second = gap.pair
-    return replace(gap, pair=(int(present[first]), int(present[second])))
+        return _no_gap(len(scores))
+    if objective == "mcdp" and math.isinf(sharpness):
+        return _with_codes(_maximum(rows), present)
+    return _with_codes(_gap_of(rows, objective, sharpness), present)
 
 
 def smooth_gap_on_grid(
@@ -91,20 +84,13 @@ def smooth_gap_on_grid(
     """
     present = np.flatnonzero(totals.any(axis=1))
     if len(present) < 2:
-        return SmoothGap(0.0, np.zeros(totals.shape), math.nan, (-1, -1))
+        return _no_gap(totals.shape)
     found = totals[present]
     grid = _Grid(found / found.sum(axis=1, keepdims=True), temperature)
-    if objective == "dp":
-        gap = _mean_gap(grid)
-    elif objective == "abcc":
-        gap = _area(grid)
-    else:
-        gap = _soft_maximum(grid, sharpness)
-    first, second = gap.pair
+    gap = _with_codes(_gap_of(grid, objective, sharpness), present)
     gradient = np.zeros(totals.shape)
     gradient[present] = gap.gradient
-    pair = int(present[first]), int(present[second])
-    return replace(gap, gradient=gradient, pair=pair)
+    return replace(gap, gradient=gradient)
 
 
 def mean_over_strata(
@@ -126,9 +112,9 @@ def mean_over_strata(
         if len(rows)
     }
     compared = {s: part for s, part in gaps.items() if part[1].pair[0] >= 0}
-    gradient = np.zeros(len(strata))
     if not compared:
-        return SmoothGap(0.0, gradient, math.nan, (-1, -1))
+        return _no_gap(len(strata))
+    gradient = np.zeros(len(strata))
     totals = {s: float(weights[rows].sum()) for s, (rows, _) in compared.items()}
     total, value = sum(totals.values()), 0.0
     for stratum, (rows, gap) in compared.items():
@@ -178,18 +164,11 @@ class RunningGap:
             self._average(batch, present)
         known = np.flatnonzero(self.n_rows)
         if len(known) < 2:
-            return SmoothGap(0.0, np.zeros(len(scores)), math.nan, (-1, -1))
+            return _no_gap(len(scores))
         positions = np.append(np.searchsorted(known, present), -1)
         rows = batch._replace(codes=positions[batch_codes])
         averaged = _Averaged(rows, self.cdfs[known], self.means[known])
-        if objective == "dp":
-            gap = _mean_gap(averaged)
-        elif objective == "abcc":
-            gap = _area(averaged)
-        else:
-            gap = _soft_maximum(averaged, _SHARPNESS)
-        first, second = gap.pair
-        return replace(gap, pair=(int(known[first]), int(known[second])))
+        return _with_codes(_gap_of(averaged, objective, _SHARPNESS), known)
 
     def _average(self, batch: _Rows, present: NDArray[np.intp]) -> None:
         """Average in the CDFs of the groups that a batch has."""
@@ -342,6 +321,28 @@ def _sigmoids_on_grid(temperature: float, n_scores: int) -> tuple[Array, Array]:
     distances = threshold_grid(temperature) - np.linspace(0, 1, n_scores)[:, None]
     below = expit(temperature * distances)
     return below, below * (1 - below)
+
+
+def _no_gap(shape: int | tuple[int, ...]) -> SmoothGap:
+    """Gap of fewer than two groups, with a gradient of zeros."""
+    return SmoothGap(0.0, np.zeros(shape), math.nan, (-1, -1))
+
+
+def _with_codes(gap: SmoothGap, codes: NDArray[np.intp]) -> SmoothGap:
+    """Return the gap with the pair's codes in place of their positions among these."""
+    first, second = gap.pair
+    return replace(gap, pair=(int(codes[first]), int(codes[second])))
+
+
+def _gap_of(
+    rows: _Rows | _Grid | _Averaged, objective: Objective, sharpness: float
+) -> SmoothGap:
+    """Gap of an objective, for ``"mcdp"`` by the soft maximum."""
+    if objective == "dp":
+        return _mean_gap(rows)
+    if objective == "abcc":
+        return _area(rows)
+    return _soft_maximum(rows, sharpness)
 
 
 def _extremes(values: NDArray[Any]) -> tuple[int, int]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -13,23 +12,25 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_array, check_random_state, column_or_1d
 
-from skfair._comparison import compare_with_plain
+from skfair._comparison import PlainComparison, compare_on_rows
 from skfair._mitigation import Mitigator
 from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
 from skfair._penalty._smooth_gap import Objective
 from skfair._penalty._training_rows import (
+    Labels,
     TrainingRows,
     check_validation_fraction,
     hold_out,
     hold_out_if_possible,
     training_rows,
 )
-from skfair._utils._validation import check_choice, check_integer, check_real
-from skfair.groups import Groups, Selector
+from skfair._utils._validation import check_choice
+from skfair.groups import Selector
 from skfair.inprocessing._network import (
     Adam,
     Parameters,
     initial_parameters,
+    layer_sizes,
     predict_logits,
 )
 from skfair.inprocessing._training import (
@@ -336,25 +337,21 @@ class DiffMCDPClassifier(
         # A warm start has been trained on rows that would be held out now.
         compares = bool(loss.strength and labels and not warm)
         rows, held_out = self._hold_out(rows, compares, rng)
-        compares = compares and held_out is not None
-        first = [values.copy() for values in parameters] if compares else []
         watched = held_out if self.early_stopping else None
+        first = [values.copy() for values in parameters]
         parameters, self.history_ = train(parameters, rows, watched, loss, options, rng)
-        self.comparison_ = None
+        self.comparison_: PlainComparison | None = None
         if held_out is not None and compares:
             unpenalised = replace(loss, strength=0.0)
             plain, _ = train(first, rows, watched, unpenalised, options, rng)
-            self.comparison_ = compare_with_plain(
-                held_out.y,
+            self.comparison_ = compare_on_rows(
+                held_out,
+                labels,
                 expit(predict_logits(held_out.X, plain)),
                 expit(predict_logits(held_out.X, parameters)),
-                Groups(held_out.codes, labels),
-                strata=held_out.strata,
-                sample_weight=held_out.weights,
             )
             self.comparison_.warn(self, _REMEDY)
-        self.coefs_, self.intercepts_ = parameters[::2], parameters[1::2]
-        self.classes_, self.groups_ = classes, labels
+        self._keep(parameters, classes, labels)
         self.n_iter_ = len(self.history_)
         self.loss_curve_ = self.history_["penalised_loss"].tolist()
         self._stream: Stream | None = None
@@ -455,9 +452,7 @@ class DiffMCDPClassifier(
         rows = stream.take(features, y == found[1], groups, strata, weights)
         loss = loss.for_share(stream.positive / stream.weight)
         self.history_ = train_further(stream, rows, loss, options)
-        parameters = stream.optimizer.parameters
-        self.coefs_, self.intercepts_ = parameters[::2], parameters[1::2]
-        self.classes_, self.groups_ = found, stream.labels
+        self._keep(stream.optimizer.parameters, found, stream.labels)
         self.strata_ = stream.strata
         self.n_iter_, self.comparison_ = stream.n_steps, None
         self.loss_curve_ = [
@@ -483,6 +478,13 @@ class DiffMCDPClassifier(
             if parts is None
             else (rows.take(parts[0]), rows.take(parts[1]))
         )
+
+    def _keep(
+        self, parameters: Parameters, classes: NDArray[Any], groups: Labels
+    ) -> None:
+        """Keep what is fitted: parameters layer by layer, classes and groups."""
+        self.coefs_, self.intercepts_ = parameters[::2], parameters[1::2]
+        self.classes_, self.groups_ = classes, groups
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Predict the log-odds of the second class.
@@ -562,7 +564,7 @@ class DiffMCDPClassifier(
     ) -> Parameters:
         """Return drawn parameters, or those of the last fit, which must match."""
         if not warm:
-            sizes = features.shape[1], *_layer_sizes(self.hidden_layer_sizes), 1
+            sizes = features.shape[1], *layer_sizes(self.hidden_layer_sizes), 1
             return initial_parameters(sizes, features.dtype, rng)
         self._check_sizes()
         if not np.array_equal(classes, self.classes_):
@@ -574,7 +576,7 @@ class DiffMCDPClassifier(
 
     def _check_sizes(self) -> None:
         """Raise unless the hidden layers are those that were fitted."""
-        hidden = _layer_sizes(self.hidden_layer_sizes)
+        hidden = layer_sizes(self.hidden_layer_sizes)
         fitted = tuple(len(coefs) for coefs in self.coefs_[1:])
         if hidden != fitted:
             raise ValueError(
@@ -593,23 +595,11 @@ def _check_parameters(
     model: DiffMCDPClassifier,
 ) -> tuple[PenalisedLoss, TrainingOptions]:
     """Check the parameters, and return the loss and the options of the steps."""
-    _layer_sizes(model.hidden_layer_sizes)
-    check_choice("learning_rate", model.learning_rate, ("constant", "step"))
+    layer_sizes(model.hidden_layer_sizes)
     for name in ("early_stopping", "warm_start", "drop_sensitive"):
         check_choice(name, getattr(model, name), (True, False))
     check_validation_fraction(model)
-    rate = model.learning_rate_init
-    options = TrainingOptions(
-        max_iter=check_integer("max_iter", model.max_iter, 1),
-        batch_size=check_integer("batch_size", model.batch_size, 1),
-        learning_rate_init=check_real(
-            "learning_rate_init", rate, 0, math.inf, closed="neither"
-        ),
-        learning_rate=model.learning_rate,
-        alpha=check_real("alpha", model.alpha, 0, math.inf, closed="left"),
-        dropout=check_real("dropout", model.dropout, 0, 1, closed="left"),
-    )
-    return check_penalised_loss(model), options
+    return check_penalised_loss(model), TrainingOptions.of(model)
 
 
 def _check_classes(classes: Any, known: NDArray[Any] | None) -> NDArray[Any]:
@@ -627,12 +617,3 @@ def _check_classes(classes: Any, known: NDArray[Any] | None) -> NDArray[Any]:
             f"{given.tolist()}."
         )
     return np.asarray(given)
-
-
-def _layer_sizes(hidden_layer_sizes: Any) -> tuple[int, ...]:
-    """Return the number of units in each hidden layer."""
-    if not isinstance(hidden_layer_sizes, Iterable):
-        hidden_layer_sizes = (hidden_layer_sizes,)
-    return tuple(
-        check_integer("hidden_layer_sizes", units, 1) for units in hidden_layer_sizes
-    )

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._comparison import PlainComparison, compare_with_plain
+from skfair._comparison import PlainComparison, compare_on_rows
 from skfair._mitigation import (
     MetaMitigator,
     params_of_rows,
@@ -401,13 +401,11 @@ class MCDPBoostingClassifier(
         if not len(held_out):
             return
         plain = fit_plain(self.estimator, own, params, stopping)
-        self.comparison_ = compare_with_plain(
-            tested.y,
+        self.comparison_ = compare_on_rows(
+            rows.take(held_out),
+            self.groups_,
             plain.predict_proba(tested.X)[:, 1],
             self.estimator_.predict_proba(tested.X)[:, 1],
-            Groups(rows.codes[held_out], self.groups_),
-            strata=None if rows.strata is None else rows.strata[held_out],
-            sample_weight=tested.weights,
         )
         if self.comparison_.problems:
             self.comparison_.warn(self, _REMEDY)

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from skfair._comparison import compare_with_plain
+from skfair._comparison import compare_on_rows
 from skfair._mitigation import (
     MetaMitigator,
     params_of_rows,
@@ -28,7 +28,7 @@ from skfair._penalty._training_rows import (
     training_rows,
 )
 from skfair._utils._validation import check_choice, check_integer, check_real
-from skfair.groups import Groups, Selector
+from skfair.groups import Selector
 from skfair.inprocessing._reweighting import (
     FORMS,
     Form,
@@ -440,13 +440,8 @@ class MCDPReweighter(
         self.comparison_ = None
         if held_out is None or plain.held_out is None or kept.held_out is None:
             return kept
-        self.comparison_ = compare_with_plain(
-            held_out.y,
-            plain.held_out[0],
-            kept.held_out[0],
-            Groups(held_out.codes, self.groups_),
-            strata=held_out.strata,
-            sample_weight=held_out.weights,
+        self.comparison_ = compare_on_rows(
+            held_out, self.groups_, plain.held_out[0], kept.held_out[0]
         )
         self.comparison_.warn(self, _REMEDY)
         return plain if self.comparison_.problems else kept

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair._penalty._training_rows import Array
+from skfair._utils._validation import check_integer
 
 #: Coefficients (n_in, n_out) and intercepts (n_out,) of each layer in turn.
 Parameters: TypeAlias = list[Array]
@@ -18,6 +19,15 @@ Parameters: TypeAlias = list[Array]
 #: (Kingma and Ba 2015).
 _DECAYS = (0.9, 0.999)
 _EPSILON = 1e-8
+
+
+def layer_sizes(hidden_layer_sizes: Any) -> tuple[int, ...]:
+    """Return the number of units in each hidden layer."""
+    if not isinstance(hidden_layer_sizes, Iterable):
+        hidden_layer_sizes = (hidden_layer_sizes,)
+    return tuple(
+        check_integer("hidden_layer_sizes", units, 1) for units in hidden_layer_sizes
+    )
 
 
 def initial_parameters(

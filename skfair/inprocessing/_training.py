@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from skfair._penalty._smooth_gap import (
     smooth_gap,
 )
 from skfair._penalty._training_rows import Array, Labels, Positions, TrainingRows
+from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.groups import Groups, positions_in
 from skfair.inprocessing._network import (
     Adam,
@@ -46,6 +48,22 @@ class TrainingOptions:
     learning_rate: str
     alpha: float
     dropout: float
+
+    @classmethod
+    def of(cls, model: Any) -> Self:
+        """Check the parameters of a classifier, and return them."""
+        rate = model.learning_rate_init
+        check_choice("learning_rate", model.learning_rate, ("constant", "step"))
+        return cls(
+            max_iter=check_integer("max_iter", model.max_iter, 1),
+            batch_size=check_integer("batch_size", model.batch_size, 1),
+            learning_rate_init=check_real(
+                "learning_rate_init", rate, 0, math.inf, closed="neither"
+            ),
+            learning_rate=model.learning_rate,
+            alpha=check_real("alpha", model.alpha, 0, math.inf, closed="left"),
+            dropout=check_real("dropout", model.dropout, 0, 1, closed="left"),
+        )
 
     def rate(self, step: int) -> float:
         """Learning rate of a step, the first of which is 0."""

@@ -179,7 +179,7 @@ def test_trees_do_not_learn_the_groups_of_their_rows(boosted, gap):
 
 def test_a_worse_classifier_is_not_kept(people, trees, boosted, monkeypatch):
     X, y, sex = people
-    module = "skfair.inprocessing._mcdp_boosting_classifier.compare_with_plain"
+    module = "skfair.inprocessing._mcdp_boosting_classifier.compare_on_rows"
 
     class Worse:
         problems = ("worse",)

@@ -26,7 +26,7 @@ Array: TypeAlias = NDArray[np.float64]
 _N_ERRORS = 2.0
 #: With fewer rows of the rarer class average precision cannot show what is lost, and
 #: with as many in all the gap can.
-_FEWEST_RARE, _FEWEST_ROWS = 5, 100
+_FEWEST_RARE, _FEWEST_ROWS = 10, 100
 #: Probability that groups of one distribution have a larger gap than `noise`.
 _LEVEL = 0.05
 
@@ -93,28 +93,30 @@ class PlainComparison(NumbersResult):
     def problems(self) -> list[str]:
         """What is worse than it should be by more than noise, one sentence for each.
 
-        With fewer than five rows of the rarer class a lower average precision is enough
-        where the gap is above noise and not shown to be lower.
+        With fewer than ten rows of the rarer class a lower average precision is enough
+        where the gap is above noise and not shown to be lower; the sentence then says
+        that rows are too few to tell.
         """
         loss = self.plain_average_precision - self.average_precision
         increase = self.mcdp - self.plain_mcdp
         less_precise = loss > _N_ERRORS * self.average_precision_error
         less_fair = increase > _N_ERRORS * self.mcdp_error
-        found = []
         untold = self.n_rarer < _FEWEST_RARE and self.n_samples >= _FEWEST_ROWS
         no_fairer = increase > -self.mcdp_error and self.mcdp > self.noise
-        if (
-            less_fair
-            or (less_precise and increase >= 0)
-            or (untold and loss > 0 and no_fairer)
-        ):
-            few = f", of {self.n_rarer} rows of the rarer class, too few to compare"
+        figures = (
+            f"MCDP(0) is {self.mcdp:.3f}, the plain classifier's is "
+            f"{self.plain_mcdp:.3f} (standard error of the difference "
+            f"{self.mcdp_error:.3f}); average precision is "
+            f"{self.average_precision:.3f} and {self.plain_average_precision:.3f} "
+            f"({self.average_precision_error:.3f})"
+        )
+        found = []
+        if less_fair or (less_precise and increase >= 0):
+            found.append(figures)
+        elif untold and loss > 0 and no_fairer:
             found.append(
-                f"MCDP(0) is {self.mcdp:.3f}, the plain classifier's is "
-                f"{self.plain_mcdp:.3f} (standard error of the difference "
-                f"{self.mcdp_error:.3f}); average precision is "
-                f"{self.average_precision:.3f} and {self.plain_average_precision:.3f} "
-                f"({self.average_precision_error:.3f}{few if untold else ''})"
+                f"no gain is shown, and {self.n_rarer} rows of the rarer class are too "
+                f"few to tell what is lost: {figures}"
             )
         if self.max_gap is not None and self.mcdp > self.max_gap + self.noise:
             found.append(

@@ -331,7 +331,8 @@ class MCDPReweighter(
         MitigationWarning
             If on the rows held out MCDP(0) is higher than that of the plain classifier
             by more than two standard errors, or average precision is lower by as much
-            and MCDP(0) is not lower. Then the plain classifier is kept.
+            and MCDP(0) is not lower; and if fewer than ten rows of the rarer class
+            cannot tell, and no gain is shown. Then the plain classifier is kept.
         """
         self._check_estimator()
         loss = _check_parameters(self)

@@ -24,6 +24,10 @@ from skfair.inprocessing._boosters import (
 _ABOUT_LABELS = ("class_weight", "monotone_constraints", "base_score")
 #: Trees of XGBoost where `n_estimators` is None.
 _N_TREES = 100
+#: What a row's own group adds to the probabilities: half the trees on half the rows
+#: leave out some of what the features tell. More of it would close gaps of the training
+#: rows only. Chosen on census and OULAD, from 0.1, 0.2 and 0.3.
+_OWN_SHARE = 0.1
 #: Probabilities are clipped to this before they are calibrated.
 _LEAST = 1e-4
 
@@ -65,6 +69,16 @@ def group_probabilities(
         )
         found[np.ix_(own, groups)] = model.predict_proba(take_rows(rows.X, own))
     return _calibrate(found, codes, rows.weights)
+
+
+def with_own_group(probabilities: Array, codes: NDArray[np.integer]) -> Array:
+    """Mean of the probabilities and of the group itself, which counts a tenth.
+
+    Rows without a group (code -1) keep their probabilities.
+    """
+    own = codes[:, None] == np.arange(probabilities.shape[1])
+    shares = np.where(codes < 0, 0.0, _OWN_SHARE)[:, None]
+    return np.asarray(probabilities + shares * (own - probabilities))
 
 
 def joint_probabilities(

@@ -42,6 +42,7 @@ from skfair.inprocessing._boosters import (
 from skfair.inprocessing._group_probabilities import (
     group_probabilities,
     joint_probabilities,
+    with_own_group,
 )
 from skfair.inprocessing._mcdp_objective import MCDPObjective
 
@@ -49,7 +50,7 @@ from skfair.inprocessing._mcdp_objective import MCDPObjective
 #: classifier of many groups has many trees, and half of few rows teach it nothing.
 _MAX_GROUPS, _MIN_ROWS = 10, 100
 #: Rows held out by default: a share of all, and a number that tells enough.
-_SHARE_HELD_OUT, _MOST_HELD_OUT = 0.1, 1000
+_SHARE_HELD_OUT, _MOST_HELD_OUT = 0.1, 500
 _REMEDY = (
     "The plain classifier is kept. Choose a smaller strength, or smaller trees: they "
     "may have learned the groups of the training rows"
@@ -117,7 +118,7 @@ class MCDPBoostingClassifier(
     validation_fraction : float in (0, 1), "auto" or None, default="auto"
         Share of the rows, stratified by group and class, that is held out from
         training. The plain classifier is fitted to the same rows, and both are compared
-        on those held out. ``"auto"`` is a tenth of the rows, and at most 1,000 rows.
+        on those held out. ``"auto"`` is a tenth of the rows, and at most 500 rows.
         With None, and of fewer than 200 rows, none are held out, and nothing is
         compared.
     early_stopping : bool, default=False
@@ -167,8 +168,9 @@ class MCDPBoostingClassifier(
     whose gradient has opposite signs in two groups, this is the mean over groups with
     their probabilities given the features. These are estimated first, for each half of
     the rows by a clone of `estimator` fitted to the groups of the other half, and
-    calibrated. With the groups themselves, trees would learn which of a few thousand
-    training rows belong to which group, and close the gap of these rows only. With more
+    calibrated. A row's own group counts a tenth beside them. With the groups alone,
+    trees would learn which of a few thousand training rows belong to which group, and
+    close the gap of these rows only. With more
     than 10 groups or fewer than 100 rows it takes the groups themselves nevertheless.
     With `control_features` probabilities are those of stratum and group together, where
     there are at most 10 of these, so that the gap among positives is learnt from all
@@ -299,7 +301,8 @@ class MCDPBoostingClassifier(
         MitigationWarning
             If on the rows held out MCDP(0) is higher than that of the plain classifier
             by more than two standard errors, or average precision is lower by as much
-            and MCDP(0) is not lower. Then the plain classifier is kept.
+            and MCDP(0) is not lower; and if fewer than ten rows of the rarer class
+            cannot tell, and no gain is shown. Then the plain classifier is kept.
         """
         find_library(self.estimator)
         loss = _check_parameters(self)
@@ -438,7 +441,7 @@ class MCDPBoostingClassifier(
         probabilities = None
         if len(rows.y) >= _MIN_ROWS and len(groups.labels) <= _MAX_GROUPS:
             if strata is None or n_cells > _MAX_GROUPS:
-                probabilities = fits(groups.codes)
+                probabilities = with_own_group(fits(groups.codes), groups.codes)
             else:
                 probabilities = joint_probabilities(fits, groups, strata)
         return MCDPObjective(

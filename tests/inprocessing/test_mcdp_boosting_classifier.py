@@ -22,6 +22,7 @@ from skfair.datasets import make_biased_classification
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.inprocessing import MCDPBoostingClassifier
+from skfair.inprocessing._group_probabilities import with_own_group
 from skfair.metrics import get_fairness_scorer
 
 
@@ -53,7 +54,7 @@ def boosted():
 
 @pytest.mark.parametrize(
     ("n_samples", "fraction", "n_held_out"),
-    [(190, "auto", None), (600, "auto", 60), (12_000, "auto", 1000), (600, 0.2, 120)],
+    [(190, "auto", None), (600, "auto", 60), (6000, "auto", 500), (600, 0.2, 120)],
 )
 def test_rows_held_out(boosted, n_samples, fraction, n_held_out):
     rng = np.random.default_rng(0)
@@ -175,6 +176,14 @@ def test_trees_do_not_learn_the_groups_of_their_rows(boosted, gap):
     model = boosted(strength=0.5).fit(X[seen], y[seen], sensitive_features=sex[seen])
     on_training_rows = gap(model, X[seen], sex[seen])
     assert on_training_rows > 0.6 * gap(model, X[new], sex[new])
+
+
+def test_the_own_group_counts_a_tenth():
+    probabilities = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.2, 0.3, 0.5]])
+    given = probabilities.copy()
+    found = with_own_group(probabilities, np.array([0, 2, -1]))
+    assert_allclose(found, [[0.55, 0.45, 0], [0.18, 0.27, 0.55], [0.2, 0.3, 0.5]])
+    assert_array_equal(probabilities, given)
 
 
 def test_a_worse_classifier_is_not_kept(people, trees, boosted, monkeypatch):

@@ -21,7 +21,7 @@ from skfair._utils._types import Floats
 from skfair._utils._validation import Scale, as_array, check_real, count_rows
 from skfair.groups import CROSS, Groups, resolve_groups, resolve_strata
 from skfair.metrics._inputs import grouped_scores, undefined_reason, unwrapped
-from skfair.metrics._strata import results_by_stratum, warn_of_strata
+from skfair.metrics._strata import results_by_stratum, warn_of_results
 from skfair.statistics import GroupedScores
 
 
@@ -121,7 +121,7 @@ def stratum_of_largest(
             [f"{one.stratum.label!r} ({one.reason})" for one in results]
         )
         raise ValueError(f"control_features leave nothing to compare: {why}.")
-    warn_of_strata(unwrapped(metric)[0].__name__, results)
+    warn_of_results(unwrapped(metric)[0].__name__, results)
     largest = max(found, key=lambda one: one.result).stratum
     rows = largest.rows
     names = resolve_strata(control_features, n_samples=len(y_score)).names

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
+from skfair._utils._text import label_text
 from skfair.inspection import _layout, _style
 from skfair.metrics._inputs import unwrapped
 
@@ -47,7 +48,8 @@ class MonitorDisplay:
     limit_line_ : matplotlib Line2D
         The largest disparity without an alarm.
     alarm_line_ : matplotlib Line2D or None
-        The look at which the alarm was raised.
+        The look at which the alarm was raised; with strata the label names the one
+        with the largest disparity.
 
     See Also
     --------
@@ -94,7 +96,7 @@ class MonitorDisplay:
         """
         self.ax_ = _style.one_axes(self, ax)
         self.figure_ = self.ax_.figure
-        looks = self.history.astype(float)
+        looks = self.history[["n_rows", "statistic", "low", "high"]].astype(float)
         few = len(looks) <= _FEW_LOOKS
         (self.line_,) = self.ax_.plot(
             looks["n_rows"],
@@ -131,14 +133,17 @@ class MonitorDisplay:
 
     def _draw_alarm(self) -> Any:
         """Mark the first look with an alarm, if there is one."""
-        alarms = self.history.loc[self.history["alarm"].astype(bool), "n_rows"]
+        alarms = self.history[self.history["alarm"].astype(bool)]
         if alarms.empty:
             return None
+        first = alarms.iloc[0]
+        stratum = first.get("stratum")
+        where = "" if stratum is None else f", in {label_text(stratum)}"
         return self.ax_.axvline(
-            alarms.iloc[0],
+            first["n_rows"],
             color=_style.COLORS[1],
             linewidth=1.2,
-            label=f"Alarm, after {alarms.iloc[0]:,} rows",
+            label=f"Alarm, after {first['n_rows']:,} rows{where}",
         )
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, wraps
 from inspect import signature
@@ -122,27 +122,36 @@ def _stratum(
     keeps_groups: bool,
 ) -> Stratum:
     """Find the groups of a stratum that can be compared, and name the others."""
-    sizes, least = groups.sizes(), max(groups.min_group_size, 1)
-    small = np.flatnonzero(sizes < least)
-    kept = tuple(groups.labels[i] for i in np.flatnonzero(sizes >= least))
+    sizes = groups.sizes()
     reason, comparable = "", len(rows) >= smallest
     if not comparable:
         reason = f"it has {counted(len(rows), 'row')}, at least {smallest} needed"
-    elif not keeps_groups and len(kept) < 2:
-        comparable = False
-        whose = f"only the group {kept[0]!r}" if kept else "no group"
-        reason = f"{whose} has {'rows' if least == 1 else f'at least {least} rows'}"
-    elif not keeps_groups and len(small):
-        few = listed(
-            [f"{groups.labels[i]!r}: {counted(sizes[i], 'row')}" for i in small]
-        )
-        reason = f"without {few}"
-        enough = (sizes >= least)[groups.codes]
-        rows, groups = rows[enough], groups[enough]
-        codes = recode(groups.codes, groups.labels, kept)
-        groups = replace(groups, codes=codes, labels=kept)
+    elif not keeps_groups:
+        kept, reason = comparable_groups(groups.labels, sizes, groups.min_group_size)
+        comparable = len(kept) > 0
+        if comparable and reason:
+            enough = np.isin(groups.codes, kept)
+            rows, groups = rows[enough], groups[enough]
+            labels = tuple(groups.labels[i] for i in kept.tolist())
+            codes = recode(groups.codes, groups.labels, labels)
+            groups = replace(groups, codes=codes, labels=labels)
     n_rows, weight = len(weights), float(weights.sum())
     return Stratum(label, rows, groups, n_rows, weight, comparable, reason)
+
+
+def comparable_groups(
+    labels: Sequence[Hashable], sizes: Integers, smallest: int
+) -> tuple[Integers, str]:
+    """Positions of groups with enough rows, none if fewer than two; why others lack."""
+    least = max(smallest, 1)
+    kept, small = np.flatnonzero(sizes >= least), np.flatnonzero(sizes < least)
+    if len(kept) < 2:
+        one = [f"only the group {labels[i]!r}" for i in kept.tolist()]
+        whose = "".join(one) or "no group"
+        rows = "rows" if least == 1 else f"at least {least} rows"
+        return kept[:0], f"{whose} has {rows}"
+    few = listed([f"{labels[i]!r}: {counted(sizes[i], 'row')}" for i in small.tolist()])
+    return kept, f"without {few}" if few else ""
 
 
 class StratumResult(NamedTuple):
@@ -273,7 +282,7 @@ def defined_results(
     if reason is not None:
         warn_outside(f"{name} is undefined and set to nan: {reason}.")
         return []
-    warn_of_strata(name, results)
+    warn_of_results(name, results)
     return [one for one in results if one.result is not None]
 
 
@@ -332,18 +341,27 @@ def _of_one_group(
         )
 
 
-def warn_of_strata(name: str, results: Sequence[StratumResult]) -> None:
+def warn_of_results(name: str, results: Sequence[StratumResult]) -> None:
     """Warn of the strata without a result, and of groups left out of others."""
-    reasons = [f"{one.stratum.label!r} ({one.reason})" for one in results if one.reason]
-    if all(one.result is None for one in results):
-        why = f": {listed(reasons)}" if reasons else ""
+    reasons = {one.stratum.label: one.reason for one in results}
+    warn_of_strata(name, reasons, all(one.result is None for one in results))
+
+
+def warn_of_strata(name: str, reasons: Mapping[Hashable, str], undefined: bool) -> None:
+    """Warn of the strata that are left out, or groups of them, for the reasons given.
+
+    A reason "" is none.
+    """
+    given = [f"{label!r} ({reason})" for label, reason in reasons.items() if reason]
+    if undefined:
+        why = f": {listed(given)}" if given else ""
         warn_outside(
             f"{name} is undefined and set to nan: no stratum has two groups that can "
             f"be compared{why}."
         )
-    elif reasons:
+    elif given:
         warn_outside(
-            f"{name} leaves out strata, or groups within strata: {listed(reasons)}."
+            f"{name} leaves out strata, or groups within strata: {listed(given)}."
         )
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, Self
+import warnings
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, NamedTuple, Self, get_args
 
+import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._utils._validation import check_real
+from skfair._utils._validation import as_array, check_choice, check_real
+from skfair.groups import resolve_groups, resolve_strata
 from skfair.metrics._confidence._certify import least_level
 from skfair.metrics._confidence._confidence_interval import (
     ConfidenceInterval,
+    join,
     lower_bound,
     upper_bound,
 )
@@ -23,11 +28,32 @@ from skfair.metrics._confidence._known_metrics import (
     observe,
     resolve_metric,
 )
-from skfair.metrics._confidence._noise import Comparisons
+from skfair.metrics._confidence._noise import UNDEFINED, Comparisons
 from skfair.metrics._confidence._observed import Arguments
+from skfair.metrics._inputs import unwrapped
+from skfair.metrics._strata import (
+    Multistratum,
+    comparable_groups,
+    warn_of_strata,
+    without_strata,
+)
+from skfair.statistics._json import JSONStatistic, label_from_json, label_to_json
 
 _COLUMNS = ("n_rows", "statistic", "low", "high", "pvalue", "alarm")
 _DRIFT_COLUMNS = ("drift", "drift_low", "drift_alarm")
+#: Share of the level that is kept for groups and strata that appear later.
+_LATER = 0.1
+
+
+class _Found(NamedTuple):
+    """Disparity so far, the stratum where it is largest, and what is compared.
+
+    `compared` are the numbers of comparisons, groups and strata.
+    """
+
+    comparisons: Comparisons
+    stratum: Hashable = None
+    compared: tuple[int, ...] = ()
 
 
 class FairnessMonitor:
@@ -49,15 +75,15 @@ class FairnessMonitor:
     confidence_level : float in (0, 1), default=0.95
         Probability that all intervals, of all looks, cover the true disparity. One
         minus it is the largest probability that there is ever a false alarm.
-    reference : statistic, default=None
+    reference : statistic or mapping of strata to statistics, default=None
         Statistic of earlier rows, of the class that the metric takes in place of rows,
         without sample weights. If given, each group is compared with its own
-        distribution in the reference, by the same metric.
+        distribution in the reference, by the same metric; with strata, within each.
 
     Attributes
     ----------
-    statistic_ : statistic or None
-        Statistic of all rows so far.
+    statistic_ : statistic, dict or None
+        Statistic of all rows so far; with strata that of each, by label.
     history_ : DataFrame
         One row for each batch, about all rows so far: their number ``n_rows``; the
         metric, ``statistic``; its interval, ``low`` and ``high``; ``pvalue`` of the
@@ -65,7 +91,7 @@ class FairnessMonitor:
         ``alarm``, whether that is at most 1 - `confidence_level`. With a reference
         also ``drift``, the largest distance of a group from its reference,
         ``drift_low``, its lower bound, and ``drift_alarm``, whether that bound has ever
-        been above 0.
+        been above 0. With strata also ``stratum``, the one with the largest disparity.
 
     See Also
     --------
@@ -78,6 +104,10 @@ class FairnessMonitor:
     which is the hypothesis that the alarms of drift are about. Since statistics are
     added up, changes show the later, the more rows there are: begin a new monitor for a
     new model. Rows have no sample weights.
+
+    All pairs of groups, of all strata, share 0.9 of the level. The remaining tenth is
+    for looks after groups or strata appear that were not there at the first look, since
+    the share of each comparison then changes.
 
     References
     ----------
@@ -113,9 +143,12 @@ class FairnessMonitor:
         self.confidence_level = check_real(
             "confidence_level", confidence_level, 0, 1, closed="neither"
         )
-        if reference is not None:
-            observe(metric, Arguments(None, reference, None, None))
+        multistratum = unwrapped(metric)[1].get("multistratum", "max")
+        check_choice("multistratum", multistratum, get_args(Multistratum))
+        self._weighted = multistratum == "weighted"
         self.reference = reference
+        if reference is not None:
+            self.reference = self._observe(Arguments(None, reference, None, None))
         self.statistic_: Any = None
         self._looks: list[dict[str, Any]] = []
 
@@ -125,6 +158,7 @@ class FairnessMonitor:
         y_score: Any,
         *,
         sensitive_features: Any = None,
+        control_features: Any = None,
     ) -> None:
         """Add a batch of rows, and look at the disparity of all rows so far.
 
@@ -134,15 +168,23 @@ class FairnessMonitor:
             True labels, as the metric takes them.
         y_score : array-like of shape (n_samples,), or a statistic
             Scores or predicted labels, or the statistic of a batch that was collected
-            elsewhere, of rows without sample weights.
+            elsewhere, of rows without sample weights; or a mapping of strata to
+            statistics.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row. None with a statistic.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), default=None
+            Stratum of each row, within which groups are compared, in every batch or in
+            none. The disparity is the largest over strata, or the mean by their
+            numbers of rows with a metric of ``multistratum="weighted"``; alarms and
+            intervals hold for all strata at once. Strata without two groups so far are
+            left out, with a warning that names them.
 
         Raises
         ------
         ValueError
-            As the metric does.
+            As the metric does, and if some batches have strata and others have not.
 
         Warns
         -----
@@ -150,8 +192,7 @@ class FairnessMonitor:
             While the metric of all rows so far is undefined.
         """
         rows = Arguments(y_true, y_score, sensitive_features, None)
-        batch = observe(self.metric, rows).statistic
-        total = batch if self.statistic_ is None else self.statistic_ + batch
+        total = self._added(self._observe(rows, control_features))
         look = self._look(total)
         self.statistic_ = total
         self._looks.append(look)
@@ -160,7 +201,8 @@ class FairnessMonitor:
     def history_(self) -> pd.DataFrame:
         """One row for each batch."""
         drift = () if self.reference is None else _DRIFT_COLUMNS
-        return pd.DataFrame(self._looks, columns=[*_COLUMNS, *drift])
+        strata = ["stratum"] if isinstance(self.statistic_, dict) else []
+        return pd.DataFrame(self._looks, columns=[*_COLUMNS, *drift, *strata])
 
     @property
     def interval_(self) -> ConfidenceInterval:
@@ -207,9 +249,12 @@ class FairnessMonitor:
             "metric": metric_to_dict(self.metric),
             "at_most": self.at_most,
             "confidence_level": self.confidence_level,
-            "reference": None if self.reference is None else self.reference.to_dict(),
-            "statistic": None if self.statistic_ is None else self.statistic_.to_dict(),
-            "looks": self._looks,
+            "reference": _to_json(self.reference),
+            "statistic": _to_json(self.statistic_),
+            "looks": [
+                look | {"stratum": label_to_json(look["stratum"])}
+                for look in self._looks
+            ],
         }
 
     @classmethod
@@ -245,8 +290,7 @@ class FairnessMonitor:
             raise ValueError(f"data must be a dictionary of type {cls.__name__!r}.")
         metric, kind = metric_from_dict(data["metric"])
         reference, statistic = (
-            None if data[name] is None else kind.from_dict(data[name])
-            for name in ("reference", "statistic")
+            _from_json(data[name], kind) for name in ("reference", "statistic")
         )
         monitor = cls(
             metric,
@@ -255,28 +299,124 @@ class FairnessMonitor:
             reference=reference,
         )
         monitor.statistic_ = statistic
+        names = [*monitor.history_, "stratum", "epoch", "compared"]
         monitor._looks = [
-            {name: look[name] for name in monitor.history_} for look in data["looks"]
+            {name: label_from_json(look[name]) for name in names}
+            for look in data["looks"]
         ]
         return monitor
 
+    def _observe(self, rows: Arguments, control_features: Any = None) -> Any:
+        """Statistic of rows, or of each stratum."""
+        if isinstance(rows.y_score, Mapping):
+            parts = {
+                label: rows._replace(y_score=one) for label, one in rows.y_score.items()
+            }
+        elif control_features is None:
+            return observe(self.metric, rows).statistic
+        else:
+            observe(self.metric, rows)  # messages have the positions of all rows
+            parts = _by_stratum(rows, control_features)
+        return {
+            label: observe(self.metric, part).statistic for label, part in parts.items()
+        }
+
+    def _added(self, batch: Any) -> Any:
+        """Statistic of all rows so far and a batch."""
+        for before in (self.statistic_, self.reference):
+            if before is not None and isinstance(before, dict) != isinstance(
+                batch, dict
+            ):
+                raise ValueError(
+                    "control_features must be given with every batch, and with the "
+                    "reference as its strata, or with none of them."
+                )
+        if not isinstance(batch, dict):
+            return batch if self.statistic_ is None else self.statistic_ + batch
+        total = dict(self.statistic_ or {})
+        for label, part in batch.items():
+            total[label] = total[label] + part if label in total else part
+        return total
+
     def _look(self, statistic: Any) -> dict[str, Any]:
         """Row of the history for the statistic of all rows so far."""
-        level = 1 - self.confidence_level
-        found = self._compare(statistic)
-        before = self.pvalue_ if self._looks else 1.0
-        pvalue = min(before, self._pvalue(found))
+        parts = _parts(statistic)
+        found = self._disparity(statistic)
+        last = self._looks[-1] if self._looks else None
+        epoch, compared = (last["epoch"], last["compared"]) if last else (0, ())
+        if found.compared not in ((), compared):
+            epoch, compared = epoch + 1, found.compared
+        # Each of the comparisons has another share of the level in each epoch.
+        share = 1 - _LATER if epoch < 2 else _LATER / (epoch * (epoch - 1))
+        level = (1 - self.confidence_level) * share
+        comparisons = found.comparisons
+        pvalue = min(self._pvalue(comparisons) / share, last["pvalue"] if last else 1.0)
         look = {
-            "n_rows": int(statistic.counts.sum()),
-            "statistic": found.value,
-            "low": lower_bound(found, level / 2),
-            "high": upper_bound(found, level / 2),
+            "n_rows": sum(int(one.counts.sum()) for one in parts.values()),
+            "statistic": comparisons.value,
+            "low": lower_bound(comparisons, level / 2),
+            "high": upper_bound(comparisons, level / 2),
             "pvalue": pvalue,
-            "alarm": bool(pvalue <= level),
+            "alarm": bool(pvalue <= 1 - self.confidence_level),
+            "stratum": found.stratum,
+            "epoch": epoch,
+            "compared": compared,
         }
         if self.reference is not None:
-            look |= self._drift(statistic, level)
+            look |= self._drift(parts)
         return look
+
+    def _disparity(self, statistic: Any) -> _Found:
+        """Disparity of all rows so far, the largest over strata or their mean."""
+        if not isinstance(statistic, dict):
+            found = self._compare(statistic)
+            if math.isnan(found.value):
+                return _Found(found)
+            compared = found.n_comparisons, _n_groups(statistic), 1
+            return _Found(found, None, compared)
+        found_in, reasons = self._compare_strata(statistic)
+        name = unwrapped(self.metric)[0].__name__
+        warn_of_strata(name, reasons, undefined=not found_in)
+        if not found_in:
+            return _Found(UNDEFINED)
+        comparisons, n_groups = zip(*found_in.values(), strict=True)
+        compared = sum(one.n_comparisons for one in comparisons)
+        weights = [float(statistic[label].counts.sum()) for label in found_in]
+        largest = max(found_in, key=lambda label: found_in[label][0].value)
+        return _Found(
+            join(list(comparisons), weights if self._weighted else None),
+            None if self._weighted else largest,
+            (compared, sum(n_groups), len(found_in)),
+        )
+
+    def _compare_strata(
+        self, statistics: Mapping[Hashable, Any]
+    ) -> tuple[dict[Hashable, tuple[Comparisons, int]], dict[Hashable, str]]:
+        """Compare groups in each stratum, with their number; why others lack."""
+        _, keeps_groups = without_strata(self.metric)
+        every = list(
+            dict.fromkeys(g for one in statistics.values() for g in one.labels)
+        )
+        found, reasons = {}, dict.fromkeys(statistics, "")
+        for label, one in statistics.items():
+            if not keeps_groups:
+                counts = dict(zip(one.labels, one.counts.tolist(), strict=True))
+                sizes = np.array([counts.get(group, 0) for group in every])
+                kept, reasons[label] = comparable_groups(
+                    every, sizes, one.min_group_size
+                )
+                if not len(kept):
+                    continue
+                if reasons[label]:
+                    one = _of_groups(one, [every[i] for i in kept])
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", UndefinedMetricWarning)
+                comparisons = self._compare(one)
+            if math.isnan(comparisons.value):
+                reasons[label] = "; ".join(str(w.message).rstrip(".") for w in caught)
+            else:
+                found[label] = comparisons, _n_groups(one)
+        return found, reasons
 
     def _compare(self, statistic: Any) -> Comparisons:
         """Disparity of a statistic, with bounds that hold at every look."""
@@ -291,17 +431,23 @@ class FairnessMonitor:
             lambda level: self.at_most - found.low(level / found.n_comparisons)
         )
 
-    def _drift(self, statistic: Any, level: float) -> dict[str, Any]:
+    def _drift(self, parts: Mapping[Hashable, Any]) -> dict[str, Any]:
         """Largest distance of a group from its reference, and its lower bound."""
-        both = [label for label in statistic.labels if label in self.reference.labels]
+        references = _parts(self.reference)
+        # Groups of the reference, seen again or not: a number that never changes.
+        n_groups = sum(len(one.labels) for one in references.values())
+        level = (1 - self.confidence_level) / n_groups
         found = []
-        for label in both:
-            before, now = (
-                one.of_one_group(one.labels.index(label), name)
-                for one, name in ((self.reference, "reference"), (statistic, "now"))
-            )
-            found.append(self._compare(before + now))
-        low = max((lower_bound(one, level / len(both)) for one in found), default=0.0)
+        for stratum in references.keys() & parts.keys():
+            before, now = references[stratum], parts[stratum]
+            for label in before.labels:
+                if label in now.labels and now.counts[now.labels.index(label)]:
+                    both = (
+                        one.of_one_group(one.labels.index(label), name)
+                        for one, name in ((before, "reference"), (now, "now"))
+                    )
+                    found.append(self._compare(sum(both)))
+        low = max((lower_bound(one, level) for one in found), default=0.0)
         alarm = bool(self._looks) and self._looks[-1]["drift_alarm"]
         return {
             "drift": max((one.value for one in found), default=math.nan),
@@ -314,3 +460,56 @@ class FairnessMonitor:
         if not self._looks:
             raise ValueError("the monitor has seen no rows yet: call update first.")
         return self._looks[-1]
+
+
+def _parts(statistic: Any) -> Mapping[Hashable, Any]:
+    """Return the statistics of strata by label, of which there may be one only."""
+    return statistic if isinstance(statistic, dict) else {None: statistic}
+
+
+def _by_stratum(rows: Arguments, control_features: Any) -> dict[Hashable, Arguments]:
+    """Rows of each stratum; those without a stratum or a group are in none."""
+    if isinstance(rows.y_score, JSONStatistic):
+        raise ValueError(
+            "control_features must be None where a statistic takes the place of the "
+            "rows: give a mapping of strata to statistics as y_score."
+        )
+    scores = as_array(rows.y_score, "y_score")
+    true = None if rows.y_true is None else as_array(rows.y_true, "y_true")
+    groups = resolve_groups(rows.sensitive_features, n_samples=len(scores))
+    strata = resolve_strata(control_features, n_samples=len(scores))
+    codes = np.where(groups.codes < 0, -1, strata.codes)
+    parts = {}
+    for code in np.unique(codes[codes >= 0]).tolist():
+        own = np.flatnonzero(codes == code)
+        own_true = None if true is None else true[own]
+        part = Arguments(own_true, scores[own], groups[own], None)
+        parts[strata.labels[code]] = part
+    return parts
+
+
+def _n_groups(statistic: Any) -> int:
+    """Count the groups with enough rows."""
+    return int(np.count_nonzero(statistic.counts >= max(statistic.min_group_size, 1)))
+
+
+def _of_groups(statistic: Any, labels: list[Hashable]) -> Any:
+    """Statistic of some groups."""
+    return sum(statistic.of_one_group(statistic.labels.index(g), g) for g in labels)
+
+
+def _to_json(statistic: Any) -> Any:
+    """Return a statistic, or those of strata, as lists, numbers and text."""
+    if isinstance(statistic, dict):
+        strata = [[label_to_json(key), one.to_dict()] for key, one in statistic.items()]
+        return {"strata": strata}
+    return None if statistic is None else statistic.to_dict()
+
+
+def _from_json(data: Any, kind: Any) -> Any:
+    """Return what `_to_json` was given, of this class of statistics."""
+    if isinstance(data, Mapping) and "strata" in data:
+        return {
+            label_from_json(key): kind.from_dict(one) for key, one in data["strata"]
+        }
+    return None if data is None else kind.from_dict(data)

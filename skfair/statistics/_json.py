@@ -51,7 +51,7 @@ class JSONStatistic:
             if isinstance(value, np.ndarray):
                 value = value.tolist()
             elif isinstance(value, tuple):
-                value = [_label_to_json(label) for label in value]
+                value = [label_to_json(label) for label in value]
             columns[field.name] = value
         return {"type": type(self).__name__, **columns}
 
@@ -96,10 +96,10 @@ class JSONStatistic:
         raise NotImplementedError
 
 
-def _label_to_json(label: Any) -> Any:
+def label_to_json(label: Any) -> Any:
     """Return a label as text or a number, and tuples as lists."""
     if isinstance(label, tuple):
-        return [_label_to_json(part) for part in label]
+        return [label_to_json(part) for part in label]
     if isinstance(label, np.generic):
         label = label.item()
     if label is None or isinstance(label, (str, bool, int, float)):
@@ -110,9 +110,9 @@ def _label_to_json(label: Any) -> Any:
     )
 
 
-def _label_from_json(label: Any) -> Hashable:
+def label_from_json(label: Any) -> Hashable:
     """Return lists as tuples."""
-    return tuple(map(_label_from_json, label)) if isinstance(label, list) else label
+    return tuple(map(label_from_json, label)) if isinstance(label, list) else label
 
 
 def _value_from_json(name: str, value: Any) -> Any:
@@ -120,7 +120,7 @@ def _value_from_json(name: str, value: Any) -> Any:
     if name in ("labels", "classes", "names"):
         if not isinstance(value, list):
             raise ValueError(f"{name} must be a list, got {value!r}.")
-        return _label_from_json(value)
+        return label_from_json(value)
     if name in ("min_group_size", "n_bins"):
         if not isinstance(value, int) or value < 1:
             raise ValueError(f"{name} must be a positive integer, got {value!r}.")

@@ -37,6 +37,18 @@ def test_no_alarm():
     assert display.alarm_line_ is None
 
 
+@pytest.mark.parametrize(("labels", "text"), [(["a", "b"], "b"), ([0, 1], "1")])
+def test_alarm_within_strata_names_the_largest(labels, text):
+    rng = np.random.default_rng(0)
+    groups, strata = rng.integers(0, 2, (2, 2000))
+    scores = rng.beta(2 + 4 * groups * strata, 5)
+    found = FairnessMonitor(mcdp, at_most=0.05)
+    rows = {"sensitive_features": groups, "control_features": np.take(labels, strata)}
+    found.update(None, scores, **rows)
+    display = MonitorDisplay.from_monitor(found)
+    assert display.alarm_line_.get_label() == f"Alarm, after 2,000 rows, in {text}"
+
+
 def test_undefined_looks():
     found = FairnessMonitor(mcdp)
     with pytest.warns(UndefinedMetricWarning):

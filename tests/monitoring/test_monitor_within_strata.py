@@ -1,0 +1,204 @@
+"""Monitors that compare groups within strata."""
+
+import json
+from dataclasses import astuple
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.metrics import (
+    confidence_interval,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    max_gap,
+    mcdp,
+)
+from skfair.monitoring import FairnessMonitor
+from skfair.statistics import GroupedScores
+
+METRICS = {
+    "mcdp": mcdp,
+    "weighted": partial(mcdp, multistratum="weighted"),
+    "parity": demographic_parity_difference,
+    "odds": equalized_odds_difference,
+    "max_gap": max_gap,
+}
+STRATA = ("a", "b", "c")
+
+
+def batch(seed, shift=0.0, n_samples=240, name="mcdp", strata=STRATA):
+    """Rows of three strata; a shift is one of the group 1 in the stratum "b"."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, 2, n_samples)
+    of_rows = rng.choice(strata, n_samples)
+    scores = rng.beta(2 + shift * groups * (of_rows == "b"), 5)
+    if name in ("odds", "max_gap"):
+        scores = (scores > 0.3).astype(int)
+    return {
+        "y_true": rng.integers(0, 2, n_samples),
+        "y_score": scores,
+        "sensitive_features": groups,
+        "control_features": of_rows,
+    }
+
+
+def anytime(metric, share, **rows):
+    level = 1 - share * (1 - 0.95)
+    return confidence_interval(metric, **rows, method="anytime", confidence_level=level)
+
+
+def joined(batches):
+    return {key: np.concatenate([b[key] for b in batches]) for key in batches[0]}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_looks_are_those_of_all_rows_so_far(name):
+    monitor = FairnessMonitor(METRICS[name])
+    batches = [batch(seed, 2.0, name=name) for seed in range(3)]
+    for one in batches:
+        monitor.update(**one)
+    expected = anytime(METRICS[name], 0.9, **joined(batches))
+    np.testing.assert_allclose(
+        astuple(monitor.interval_)[:3], astuple(expected)[:3], rtol=1e-12
+    )
+    history = monitor.history_
+    assert history["n_rows"].tolist() == [240, 480, 720]
+    assert history["stratum"].tolist() == [None if name == "weighted" else "b"] * 3
+
+
+@pytest.mark.parametrize("kind", ["groups", "strata"])
+def test_what_appears_later_has_a_share_of_the_level_of_its_own(kind):
+    batches = [batch(seed, strata=STRATA[: 2 + (seed > 0)]) for seed in range(3)]
+    if kind == "groups":
+        for seed, one in enumerate(batches):
+            one["control_features"] = np.full(240, "a")
+            one["sensitive_features"][:80] += 2 * (seed > 0)
+    monitor = FairnessMonitor(mcdp)
+    for seed, one in enumerate(batches):
+        monitor.update(**one)
+        share = 0.9 if seed == 0 else 0.1 / 2
+        expected = anytime(mcdp, share, **joined(batches[: seed + 1]))
+        found = astuple(monitor.interval_)[:3]
+        np.testing.assert_allclose(found, astuple(expected)[:3], rtol=1e-12)
+
+
+def test_alarm_is_for_all_strata_at_once():
+    monitor = FairnessMonitor(mcdp, at_most=0.1)
+    for seed in range(8):
+        monitor.update(**batch(seed, 4.0, 600))
+    assert monitor.alarm_
+    assert monitor.pvalue_ < 0.01
+    assert set(monitor.history_["stratum"]) == {"b"}
+    weighted = FairnessMonitor(METRICS["weighted"], at_most=0.1)
+    weighted.update(**batch(0, 4.0, 600))
+    assert weighted.pvalue_ == 1
+
+
+def test_state_survives_json():
+    rows = [batch(seed, 2.0) for seed in range(3)]
+    for one in rows:
+        crossed = np.column_stack([one["control_features"], one["y_true"]])
+        one["control_features"] = crossed.astype(object)
+    first = FairnessMonitor(mcdp)
+    first.update(**rows[0])
+    reference = first.statistic_
+    assert len(reference) == 6
+    monitor = FairnessMonitor(mcdp, reference=reference)
+    empty = FairnessMonitor.from_dict(json.loads(json.dumps(monitor.to_dict())))
+    for one in (monitor, empty):
+        one.update(**rows[1])
+    resumed = FairnessMonitor.from_dict(json.loads(json.dumps(monitor.to_dict())))
+    for one in (monitor, empty, resumed):
+        one.update(**rows[2])
+        assert one.history_.equals(monitor.history_)
+    assert isinstance(monitor.history_["stratum"].iloc[0], tuple)
+
+
+def test_statistics_of_strata_take_the_place_of_rows():
+    rows = batch(0)
+    del rows["y_true"]
+    first, second = FairnessMonitor(mcdp), FairnessMonitor(mcdp)
+    first.update(None, **rows)
+    scores, groups = rows["y_score"], rows["sensitive_features"]
+    of_strata = {}
+    for label in STRATA:
+        own = rows["control_features"] == label
+        of_strata[label] = GroupedScores.from_scores(
+            scores[own], sensitive_features=groups[own]
+        )
+    second.update(None, of_strata)
+    assert first.history_.equals(second.history_)
+
+
+def test_drift_is_within_strata():
+    earlier = FairnessMonitor(mcdp)
+    earlier.update(**batch(100, n_samples=6000))
+    same, other = (
+        FairnessMonitor(mcdp, reference=earlier.statistic_) for _ in range(2)
+    )
+    for seed in range(5):
+        same.update(**batch(seed, n_samples=900))
+        other.update(**batch(seed, 6.0, n_samples=900))
+    assert not same.history_["drift_alarm"].any()
+    assert other.history_["drift_alarm"].iloc[-1]
+
+
+def test_strata_without_two_groups_are_left_out():
+    monitor = FairnessMonitor(mcdp)
+    rows = {"sensitive_features": list("xyxx"), "control_features": list("aabb")}
+    with pytest.warns(UndefinedMetricWarning, match=r"'b' \(only the group 'x' has"):
+        monitor.update(None, [0.1, 0.4, 0.3, 0.3], **rows)
+    assert monitor.history_["stratum"].tolist() == ["a"]
+    # The group that is missing in one stratum is compared in the other.
+    rows = {"sensitive_features": ["y", "z"], "control_features": ["b", "b"]}
+    with pytest.warns(UndefinedMetricWarning, match=r"'a' \(without 'z': 0 rows\)"):
+        monitor.update(None, [0.9, 0.2], **rows)
+    assert monitor.history_["stratum"].tolist() == ["a", "a"]
+
+
+def test_one_row_at_a_time():
+    monitor = FairnessMonitor(mcdp)
+    with pytest.warns(UndefinedMetricWarning, match="no stratum has two groups"):
+        monitor.update(None, [0.1], sensitive_features=["x"], control_features=["a"])
+    assert monitor.pvalue_ == 1
+    monitor.update(None, [0.2], sensitive_features=["y"], control_features=["a"])
+    assert monitor.interval_.statistic == 1
+
+
+def test_errors_change_nothing():
+    rows = batch(0)
+    monitor = FairnessMonitor(mcdp)
+    monitor.update(**rows)
+    before = monitor.to_dict()
+    plain = {key: rows[key] for key in rows if key != "control_features"}
+    with pytest.raises(ValueError, match="control_features must be given with every"):
+        monitor.update(**plain)
+    with pytest.raises(ValueError, match="control_features"):
+        monitor.update(**plain, control_features=[None] * 240)
+    with pytest.raises(ValueError, match="control_features"):
+        monitor.update(**plain, control_features=["a"] * 239)
+    statistic = GroupedScores.from_scores(
+        rows["y_score"], sensitive_features=rows["sensitive_features"]
+    )
+    with pytest.raises(ValueError, match="give a mapping of strata"):
+        monitor.update(None, statistic, control_features=["a"])
+    assert monitor.to_dict() == before
+    with pytest.raises(ValueError, match="control_features must be given with every"):
+        FairnessMonitor(mcdp, reference=statistic).update(**rows)
+    with pytest.raises(ValueError, match="multistratum must be"):
+        FairnessMonitor(partial(mcdp, multistratum="mean"))
+
+
+@pytest.mark.slow
+def test_false_alarms_over_all_looks_and_strata():
+    """The proportion of false alarms in 60 runs of 40 looks is at most 5 %."""
+    alarms = 0
+    for run in range(60):
+        monitor = FairnessMonitor(demographic_parity_difference)
+        for look in range(40):
+            strata = STRATA[: 1 + (look > 5) + (look > 20)]
+            monitor.update(**batch(1000 * run + look, 0.0, 30, strata=strata))
+        alarms += monitor.alarm_
+    assert alarms <= 3

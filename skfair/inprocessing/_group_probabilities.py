@@ -74,11 +74,16 @@ def group_probabilities(
 def with_own_group(probabilities: Array, codes: NDArray[np.integer]) -> Array:
     """Mean of the probabilities and of the group itself, which counts a tenth.
 
-    Rows without a group (code -1) keep their probabilities.
+    Those of strata, shape (n_samples, n_strata, n_groups), stay as they are; rows
+    without a group (code -1) keep their probabilities.
     """
-    own = codes[:, None] == np.arange(probabilities.shape[1])
-    shares = np.where(codes < 0, 0.0, _OWN_SHARE)[:, None]
-    return np.asarray(probabilities + shares * (own - probabilities))
+    *_, n_groups = probabilities.shape
+    by_stratum = probabilities.reshape(len(codes), -1, n_groups)
+    own = (codes[:, None] == np.arange(n_groups))[:, None]
+    shares = np.where(codes < 0, 0.0, _OWN_SHARE)[:, None, None]
+    known = by_stratum.sum(axis=2, keepdims=True) * own
+    mixed = by_stratum + shares * (known - by_stratum)
+    return np.asarray(mixed.reshape(probabilities.shape))
 
 
 def joint_probabilities(

@@ -441,9 +441,10 @@ class MCDPBoostingClassifier(
         probabilities = None
         if len(rows.y) >= _MIN_ROWS and len(groups.labels) <= _MAX_GROUPS:
             if strata is None or n_cells > _MAX_GROUPS:
-                probabilities = with_own_group(fits(groups.codes), groups.codes)
+                probabilities = fits(groups.codes)
             else:
                 probabilities = joint_probabilities(fits, groups, strata)
+            probabilities = with_own_group(probabilities, groups.codes)
         return MCDPObjective(
             groups,
             strength=self.strength,

@@ -184,6 +184,10 @@ def test_the_own_group_counts_a_tenth():
     found = with_own_group(probabilities, np.array([0, 2, -1]))
     assert_allclose(found, [[0.55, 0.45, 0], [0.18, 0.27, 0.55], [0.2, 0.3, 0.5]])
     assert_array_equal(probabilities, given)
+    # What is known of the stratum does not change.
+    joint = np.array([[[0.2, 0.3], [0.1, 0.1]]])
+    found = with_own_group(joint, np.array([1]))
+    assert_allclose(found, [[[0.18, 0.32], [0.09, 0.11]]])
 
 
 def test_a_worse_classifier_is_not_kept(people, trees, boosted, monkeypatch):

@@ -1,11 +1,11 @@
 """Performance against disparity of a peer's mitigators, in the peer's environment.
 
     SKFAIR_DATA=<folder of the tables> python benchmarks/_peer_mitigation.py PEER
-        TABLE SEED N_TRAIN
+        TABLE SEED N_TRAIN [METHODS]
 
-prints one JSON line for each method: its models on test rows, and its cost in plain
-fits. `peers.py` calls it; tables, measures and the plain model are those of
-`fair_models.py`. Methods that choose thresholds return decisions, no scores.
+prints one JSON line for each method (whose name begins with one of METHODS, separated
+by commas): its models on test rows, and its cost in plain fits. `peers.py` calls it;
+tables, measures and the plain model are those of `fair_models.py`. Methods that choose thresholds return decisions, no scores.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import fair_models
@@ -22,6 +23,7 @@ import numpy as np
 from _tables import Rows, split_table
 from fair_models import BOUNDS, Point, make_plain, point, positive
 
+from skfair.metrics import mcdp
 from skfair.postprocessing import ScoreRepairer
 
 LEVELS = (0.25, 0.5, 0.75, 1.0)
@@ -51,11 +53,13 @@ def unaware(train: Rows, validation: Rows, test: Rows) -> Models:
         yield point(test, positive(model.with_strength(strength), test))
 
 
-def repaired(train: Rows, validation: Rows, test: Rows) -> Models:
+def repaired(train: Rows, validation: Rows, test: Rows, path: str) -> Models:
     plain = make_plain().fit(train.X, train.y)
     scores = positive(plain, validation)
+    largest = mcdp(None, scores, sensitive_features=validation.groups)
     for level in LEVELS:
-        repairer = ScoreRepairer(repair_level=level)
+        amount = level if path == "repair_level" else (1 - level) * largest
+        repairer = ScoreRepairer(**{path: amount})
         repairer.fit(scores, sensitive_features=validation.groups)
         new = repairer.transform(positive(plain, test), sensitive_features=test.groups)
         yield point(test, np.ravel(new))
@@ -203,7 +207,10 @@ PEERS: dict[str, dict[str, Method]] = {
         "UnawarePostProcessor": Method(unaware),
         "MCDPReweighter": _two_parts(fair_models.reweighter),
         "DiffMCDPClassifier": Method(network),
-        "ScoreRepairer": Method(repaired, aware=True),
+        **{
+            f"ScoreRepairer({path})": Method(partial(repaired, path=path), aware=True)
+            for path in ("max_gap", "repair_level")
+        },
     },
     "fairlearn": {
         "ExponentiatedGradient": _two_parts(fair_models.expgrad),
@@ -228,6 +235,7 @@ PEERS: dict[str, dict[str, Method]] = {
 
 def main() -> None:
     peer, table, seed, n_train = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:5])
+    chosen = tuple(sys.argv[5].split(",")) if len(sys.argv) > 5 else ("",)
     warnings.simplefilter("ignore")
     parts = split_table(table, seed)
     train, validation = (
@@ -241,6 +249,8 @@ def main() -> None:
     cost = time.process_time() - start
     plain = point(test, positive(model, test))
     for name, method in PEERS[peer].items():
+        if not name.startswith(chosen):
+            continue
         start = time.process_time()
         try:
             points = list(method.models(train, validation, test))

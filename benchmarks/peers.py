@@ -3,17 +3,22 @@
     SKFAIR_DATA=<folder of the tables> python benchmarks/peers.py
         [--parts metrics,behaviour,mitigation] [--peers fairlearn,aif360]
         [--tables adult,census] [--seeds 0,1,2] [--n-train 3000] [--largest 10000000]
+        [--methods ScoreRepairer,FairWasserstein]
 
 Each peer is installed at the version below into an environment of its own, in the
 folder `build/peers`, where it runs beside this checkout. All answers are kept in
 `build/peers/answers.jsonl`; answers of parts and peers that are not run again stay.
 From them `benchmarks/RESULTS.md` and `docs/images/peers.png` are written.
+
+With `--methods` only the mitigators whose names begin so are run. Their tables are
+printed, with the paired differences between skfair and each peer, and nothing is kept.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import itertools
 import json
 import os
 import platform
@@ -98,7 +103,7 @@ def answers(part: str, peer: str, options: Any) -> Iterator[dict[str, Any]]:
     else:
         for table in options.tables.split(","):
             for seed in options.seeds.split(","):
-                given = (table, seed, str(options.n_train))
+                given = (table, seed, str(options.n_train), options.methods)
                 yield from ask(peer, "_peer_mitigation.py", *given)
 
 
@@ -237,6 +242,23 @@ def wins(found: list[dict[str, Any]]) -> str:
     )
 
 
+def paired_table(found: list[dict[str, Any]]) -> str:
+    """Area of each method of skfair less that of each peer's, on the same splits."""
+    collected = summaries(found)
+    tables = list(dict.fromkeys(line["table"] for line in found))
+    rows = []
+    for own, rival in itertools.product(collected, repeat=2):
+        if own[0] == "skfair" != rival[0] and own[2] == rival[2]:
+            cells = []
+            for name in tables:
+                areas = (np.array(collected[m][name])[:, 0] for m in (own, rival))
+                gains = np.subtract(*areas)
+                error = gains.std(ddof=1) / np.sqrt(len(gains))
+                cells.append(f"{gains.mean():+.3f} ± {error:.3f}")
+            rows.append([f"{own[1]} less {rival[1]}", *cells])
+    return table(["mean ± standard error", *tables], rows)
+
+
 def draw(found: list[dict[str, Any]]) -> None:
     """Best share of the plain AP at each share of the plain MCDP, by table."""
     tables = list(dict.fromkeys(line["table"] for line in found))
@@ -363,8 +385,17 @@ def main() -> None:
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--n-train", type=int, default=3000)
     parser.add_argument("--largest", type=int, default=10**7)
+    parser.add_argument("--methods", default="")
     options = parser.parse_args()
     BUILD.mkdir(parents=True, exist_ok=True)
+    if options.methods:
+        asked = [peer for peer in options.peers.split(",") if peer != "maddlib"]
+        found = [
+            line for peer in asked for line in answers("mitigation", peer, options)
+        ]
+        tables = [mitigation_table(found, column) for column in (0, 1)]
+        print(*tables, paired_table(found), sep="\n")
+        return
     for part in filter(None, options.parts.split(",")):
         for peer in options.peers.split(","):
             if peer not in LACKING[part]:

@@ -5,7 +5,8 @@
 
 prints one JSON line for each method (whose name begins with one of METHODS, separated
 by commas): its models on test rows, and its cost in plain fits. `peers.py` calls it;
-tables, measures and the plain model are those of `fair_models.py`. Methods that choose thresholds return decisions, no scores.
+tables, measures and the plain model are those of `fair_models.py`. Methods that choose
+thresholds return decisions, no scores.
 """
 
 from __future__ import annotations

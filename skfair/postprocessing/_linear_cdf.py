@@ -21,7 +21,7 @@ _SMALL, _LARGE = 100, 200
 #: Heights that are held in memory at once, of all groups together.
 _MAX_HEIGHTS = 4_000_000
 #: Halvings of the interval that holds the lower edge of the band.
-_N_HALVINGS = 30
+_N_HALVINGS = 50
 
 
 class LinearCDF(NamedTuple):
@@ -70,12 +70,21 @@ class LinearCDF(NamedTuple):
         """Heights of the CDF at scores; at a knot, the upper end of the step."""
         return interpolate(scores, np.repeat(self.scores, 2), self.ends)
 
-    def end(self, score: float, upper: bool) -> float:
-        """Height of the CDF at a score: of the upper or the lower end of the step."""
-        knot = int(np.searchsorted(self.scores, score))
-        if not upper and self.scores[knot] == score:
-            return float(self.low[knot])
-        return float(self.at(np.array([score]))[0])
+    def ends_at(self, scores: Floats, upper: NDArray[np.bool_]) -> Floats:
+        """Heights at a few scores: of the upper or of the lower end of a step there."""
+        right = np.searchsorted(self.scores, scores)
+        left = np.maximum(right - 1, 0)
+        there = self.scores[right] == scores
+        # As `interpolate` does it, which looks at all knots.
+        width = np.where(there, 1, self.scores[right] - self.scores[left]) * 2.0**100
+        slope = (self.low[right] - self.high[left]) / width
+        between = slope * ((scores - self.scores[left]) * 2.0**100) + self.high[left]
+        ends = np.where(upper, self.high[right], self.low[right])
+        return np.where(there, ends, between)
+
+    def scores_at(self, heights: Floats) -> Floats:
+        """Scores at which the CDF has some heights."""
+        return np.interp(heights, self.ends, np.repeat(self.scores, 2))
 
     def heights_of(self, scores: Floats, random: RandomState | None) -> Floats:
         """Heights of scores: within a step they are random, or else its middle."""
@@ -155,6 +164,15 @@ class GroupCDFs(NamedTuple):
         """Heights of one CDF after the other at the knots of the pooled one."""
         return (cdf.at_knots_of(self.pooled) for cdf in self.cdfs)
 
+    def mean_scores(self, heights: Floats) -> Floats:
+        """Mean, by share, of the scores at which the CDFs have the heights in a row."""
+        first = self.cdfs[0].scores_at(heights[0])
+        mean = first.copy()
+        for cdf, share, row in zip(self.cdfs, self.shares, heights, strict=True):
+            # The mean of equal scores must not be rounded.
+            mean += share * (cdf.scores_at(row) - first)
+        return mean
+
     def largest_gap(self) -> float:
         """Largest distance between the CDFs of two groups."""
         lowest = np.full(2 * len(self.pooled.scores), np.inf)
@@ -186,11 +204,14 @@ class Band(NamedTuple):
 
     The band lies so that the mean of all targets, by weight, is the mean of the CDFs.
     `margins` narrow it for groups whose own CDF is not the one that is clipped.
+    Where all targets pass the score x, the repaired score is that in `scores`: the mean
+    of the groups' own scores there, which is x where no CDF is clipped.
     """
 
     lowest: Any
     max_gap: Any
     margins: Floats
+    scores: Any = None
     moves: bool = True
 
     @classmethod
@@ -204,13 +225,35 @@ class Band(NamedTuple):
             np.minimum(lowest, heights - margin, out=lowest)
             np.maximum(highest, heights + margin, out=highest)
         outside = np.flatnonzero(highest - lowest > max_gap)
+        scores = np.repeat(groups.pooled.scores, 2)
         n_parts = 1 + len(groups.cdfs) * len(outside) // _MAX_HEIGHTS
         for knots in np.array_split(outside, n_parts):
             every = np.stack([heights[knots] for heights in groups.heights()])
-            lowest[knots] = lowest_of_band(
-                every, groups.shares, narrowed[:, None], max_gap
-            )
-        return cls(lowest, max_gap, margins, len(outside) > 0)
+            part = cls.at(groups, scores[knots], every, max_gap, margins)
+            lowest[knots], scores[knots] = part.lowest, part.scores
+        # Rounding must not make the scores fall.
+        np.maximum.accumulate(scores, out=scores)
+        return cls(lowest, max_gap, margins, scores, len(outside) > 0)
+
+    @classmethod
+    def at(
+        cls,
+        groups: GroupCDFs,
+        scores: Floats,
+        heights: Floats,
+        max_gap: Any,
+        margins: Floats,
+    ) -> Self:
+        """Band at some scores, where the CDF of each group has a row of heights."""
+        narrowed = np.minimum(margins[:, None], np.asarray(max_gap) / 2)
+        lowest = lowest_of_band(heights, groups.shares, narrowed, max_gap)
+        targets = np.clip(heights, lowest + narrowed, lowest + max_gap - narrowed)
+        mean = groups.mean_scores(targets)
+        # Scores that stay, such as those that rows share, stay to the last digit: they
+        # may be thresholds.
+        rounding = 1e-9 * np.minimum(scores, 1 - scores)
+        stays = np.abs(mean - scores) <= rounding
+        return cls(lowest, max_gap, margins, np.where(stays, scores, mean))
 
     def target(self, heights: Any, group: int) -> Any:
         """Heights of the target where the CDF of the group has `heights`."""
@@ -228,8 +271,7 @@ def lowest_of_band(
     """Lower edge, at each knot, of the band to which the groups' CDFs are clipped.
 
     `heights` has shape (n_groups, n_knots); `margins` and `max_gap` may differ from
-    knot to knot. The mean of the clipped heights, by share, is that of the heights: so
-    the distribution of everyone stays as it is.
+    knot to knot. The mean of the clipped heights, by share, is that of the heights.
     """
     low = fitting = (heights - margins).min(axis=0)
     high = (heights + margins).max(axis=0) - max_gap
@@ -244,14 +286,16 @@ def lowest_of_band(
 
 def repaired_at(groups: GroupCDFs, path: Path, group: int, heights: Floats) -> Floats:
     """Scores at which the target of a group has some heights; sorted is fastest."""
-    pooled = groups.pooled
     if isinstance(path, Mixture) and path.level == 1:
         knots = path.pooled  # full repair, for which the group's own CDF is not needed
     else:
-        knots = path.target(groups.cdfs[group].at_knots_of(pooled), group)
+        knots = path.target(groups.cdfs[group].at_knots_of(groups.pooled), group)
         # Rounding must not make the target fall.
         np.maximum.accumulate(knots, out=knots)
-    return np.interp(heights, knots, np.repeat(pooled.scores, 2))
+    scores: Floats = np.repeat(groups.pooled.scores, 2)
+    if isinstance(path, Band):
+        scores = path.scores
+    return np.interp(heights, knots, scores)
 
 
 def sampling_noise(own_rows: Floats, other_rows: Floats, n_tests: int) -> Floats:

@@ -27,7 +27,6 @@ from skfair.postprocessing._linear_cdf import (
     Mixture,
     Path,
     has_ties,
-    lowest_of_band,
     repaired_at,
     sampling_noise,
 )
@@ -429,35 +428,38 @@ def _error_rates(grid: RepairGrid, threshold: float) -> Floats:
 def _targets_at(grid: RepairGrid, threshold: float) -> list[Floats]:
     """Height of each group's target just below the threshold, at each amount.
 
-    Targets are linear between the knots of the CDF of everyone.
+    Targets and repaired scores are linear between the ends of the steps of the CDF of
+    everyone. The first of these at which repaired scores reach the threshold is found
+    by bisection, for all amounts at once.
     """
-    pooled = grid.groups.pooled
-    knot = int(np.searchsorted(pooled.scores, threshold))
-    right = pooled.scores[knot]
-    left = pooled.scores[knot - 1] if right > threshold else 0.0
-    share = (threshold - left) / (right - left) if right > threshold else 1.0
-    found = np.zeros((len(grid.groups.cdfs), len(grid.amounts)))
-    # From the upper end of one step to the lower end of the next.
-    for score, upper, part in ((left, True, 1 - share), (right, False, share)):
-        if not part:
-            continue
-        heights = np.array([cdf.end(score, upper) for cdf in grid.groups.cdfs])
-        path = _path_at_knot(grid, heights, pooled.end(score, upper))
-        found += part * np.stack(
-            [path.target(height, group) for group, height in enumerate(heights)]
-        )
-    return list(found)
-
-
-def _path_at_knot(grid: RepairGrid, heights: Floats, pooled: float) -> Path:
-    """All amounts of repair at one knot, where the groups' CDFs have `heights`."""
-    if not grid.are_gaps:
-        return Mixture(grid.amounts, pooled)
+    below = np.full(len(grid.amounts), -1)
+    reached = np.full(len(grid.amounts), 2 * len(grid.groups.pooled.scores) - 1)
     margins = grid.groups.margins()
-    narrowed = np.minimum(margins[:, None], grid.amounts / 2)
-    every = np.repeat(heights[:, None], len(grid.amounts), axis=1)
-    lowest = lowest_of_band(every, grid.groups.shares, narrowed, grid.amounts)
-    return Band(lowest, grid.amounts, margins)
+    while (reached - below > 1).any():
+        middle = np.maximum((below + reached) // 2, 0)
+        reaches = _at_ends(grid, middle, margins)[0] >= threshold
+        below, reached = np.where(reaches, (below, middle), (middle, reached))
+    left, lower = _at_ends(grid, np.maximum(below, 0), margins)
+    right, upper = _at_ends(grid, reached, margins)
+    rise = np.where(below < 0, 0, right - left)  # no score is below the first end
+    share = np.divide(threshold - left, rise, out=np.ones(len(rise)), where=rise > 0)
+    return list((1 - share) * lower + share * upper)
+
+
+def _at_ends(
+    grid: RepairGrid, ends: NDArray[np.intp], margins: Floats
+) -> tuple[Floats, Floats]:
+    """Repaired score, and heights of the targets, at one end of a step an amount."""
+    groups = grid.groups
+    scores, upper = groups.pooled.scores[ends // 2], ends % 2 == 1
+    heights = np.stack([cdf.ends_at(scores, upper) for cdf in groups.cdfs])
+    path: Path
+    if grid.are_gaps:
+        path = Band.at(groups, scores, heights, grid.amounts, margins)
+        scores = path.scores
+    else:
+        path = Mixture(grid.amounts, groups.pooled.ends_at(scores, upper))
+    return scores, np.stack([path.target(row, i) for i, row in enumerate(heights)])
 
 
 def _weight_below(

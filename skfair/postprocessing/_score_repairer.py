@@ -72,7 +72,8 @@ class ScoreRepairer(
 
     With `max_gap` the CDFs are clipped instead: they move only where two of them are
     further apart than that, see the notes. The largest distance between two groups,
-    MCDP(0), then is `max_gap`, at a smaller loss of performance than by a level.
+    MCDP(0), then is `max_gap`, at a smaller loss of performance than by a level, since
+    no other thresholds within that gap decide better.
 
     With `control_features` each stratum is repaired by itself, so that groups get like
     distributions in each department, for instance. Strata that are known in `fit` only,
@@ -92,7 +93,8 @@ class ScoreRepairer(
         Largest distance allowed between the CDFs of any two groups, as
         `skfair.metrics.mcdp` measures it with ``epsilon=0`` and
         ``multigroup="pairwise"``. Scores of groups that are no further apart stay as
-        they are; 0 repairs in full. None repairs by `repair_level`.
+        they are; 0 repairs in full, to the mean of the groups' quantile functions. None
+        repairs by `repair_level`.
     ties : {"mid", "random"}, default="mid"
         How to repair rows of a group that share a score, such as those in one leaf of a
         tree: ``"mid"`` keeps them together, at the middle of their step in the CDF;
@@ -157,14 +159,19 @@ class ScoreRepairer(
     and 20 rows that differ clearly are moved by two thirds of the way. Between 100 and
     200 rows w rises to 1.
 
-    Largest gap: at each score all CDFs are clipped to the band ``[u, u + max_gap]``,
-    whose lower edge u keeps the mean of the CDFs, by weight, as it was. So the
-    distribution of everyone stays the same, all clipped CDFs increase, and wherever
-    two groups were further apart than `max_gap` they are so by exactly `max_gap`
-    afterwards. With two groups of shares w and 1 - w this is clipping to
-    ``F + [-(1 - w), 1 - w] * max_gap`` and ``F + [-w, w] * max_gap``. For groups of few
-    rows the band is narrower by what shrinking may leave (at most ``max_gap / 2`` on
-    either side).
+    Largest gap: at each score x all CDFs are clipped to the band ``[u, u + max_gap]``,
+    whose lower edge u keeps the mean of the CDFs, by weight, as it was. So all clipped
+    CDFs :math:`G_g` increase, and wherever two groups were further apart than `max_gap`
+    they are so by exactly `max_gap` afterwards. With two groups of shares w and 1 - w
+    this is clipping to ``F + [-(1 - w), 1 - w] * max_gap`` and ``F + [-w, w] *
+    max_gap``. For groups of few rows the band is narrower by what shrinking may leave
+    (at most ``max_gap / 2`` on either side). The scores :math:`F_g^{-1}(G_g(x))` of
+    all groups are then repaired to one value, their mean by weight, which is x where
+    no CDF is clipped. With ``max_gap=0`` this is the barycentre of the groups'
+    distributions [3]_. If scores are the probabilities of each group, and there are two
+    groups, no other thresholds of the groups whose selection rates differ by at most
+    `max_gap` decide better than one threshold of the repaired scores, whatever the
+    costs of a false positive and a false negative.
 
     Probabilities: with a and b positive, fitted by log-loss,
     ``logit(q) = a * log(p) - b * log(1 - p) + c`` [2]_.
@@ -177,6 +184,8 @@ class ScoreRepairer(
     .. [2] Kull, Silva Filho, Flach. "Beta calibration: a well-founded and easily
        implemented improvement on logistic calibration for binary classifiers".
        AISTATS 2017.
+    .. [3] Chzhen, Denis, Hebiri, Oneto, Pontil. "Fair Regression with Wasserstein
+       Barycenters". NeurIPS 2020.
 
     Examples
     --------

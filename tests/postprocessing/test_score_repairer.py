@@ -304,10 +304,46 @@ def test_largest_gap_is_the_one_asked_for(sizes, max_gap):
     )
     found = mcdp(None, moved, sensitive_features=groups)
     assert max_gap - 2 / min(sizes) <= found <= max_gap + 2 / min(sizes)
-    # The distribution of everyone stays as it is.
-    assert mcdp(None, np.r_[moved, scores], sensitive_features=np.repeat(
-        [0, 1], len(scores)
-    )) < 3 / min(sizes)  # fmt: skip
+    for group in range(len(sizes)):
+        order = np.argsort(scores[groups == group])
+        assert (np.diff(moved[groups == group][order]) > 0).all()
+
+
+def test_full_repair_gives_the_mean_of_the_quantiles():
+    scores, groups = disparate([500, 500])
+    moved = ScoreRepairer(max_gap=0.0).fit_transform(scores, sensitive_features=groups)
+    lower, higher = (np.sort(scores[groups == group]) for group in (0, 1))
+    for group in (0, 1):
+        found = np.sort(moved[groups == group])
+        assert_allclose(found[10:-10], ((lower + higher) / 2)[10:-10], atol=0.002)
+    weighted = ScoreRepairer(max_gap=0.0).fit(
+        scores, sensitive_features=groups, sample_weight=np.where(groups, 3, 1)
+    )
+    moved = weighted.transform(scores, sensitive_features=groups)
+    middle = (lower + 3 * higher) / 4
+    assert_allclose(np.sort(moved[groups == 0])[10:-10], middle[10:-10], atol=0.002)
+
+
+@pytest.mark.parametrize("max_gap", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize("sizes", [(300, 300), (200, 500)])
+def test_no_thresholds_within_the_gap_decide_better(sizes, max_gap):
+    """Decisions of probabilities, whatever a false positive costs."""
+    scores, groups = disparate(sizes, seed=1)
+    moved = ScoreRepairer(max_gap=max_gap).fit_transform(
+        scores, sensitive_features=groups
+    )
+    # Before repair: the gain from selecting the k highest, and their share.
+    ordered = [np.sort(scores[groups == group])[::-1] for group in (0, 1)]
+    shares = [np.arange(size + 1) / size for size in sizes]
+    gaps = np.abs(shares[0][:, None] - shares[1])
+    for cost in np.linspace(0.05, 0.95, 19):
+        gains = [np.append(0, np.cumsum(values - cost)) for values in ordered]
+        sums = gains[0][:, None] + gains[1]
+        found = (scores - cost)[moved >= cost].sum()
+        # Heights are in the middle of a row's step.
+        step = 1 / min(sizes)
+        assert found >= sums[gaps <= max_gap - step].max(initial=-np.inf) - 1e-9
+        assert found <= sums[gaps <= max_gap + 2 * step].max() + 1e-9
 
 
 def test_scores_of_groups_that_are_near_enough_stay_as_they_are():
@@ -327,10 +363,16 @@ def test_only_what_exceeds_the_gap_is_moved():
         [(values[groups == group] <= points).mean(axis=1) for group in (0, 1)]
         for values in (scores, moved)
     )
+    # One map of everyone takes the clipped CDFs, whose mean is the same, to the new.
     mean = 0.25 * before[0] + 0.75 * before[1]
     gap = np.clip(before[0] - before[1], -0.2, 0.2)
-    assert_allclose(after[0], mean + 0.75 * gap, atol=0.003)
-    assert_allclose(after[1], mean - 0.25 * gap, atol=0.003)
+    new_mean = 0.25 * after[0] + 0.75 * after[1]
+    gap = np.interp(new_mean, mean, gap)
+    assert_allclose(after[0], new_mean + 0.75 * gap, atol=0.003)
+    assert_allclose(after[1], new_mean - 0.25 * gap, atol=0.003)
+    near = np.abs(before[0] - before[1]) < 0.19
+    assert near.sum() > 20
+    assert_allclose(np.array(after)[:, near], np.array(before)[:, near], atol=1e-9)
 
 
 @given(st.integers(2, 5), st.integers(2, 12), st.floats(0, 1), st.randoms())

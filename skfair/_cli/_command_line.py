@@ -57,6 +57,7 @@ be computed; 4, the report is written, but nothing could be compared; 130, inter
 #: Parameters of `FairnessReport.from_predictions`, and the options that set them.
 _OPTIONS = {
     "threshold": "--threshold",
+    "scale": "--scale",
     "min_group_size": "--min-group-size",
     "impact_ratios": "--impact-ratios",
     "min_share": "--min-share",
@@ -110,7 +111,11 @@ def _add_columns(audit: argparse.ArgumentParser) -> None:
     add("--sep", type=_separator, help="separator of columns, such as ';' or tab")
     add("--encoding", default="utf-8", help="of text files (default: %(default)s)")
     add("--y-true", metavar="COLUMN", help="true labels; without, errors are left out")
-    add("--y-score", help="probabilities of the positive label, in [0, 1]", **several)
+    add(
+        "--y-score",
+        help="probabilities of the positive label, in [0, 1], unless --scale is rank",
+        **several,
+    )
     add("--y-pred", help="predicted labels", **several)
     add("--sensitive", help="who belongs to which group", required=True, **several)
     add(
@@ -153,7 +158,15 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
         "--decision-threshold",
         type=float,
         default=0.5,
-        help="least score that is a positive decision (default: %(default)s)",
+        help="least score that is a positive decision, with --scale rank the least "
+        "rank (default: %(default)s)",
+    )
+    add(
+        "--scale",
+        choices=("probability", "rank"),
+        default="probability",
+        help="rank compares ranks of scores that are no probabilities: any finite "
+        "numbers (default: %(default)s)",
     )
     add(
         "--missing",

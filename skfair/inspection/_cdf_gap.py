@@ -249,10 +249,11 @@ class CDFGapDisplay:
     def _mark_text(self, mark: GapMark) -> str:
         """Value of a mark, the scores where it is attained and its pair of groups."""
         text = f"MCDP({mark.epsilon:.3g}) = {mark.value:.3f}"
+        unit = {"probability": "score", "rank": "rank"}[self.scale]
         if mark.value > 0 and mark.epsilon > 0:
-            text += f", scores {mark.window[0]:.3g} to {mark.window[1]:.3g}"
+            text += f", {unit}s {mark.window[0]:.3g} to {mark.window[1]:.3g}"
         elif mark.value > 0:
-            text += f", score {mark.score:.3g}"
+            text += f", {unit} {mark.score:.3g}"
         if len(self.labels) > 2:
             text += "\n" + _style.joined_text([self.labels[i] for i in mark.pair])
         return text

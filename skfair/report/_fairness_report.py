@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair._utils._validation import check_choice
+from skfair._utils._validation import Scale, check_choice
 from skfair.report._frame_inputs import read_frame
 from skfair.report._inputs import estimator_inputs, make_audit
 from skfair.report._language import say, speaking
@@ -87,6 +87,7 @@ class FairnessReport:
         control_features: Any = None,
         threshold: float | None = None,
         pos_label: Any = None,
+        scale: Scale = "probability",
         **options: Any,
     ) -> Self:
         """Report on fitted classifiers.
@@ -94,7 +95,8 @@ class FairnessReport:
         Parameters
         ----------
         estimator : estimator, or mapping of str to estimator
-            Fitted classifiers of the same classes, by name.
+            Fitted classifiers of the same classes, by name; with ``scale="rank"`` also
+            estimators that are no classifiers.
         X : array-like of shape (n_samples, n_features)
             Input values.
         y : array-like of shape (n_samples,), default=None
@@ -113,6 +115,10 @@ dataframe or Groups, default=None
             are those of the `predict` method.
         pos_label : int, float, bool or str, default=None
             The positive class, by default the second of two.
+        scale : {"probability", "rank"}, default="probability"
+            ``"rank"`` compares ranks of the first of `predict_proba` and
+            `decision_function` that a classifier has, or of what `predict` of another
+            estimator returns.
         **options : dict
             Other parameters of `from_predictions`: `sample_weight`, `metrics`,
             `epsilon`, `alpha`, `n_bootstrap`, `n_permutations`, `confidence_level`,
@@ -131,7 +137,7 @@ dataframe or Groups, default=None
             As `from_predictions`, and if X has no such column.
         """
         scores, predictions, groups, strata, pos_label = estimator_inputs(
-            estimator, X, sensitive_features, control_features, pos_label
+            estimator, X, sensitive_features, control_features, pos_label, scale
         )
         if threshold is not None:
             predictions = {k: v for k, v in predictions.items() if k not in scores}
@@ -143,6 +149,7 @@ dataframe or Groups, default=None
             control_features=strata,
             threshold=0.5 if threshold is None else threshold,
             pos_label=pos_label,
+            scale=scale,
             **options,
         )
 
@@ -158,6 +165,7 @@ dataframe or Groups, default=None
         sample_weight: ArrayLike | None = None,
         threshold: float = 0.5,
         pos_label: Any = None,
+        scale: Scale = "probability",
         metrics: Sequence[str] | None = None,
         epsilon: float = 0.05,
         alpha: float = 0.9,
@@ -181,7 +189,8 @@ dataframe or Groups, default=None
             True labels. Without them errors are not reported.
         y_score : array-like of shape (n_samples,), dataframe, or mapping of str to \
 array-like, default=None
-            Probabilities of the positive class, in [0, 1]; several models by name.
+            Probabilities of the positive class, in [0, 1], or any finite numbers with
+            ``scale="rank"``; several models by name.
         y_pred : array-like of shape (n_samples,), dataframe, or mapping of str to \
 array-like, default=None
             Predicted labels, of any number of classes if there are no scores. For a
@@ -200,10 +209,16 @@ or Groups, default=None
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights. Rows of weight 0 are left out.
         threshold : float, default=0.5
-            Smallest score that counts as a positive decision.
+            Smallest score that counts as a positive decision; with ``scale="rank"`` the
+            smallest rank.
         pos_label : int, float, bool or str, default=None
             The label that counts as positive. None stands for 1 if labels are
             numbers; text labels require it.
+        scale : {"probability", "rank"}, default="probability"
+            ``"rank"`` is for scores that are no probabilities, such as decision
+            functions or predictions of regressors: metrics of distributions are those
+            of `skfair.metrics` with ``scale="rank"``. Log loss, calibration and the
+            difference of mean scores need probabilities, and are left out.
         metrics : sequence of str, default=None
             Metrics to report, named as in `to_frame`; by default all that apply.
         epsilon : float in (0, 0.5], default=0.05
@@ -244,11 +259,13 @@ or Groups, default=None
         Raises
         ------
         ValueError
-            On no rows, lengths that differ, scores outside [0, 1], text labels without
-            `pos_label`, missing groups, and parameters out of range.
+            On no rows, lengths that differ, scores outside [0, 1], or that are not
+            finite with ``scale="rank"``, text labels without `pos_label`, missing
+            groups, and parameters out of range.
         """
         options = Options(
             threshold=threshold,
+            scale=scale,
             epsilon=epsilon,
             alpha=alpha,
             metrics=metrics,
@@ -306,8 +323,9 @@ or Groups, default=None
         y_true : str, default=None
             Name of the column of true labels. Without it errors are not reported.
         y_score : str, list of str, or mapping of str to str, default=None
-            Name of the column of probabilities of the positive class; several models
-            by the names of their columns, or columns by the names of models.
+            Name of the column of probabilities of the positive class, or of any finite
+            numbers with ``scale="rank"``; several models by the names of their columns,
+            or columns by the names of models.
         y_pred : str, list of str, or mapping of str to str, default=None
             Name of the column of predicted labels; several as for `y_score`. One
             column of each belongs to one model, several are matched by name.
@@ -319,16 +337,16 @@ or Groups, default=None
         sample_weight : str, default=None
             Name of the column of non-negative sample weights.
         threshold : float, default=0.5
-            Smallest score that counts as a positive decision.
+            Smallest score that counts as a positive decision, or smallest rank.
         pos_label : int, float, bool or str, default=None
             The label that counts as positive, as in `from_predictions`.
         title : str, default="Fairness report"
             Title of the page.
         **options : dict
-            Other parameters of `from_predictions`: `metrics`, `epsilon`, `alpha`,
-            `n_bootstrap`, `n_permutations`, `confidence_level`, `min_group_size`,
-            `impact_ratios`, `min_share`, `language`, `random_state`, `n_jobs` and
-            `verbose`.
+            Other parameters of `from_predictions`: `scale`, `metrics`, `epsilon`,
+            `alpha`, `n_bootstrap`, `n_permutations`, `confidence_level`,
+            `min_group_size`, `impact_ratios`, `min_share`, `language`, `random_state`,
+            `n_jobs` and `verbose`.
 
         Returns
         -------
@@ -354,8 +372,9 @@ or Groups, default=None
         many, and bins of many rows are counted again in finer ones. Decisions, errors
         and sizes stay exact. The rows of a bin count as having the middle of the least
         and the largest score in it; the report states how far this may move the
-        metrics of scores. Weights that differ by at most 9 % count as their mean, in
-        intervals and draws alone.
+        metrics of scores. Scores of ``scale="rank"`` are moved to [0, 1] for this, by
+        one more query for the least and the largest. Weights that differ by at most
+        9 % count as their mean, in intervals and draws alone.
 
         Examples
         --------

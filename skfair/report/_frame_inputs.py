@@ -231,7 +231,7 @@ def _count_rows(
     ((name, (score, predicted)),) = columns.models.items()
     added: dict[str, Any] = {}
     classes = [column for column in (columns.y_true, predicted) if column is not None]
-    if score is not None and predicted is None:
+    if score is not None and predicted is None and options.scale == "probability":
         least = options.threshold if options.threshold > 0 else -ROUNDING
         added["skfair decision"] = nw.col(score).cast(nw.Float64()) >= least
     if columns.weight is not None:
@@ -246,6 +246,7 @@ def _count_rows(
         score,
         (*classes, *added),
         control=columns.control,
+        scale=options.scale,
     )
     entries = _count(by, n_rows, options)
     if columns.weight is None:
@@ -273,6 +274,8 @@ def _count(table: Table, n_rows: int, options: Options) -> _Entries:
     _show(options, f"counting {n_rows:,} rows")
     if table.score is None or n_rows <= _MAX_SCORES:
         return _Entries.of(count_rows_by(table, None), None)
+    if table.scale == "rank":
+        table = _in_unit_interval(table)
     n_kinds = len(count_rows_by(replace(table, score=None), None).rows)
     n_bins = power_of_two(_MAX_CELLS / n_kinds)
     n_bins = min(max(n_bins, _FEWEST_BINS), _MOST_BINS)
@@ -299,6 +302,20 @@ def _count(table: Table, n_rows: int, options: Options) -> _Entries:
     return entries
 
 
+def _in_unit_interval(table: Table) -> Table:
+    """Move scores to [0, 1], which changes no rank, so that bins can hold them."""
+    assert table.score is not None
+    score, most = nw.col(table.score).cast(nw.Float64()), sys.float_info.max
+    finite = table.frame.filter((score >= -most) & (score <= most))
+    ends = finite.select(score.min().alias("low"), score.max().alias("high"))
+    found = _collected(ends)
+    # Without a finite score there is nothing to move, and the query finds the fault.
+    low, high = (float(found[name][0] or 0) for name in ("low", "high"))
+    moved = (score - low) / ((high - low) or 1.0)
+    rows = table.frame.with_columns(moved.alias(table.score))
+    return replace(table, frame=rows, scale="probability")
+
+
 def _show(options: Options, text: str) -> None:
     """Show what is done, on a line that the count of draws replaces."""
     if options.verbose:
@@ -307,11 +324,14 @@ def _show(options: Options, text: str) -> None:
 
 
 def _blur(audit: Audit, entries: _Entries) -> tuple[float, float]:
-    """Largest width of the bounds of MCDP(0), and of an interval of scores.
+    """Largest width of the bounds of MCDP(0), and how far ABCC may move.
 
-    Values within strata move by no more than the width of any stratum.
+    That is the length of the longest interval of scores, or, since a rank moves by at
+    most the share of everyone in its interval, twice the largest share. Values within
+    strata move by no more than the largest of any stratum.
     """
-    width = 0.0
+    width, share = 0.0, 0.0
+    _, cells = np.unique(entries.cells, return_inverse=True)
     for attribute in audit.attributes if entries.blurred.any() else ():
         codes = attribute.groups.codes
         parts = [codes]
@@ -322,6 +342,12 @@ def _blur(audit: Audit, entries: _Entries) -> tuple[float, float]:
             ]
         for part in parts:
             width = max(width, _width(part, attribute.comparison, entries))
+            if (known := part >= 0).any():
+                weights = np.bincount(cells, entries.weights * known)
+                blurred = np.bincount(cells, entries.blurred)
+                share = max(share, weights[blurred > 0].max(initial=0) / weights.sum())
+    if audit.options.scale == "rank":
+        return width, 2 * float(share)
     return width, float((entries.highs - entries.lows).max())
 
 

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._columns import names_columns, select_columns
-from skfair._utils._response import respond, tip_for_unknown_columns
+from skfair._utils._response import RANKED_METHODS, respond, tip_for_unknown_columns
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import check_scores, check_weights, count_rows
+from skfair._utils._validation import check_weights, count_rows, scores_on
 from skfair.groups import (
     CROSS,
     Groups,
@@ -27,7 +27,7 @@ from skfair.groups import (
 )
 from skfair.metrics._inputs import Multigroup, positive_class
 from skfair.report._language import figure, say
-from skfair.report._options import MEASURES, Options
+from skfair.report._options import MEASURES, OF_PROBABILITIES, Options
 from skfair.statistics._grouped_confusion import encode_classes
 
 #: Columns by name: of models, or of attributes.
@@ -44,7 +44,10 @@ MAX_PAIRWISE = 10
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Scores in [0, 1] and predicted classes, as positions in `Audit.classes`."""
+    """Scores and predicted classes, as positions in `Audit.classes`.
+
+    Scores lie in [0, 1], unless the scale of the report is "rank".
+    """
 
     name: str
     y_score: Floats | None
@@ -149,6 +152,8 @@ class Audit:
         }
         wanted = self.options.metrics
         keys = [m.key for m in MEASURES if possible[m.question]]
+        if self.options.scale == "rank":
+            keys = [key for key in keys if key not in OF_PROBABILITIES]
         if wanted:
             return tuple(key for key in keys if key in wanted)
         if attribute is not None and attribute.comparison == "pooled":
@@ -173,7 +178,9 @@ def make_audit(
 
     Entries that stand for `n_alike` rows each must have positive weights.
     """
-    scores = _models("y_score", y_score, lambda name, y: check_scores(y, name))
+    scores = _models(
+        "y_score", y_score, lambda name, y: scores_on(options.scale, y, name)
+    )
     predicted = _models("y_pred", y_pred, encode_classes)
     if not (isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)):
         scores, predicted = _of_one_model(scores, predicted)
@@ -194,15 +201,27 @@ def make_audit(
     kept = np.arange(n_samples) if weights is None else np.flatnonzero(weights)
     if not len(kept):
         raise ValueError("sample_weight is zero in every row, expected positive ones.")
+    weights = None if weights is None else weights[kept]
+    totals = (
+        weights if n_alike is None else n_alike * (1 if weights is None else weights)
+    )
     audit = Audit(
         models=tuple(
-            _model(name, scores.get(name), predicted.get(name), classes, kept, options)
+            _model(
+                name,
+                scores.get(name),
+                predicted.get(name),
+                classes,
+                kept,
+                totals,
+                options,
+            )
             for name in dict.fromkeys([*scores, *predicted])
         ),
         attributes=_attributes(sensitive_features, n_samples, kept, options, n_alike),
         y_true=None if true is None else _recode(true, classes, kept),
         classes=classes,
-        sample_weight=None if weights is None else weights[kept],
+        sample_weight=weights,
         options=options,
         n_alike=n_alike,
         strata=None
@@ -219,6 +238,7 @@ def _model(
     predicted: Encoded | None,
     classes: Classes,
     kept: Integers,
+    weights: NDArray[Any] | None,
     options: Options,
 ) -> Model:
     """Make a model of its rows that count; scores are compared with the threshold."""
@@ -229,9 +249,23 @@ def _model(
         )
     assert scores is not None
     threshold = figure(f"{options.threshold:g}")
-    decided_by = say("score of at least {threshold}", threshold=threshold)
-    y_pred = np.asarray(scores >= options.threshold, dtype=np.intp)
+    decided_by, compared = (
+        say("score of at least {threshold}", threshold=threshold),
+        scores,
+    )
+    if options.scale == "rank":
+        decided_by = say("rank of at least {threshold}", threshold=threshold)
+        compared = mid_ranks(scores, weights)
+    y_pred = np.asarray(compared >= options.threshold, dtype=np.intp)
     return Model(name, scores, y_pred, decided_by)
+
+
+def mid_ranks(scores: Floats, weights: NDArray[Any] | None) -> Floats:
+    """Mid-rank of each entry in (0, 1), as metrics of ``scale="rank"`` take them."""
+    _, positions = np.unique(scores, return_inverse=True)
+    ends = np.cumsum(np.bincount(positions, weights))
+    ranks = (np.append(0, ends[:-1]) + ends) / (2 * ends[-1])
+    return np.asarray(ranks[positions])
 
 
 def _recode(encoded: Encoded, classes: Classes, kept: Integers) -> Integers:
@@ -359,6 +393,8 @@ def _check_metrics(audit: Audit) -> None:
     for key in audit.options.metrics or ():
         if key not in possible:
             needed = needs[question[key]]
+            if key in OF_PROBABILITIES and audit.options.scale == "rank":
+                needed = "scale='probability'"
             raise ValueError(f"metrics has {key!r}, which needs {needed}.")
     if not possible:
         raise ValueError(
@@ -378,6 +414,7 @@ def estimator_inputs(
     sensitive_features: Any,
     control_features: Any,
     pos_label: Any,
+    scale: str,
 ) -> tuple[Named, Named, Any, Any, Any]:
     """Scores and predictions of fitted classifiers, groups, strata, positive class."""
     if not isinstance(estimator, Mapping):
@@ -389,7 +426,10 @@ def estimator_inputs(
     strata, own = control_features, control_features
     if control_features is not None and names_columns(control_features, count_rows(X)):
         strata, own = select_columns(X, control_features, "control_features"), None
-    classes = _common_classes(estimator)
+    classes = _common_classes(estimator, scale)
+    methods: tuple[str, ...] = RANKED_METHODS[:1]
+    if scale == "rank":
+        methods = RANKED_METHODS[:2] if classes else RANKED_METHODS
     if len(classes) == 2:
         pos_label = classes[1] if pos_label is None else pos_label
         if pos_label not in classes:
@@ -401,18 +441,24 @@ def estimator_inputs(
     for name, model in estimator.items():
         name = str(name)
         with tip_for_unknown_columns(model, X, sensitive_features if named else None):
-            if len(classes) == 2 and hasattr(model, "predict_proba"):
-                scores[name] = respond(
-                    model, "predict_proba", X, pos_label, routed, own
-                )
-            predictions[name] = respond(model, "predict", X, None, routed, own)
+            of_scores = [method for method in methods if hasattr(model, method)]
+            if of_scores and len(classes) in (0, 2):
+                scores[name] = respond(model, of_scores[0], X, pos_label, routed, own)
+            if classes:
+                predictions[name] = respond(model, "predict", X, None, routed, own)
     return scores, predictions, groups, strata, pos_label
 
 
-def _common_classes(estimators: Mapping[Any, Any]) -> list[Any]:
-    """Classes of fitted classifiers, which must be the same."""
-    for name, model in estimators.items():
+def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
+    """Classes of fitted classifiers, which must be the same.
+
+    There are none where ranks of the predictions of other estimators are compared.
+    """
+    for model in estimators.values():
         check_is_fitted(model)
+    if scale == "rank" and not any(hasattr(m, "classes_") for m in estimators.values()):
+        return []
+    for name, model in estimators.items():
         if not hasattr(model, "classes_"):
             raise ValueError(
                 f"estimator {name!r} is a {type(model).__name__} without classes_, "

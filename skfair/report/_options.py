@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from skfair._utils._validation import (
     ParameterError,
+    Scale,
     check_choice,
     check_integer,
     check_real,
@@ -39,6 +40,19 @@ class Measure:
     call: str
     definition: str
     maximum: int = 1
+    definition_of_ranks: str = ""
+
+    def call_of(self, settings: Mapping[str, Any]) -> str:
+        """Call of the function that computes the metric."""
+        call = self.call.format(**settings)
+        if self.question == "scores" and settings["scale"] == "rank":
+            call = call[:-1] + ', scale="rank")'
+        return call
+
+    def definition_on(self, scale: str) -> str:
+        """Definition of the metric, of scores or of their ranks."""
+        of_ranks = self.definition_of_ranks if scale == "rank" else ""
+        return say(of_ranks or self.definition)
 
     def title_of(self, settings: Mapping[str, Any]) -> str:
         """Title of the metric with its parameters, in the language of the report."""
@@ -85,6 +99,8 @@ MEASURES = (
         "mcdp(None, y_score, epsilon={epsilon:g})",
         "The largest difference that is reached at every threshold of a window 2 "
         "epsilon long.",
+        definition_of_ranks="The largest difference that is reached at every threshold "
+        "of a window that holds the share 2 epsilon of everyone.",
     ),
     Measure(
         "abcc",
@@ -93,6 +109,8 @@ MEASURES = (
         "abcc(None, y_score)",
         "That difference averaged over all thresholds from 0 to 1: the area between "
         "the cumulative curves.",
+        definition_of_ranks="That difference averaged over thresholds at the scores of "
+        "everyone: the area between the cumulative curves of ranks.",
     ),
     Measure(
         "mean_score_difference",
@@ -110,6 +128,9 @@ MEASURES = (
         "Distance between the score histograms of groups, from 0 to 2, averaged over "
         "the bin widths in which it is most stable. Noise alone makes it positive.",
         maximum=2,
+        definition_of_ranks="Distance between the histograms of the ranks of groups, "
+        "from 0 to 2, averaged over the bin widths in which it is most stable. Noise "
+        "alone makes it positive.",
     ),
     Measure(
         "equalized_odds_difference",
@@ -132,6 +153,8 @@ MEASURES = (
 KEYS = tuple(measure.key for measure in MEASURES)
 OF_DECISIONS = tuple(m.key for m in MEASURES if m.question == "decisions")
 OF_SCORES = tuple(m.key for m in MEASURES if m.question == "scores")
+#: Metrics that need probabilities: a mean of ranks has no unit of its own.
+OF_PROBABILITIES = ("mean_score_difference",)
 #: Among permutations of one equalized odds difference it tells which are larger.
 TIES = "ties_of_equalized_odds_difference"
 OF_ERRORS = (*(m.key for m in MEASURES if m.question == "errors"), TIES)
@@ -146,6 +169,7 @@ class Options:
     """Parameters of `FairnessReport.from_predictions`, checked; the seed is drawn."""
 
     threshold: float = 0.5
+    scale: Scale = "probability"
     epsilon: float = 0.05
     alpha: float = 0.9
     metrics: Sequence[str] | None = None
@@ -170,6 +194,7 @@ class Options:
                 f"metrics must be a sequence of names, got {self.metrics!r}."
             )
         check_choice("impact_ratios", self.impact_ratios, (True, False))
+        check_choice("scale", self.scale, get_args(Scale))
         check_choice("language", self.language, LANGUAGES)
         for key in () if self.metrics is None else self.metrics:
             check_choice("metrics", key, KEYS)

@@ -24,7 +24,7 @@ from skfair.report._page._markdown import (
     RATIOS,
     SECTIONS,
 )
-from skfair.report._page._pictures import OF_PICTURES
+from skfair.report._page._pictures import _OF_RANKS, _OF_SCORES, OF_PICTURES
 from skfair.report._words import _summary
 
 FOLDER = Path(skfair.__file__).parent / "report"
@@ -37,13 +37,24 @@ STATUS = "highest", "compared", "excluded", "unknown"
 def messages():
     """Every message of a report, from the code, the templates and the tables."""
     found = {*QUESTIONS.values(), *OF_GROUPS.values(), *OF_RATIOS.values(), *SECTIONS}
-    found |= {*RATIOS.values(), *OF_METRICS, *OF_STRATA, *OF_PICTURES, *STATES, *STATUS}
+    found |= {
+        *RATIOS.values(),
+        *OF_METRICS,
+        *OF_STRATA,
+        *OF_PICTURES,
+        *STATES,
+        *_OF_SCORES,
+        *_OF_RANKS,
+        *STATUS,
+    }
     found |= {*_summary.PRIMARY, *_summary._CANNOT_SHOW, _summary.DEFAULT_TITLE}
     found |= {noun + end for noun in NOUNS for end in ("", "s")}
     found |= {
-        text for measure in MEASURES for text in (measure.title, measure.definition)
+        text
+        for one in MEASURES
+        for text in (one.title, one.definition, one.definition_of_ranks)
     }
-    found |= {"Date", "Input", "score", *_language._NO_NAMES}
+    found |= {"Date", "Input", "score", "rank", *_language._NO_NAMES}
     for path in (*FOLDER.glob("**/*.py"), *FOLDER.parent.glob("_cli/*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "say":
@@ -184,7 +195,7 @@ def test_reasons_are_in_the_language_of_the_report(pair):
 NAMES = "sex", "Rows", f"sex{CROSS}Rows", "Accuracy"
 #: Parts of a summary that are no text of a page, or are translated where it is made.
 NO_TEXTS = {"versions", "calls", "key", "metric", "question", "comparison", "kind"}
-NO_TEXTS |= {"status", "state"}
+NO_TEXTS |= {"status", "state", "scale"}
 
 
 def same_texts(first, second):

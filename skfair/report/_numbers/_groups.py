@@ -28,7 +28,8 @@ _ROWS_OF_BIN, _MOST_BINS = 100, 10
 def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
     """Quality of predictions on some rows, by default on all of them.
 
-    None without true labels, without scores, or where a class has no row.
+    None without true labels, without scores, where a class has no row, or where
+    scores are no probabilities.
     """
     names = ["accuracy", "balanced_accuracy", "average_precision", "log_loss"]
     names += ["score_excess", "calibration_error"]
@@ -46,10 +47,11 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
         found["balanced_accuracy"] = float(recalls.mean())
     if model.y_score is not None:
         score = model.y_score[rows]
-        found["log_loss"] = float(
-            log_loss(true, score, labels=[0, 1], sample_weight=weights)
-        )
-        found |= _calibration(true == 1, score, weights, n_rows)
+        if audit.options.scale == "probability":
+            found["log_loss"] = float(
+                log_loss(true, score, labels=[0, 1], sample_weight=weights)
+            )
+            found |= _calibration(true == 1, score, weights, n_rows)
         if sizes[1] > 0:
             found["average_precision"] = float(
                 average_precision_score(true, score, sample_weight=weights)

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
@@ -66,6 +66,7 @@ def intervals(sample: Sample, keys: Collection[str]) -> dict[str, Interval]:
 def bounded_metrics(sample: Sample) -> dict[str, Callable[..., float]]:
     """Return the metrics whose noise can be bounded, with the options of the report."""
     how, options = sample.attribute.comparison, sample.audit.options
+    of_scores: dict[str, Any] = {"multigroup": how, "scale": options.scale}
     return {
         "demographic_parity_difference": partial(
             demographic_parity_difference, multigroup=how
@@ -74,10 +75,10 @@ def bounded_metrics(sample: Sample) -> dict[str, Callable[..., float]]:
         "cvar_fairness": partial(cvar_fairness, alpha=options.alpha),
         "mean_score_difference": partial(demographic_parity_difference, multigroup=how),
         "equalized_odds_difference": partial(equalized_odds_difference, multigroup=how),
-        "mcdp": partial(mcdp, multigroup=how),
-        "mcdp_epsilon": partial(mcdp, epsilon=options.epsilon, multigroup=how),
-        "abcc": partial(abcc, multigroup=how),
-        "madd": partial(madd, multigroup=how),
+        "mcdp": partial(mcdp, **of_scores),
+        "mcdp_epsilon": partial(mcdp, epsilon=options.epsilon, **of_scores),
+        "abcc": partial(abcc, **of_scores),
+        "madd": partial(madd, **of_scores),
     }
 
 

@@ -34,7 +34,7 @@ from skfair.metrics._distribution import (
 )
 from skfair.metrics._equalized_odds import sum_of_differences
 from skfair.metrics._inputs import Multigroup
-from skfair.report._inputs import Attribute, Audit, Model, set_aside
+from skfair.report._inputs import Attribute, Audit, Model, mid_ranks, set_aside
 from skfair.report._options import OF_DECISIONS, OF_SCORES, TIES
 from skfair.statistics import GroupedConfusion, GroupedOutcomes
 
@@ -182,6 +182,12 @@ class Measuring:
 
 def make_samples(audit: Audit) -> list[Sample]:
     """Combine each attribute with every model."""
+    if audit.options.scale == "rank":
+        return [
+            Sample(m, a, audit, audit.keys(m, a), _grid_of_ranks(audit, m, a))
+            for a in audit.attributes
+            for m in audit.models
+        ]
     grids = [
         None if model.y_score is None else ScoreGrid(model.y_score, audit.weights)
         for model in audit.models
@@ -191,6 +197,17 @@ def make_samples(audit: Audit) -> list[Sample]:
         for attribute in audit.attributes
         for model, grid in zip(audit.models, grids, strict=True)
     ]
+
+
+def _grid_of_ranks(audit: Audit, model: Model, attribute: Attribute) -> Any:
+    """Ranks among the entries that are compared; the others have any."""
+    if model.y_score is None:
+        return None
+    ranks, known = np.zeros(len(model.y_score)), attribute.groups.codes >= 0
+    if known.any():
+        weights = None if audit.weights is None else audit.weights[known]
+        ranks[known] = mid_ranks(model.y_score[known], weights)
+    return ScoreGrid(ranks, audit.weights)
 
 
 def sort_by_group(codes: NDArray[np.integer]) -> Integers:

@@ -103,7 +103,7 @@ def _pictures(summary: Summary) -> dict[tuple[int, int], list[Summary]]:
     for i, attribute in enumerate(summary["attributes"]):
         for j, result in enumerate(attribute["results"]):
             pictures = (
-                cdf_picture(result, attribute, f"p{i}-{j}c-"),
+                cdf_picture(result, attribute, summary["settings"], f"p{i}-{j}c-"),
                 group_gap_picture(
                     result, attribute, summary["settings"], f"p{i}-{j}g-"
                 ),
@@ -118,7 +118,7 @@ def _definitions(summary: Summary) -> list[Summary]:
     return [
         {
             "title": measure.title_of(settings),
-            "definition": say(measure.definition),
+            "definition": measure.definition_on(settings.get("scale", "probability")),
             "range": say("{low} to {high}", low=0, high=measure.maximum),
             "call": settings["calls"][measure.key],
         }

@@ -38,10 +38,30 @@ _STYLE: Any = {
 _FRAME = 1.4
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _DECIMAL = re.compile(r"-?\d+\.\d+")
-_NOUN = re.compile(r"\b(groups?|score)\b")
+_NOUN = re.compile(r"\b(groups?|score|rank)\b")
+
+#: Alternative text and caption of the picture of the distributions of scores.
+_OF_SCORES = (
+    "Cumulative distribution of scores by {name}: one rising curve for each of {n} "
+    "groups. They are furthest apart at a score of {score}, where {ours} of {first} "
+    "and {theirs} of {second} lie at or below it.",
+    "The share of each group whose score lies at or below each value. A curve further "
+    "to the right means higher scores. The vertical line marks the largest gap, {gap} "
+    "percentage points between {first} and {second}.",
+)
+_OF_RANKS = (
+    "Cumulative distribution of the ranks of scores by {name}: one rising curve for "
+    "each of {n} groups. They are furthest apart at a rank of {score}, where {ours} of "
+    "{first} and {theirs} of {second} lie at or below it.",
+    "The share of each group whose rank among everyone lies at or below each value. A "
+    "curve further to the right means higher scores. The vertical line marks the "
+    "largest gap, {gap} percentage points between {first} and {second}.",
+)
 
 
-def cdf_picture(result: Summary, attribute: Summary, prefix: str) -> Summary | None:
+def cdf_picture(
+    result: Summary, attribute: Summary, settings: Summary, prefix: str
+) -> Summary | None:
     """Draw the groups' score distributions and their largest gap."""
     from skfair.inspection import CDFGapDisplay, GapMark
 
@@ -62,14 +82,14 @@ def cdf_picture(result: Summary, attribute: Summary, prefix: str) -> Summary | N
         counts=np.array([group["n"] for group in attribute["groups"]]),
         marks=[mark],
         sensitive_names=[attribute["name"]],
+        scale=settings.get("scale", "probability"),
     )
     first, second = (quoted(labels, group) for group in gap["pair"])
+    words = _OF_RANKS if display.scale == "rank" else _OF_SCORES
     return {
         "svg": _svg((7.6, 3.7), display.plot, prefix),
         "alternative": say(
-            "Cumulative distribution of scores by {name}: one rising curve for each of "
-            "{n} groups. They are furthest apart at a score of {score}, where {ours} "
-            "of {first} and {theirs} of {second} lie at or below it.",
+            words[0],
             name=attribute["name"],
             n=len(labels),
             score=number(gap["score"]),
@@ -78,14 +98,7 @@ def cdf_picture(result: Summary, attribute: Summary, prefix: str) -> Summary | N
             first=first,
             second=second,
         ),
-        "caption": say(
-            "The share of each group whose score lies at or below each value. A curve "
-            "further to the right means higher scores. The vertical line marks the "
-            "largest gap, {gap} percentage points between {first} and {second}.",
-            gap=points(gap["value"]),
-            first=first,
-            second=second,
-        ),
+        "caption": say(words[1], gap=points(gap["value"]), first=first, second=second),
     }
 
 
@@ -169,6 +182,7 @@ def _svg(size: tuple[float, float], plot: Callable[[Any], Any], prefix: str) -> 
 #: Texts of the axes and of the legend of `GroupGapDisplay`, which has no names in it.
 OF_PICTURES = (
     "Predicted probability of the positive class",
+    "Rank of the score among everyone (0 to 1)",
     "Cumulative share of the group",
     "Difference of selection rate from the average",
     "Weighted average of rates",
@@ -188,7 +202,7 @@ def _translate_axes(ax: Any) -> None:
             axis.set_label_text(say(text))
             axis.set_major_formatter(lambda value, _: figure(f"{value:g}"))
     legend = ax.get_legend()
-    of_cdfs = ax.get_xlabel() == say("Predicted probability of the positive class")
+    of_cdfs = ax.get_xlabel() in {say(text) for text in OF_PICTURES[:2]}
     for entry in [] if legend is None else legend.get_texts():
         text, names = entry.get_text(), ""
         if of_cdfs:

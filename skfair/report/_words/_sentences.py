@@ -117,15 +117,20 @@ def _describe_scores(
 ) -> str:
     (first, second), (ours, theirs) = names, found.figures
     values = {"first": first, "second": second, "gap": points(found.value)}
+    if key != "mcdp" and sample.audit.options.scale == "rank":
+        return _describe_ranks(sample, key, found, values)
     if key == "mcdp":
         # The figures are shares of scores that are at most the threshold.
         shares = (second, 1 - theirs), (first, 1 - ours)
         (low, less), (high, more) = sorted(shares, key=lambda share: share[1])
+        score = number(found.score)
+        if sample.audit.options.scale == "rank":
+            score = say("the rank {rank}", rank=score)
         return say(
             "At a threshold just above {score}, {less} of {low} are selected and "
             "{more} of {high}: {gap} percentage points apart, the most at any "
             "threshold",
-            score=number(found.score),
+            score=score,
             less=percent(less),
             low=low,
             more=percent(more),
@@ -159,6 +164,32 @@ def _describe_scores(
         share=percent(found.value / 2),
         first=first,
         second=second,
+    )
+
+
+def _describe_ranks(
+    sample: Sample, key: str, found: Finding, values: dict[str, str]
+) -> str:
+    """Describe a metric whose windows and bins hold shares of everyone."""
+    if key == "mcdp_epsilon":
+        return say(
+            "Throughout some range of thresholds that holds {share} of everyone, "
+            "{first} and {second} are at least {gap} points apart",
+            share=percent(2 * sample.audit.options.epsilon),
+            **values,
+        )
+    if key == "abcc":
+        return say(
+            "Averaged over thresholds at the scores of everyone, the selected shares "
+            "of {first} and {second} differ by {gap} points",
+            **values,
+        )
+    return say(
+        "For the histograms of the ranks of {first} and {second} to agree, about "
+        "{share} of each would need another rank",
+        share=percent(found.value / 2),
+        first=values["first"],
+        second=values["second"],
     )
 
 

@@ -256,7 +256,14 @@ def _cdf(sample: Sample, found: Finding | None) -> Summary | None:
 
 def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
     options, models = audit.options, [(one, m) for one in audits for m in one.models]
-    stated = ["epsilon", "alpha", "n_bootstrap", "n_permutations", "confidence_level"]
+    stated = [
+        "scale",
+        "epsilon",
+        "alpha",
+        "n_bootstrap",
+        "n_permutations",
+        "confidence_level",
+    ]
     stated += ["min_group_size", "impact_ratios", "min_share", "random_state"]
     possible = {key for one, model in models for key in one.keys(model)}
     return {
@@ -268,7 +275,7 @@ def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
         "counts_are_drawn": counts_are_drawn(audit),
         "blur": [max(one.blur[i] for one in audits) for i in (0, 1)],
         "calls": {
-            measure.key: measure.call.format(**vars(options))
+            measure.key: measure.call_of(vars(options))
             for measure in MEASURES
             if measure.key in possible
         },
@@ -454,8 +461,35 @@ def cautions(summary: Summary) -> list[str]:
                 "weights, and which groups differ from the others is not tested."
             )
         )
-    of_mcdp, length = summary["settings"].get("blur", (0, 0))
-    if length:
+    texts += _about_scores(summary["settings"])
+    return list(dict.fromkeys(texts))
+
+
+def _about_scores(settings: Summary) -> list[str]:
+    """Say that scores were counted in intervals, or are no probabilities."""
+    texts, of_ranks = [], settings["scale"] == "rank"
+    if of_ranks:
+        texts.append(
+            say(
+                "The scores need not be probabilities. Thresholds, windows and bins "
+                "are of their ranks among everyone, from 0 for the lowest to 1 for the "
+                "highest; within strata, among everyone in the stratum. Log loss, "
+                "calibration and mean scores need probabilities, and are left out."
+            )
+        )
+    of_mcdp, length = settings["blur"]
+    if length and of_ranks:
+        texts.append(
+            say(
+                "Scores were counted in narrow intervals, and those of one count as "
+                "equal. MCDP(0) is within {of_mcdp}, ABCC is within {length} of those "
+                "of the single scores; the other numbers that depend on scores are "
+                "close to theirs.",
+                of_mcdp=figure(f"{of_mcdp:.1g}"),
+                length=figure(f"{length:.1g}"),
+            )
+        )
+    elif length:
         texts.append(
             say(
                 "Scores were counted in narrow intervals, and count as the middle of "
@@ -467,7 +501,7 @@ def cautions(summary: Summary) -> list[str]:
                 length=figure(f"{length:.1g}"),
             )
         )
-    return list(dict.fromkeys(texts))
+    return texts
 
 
 def _about_groups(attribute: Summary, smallest: int) -> list[str]:

@@ -1,0 +1,270 @@
+"""Reports on scores that are no probabilities, by their ranks among everyone."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.svm import LinearSVC
+
+from skfair._cli._command_line import main
+from skfair.groups import encode_groups
+from skfair.metrics import (
+    abcc,
+    confidence_interval,
+    equalized_odds_difference,
+    madd,
+    mcdp,
+    permutation_test,
+)
+from skfair.report import FairnessReport
+from skfair.report import _frame_inputs as module
+
+METRICS = {
+    "mcdp": mcdp,
+    "mcdp_epsilon": partial(mcdp, epsilon=0.05),
+    "abcc": abcc,
+    "madd": madd,
+}
+RANK = {"scale": "rank"}
+
+
+@pytest.fixture(scope="module")
+def decided(scored):
+    """True classes, decision values with ties, groups, one of them small, weights."""
+    y_true, y_score, people = scored
+    values = np.round(np.log(y_score / (1 - y_score)) * 40)
+    sex = people["sex"].to_numpy().astype(object)
+    sex[:4], sex[4:7] = "X", None
+    weights = np.random.default_rng(0).integers(0, 4, len(sex))
+    return y_true, values, encode_groups(sex, missing="drop"), weights
+
+
+@pytest.fixture(scope="module")
+def of_ranks(make_report, decided):
+    y_true, values, groups, weights = decided
+    return make_report(
+        y_true,
+        values,
+        sensitive_features=groups,
+        sample_weight=weights,
+        impact_ratios=True,
+        **RANK,
+    )
+
+
+def test_numbers_are_those_of_the_metrics(of_ranks, decided):
+    """Ranks are those among the rows that are compared."""
+    _, values, groups, weights = decided
+    kept = (groups.codes >= 0) & (groups.codes != groups.labels.index("X"))
+    given = {
+        "sensitive_features": np.asarray(groups)[kept],
+        "sample_weight": weights[kept],
+    }
+    found = of_ranks.to_frame().set_index("metric")
+    for key, metric in METRICS.items():
+        metric = partial(metric, scale="rank")
+        value = metric(None, values[kept], **given)
+        assert found.loc[key, "value"] == pytest.approx(value, abs=1e-12)
+        interval = confidence_interval(metric, None, values[kept], **given)
+        ends = found.loc[key, ["lower", "upper"]].tolist()
+        assert ends == pytest.approx([interval.low, interval.high], abs=1e-12)
+    assert found.loc["mcdp", "value"] == pytest.approx(
+        mcdp(None, (values[kept] - values.min()) / np.ptp(values), **given), abs=1e-12
+    )
+    assert "mean_score_difference" not in found.index
+
+
+def test_tests_are_those_of_the_metrics(make_report, decided):
+    y_true, values, _, _ = decided
+    groups = np.where(np.arange(len(values)) % 3 == 0, "a", "b")
+    report = make_report(
+        y_true,
+        values,
+        sensitive_features=groups,
+        control_features=y_true,
+        metrics=["mcdp_epsilon"],
+        **RANK,
+    )
+    metric = partial(mcdp, epsilon=0.05, scale="rank")
+    given = {"sensitive_features": groups, "n_permutations": 59, "random_state": 0}
+    test = permutation_test(metric, None, values, **given)
+    found = report.to_frame().iloc[0]
+    assert found["pvalue"] == test.pvalue
+    assert found["null_value"] == pytest.approx(test.null_mean, abs=1e-12)
+    given["control_features"] = y_true
+    test = permutation_test(metric, None, values, **given)
+    found = report.to_frame("strata").iloc[0]
+    assert found["value"] == test.statistic
+    assert (found["pvalue"], found["null_value"]) == (test.pvalue, test.null_mean)
+
+
+def test_decisions_are_those_of_the_upper_ranks(decided, make_report):
+    y_true, values, groups, weights = decided
+    kept = weights > 0
+    ranks = pd.Series(np.repeat(values, weights)).rank() - 0.5
+    share = (ranks / weights.sum() >= 0.5).mean()
+    report = make_report(
+        None, values[kept], sensitive_features=np.ones(kept.sum()),
+        sample_weight=weights[kept], metrics=["max_gap"], **RANK,
+    )  # fmt: skip
+    found = report.to_frame("groups")["selection_rate"].iloc[0]
+    assert found == pytest.approx(share, abs=1e-12)
+    assert report.summary["models"][0]["decided_by"] == "rank of at least 0.5"
+    # Decisions that are made otherwise are given beside the scores.
+    report = make_report(
+        y_true,
+        values,
+        y_pred=(values > 0).astype(int),
+        sensitive_features=groups,
+        metrics=["equalized_odds_difference"],
+        **RANK,
+    )
+    kept = (groups.codes >= 0) & (groups.codes != groups.labels.index("X"))
+    expected = equalized_odds_difference(
+        y_true[kept],
+        (values > 0).astype(int)[kept],
+        sensitive_features=np.asarray(groups)[kept],
+    )
+    assert report.to_frame()["value"].iloc[0] == pytest.approx(expected)
+
+
+def test_what_the_page_says(of_ranks):
+    sentences = " ".join(of_ranks.to_frame()["sentence"])
+    assert "At a threshold just above the rank 0." in sentences
+    assert "range of thresholds that holds 10.0% of everyone" in sentences
+    assert "histograms of the ranks" in sentences
+    text = of_ranks.to_markdown()
+    assert "Log loss, calibration and mean scores need probabilities" in text
+    for heading in "Log loss |", "Calibration error |", "Score minus outcome |":
+        assert heading not in text
+    assert "Average precision |" in text
+    assert of_ranks.summary["settings"]["calls"]["abcc"] == (
+        'abcc(None, y_score, scale="rank")'
+    )
+
+
+@pytest.mark.slow
+def test_page(of_ranks):
+    pytest.importorskip("jinja2")
+    page = of_ranks.to_html()
+    assert "Rank of the score among everyone (0 to 1)" in page
+    assert ">Log loss<" not in page
+    assert ">Calibration error<" not in page
+    assert "Predicted probability" not in page
+    assert "share 2 epsilon of everyone" in page
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scale": "logit"}, "scale must be 'probability' or 'rank', got 'logit'"),
+        (
+            {"scale": "probability"},
+            r"lie in \[0, 1\].* With scale='rank' scores may be",
+        ),
+        ({"y_score": [1, np.inf] * 30}, "y_score must be finite, got inf in row 1"),
+        (
+            {"metrics": ["mean_score_difference"]},
+            "has 'mean_score_difference', which needs scale='probability'",
+        ),
+    ],
+)
+def test_bad_arguments(change, message):
+    given = {"y_score": [-3.0, 8.0] * 30, "scale": "rank", "metrics": ["mcdp"]} | change
+    with pytest.raises(ValueError, match=message):
+        FairnessReport.from_predictions(
+            None, given.pop("y_score"), sensitive_features=list("abc") * 20, **given
+        )
+
+
+def test_estimators(make_report):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    y = (X[:, 0] + rng.normal(size=120) > 0).astype(int)
+    groups = np.where(X[:, 1] > 0, "a", "b")
+    options = {"sensitive_features": groups, "random_state": 0, "n_permutations": 59}
+    options |= {"metrics": ["mcdp", "max_gap"], **RANK}
+    models = {"svc": LinearSVC().fit(X, y), "logistic": LogisticRegression().fit(X, y)}
+    report = FairnessReport.from_estimator(models, X, y, **options)
+    found = report.to_frame().set_index(["model", "metric"])["value"]
+    values = models["svc"].decision_function(X)
+    assert found["svc", "mcdp"] == pytest.approx(
+        mcdp(None, values, sensitive_features=groups, scale="rank")
+    )
+    assert report.summary["models"][0]["decided_by"] == "as predicted"
+    ridge = Ridge().fit(X, X[:, 0] * 1e4)
+    report = FairnessReport.from_estimator(ridge, X, **options)
+    found = report.to_frame().set_index("metric")["value"]
+    expected = mcdp(None, ridge.predict(X), sensitive_features=groups, scale="rank")
+    assert found["mcdp"] == pytest.approx(expected)
+    with pytest.raises(ValueError, match="is a Ridge without classes_"):
+        FairnessReport.from_estimator(
+            {"logistic": models["logistic"], "ridge": ridge}, X, **options
+        )
+
+
+@pytest.fixture
+def table(decided):
+    _, values, _, weights = decided
+    groups = np.where(np.arange(len(values)) % 3 == 0, "a", "b")
+    return pl.DataFrame({"p": values * 1e3, "g": groups, "w": weights + 1})
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_rows_that_stay_on_their_engine(table, monkeypatch, make_report, weight):
+    """Counted by score the numbers are the same, in bins close by what is stated."""
+    from skfair.report._numbers import _cells
+
+    for where in (module, _cells):
+        monkeypatch.setattr(where, "MANY_ROWS", 1)
+    monkeypatch.setattr("skfair.report._numbers._draws.MANY_ROWS", 1)
+    options = {"metrics": ["max_gap", "mcdp", "abcc"], "random_state": 0}
+    options |= {"n_permutations": 59, **RANK}
+    expected = FairnessReport.from_predictions(
+        None,
+        {"p": table["p"].to_numpy()},
+        sensitive_features={"g": table["g"].to_numpy()},
+        sample_weight=None if weight is None else table[weight].to_numpy(),
+        **options,
+    ).to_frame()
+    numbers = ["value", "lower", "upper", "pvalue"]
+    for most in 2**20, 0:
+        monkeypatch.setattr(module, "_MAX_SCORES", most)
+        monkeypatch.setattr(module, "_FEWEST_BINS", 2**6)
+        monkeypatch.setattr(module, "_MAX_CELLS", 2**6)
+        found = FairnessReport.from_frame(
+            table.lazy(), y_score="p", sensitive_features="g", sample_weight=weight,
+            **options,
+        )  # fmt: skip
+        of_mcdp, length = found.summary["settings"]["blur"]
+        values = found.to_frame()
+        if most:
+            assert (of_mcdp, length) == (0, 0)
+            np.testing.assert_allclose(values[numbers], expected[numbers], atol=1e-9)
+            continue
+        assert 0 < length < 0.2
+        gaps = (values["value"] - expected["value"]).abs().tolist()
+        assert gaps[1] <= of_mcdp + 1e-12
+        assert gaps[2] <= length + 1e-12
+        assert any("count as equal" in text for text in found.summary["cautions"])
+    broken = table.with_columns(p=pl.lit(float("inf")))
+    with pytest.raises(ValueError, match="'p' has 600 "):
+        FairnessReport.from_frame(
+            broken, y_score="p", sensitive_features="g", **options
+        )
+
+
+def test_command_line(table, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table.to_pandas().to_csv("t.csv", index=False)
+    given = "audit t.csv --y-score p --sensitive g --out r.md --format md --quiet"
+    few = "--bootstrap 2 --permutations 59"
+    assert main([*given.split(), *few.split()]) == 2
+    assert "must lie in [0, 1]" in capsys.readouterr().err
+    assert main([*given.split(), *few.split(), "--scale", "rank"]) == 0
+    assert "Thresholds, windows and bins are of their ranks" in (
+        (tmp_path / "r.md").read_text("utf-8")
+    )

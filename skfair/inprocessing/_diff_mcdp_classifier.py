@@ -310,7 +310,8 @@ class DiffMCDPClassifier(
         MitigationWarning
             If on the rows held out MCDP(0) is higher than that of the plain network by
             more than two standard errors, or average precision is lower by as much and
-            MCDP(0) is not lower.
+            MCDP(0) is not lower; and if fewer than ten rows of the rarer class cannot
+            tell, and no gain is shown.
         """
         loss, options = _check_parameters(self)
         rng = check_random_state(self.random_state)

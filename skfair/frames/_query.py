@@ -157,10 +157,10 @@ def count_rows_by(
         columns["weight"] = nw.col(table.weight).cast(nw.Float64())
     rows = table.frame.select(**columns)
     if ranges is not None:
-        inside = [(score >= low) & (score < high) for low, high in ranges]
         # One range around all of them leaves most rows out at less cost.
         rows = rows.filter((score >= ranges[0][0]) & (score < ranges[-1][1]))
-        rows = rows.filter(reduce(or_, inside))
+        inside = [(score >= low) & (score < high) for low, high in ranges]
+        rows = rows.filter(reduce(or_, inside)) if len(ranges) > 1 else rows
     key = nw.lit(0.0)
     # Free of rounding on any engine. A score beyond 0 or 1 by rounding has a bin of its
     # own, which is joined with the next one afterwards.
@@ -171,8 +171,9 @@ def count_rows_by(
         key = _unless_weight_is_faulty(key)
         rows = rows.with_columns(weight_squared=weight * weight)
         aggregates += [weight.sum(), nw.col("weight_squared").sum()]
-    if table.score is not None:
+    if table.score is not None and ranges is None:  # else they are in range
         key = _unless_score_is_faulty(key, table.scale)
+    if table.score is not None and (ranges is None or n_bins is not None):
         aggregates += [score.min().alias("low"), score.max().alias("high")]
     if table.scale == "rank":  # scores may be the numbers that stand for faults
         names.append("fault")

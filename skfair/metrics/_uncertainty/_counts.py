@@ -7,6 +7,7 @@ both are drawn at once, not row by row.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._types import Floats
 from skfair.metrics._inputs import count_hits, in_place_of_rows
 from skfair.statistics import (
     GroupedConfusion,
@@ -60,8 +62,9 @@ class Counts:
             counts = counts.reshape(len(counts), -1)
         else:
             grid, cells = np.unique(statistic.scores, return_inverse=True)
-            counts, rebuild = np.zeros((statistic.n_groups, len(grid))), _scores
+            counts = np.zeros((statistic.n_groups, len(grid)))
             counts[statistic.codes, cells] = statistic.weights
+            rebuild = partial(_scores, grid)
         return cls(statistic, counts.astype(np.int64), partial(rebuild, statistic))
 
     def evaluate(self, metric: Callable[..., float]) -> float:
@@ -103,20 +106,39 @@ def deal(
 def redraw(
     counts: NDArray[np.int64], generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw as many rows as are counted, with replacement."""
-    size, flat = counts.sum(), counts.ravel()
-    drawn = np.zeros_like(flat)
+    """Draw as many rows as are counted, with replacement.
+
+    Poisson numbers of independent cells are multinomial, given their sum. Their rates
+    add up to two standard deviations less than the number of rows, and the rows that
+    are missing are drawn afterwards; 2 % of all sums are too large, and drawn again.
+    This takes half the time of `Generator.multinomial` where cells are many.
+    """
+    flat = counts.ravel()
+    size, missing = int(flat.sum()), -1
     filled = np.flatnonzero(flat)
-    drawn[filled] = generator.multinomial(size, flat[filled] / size)
+    rates = flat[filled] * max(0.0, 1 - 2 / math.sqrt(max(size, 1)))
+    while missing < 0:
+        numbers = generator.poisson(rates)
+        missing = size - int(numbers.sum())
+    if missing > len(filled):
+        numbers += generator.multinomial(missing, flat[filled] / size)
+    elif missing:
+        rows = np.sort(generator.integers(size, size=missing))  # to be found faster
+        cells = np.searchsorted(np.cumsum(flat[filled]), rows, side="right")
+        numbers += np.bincount(cells, minlength=len(filled))
+    drawn = np.zeros_like(flat)
+    drawn[filled] = numbers
     return drawn.reshape(counts.shape)
 
 
-def _scores(statistic: GroupedScores, counts: NDArray[np.int64]) -> GroupedScores:
-    """Build the statistic of other numbers of rows with the same scores."""
+def _scores(
+    grid: Floats, statistic: GroupedScores, counts: NDArray[np.int64]
+) -> GroupedScores:
+    """Build the statistic of other numbers of rows with the scores of a grid."""
     cells, groups = np.nonzero(counts.T)
     return replace(
         statistic,
-        scores=np.unique(statistic.scores)[cells],
+        scores=grid[cells],
         codes=groups.astype(statistic.codes.dtype),
         weights=counts[groups, cells],
     )

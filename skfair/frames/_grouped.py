@@ -9,6 +9,7 @@ import numpy as np
 
 from skfair._utils._validation import Scale, check_choice
 from skfair.frames._query import (
+    FinerBins,
     Table,
     count_rows_by,
     names_of,
@@ -100,9 +101,12 @@ def open_scores(
     return Table(rows, names, sample_weight, y_score, scale=scale)
 
 
-def count_bins(table: Table, n_bins: int) -> GroupedHistogram:
+def count_bins(
+    table: Table, n_bins: int, finer: FinerBins | None = None
+) -> GroupedHistogram:
     """Count the rows of a table by group and bin."""
-    counted = count_rows_by(table, n_bins)
+    counted = count_rows_by(table, n_bins, finer=finer)
+    n_bins = n_bins if finer is None else finer.n_bins
     groups = counted.groups
     cells = join_cells(
         groups.codes,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
-from skfair._utils._types import Floats
+from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_integer, check_real
 from skfair.frames._grouped import count_bins, open_scores
-from skfair.frames._query import Counted, Table, count_rows_by
+from skfair.frames._query import Counted, FinerBins, Table, count_rows_by
 from skfair.groups import recode
 from skfair.metrics import MetricBounds
 from skfair.metrics._distribution._bounds import (
@@ -32,8 +35,13 @@ _FINER = 2**4
 #: Bins of all groups that a further pass counts, unless that is not finer.
 _MAX_CELLS = 2**16
 #: Up to this many rows are counted by score, which ends the search; more cost more than
-#: a pass of finer bins.
-_MAX_SCORES = 2**19
+#: a pass of finer bins, unless that pass is the last.
+_MAX_SCORES, _MAX_SCORES_AT_LAST = 2**19, 2**21
+#: The first rows of a table show whether scores are crowded: where one range of bins
+#: has more than this share of them, and the largest gap, its bins become finer.
+_FIRST_ROWS, _CROWDED = 2**16, 0.25
+#: Finer bins of all groups in the first pass.
+_FIRST_CELLS = 2**14
 #: Ranges of scores that a query asks for; each is compared with every row.
 _MAX_RANGES = 4
 
@@ -49,7 +57,7 @@ class RefinedBounds(MetricBounds):
     upper : float
         MCDP(0) is at most this; equal to `lower` where the value is exact.
     n_passes : int
-        Number of aggregations that were run.
+        Number of aggregations of all rows that were run.
     histogram : GroupedHistogram
         Result of the first pass, for bounds of other metrics. Statistics of further
         tables can be added to it.
@@ -84,10 +92,11 @@ def mcdp_bounds(
 ) -> RefinedBounds:
     """Bound MCDP(0) of a table of any size, where the rows are.
 
-    The first pass counts the rows of each group in 2,048 bins. Each further pass reads
-    only rows in the bins that may still contain the largest gap: up to 524,288 rows are
-    counted by score, which makes the value exact, more in finer bins, of which there
-    are 65,536 for all groups together.
+    The first pass counts the rows of each group in 2,048 bins. Where the first 65,536
+    rows show that scores are crowded, bins near the largest gap are finer at once. Each
+    further pass reads only rows in the bins that may still contain the largest gap: up
+    to 524,288 rows, 2,097,152 in the last pass, are counted by score, which makes the
+    value exact, more in finer bins, of which there are 65,536 for all groups together.
 
     Parameters
     ----------
@@ -104,7 +113,7 @@ def mcdp_bounds(
     tol : float in [0, 1], default=0.0
         The search ends when ``upper - lower`` is at most this.
     max_passes : int, default=3
-        Number of aggregations after which the search ends in any case.
+        Number of aggregations of all rows after which the search ends in any case.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
         the group included.
@@ -149,39 +158,109 @@ def mcdp_bounds(
     max_passes = check_integer("max_passes", max_passes, 1)
     check_multigroup(multigroup)
     table = open_scores(frame, y_score, sensitive_features, sample_weight)
-    histogram = count_bins(table, _FIRST_BINS)
+    finer = _find_crowded_bins(table, multigroup)
+    found = count_bins(table, _FIRST_BINS, finer)
+    histogram = found.coarsen(_FIRST_BINS)
     if warn_if_undefined("MCDP", histogram):
         return RefinedBounds(math.nan, math.nan, 1, histogram)
-    return _refine(table, histogram, tol, max_passes, multigroup)
+    return _refine(
+        table, histogram, _cells_of(found, finer), tol, max_passes, multigroup
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _CountedCells(Cells):
+    """Cells, their numbers of rows, and the widths of their bins."""
+
+    n_rows: Integers
+    widths: Floats
+
+    def bins(self) -> tuple[Floats, Floats]:
+        """Edges of the bins that have cells, sorted; bins do not overlap."""
+        starts = np.floor(self.lows / self.widths) * self.widths
+        starts, cells = np.unique(
+            np.minimum(starts, 1 - self.widths), return_index=True
+        )
+        return starts, starts + self.widths[cells]
+
+
+def _cells_of(histogram: GroupedHistogram, finer: FinerBins | None) -> _CountedCells:
+    """Cells of the first pass."""
+    widths = np.full(len(histogram.codes), 1 / _FIRST_BINS)
+    if finer is not None:
+        edges = histogram.bins / finer.n_bins
+        widths[(edges >= finer.low) & (edges < finer.high)] = 1 / finer.n_bins
+    cells = cells_of(histogram)
+    return _CountedCells(
+        cells.codes,
+        cells.lows,
+        cells.highs,
+        cells.weights,
+        cells.totals,
+        histogram.rows,
+        widths,
+    )
+
+
+def _find_crowded_bins(table: Table, multigroup: Multigroup) -> FinerBins | None:
+    """Look at the first rows for bins that hold many rows and the largest gap.
+
+    No bounds depend on what is found, but passes do.
+    """
+    if isinstance(table.frame, nw.DataFrame) and len(table.frame) < _FIRST_ROWS:
+        return None
+    rows = table.frame.head(_FIRST_ROWS)
+    try:
+        look = count_bins(replace(table, frame=rows), _FIRST_BINS)
+    except ValueError:  # the first pass will say what is wrong with all rows
+        return None
+    n_rows = look.rows.sum()
+    if n_rows < _FIRST_ROWS or look.n_groups < 2 or not look.totals.all():
+        return None
+    cells = _cells_of(look, None)
+    pairs = compared_pairs(look.n_groups, multigroup)
+    found, pairs = largest_bounds(cells, pairs, mcdp_of_band)
+    if not pairs:
+        return None
+    ranges = _undecided_ranges(cells, pairs, found.lower)
+    low, high = max(ranges[0][0], 0), min(ranges[-1][1], 1)
+    inside = (look.bins >= low * _FIRST_BINS) & (look.bins < high * _FIRST_BINS)
+    n_bins = power_of_two(_FIRST_CELLS / (high - low) / look.n_groups)
+    if look.rows[inside].sum() <= _CROWDED * n_rows or n_bins <= _FIRST_BINS:
+        return None
+    return FinerBins(low, high, n_bins)
 
 
 def _refine(
     table: Table,
     histogram: GroupedHistogram,
+    cells: _CountedCells,
     tol: float,
     max_passes: int,
     multigroup: Multigroup,
 ) -> RefinedBounds:
     """Count rows again, in the bins that may contain the largest gap."""
-    cells, n_bins, n_passes = cells_of(histogram), histogram.n_bins, 1
-    n_rows = histogram.rows
     pairs, lower = compared_pairs(histogram.n_groups, multigroup), 0.0
+    n_passes = 1
     while True:
         found, pairs = largest_bounds(cells, pairs, mcdp_of_band, lower)
         lower = found.lower
         if found.width <= tol or n_passes == max_passes:
             return RefinedBounds(found.lower, found.upper, n_passes, histogram)
-        ranges = _undecided_ranges(cells, pairs, lower, n_bins)
+        n_passes += 1
+        ranges = _undecided_ranges(cells, pairs, lower)
         again = np.zeros(len(cells.codes), dtype=bool)
         for low, high in ranges:
             again |= (cells.lows >= low) & (cells.lows < high)
-        read_again = n_bins * sum(min(high, 1) - max(low, 0) for low, high in ranges)
-        finer = max(_FINER, power_of_two(_MAX_CELLS / read_again / histogram.n_groups))
-        fewer = n_rows[again].sum() <= _MAX_SCORES or n_bins * finer > MAX_BINS
-        n_bins *= finer
-        counted = count_rows_by(table, None if fewer else n_bins, ranges)
-        cells, n_rows = _replace(cells, n_rows, again, counted, histogram)
-        n_passes += 1
+        width = sum(min(high, 1) - max(low, 0) for low, high in ranges)
+        n_bins = max(
+            power_of_two(_MAX_CELLS / width / histogram.n_groups),
+            _FINER * round(1 / cells.widths[again].min()),
+        )
+        limit = _MAX_SCORES_AT_LAST if n_passes == max_passes else _MAX_SCORES
+        by_score = cells.n_rows[again].sum() <= limit or n_bins > MAX_BINS
+        counted = count_rows_by(table, None if by_score else n_bins, ranges)
+        cells = _replace(cells, again, counted, histogram.labels, 1 / n_bins)
 
 
 def power_of_two(number: float) -> int:
@@ -190,24 +269,32 @@ def power_of_two(number: float) -> int:
 
 
 def _undecided_ranges(
-    cells: Cells, pairs: Any, lower: float, n_bins: int
+    cells: _CountedCells, pairs: Any, lower: float
 ) -> list[tuple[float, float]]:
     """Ranges of scores where a gap may be larger than the largest known one."""
     undecided = []
     for pair in pairs:
         band = cells.band(*pair)
         largest = np.maximum(band.high, -band.low) / band.scale
-        undecided.append(np.floor(band.scores[largest > lower] * n_bins))
-    return merge_bins(np.unique(np.concatenate(undecided)), n_bins)
+        undecided.append(band.scores[largest > lower])
+    starts, ends = cells.bins()
+    scores = np.unique(np.concatenate(undecided))
+    bins = np.unique(np.searchsorted(starts, scores, side="right") - 1)
+    return _merge_ranges(starts[bins], ends[bins])
 
 
 def merge_bins(bins: Floats, n_bins: int) -> list[tuple[float, float]]:
     """Cover sorted bins by a few ranges of scores, closed on the left."""
-    gaps = np.diff(bins)
-    ends = np.sort(np.argsort(-gaps, kind="stable")[: _MAX_RANGES - 1])
-    ends = ends[gaps[ends] > 1]
-    first = bins[np.concatenate([[0], ends + 1])] / n_bins
-    last = (bins[np.concatenate([ends, [-1]])] + 1) / n_bins
+    return _merge_ranges(bins / n_bins, (bins + 1) / n_bins)
+
+
+def _merge_ranges(starts: Floats, ends: Floats) -> list[tuple[float, float]]:
+    """Cover sorted ranges of scores by a few, closed on the left."""
+    gaps = starts[1:] - ends[:-1]
+    kept = np.sort(np.argsort(-gaps, kind="stable")[: _MAX_RANGES - 1])
+    kept = kept[gaps[kept] > 0]
+    first = starts[np.concatenate([[0], kept + 1])]
+    last = ends[np.concatenate([kept, [-1]])]
     # Scores may leave [0, 1] by rounding.
     first[first == 0] = -1
     last[last == 1] = 2
@@ -215,15 +302,17 @@ def merge_bins(bins: Floats, n_bins: int) -> list[tuple[float, float]]:
 
 
 def _replace(
-    cells: Cells, n_rows: Any, again: Any, counted: Counted, histogram: GroupedHistogram
-) -> tuple[Cells, Any]:
+    cells: _CountedCells,
+    again: NDArray[np.bool_],
+    counted: Counted,
+    labels: tuple[Hashable, ...],
+    width: float,
+) -> _CountedCells:
     """Put cells of rows that were counted again in place of coarser ones."""
-    groups = counted.groups
-    codes = recode(groups.codes, groups.labels, histogram.labels)
-    n_groups = histogram.n_groups
-    before = np.bincount(cells.codes[again], n_rows[again], n_groups)
+    codes = recode(counted.groups.codes, counted.groups.labels, labels)
+    before = np.bincount(cells.codes[again], cells.n_rows[again], len(labels))
     if (codes < 0).any() or (
-        before != np.bincount(codes, counted.rows, n_groups)
+        before != np.bincount(codes, counted.rows, len(labels))
     ).any():
         raise ValueError("frame changed between two passes, expected the same rows.")
     columns = {
@@ -231,12 +320,12 @@ def _replace(
         "lows": counted.lows,
         "highs": counted.highs,
         "weights": counted.weights,
+        "n_rows": counted.rows,
+        "widths": np.full(len(codes), width),
     }
     joined = {
         name: np.concatenate([getattr(cells, name)[~again], column])
         for name, column in columns.items()
     }
-    n_rows = np.concatenate([n_rows[~again], counted.rows])
     order = np.lexsort((joined["lows"], joined["codes"]))
-    joined = {name: column[order] for name, column in joined.items()}
-    return replace(cells, **joined), n_rows[order]
+    return replace(cells, **{name: column[order] for name, column in joined.items()})

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -139,12 +139,27 @@ def control_names(control_features: Any) -> list[str]:
     return names_of(control_features, "control_features")
 
 
+class FinerBins(NamedTuple):
+    """Number of bins of [0, 1] for the scores of a range, which is closed on the left.
+
+    It is a multiple of the number of other bins, whose edges the ends of the range are.
+    """
+
+    low: float
+    high: float
+    n_bins: int
+
+
 def count_rows_by(
-    table: Table, n_bins: int | None, ranges: list[tuple[float, float]] | None = None
+    table: Table,
+    n_bins: int | None,
+    ranges: list[tuple[float, float]] | None = None,
+    finer: FinerBins | None = None,
 ) -> Counted:
     """Count rows by group and bin, or by group and score (None).
 
-    `ranges` of scores, sorted and closed on the left, leave other rows out.
+    `ranges` of scores, sorted and closed on the left, leave other rows out. With
+    `finer` bins keys are numbers of these; of another bin, that of the first part.
     """
     score, weight = nw.col("score"), nw.col("weight")
     columns = {f"group_{i}": nw.col(name) for i, name in enumerate(table.sensitive)}
@@ -156,16 +171,10 @@ def count_rows_by(
     if table.weight is not None:
         columns["weight"] = nw.col(table.weight).cast(nw.Float64())
     rows = table.frame.select(**columns)
-    if ranges is not None:
-        # One range around all of them leaves most rows out at less cost.
-        rows = rows.filter((score >= ranges[0][0]) & (score < ranges[-1][1]))
-        inside = [(score >= low) & (score < high) for low, high in ranges]
-        rows = rows.filter(reduce(or_, inside)) if len(ranges) > 1 else rows
+    rows = rows if ranges is None else _filter_scores(rows, ranges)
     key = nw.lit(0.0)
-    # Free of rounding on any engine. A score beyond 0 or 1 by rounding has a bin of its
-    # own, which is joined with the next one afterwards.
     if table.score is not None and table.scale == "probability":
-        key = score if n_bins is None else (score * n_bins).floor()
+        key = score if n_bins is None else _bin_of(n_bins, finer)
     aggregates = [nw.len().alias("n_rows")]
     if table.weight is not None:
         key = _unless_weight_is_faulty(key)
@@ -182,7 +191,32 @@ def count_rows_by(
     cells = rows.with_columns(key=key).group_by(*names).agg(*aggregates)
     # The engine has run the query already, unless it is lazy.
     cells = cells.collect() if isinstance(cells, nw.LazyFrame) else cells
+    n_bins = n_bins if finer is None else finer.n_bins
     return _check_cells(cells, table, 1 if n_bins is None else n_bins - 1)
+
+
+def _filter_scores(rows: Any, ranges: list[tuple[float, float]]) -> Any:
+    """Leave rows out whose score is in none of some ranges."""
+    score = nw.col("score")
+    # One range around all of them leaves most rows out at less cost.
+    rows = rows.filter((score >= ranges[0][0]) & (score < ranges[-1][1]))
+    each = [(score >= low) & (score < high) for low, high in ranges]
+    return rows.filter(reduce(or_, each)) if len(ranges) > 1 else rows
+
+
+def _bin_of(n_bins: int, finer: FinerBins | None) -> nw.Expr:
+    """Compute the bin of a score, free of rounding on any engine.
+
+    A score beyond 0 or 1 by rounding has a bin of its own, which is joined with the
+    next one afterwards.
+    """
+    score = nw.col("score")
+    coarse = (score * n_bins).floor()
+    if finer is None:
+        return coarse
+    inside = (score >= finer.low) & (score < finer.high)
+    fine = nw.when(inside).then((score * finer.n_bins).floor())
+    return fine.otherwise(coarse * (finer.n_bins // n_bins))
 
 
 def _unless_score_is_faulty(key: nw.Expr, scale: Scale) -> nw.Expr:

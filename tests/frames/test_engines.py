@@ -16,6 +16,8 @@ from skfair.frames import (
     mcdp_bounds,
     to_sql,
 )
+from skfair.frames._grouped import count_bins, open_scores
+from skfair.frames._query import FinerBins
 from skfair.metrics import mcdp
 from skfair.statistics import (
     GroupedConfusion,
@@ -365,3 +367,20 @@ def test_columns_of_our_names():
         frame, y_score="key", sensitive_features=["n_rows", "low"]
     )
     assert found.labels == (("a", 3), ("b", 3))
+
+
+def test_finer_bins_of_a_range(frame):
+    table = open_scores(frame, "score", "sex", None)
+    found = count_bins(table, 16, FinerBins(0.25, 0.5, 256))
+    rows = DATA.to_pandas()
+    scores = rows["score"].clip(0, 1)
+    inside = (scores >= 0.25) & (scores < 0.5)
+    bins = np.where(inside, np.floor(scores * 256), np.floor(scores * 16) * 16)
+    by = [rows["sex"], np.minimum(bins, 255)]
+    expected = scores.groupby(by).agg(["size", "min", "max"])
+    assert found.bins.tolist() == expected.index.get_level_values(1).tolist()
+    assert found.rows.tolist() == expected["size"].tolist()
+    assert found.lows.tolist() == expected["min"].tolist()
+    assert found.highs.tolist() == expected["max"].tolist()
+    whole = grouped_histogram(frame, y_score="score", sensitive_features="sex")
+    assert_same(found.coarsen(16), whole.coarsen(16))

@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.frames import _mcdp_bounds as module
-from skfair.frames import mcdp_bounds
+from skfair.frames import grouped_histogram, mcdp_bounds
 from skfair.metrics import mcdp
+from skfair.metrics import mcdp_bounds as mcdp_bounds_of_histogram
 
 COLUMNS = {"y_score": "score", "sensitive_features": "group"}
 
@@ -60,6 +62,7 @@ def coarse(monkeypatch):
     monkeypatch.setattr(module, "_FINER", 4)
     monkeypatch.setattr(module, "_MAX_CELLS", 16)
     monkeypatch.setattr(module, "_MAX_SCORES", 3)
+    monkeypatch.setattr(module, "_MAX_SCORES_AT_LAST", 3)
     monkeypatch.setattr(module, "_MAX_RANGES", 2)
 
 
@@ -89,10 +92,64 @@ def test_rows_of_scores_of_their_own(monkeypatch):
     assert (found.lower, found.upper, found.n_passes) == (value, value, 2)
     # Too many rows to count each score: finer bins, then finer ones.
     monkeypatch.setattr(module, "_MAX_SCORES", 0)
+    monkeypatch.setattr(module, "_MAX_SCORES_AT_LAST", 0)
     found = mcdp_bounds(frame, **COLUMNS, max_passes=2)
     assert found.lower <= value <= found.upper
     assert found.width < 1e-3
     assert mcdp_bounds(frame, **COLUMNS).width == 0
+
+
+@pytest.fixture
+def crowded(coarse, monkeypatch):
+    """A look at the first rows makes some bins finer, for every number of rows."""
+    monkeypatch.setattr(module, "_FIRST_BINS", 4)
+    monkeypatch.setattr(module, "_FIRST_ROWS", 8)
+    monkeypatch.setattr(module, "_CROWDED", 0.0)
+    monkeypatch.setattr(module, "_FIRST_CELLS", 64)
+
+
+def test_finer_bins_of_the_first_pass(crowded):
+    rng = np.random.default_rng(2)
+    for _ in range(6):
+        check(rng)
+
+
+@pytest.mark.slow
+def test_finer_bins_of_the_first_pass_in_many_cases(crowded):
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        check(rng)
+
+
+@pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame, pl.LazyFrame])
+def test_crowded_scores(container, monkeypatch):
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, 20_000)
+    scores = np.exp(rng.normal(-6 + 0.4 * groups, 2)).clip(0, 1)
+    frame = container({"score": scores, "group": groups})
+    monkeypatch.setattr(module, "_FIRST_ROWS", 5_000)
+    table = module.open_scores(frame, "score", "group", None)
+    finer = module._find_crowded_bins(table, "pairwise")
+    assert finer.low == 0
+    assert finer.high < 0.02
+    found = mcdp_bounds(frame, max_passes=1, **COLUMNS)
+    assert found.width < 0.01
+    one = grouped_histogram(frame, n_bins=2048, **COLUMNS)
+    assert found.histogram.to_dict() == one.to_dict()
+    assert mcdp_bounds_of_histogram(one).width > 0.05
+    found = mcdp_bounds(frame, **COLUMNS)
+    value = mcdp(None, scores, sensitive_features=groups)
+    assert (found.lower, found.upper, found.n_passes) == (value, value, 2)
+
+
+@pytest.mark.parametrize(
+    "first", [{"score": 2.0}, {"group": None}, {"group": 1.0}, {"score": 0.5}]
+)
+def test_first_rows_that_show_nothing(first, monkeypatch):
+    monkeypatch.setattr(module, "_FIRST_ROWS", 100)
+    frame = draw(1000).assign(**first)
+    table = module.open_scores(frame, "score", "group", None)
+    assert module._find_crowded_bins(table, "pairwise") is None
 
 
 def test_few_distinct_scores_take_one_pass():

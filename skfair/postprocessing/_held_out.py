@@ -285,6 +285,21 @@ def makes_ensemble(ensemble: bool | str, parts: list[ScoredRows], shared: bool) 
     return bool(ensemble)
 
 
+def learn_part(
+    repairer: ScoreRepairer, rows: ScoredRows, whole: ScoreRepairer | None = None
+) -> ScoreRepairer:
+    """Learn a repair from rows, a part of those from which `whole` was learnt."""
+    return repairer._fit(
+        rows.scores,
+        None,
+        rows.groups,
+        rows.sample_weight,
+        whole=whole,
+        strata=rows.strata,
+        warn=False,
+    )
+
+
 def repair_held_out(
     rows: ScoredRows, parts: list[NDArray[np.intp]], repairer: ScoreRepairer
 ) -> tuple[ScoredRows, Floats]:
@@ -301,15 +316,8 @@ def repair_held_out(
         others[part] = False
         # The others may lack a group that is in this part alone.
         learnt = clone(repairer).set_params(unknown_groups="pooled")
-        learning, held_out = rows.take(others), rows.take(part)
-        learnt._fit(
-            learning.scores,
-            None,
-            learning.groups,
-            learning.sample_weight,
-            strata=learning.strata,
-            warn=False,
-        )
+        held_out = rows.take(part)
+        learn_part(learnt, rows.take(others))
         scores.append(
             learnt.transform(
                 held_out.scores,

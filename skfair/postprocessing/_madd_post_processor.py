@@ -28,6 +28,7 @@ from skfair.postprocessing._held_out import (
     check_repair,
     fit_all,
     join_rows,
+    learn_part,
     makes_ensemble,
     positive_scores,
     repair_held_out,
@@ -43,7 +44,7 @@ from skfair.postprocessing._repair_losses import (
     parts_of,
     repair_losses,
 )
-from skfair.postprocessing._score_repairer import ScoreRepairer, check_path
+from skfair.postprocessing._score_repairer import ScoreRepairer, check_repair_options
 
 #: Metadata that `fit` and predictions get by routing.
 _REQUESTED = {"sensitive_features": True, "control_features": True}
@@ -382,17 +383,19 @@ class MADDPostProcessor(
         with self._tip_to_drop(X):
             folds = score_folds(self.estimator, X, y, splits, for_fit, self.n_jobs)
         positive = y == self.classes_[1]
-        rows = [fold.scored_rows(positive, groups, weights, strata) for fold in folds]
+
+        def scored_rows() -> list[ScoredRows]:
+            known = positive, groups, weights, strata
+            return [fold.scored_rows(*known) for fold in folds]
+
+        rows = scored_rows()
         shared = self.ensemble is not False and len(rows) > 1 and share_scores(rows)
         if shared:
             folds = average_repeats(folds, len(y))
-            rows = [
-                fold.scored_rows(positive, groups, weights, strata) for fold in folds
-            ]
-        estimators = [fold.estimator for fold in folds]
-        if len(estimators) > 1 and not makes_ensemble(self.ensemble, rows, shared):
-            estimators = [fit_all(self.estimator, X, y, for_fit)]
-        self.estimators_ = estimators
+            rows = scored_rows()
+        self.estimators_ = [fold.estimator for fold in folds]
+        if len(rows) > 1 and not makes_ensemble(self.ensemble, rows, shared):
+            self.estimators_ = [fit_all(self.estimator, X, y, for_fit)]
         return self._learn_repair(rows, len(y))
 
     def _check_parameters(self) -> None:
@@ -401,7 +404,7 @@ class MADDPostProcessor(
             check_real(
                 "repair_level", self.repair_level, 0, 1, alternative="'auto' or "
             )
-        check_path(self.max_gap, self.repair_level, default="auto")
+        check_repair_options(self, self.repair_level, default="auto")
         check_real("theta", self.theta, 0, 1)
         check_real("threshold", self.threshold, 0, 1)
         check_integer("n_levels", self.n_levels, 2)
@@ -413,9 +416,6 @@ class MADDPostProcessor(
             check_choice("fairness", self.fairness, ("madd", "mcdp"))
         check_choice("ensemble", self.ensemble, (True, False, "auto"))
         check_choice("drop_sensitive", self.drop_sensitive, (True, False))
-        check_choice("ties", self.ties, ("mid", "random"))
-        check_choice("calibrate", self.calibrate, (True, False))
-        check_choice("unknown_groups", self.unknown_groups, ("raise", "pooled"))
 
     def _keep_plain(self, estimator: Any) -> Self:
         """Predict with one fitted classifier, without repair."""
@@ -452,13 +452,13 @@ class MADDPostProcessor(
         if rows.strata is None:
             self.repairer_ = repairer._learn(grids[0].labels, grids[0].groups)
         else:
-            self.repairer_ = _learn_part(repairer, rows)
+            self.repairer_ = learn_part(repairer, rows)
         if len(self.estimators_) == 1:
             self.estimator_, self.repairers_ = self.estimators_[0], [self.repairer_]
         else:
             self.estimator_ = MeanVote(self.estimators_)
             self.repairers_ = [
-                _learn_part(clone(repairer), fold, whole=repairer) for fold in folds
+                learn_part(clone(repairer), fold, whole=repairer) for fold in folds
             ]
         self.comparison_ = check_repair(self, held_out, repaired)
         return self
@@ -637,18 +637,3 @@ class MADDPostProcessor(
             .add(estimator=self.estimator, method_mapping=mapping)
             .add(splitter=self.cv, method_mapping=splitting)
         )
-
-
-def _learn_part(
-    repairer: ScoreRepairer, rows: ScoredRows, whole: ScoreRepairer | None = None
-) -> ScoreRepairer:
-    """Learn a repair from rows, a part of those from which `whole` was learnt."""
-    return repairer._fit(
-        rows.scores,
-        None,
-        rows.groups,
-        rows.sample_weight,
-        whole=whole,
-        strata=rows.strata,
-        warn=False,
-    )

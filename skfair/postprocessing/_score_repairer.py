@@ -17,8 +17,7 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._mitigation import LinkedToSite, shown, within_strata
-from skfair._penalty._smooth_gap import rows_by_code
+from skfair._mitigation import LinkedToSite, within_strata
 from skfair._utils._types import Floats
 from skfair._utils._validation import (
     ParameterError,
@@ -47,6 +46,12 @@ from skfair.postprocessing._repair_sql import (
     thin_knots,
     write_map,
     write_query,
+)
+from skfair.postprocessing._strata_repair import (
+    check_known,
+    repair_strata,
+    scores_by_stratum,
+    strata_to_repair,
 )
 from skfair.statistics import GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_scores import check_probabilities
@@ -339,8 +344,11 @@ class ScoreRepairer(
             weights = check_weights(sample_weight, len(scores))
             groups, kept = within_strata(groups, strata, weights, warn and not whole)
             assert kept is not None
-            single = len(strata.labels) == 1
-            self._learn_strata(scores, groups, kept, weights, whole, single)
+            found = scores_by_stratum(scores, groups, kept, weights)
+            if len(strata.labels) == 1:
+                self._learn_statistic(found[0], whole).strata_ = kept.labels
+            else:
+                self._learn_strata(groups.labels, kept.labels, found, whole)
             present = {strata.labels[code] for code in np.flatnonzero(strata.sizes())}
             if whole is not None:
                 present |= {*whole.strata_, *whole._left_out}
@@ -382,35 +390,18 @@ class ScoreRepairer(
 
     def _learn_strata(
         self,
-        scores: Floats,
-        groups: Groups,
-        strata: Groups,
-        weights: NDArray[Any] | None,
+        groups: tuple[Hashable, ...],
+        strata: tuple[Hashable, ...],
+        statistics: list[GroupedScores],
         whole: ScoreRepairer | None,
-        single: bool,
     ) -> None:
-        """Learn from each stratum by itself, or from a single one for all rows."""
-
-        def statistic(rows: NDArray[np.intp]) -> GroupedScores:
-            if weights is not None:
-                rows = rows[weights[rows] > 0]
-            return GroupedScores.from_scores(
-                scores[rows],
-                sensitive_features=groups[rows],
-                sample_weight=None if weights is None else weights[rows],
-            )
-
-        found = [statistic(rows) for rows in rows_by_code(strata.codes)]
-        if single:
-            self._learn_statistic(found[0], whole)
-            self.strata_ = strata.labels
-            return
-        self.groups_, self.strata_ = groups.labels, strata.labels
+        """Learn from each of several strata by itself."""
+        self.groups_, self.strata_ = groups, strata
         self.stratum_repairers_ = {
             label: clone(self)
             .set_params(calibrate=False)
             ._learn_statistic(own, whole and whole.stratum_repairers_[label])
-            for label, own in zip(strata.labels, found, strict=True)
+            for label, own in zip(strata, statistics, strict=True)
         }
         self.repair_level_ = None if self.max_gap is not None else self.repair_level
         self.cdfs_, self.repaired_scores_, self.pooled_cdf_ = (), (), None
@@ -439,10 +430,7 @@ class ScoreRepairer(
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
         level = check_real("repair_level", self.repair_level, 0, 1)
-        check_path(self.max_gap, level, default=1)
-        check_choice("ties", self.ties, ("mid", "random"))
-        check_choice("calibrate", self.calibrate, (True, False))
-        check_choice("unknown_groups", self.unknown_groups, ("raise", "pooled"))
+        check_repair_options(self, level, default=1)
 
     def _fit_calibrator(
         self,
@@ -513,22 +501,11 @@ class ScoreRepairer(
         check_is_fitted(self)
         values = check_scores(scores, "scores")
         groups = resolve_groups(sensitive_features, n_samples=len(values))
-        strata = self._find_strata(control_features, len(values))
+        strata = None
+        if control_features is not None or self.stratum_repairers_:
+            strata = strata_to_repair(control_features, len(values), self.strata_)
         repaired = self._repair(values, groups, strata)
         return repaired if self.calibrator_ is None else self.calibrator_(repaired)
-
-    def _find_strata(self, control_features: Any, n_samples: int) -> Groups | None:
-        """Return the strata of rows to repair, None if none are given nor needed."""
-        if control_features is not None:
-            return resolve_strata(control_features, n_samples=n_samples)
-        if self.stratum_repairers_:
-            raise ValueError(
-                f"control_features is None, expected the stratum of each row: fit has "
-                f"repaired several, {shown(self.strata_)}. Strata that are not known "
-                "of new rows, such as the true label, must be one in fit, with all "
-                "other rows in none: encode_groups(..., missing='drop')."
-            )
-        return None
 
     def _repair(
         self, values: Floats, groups: Groups, strata: Groups | None = None
@@ -536,17 +513,11 @@ class ScoreRepairer(
         """Repair scores, without the map to probabilities."""
         if strata is None or not self.stratum_repairers_:
             return self._repair_stratum(values, groups)
-        known = {*self.stratum_repairers_, *self._left_out}
-        unknown = np.array([label not in known for label in strata.labels] + [True])
-        if self.unknown_groups == "raise":
-            unknown = unknown[strata.codes]
-            _check_known("control_features", "strata", strata, unknown, self.strata_)
-        repaired = np.array(values)
-        for label, rows in zip(strata.labels, rows_by_code(strata.codes), strict=False):
-            if label in self.stratum_repairers_:
-                repairer = self.stratum_repairers_[label]
-                repaired[rows] = repairer._repair(values[rows], groups[rows])
-        return repaired
+        repairs = {
+            label: own._repair_stratum for label, own in self.stratum_repairers_.items()
+        }
+        left_out = self._left_out if self.unknown_groups == "raise" else None
+        return repair_strata(repairs, left_out, values, groups, strata)
 
     def _repair_stratum(self, values: Floats, groups: Groups) -> Floats:
         """Repair scores of one stratum."""
@@ -804,30 +775,19 @@ class ScoreRepairer(
         codes = np.asarray(lookup[groups.codes])
         if self.unknown_groups == "raise":
             unknown = codes < 0
-            _check_known("sensitive_features", "groups", groups, unknown, self.groups_)
+            check_known("sensitive_features", "groups", groups, unknown, self.groups_)
         return codes
 
 
-def _check_known(
-    argument: str,
-    what: str,
-    groups: Groups,
-    unknown: NDArray[np.bool_],
-    known: tuple[Hashable, ...],
-) -> None:
-    """Raise if the groups or strata of some rows were absent in `fit`."""
-    if unknown.any():
-        labels: list[Hashable] = [*groups.labels, "(left out)"]
-        named = [labels[code] for code in np.unique(groups.codes[unknown])]
-        raise ValueError(
-            f"{argument} has {what} {named} in {np.count_nonzero(unknown)} rows, "
-            f"expected those seen in fit, {list(known)}. With unknown_groups='pooled' "
-            "their rows keep their scores."
-        )
+def check_repair_options(repair: Any, level: Any, default: Any) -> None:
+    """Raise unless the parameters that all repairs of scores have are valid.
 
-
-def check_path(max_gap: Any, level: Any, default: Any) -> None:
-    """Raise unless `max_gap` is None, or valid while the level has its default."""
+    `max_gap` is None, or given while the level has its default.
+    """
+    check_choice("ties", repair.ties, ("mid", "random"))
+    check_choice("calibrate", repair.calibrate, (True, False))
+    check_choice("unknown_groups", repair.unknown_groups, ("raise", "pooled"))
+    max_gap = repair.max_gap
     if max_gap is None:
         return
     check_real("max_gap", max_gap, 0, 1, alternative="None or ")

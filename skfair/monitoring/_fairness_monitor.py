@@ -22,6 +22,7 @@ from skfair.metrics._confidence._confidence_interval import (
     upper_bound,
 )
 from skfair.metrics._confidence._known_metrics import (
+    Arguments,
     compare,
     metric_from_dict,
     metric_to_dict,
@@ -29,7 +30,6 @@ from skfair.metrics._confidence._known_metrics import (
     resolve_metric,
 )
 from skfair.metrics._confidence._noise import UNDEFINED, Comparisons
-from skfair.metrics._confidence._observed import Arguments
 from skfair.metrics._inputs import unwrapped
 from skfair.metrics._strata import (
     Multistratum,

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from skfair._utils._bands import supremum_quantile
 from skfair._utils._types import Floats
+from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.statistics import GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_scores import sort_scores
 

@@ -26,8 +26,7 @@ from skfair.groups import Groups, recode
 from skfair.metrics._distribution._bounds import Cells, largest_bounds, mcdp_of_band
 from skfair.metrics._distribution._gap import compared_pairs
 from skfair.metrics._inputs import Multigroup
-from skfair.report._inputs import Audit, make_audit
-from skfair.report._numbers._cells import MANY_ROWS
+from skfair.report._inputs import MANY_ROWS, Audit, make_audit
 from skfair.report._options import Options
 
 #: Up to this many rows scores are counted one by one, more of them in bins.

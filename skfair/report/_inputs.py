@@ -38,6 +38,8 @@ Encoded = tuple[NDArray[np.integer], Classes]
 
 Read = TypeVar("Read")
 
+#: From this number of rows on, counts are drawn.
+MANY_ROWS = 50_000
 #: With more groups than this each is compared with everyone instead of in pairs.
 MAX_PAIRWISE = 10
 
@@ -137,6 +139,11 @@ class Audit:
             return self.n_alike
         squares = np.square(self.sample_weight, dtype=float)
         return np.asarray(squares if self.n_alike is None else squares * self.n_alike)
+
+    @property
+    def counts_are_drawn(self) -> bool:
+        """Whether counts are drawn, not rows, since there are many."""
+        return self.n_alike is not None or self.n_rows >= MANY_ROWS
 
     @property
     def binary(self) -> bool:

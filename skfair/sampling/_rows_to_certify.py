@@ -9,8 +9,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from skfair._utils._bands import supremum_quantile
 from skfair._utils._validation import check_real
+from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.sampling._plans import read_weights
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import fields
 from typing import Any, Self
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class JSONStatistic:
+class JSONStatistic(ABC):
     """Base of the statistics, which are dataclasses of arrays and labels."""
 
     def __radd__(self, other: Any) -> Self:
@@ -91,9 +92,9 @@ class JSONStatistic:
             raise ValueError(f"data must be a {cls.__name__}, but {problem}.")
         return statistic
 
+    @abstractmethod
     def _find_problem(self) -> str | None:
         """Say what contradicts itself in a statistic that was loaded."""
-        raise NotImplementedError
 
 
 def label_to_json(label: Any) -> Any:

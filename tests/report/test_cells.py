@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import ks_2samp
 
 from skfair.metrics import confidence_interval, mcdp
+from skfair.report import _inputs
 from skfair.report._inputs import make_audit
 from skfair.report._numbers import _cells, _draws
 from skfair.report._numbers._sample import make_samples, observe
@@ -19,7 +20,7 @@ DRAWS = {"n_bootstrap": 300, "n_permutations": 300, "random_state": 0}
 @pytest.fixture
 def many(monkeypatch):
     """Draw counts from samples of any size."""
-    monkeypatch.setattr(_draws, "MANY_ROWS", 1)
+    monkeypatch.setattr(_inputs, "MANY_ROWS", 1)
 
 
 def make(y_true, y_score=None, y_pred=None, group=None, weights=None, **options):
@@ -50,7 +51,7 @@ def test_draws_have_the_distribution_of_draws_of_rows(people, monkeypatch, weigh
     y_true, y_score, group = people
     samples = make(y_true, y_score.round(2), group=group, weights=weights)
     (of_rows,) = _draws.draw_all(samples)
-    monkeypatch.setattr(_draws, "MANY_ROWS", 1)
+    monkeypatch.setattr(_inputs, "MANY_ROWS", 1)
     (of_counts,) = _draws.draw_all(samples)
     assert list(of_rows.observed) == [_draws.TIES]
     found = observe(samples[0])

@@ -32,11 +32,8 @@ def draw(n, *, decimals=None, power=1, seed=0):
 @pytest.fixture
 def few(monkeypatch):
     """Tables of few rows are counted as large ones are."""
-    from skfair.report._numbers import _cells
-
     monkeypatch.setattr(module, "MANY_ROWS", 1)
-    monkeypatch.setattr(_cells, "MANY_ROWS", 1)
-    monkeypatch.setattr("skfair.report._numbers._draws.MANY_ROWS", 1)
+    monkeypatch.setattr("skfair.report._inputs.MANY_ROWS", 1)
 
 
 def of_rows(data, weight=None, **options):

@@ -216,11 +216,8 @@ def table(decided):
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_rows_that_stay_on_their_engine(table, monkeypatch, make_report, weight):
     """Counted by score the numbers are the same, in bins close by what is stated."""
-    from skfair.report._numbers import _cells
-
-    for where in (module, _cells):
-        monkeypatch.setattr(where, "MANY_ROWS", 1)
-    monkeypatch.setattr("skfair.report._numbers._draws.MANY_ROWS", 1)
+    monkeypatch.setattr(module, "MANY_ROWS", 1)
+    monkeypatch.setattr("skfair.report._inputs.MANY_ROWS", 1)
     options = {"metrics": ["max_gap", "mcdp", "abcc"], "random_state": 0}
     options |= {"n_permutations": 59, **RANK}
     expected = FairnessReport.from_predictions(

@@ -5,9 +5,8 @@ from skfair.metrics._confidence._confidence_interval import (
     lower_bound,
     upper_bound,
 )
-from skfair.metrics._confidence._known_metrics import compare, observe
-from skfair.metrics._confidence._noise import Comparisons
-from skfair.metrics._confidence._observed import Arguments, Observed
+from skfair.metrics._confidence._known_metrics import Arguments, compare, observe
+from skfair.metrics._confidence._noise import Comparisons, Observed
 
 __all__ = [
     "Arguments",

@@ -21,6 +21,7 @@ from skfair.metrics._confidence._noise import (
     UNDEFINED,
     Comparisons,
     Method,
+    Observed,
     cdfs_at,
     contrast,
     differences,
@@ -28,7 +29,6 @@ from skfair.metrics._confidence._noise import (
     supremum,
     with_values,
 )
-from skfair.metrics._confidence._observed import Observed
 from skfair.metrics._distribution._gap import compared_pairs
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,

@@ -13,8 +13,8 @@ from scipy.optimize import brentq
 from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_real
 from skfair.metrics._confidence._confidence_interval import compare_rows, upper_bound
+from skfair.metrics._confidence._known_metrics import Arguments
 from skfair.metrics._confidence._noise import Comparisons, Method
-from skfair.metrics._confidence._observed import Arguments
 
 #: P-values below this are reported as this.
 _LEAST_PVALUE = 1e-300

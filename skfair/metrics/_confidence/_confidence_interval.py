@@ -14,9 +14,13 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_choice, check_real
 from skfair.metrics._classes import split_classes
-from skfair.metrics._confidence._known_metrics import compare, observe, resolve_metric
+from skfair.metrics._confidence._known_metrics import (
+    Arguments,
+    compare,
+    observe,
+    resolve_metric,
+)
 from skfair.metrics._confidence._noise import UNDEFINED, Comparisons, Method
-from skfair.metrics._confidence._observed import Arguments
 from skfair.metrics._distribution._abcc import abcc
 from skfair.metrics._distribution._bounds import (
     MetricBounds,

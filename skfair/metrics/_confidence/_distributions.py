@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from skfair._utils._bands import supremum_quantile
 from skfair._utils._types import Floats
 from skfair.metrics._confidence._gap_ends import (
     high_end,
@@ -20,6 +19,7 @@ from skfair.metrics._confidence._noise import (
     UNDEFINED,
     Comparisons,
     Method,
+    Observed,
     Quantiles,
     contrast,
     distribution_free,
@@ -27,8 +27,8 @@ from skfair.metrics._confidence._noise import (
     plus,
     student,
     supremum,
+    supremum_quantile,
 )
-from skfair.metrics._confidence._observed import Observed
 from skfair.metrics._distribution._abcc import area
 from skfair.metrics._distribution._gap import (
     MeasuredGaps,

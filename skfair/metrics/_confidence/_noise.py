@@ -21,7 +21,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from skfair._utils._bands import supremum_quantile
 from skfair._utils._types import Floats, Integers
 from skfair.metrics._inputs import Multigroup
 
@@ -32,6 +31,27 @@ Quantiles = Callable[[float], Any]
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 #: Variance at which bounds for all sizes are sharpest: about a thousand rows a group.
 _MIXING = 25.0
+
+
+def supremum_quantile(level: float, *, sides: int = 2) -> float:
+    """Supremum of the noise of a CDF of one row that is exceeded with this probability.
+
+    It is divided by the square root of the number of rows, by the inequality of
+    Dvoretzky, Kiefer, Wolfowitz and Massart. The same number bounds a Brownian bridge
+    and, with two sides, its absolute value.
+    """
+    return math.sqrt(math.log(sides / level) / 2)
+
+
+class Observed(NamedTuple):
+    """Statistic of a metric, with what its noise depends on."""
+
+    statistic: Any
+    # Numbers of rows that each distribution, mean or rate comes from; with weights,
+    # effective numbers.
+    sizes: Floats
+    # Means of squared outcomes.
+    squares: Floats | None = None
 
 
 class Comparisons(NamedTuple):

@@ -15,6 +15,7 @@ from skfair.metrics._confidence._noise import (
     UNDEFINED,
     Comparisons,
     Method,
+    Observed,
     Quantiles,
     contrast,
     differences,
@@ -25,7 +26,6 @@ from skfair.metrics._confidence._noise import (
     variances_of_means,
     with_values,
 )
-from skfair.metrics._confidence._observed import Observed
 from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._groupwise._cvar_fairness import tail_mean, tail_shares

@@ -1,11 +1,11 @@
 """Permutation tests and bootstrap intervals of any metric."""
 
 from skfair.metrics._uncertainty._counts import deal, redraw
-from skfair.metrics._uncertainty._permutation import count_smaller
 from skfair.metrics._uncertainty._resampling import (
     ROUNDING,
     basic_interval,
     check_seed,
+    count_smaller,
     exact_pvalue,
     shuffled_codes,
     stratified_draws,

@@ -24,6 +24,7 @@ from skfair.metrics._uncertainty._resampling import (
     ROUNDING,
     Rows,
     check_seed,
+    count_smaller,
     evaluate_each,
     exact_pvalue,
     rows_or_counts,
@@ -301,11 +302,6 @@ def _count_below(
     kept = (drawn for drawn, is_tied in zip(shuffled, tied, strict=True) if is_tied)
     others = evaluate_each(ties, kept, n_jobs, verbose=0)
     return count_smaller(others, rows.evaluate(ties))
-
-
-def count_smaller(values: Floats, observed: float) -> int:
-    """Count tied permutations that are below the given order by a tie breaker."""
-    return int((values < observed - ROUNDING).sum())
 
 
 def _warn_if_constant(observed: float, null: Floats) -> None:

@@ -189,6 +189,11 @@ def shuffled_codes(
     return shuffled
 
 
+def count_smaller(values: Floats, observed: float) -> int:
+    """Count tied permutations that are below the given order by a tie breaker."""
+    return int((values < observed - ROUNDING).sum())
+
+
 def exact_pvalue(observed: float, null: Floats, n_below: int = 0) -> float:
     """Share of permutations with a value at least as large, the given order included.
 

@@ -23,8 +23,6 @@ from skfair.report._numbers._sample import Measuring, Sample, Values, sort_by_gr
 from skfair.report._options import OF_ERRORS, OF_SCORES, TIES
 from skfair.statistics import GroupedConfusion
 
-#: From this number of rows on, counts are drawn.
-MANY_ROWS = 50_000
 #: More distinct scores than this are joined to as many cells; with weights, there are
 #: as many cells of score and weight.
 _MAX_SCORES = 2**14

@@ -28,8 +28,7 @@ from skfair.metrics._uncertainty import (
     shuffled_codes,
     stratified_draws,
 )
-from skfair.report._inputs import Audit
-from skfair.report._numbers._cells import MANY_ROWS, Cells
+from skfair.report._numbers._cells import Cells
 from skfair.report._numbers._intervals import Interval
 from skfair.report._numbers._sample import Sample, sort_by_group
 from skfair.report._options import OF_ERRORS, TIES, Options
@@ -112,14 +111,9 @@ def _observed(source: Sample | Cells) -> dict[str, float]:
     return source.values(sort_by_group(source.attribute.groups.codes), (TIES,))
 
 
-def counts_are_drawn(audit: Audit) -> bool:
-    """Whether counts are drawn, since there are many rows."""
-    return audit.n_alike is not None or audit.n_rows >= MANY_ROWS
-
-
 def _source(sample: Sample) -> Sample | Cells:
     """Return what is drawn from, rows or counts."""
-    many = sample.comparable and counts_are_drawn(sample.audit)
+    many = sample.comparable and sample.audit.counts_are_drawn
     return Cells.from_sample(sample) if many else sample
 
 

@@ -15,12 +15,11 @@ from skfair.report._inputs import Attribute, Audit, Model
 from skfair.report._language import counted, figure, listed, name_of, say, whole
 from skfair.report._numbers._draws import (
     Drawn,
-    counts_are_drawn,
     draw_all,
     uncertainty,
 )
 from skfair.report._numbers._groups import group_numbers, impact_tables, performance
-from skfair.report._numbers._intervals import Interval, intervals
+from skfair.report._numbers._intervals import Interval, intervals, within_strata
 from skfair.report._numbers._sample import (
     Finding,
     Sample,
@@ -28,7 +27,6 @@ from skfair.report._numbers._sample import (
     make_samples,
     observe,
 )
-from skfair.report._numbers._strata import within_strata
 from skfair.report._options import MEASURES, Measure
 from skfair.report._words._sentences import (
     LEVEL,
@@ -272,7 +270,7 @@ def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
         **{name: getattr(options, name) for name in stated},
         "sample_weight": audit.sample_weight is not None,
         "control_features": audit.strata is not None,
-        "counts_are_drawn": counts_are_drawn(audit),
+        "counts_are_drawn": audit.counts_are_drawn,
         "blur": [max(one.blur[i] for one in audits) for i in (0, 1)],
         "calls": {
             measure.key: measure.call_of(vars(options))

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import (
@@ -362,6 +362,42 @@ def test_clear_certificates():
     few = certify(mcdp, None, scores[:4], sensitive_features=[0, 1, 0, 1], at_most=0.01)
     assert few.pvalue > 0.8
     assert found.to_frame()["certified"].item()
+
+
+@pytest.mark.parametrize("n_bins", [10, 40])
+@pytest.mark.parametrize(
+    ("shape", "share"), [("equal", 1e-4), ("sizes", 0.025), ("1/k", 0.025)]
+)
+def test_madd_is_hardly_smaller_where_differences_are_in_noisy_bins(
+    n_bins, shape, share
+):
+    """The least quantile of MADD over all differences with one sum, by duality."""
+    quantile, ratio, ratios = 2.24, 0.7, np.linspace(0, 12, 401)
+    positions = np.arange(1, n_bins + 1)
+    shares = {
+        "equal": np.ones(n_bins),
+        "sizes": np.where(5 * positions <= n_bins, 16, 1),
+        "1/k": 1 / positions,
+    }[shape]
+    shares = shares / shares.sum()
+    deviations = np.sqrt(shares * (1 - shares))
+
+    def moments(ratio):
+        mean = 2 * stats.norm.pdf(ratio) + ratio * (2 * stats.norm.cdf(ratio) - 1)
+        return mean, 1 + ratio**2 - mean**2
+
+    (mean, variance), (means, variances) = moments(ratio), moments(ratios)
+    noise = quantile * np.sqrt((deviations**2).sum() * variance)
+
+    def bound(point):  # from below, for every point
+        spread, slope = noise / quantile * np.exp(point[0]), point[1]
+        parts = np.outer(deviations, means - slope * ratios)
+        parts -= quantile / (2 * spread) * np.outer(deviations**2, variances)
+        least = parts.min(axis=1) + slope * ratio * deviations
+        return quantile * spread / 2 - least.sum()
+
+    found = optimize.minimize(bound, [0.02, 0.3], method="Nelder-Mead")
+    assert deviations.sum() * mean - noise + found.fun < share * noise
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import gamma, norm
+from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
 from skfair.metrics._distribution._histograms import stable_interval
@@ -256,4 +257,43 @@ def test_no_eligible_interval():
     with pytest.raises(ValueError, match=r"no interval of 50 bandwidths .* too small"):
         madd_optimal_bandwidth(
             None, [0.1, 0.9], sensitive_features=[0, 1], min_length=5
+        )
+
+
+def test_within_strata_it_is_that_of_the_stratum_with_the_largest_value():
+    rng = np.random.default_rng(0)
+    groups, strata = rng.choice(["x", "y"], 1200), rng.choice(["a", "b"], 1200)
+    y_score = rng.beta(2 + 3 * ((groups == "x") & (strata == "b")), 5)
+    rows = {"sensitive_features": groups, "control_features": strata}
+    found = madd_optimal_bandwidth(None, y_score, **rows)
+    own = strata == "b"
+    alone = madd_optimal_bandwidth(None, y_score[own], sensitive_features=groups[own])
+    assert (found.stratum, alone.stratum) == ("b", None)
+    assert found.interval == alone.interval
+    assert found.madd == alone.madd == madd(None, y_score, **rows)
+    np.testing.assert_array_equal(found.values, alone.values)
+    weighted = madd_optimal_bandwidth(
+        None, y_score, **rows, sample_weight=np.where(own, 2.0, 0.5)
+    )
+    assert weighted.stratum == "b"
+
+
+def test_strata_without_two_groups_are_named():
+    rng = np.random.default_rng(0)
+    y_score, groups = rng.random(600), np.repeat(["x", "y"], 300)
+    strata = np.where(np.arange(600) < 550, "a", "b")
+    with pytest.warns(UndefinedMetricWarning, match=r"'b' \(only the group 'y' has"):
+        found = madd_optimal_bandwidth(
+            None, y_score, sensitive_features=groups, control_features=strata
+        )
+    assert found.stratum == "a"
+    with pytest.warns(UndefinedMetricWarning, match="no stratum has two groups"):
+        found = madd_optimal_bandwidth(
+            None, y_score, sensitive_features=groups, control_features=groups
+        )
+    assert np.isnan(found.madd)
+    assert found.stratum is None
+    with pytest.raises(ValueError, match="control_features"):
+        madd_optimal_bandwidth(
+            None, y_score, sensitive_features=groups, control_features=strata[1:]
         )

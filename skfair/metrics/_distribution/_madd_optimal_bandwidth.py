@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -16,17 +16,20 @@ from skfair._utils._types import Floats
 from skfair._utils._validation import Scale, check_integer, check_real
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
+    StableInterval,
     bandwidths_to_one,
     most_stable,
     optimal_order,
     stable_interval,
 )
+from skfair.metrics._distribution._madd import madd
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
     grouped_scores,
     warn_if_undefined,
 )
+from skfair.metrics._strata import defined_results
 from skfair.statistics import GroupedScores
 
 
@@ -49,6 +52,8 @@ class MADDBandwidthResult:
     bandwidths : ndarray of shape (n_bandwidths,), increasing
     values : ndarray of shape (n_bandwidths,)
         MADD for each bandwidth.
+    stratum : object
+        Label of the stratum with the largest MADD; None without strata.
     """
 
     interval: tuple[float, float]
@@ -58,6 +63,7 @@ class MADDBandwidthResult:
     groups: tuple[Hashable, Hashable]
     bandwidths: Floats = field(repr=False)
     values: Floats = field(repr=False)
+    stratum: Hashable = None
 
     def to_frame(self) -> pd.DataFrame:
         """Table of MADD by bandwidth.
@@ -91,6 +97,7 @@ def madd_optimal_bandwidth(
     y_score: ArrayLike | GroupedScores,
     *,
     sensitive_features: Any = None,
+    control_features: Any = None,
     n_bandwidths: int = N_BANDWIDTHS,
     min_points: int = 50,
     min_length: float = 0.45,
@@ -117,6 +124,11 @@ def madd_optimal_bandwidth(
         ``scale="rank"``; or a statistic of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, within which groups are compared; the result is that of the
+        stratum with the largest MADD. Strata without two groups are left out, with a
+        warning that names them.
     n_bandwidths : int, default=500
         The bandwidths 1, 1/2, ..., 1/n_bandwidths are searched.
     min_points : int, default=50
@@ -170,17 +182,59 @@ def madd_optimal_bandwidth(
     min_points = check_integer("min_points", min_points, 2, n_bandwidths - 1)
     min_length = check_real("min_length", min_length, 0, math.inf, closed="neither")
     check_multigroup(multigroup)
-    statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale
-    )
-    bandwidths = bandwidths_to_one(n_bandwidths)
-    if warn_if_undefined("MADD", statistic):
-        nan = math.nan
-        values = np.full(n_bandwidths, nan)
-        return MADDBandwidthResult(
-            (nan, nan), nan, nan, nan, (None, None), bandwidths, values
-        )
     search = partial(stable_interval, min_points=min_points, min_length=min_length)
+
+    def find(y_true: Any, y_score: Any, **rows: Any) -> MADDBandwidthResult:
+        groups, weights = rows["sensitive_features"], rows.get("sample_weight")
+        statistic = grouped_scores(y_true, y_score, groups, weights, scale)
+        return _find(statistic, multigroup, n_bandwidths, search)
+
+    def find_or_nan(*args: Any, **rows: Any) -> tuple[MADDBandwidthResult, float]:
+        found = find(*args, **rows)
+        return found, found.madd
+
+    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    if control_features is None:
+        return find(y_true, y_score, **rows)
+    results = defined_results(
+        partial(madd, scale=scale),
+        y_true,
+        cast(ArrayLike, y_score),
+        control_features=control_features,
+        evaluate=find_or_nan,
+        **rows,
+    )
+    if not results:
+        return _undefined(n_bandwidths)
+    largest = max(results, key=lambda one: one.result[1])
+    found: MADDBandwidthResult = largest.result[0]
+    return replace(found, stratum=largest.stratum.label)
+
+
+def _undefined(n_bandwidths: int) -> MADDBandwidthResult:
+    """Return the result for groups that cannot be compared."""
+    nan, values = math.nan, np.full(n_bandwidths, np.nan)
+    return MADDBandwidthResult(
+        (nan, nan),
+        nan,
+        nan,
+        nan,
+        (None, None),
+        bandwidths_to_one(n_bandwidths),
+        values,
+    )
+
+
+def _find(
+    statistic: GroupedScores,
+    multigroup: Multigroup,
+    n_bandwidths: int,
+    search: Callable[[Floats, tuple[float, float]], StableInterval],
+) -> MADDBandwidthResult:
+    """Stable interval of one statistic."""
+    if warn_if_undefined("MADD", statistic):
+        return _undefined(n_bandwidths)
+    bandwidths = bandwidths_to_one(n_bandwidths)
     curve, found = most_stable(statistic, multigroup, n_bandwidths, search)
     first, second = curve.pair
     return MADDBandwidthResult(

@@ -19,7 +19,6 @@ from skfair._cli._duckdb import (
     Rows,
     UnsuitedError,
     files_of,
-    record_of_files,
     takes_duckdb,
 )
 from skfair._cli._outcome import (
@@ -86,13 +85,12 @@ def make_parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _add_columns(audit)
-    _add_settings(audit)
+    for add_options in (_add_table, _add_columns, _add_settings, _add_output):
+        add_options(audit)
     return parser
 
 
-def _add_columns(audit: argparse.ArgumentParser) -> None:
-    several: dict[str, Any] = {"action": "append", "default": [], "metavar": "COLUMNS"}
+def _add_table(audit: argparse.ArgumentParser) -> None:
     add = audit.add_argument
     add(
         "table",
@@ -110,27 +108,12 @@ def _add_columns(audit: argparse.ArgumentParser) -> None:
     )
     add("--sep", type=_separator, help="separator of columns, such as ';' or tab")
     add("--encoding", default="utf-8", help="of text files (default: %(default)s)")
-    add("--y-true", metavar="COLUMN", help="true labels; without, errors are left out")
     add(
-        "--y-score",
-        help="probabilities of the positive label, in [0, 1], unless --scale is rank",
-        **several,
-    )
-    add("--y-pred", help="predicted labels", **several)
-    add("--sensitive", help="who belongs to which group", required=True, **several)
-    add(
-        "--control-features",
-        help="strata, within which groups are compared too",
-        **several,
-    )
-    add("--sample-weight", metavar="COLUMN", help="non-negative weights of the rows")
-    add("--out", type=Path, required=True, metavar="FILE", help="file to write")
-    add("--no-overwrite", action="store_true", help="stop if this file exists")
-    add(
-        "--format",
-        choices=("html", "json", "md"),
-        default="html",
-        help="a page, all numbers and texts, or Markdown (default: %(default)s)",
+        "--missing",
+        choices=("error", "drop", "group"),
+        default="error",
+        help="what to do with missing values: stop, leave these rows out, or make rows "
+        "without a group a group of their own (default: %(default)s)",
     )
     add(
         "--bins",
@@ -140,14 +123,32 @@ def _add_columns(audit: argparse.ArgumentParser) -> None:
         help="make groups of a number: --bins age=30,50 are under 30, 30 to under 50, "
         "and 50 and over",
     )
+
+
+def _add_columns(audit: argparse.ArgumentParser) -> None:
+    several: dict[str, Any] = {"action": "append", "default": [], "metavar": "COLUMNS"}
+    add = audit.add_argument
+    add("--y-true", metavar="COLUMN", help="true labels; without, errors are left out")
     add(
-        "--limit",
-        action="append",
-        default=[],
-        metavar="METRIC=NUMBER",
-        help="exit with code 3 if this metric is larger for any attribute and model: "
-        "--limit mcdp=0.1",
+        "--y-score",
+        help="probabilities of the positive label, in [0, 1], unless --scale is rank",
+        **several,
     )
+    add(
+        "--scale",
+        choices=("probability", "rank"),
+        default="probability",
+        help="rank compares ranks of scores that are no probabilities: any finite "
+        "numbers (default: %(default)s)",
+    )
+    add("--y-pred", help="predicted labels", **several)
+    add("--sensitive", help="who belongs to which group", required=True, **several)
+    add(
+        "--control-features",
+        help="strata, within which groups are compared too",
+        **several,
+    )
+    add("--sample-weight", metavar="COLUMN", help="non-negative weights of the rows")
 
 
 def _add_settings(audit: argparse.ArgumentParser) -> None:
@@ -160,20 +161,6 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
         default=0.5,
         help="least score that is a positive decision, with --scale rank the least "
         "rank (default: %(default)s)",
-    )
-    add(
-        "--scale",
-        choices=("probability", "rank"),
-        default="probability",
-        help="rank compares ranks of scores that are no probabilities: any finite "
-        "numbers (default: %(default)s)",
-    )
-    add(
-        "--missing",
-        choices=("error", "drop", "group"),
-        default="error",
-        help="what to do with missing values: stop, leave these rows out, or make rows "
-        "without a group a group of their own (default: %(default)s)",
     )
     for parameter, default, what in (
         ("min_group_size", 10, "groups with fewer rows are left out and named"),
@@ -203,6 +190,18 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
         help="smallest share of the rows of a group that has an impact ratio, such as "
         "0.02 (default: %(default)s)",
     )
+
+
+def _add_output(audit: argparse.ArgumentParser) -> None:
+    add = audit.add_argument
+    add("--out", type=Path, required=True, metavar="FILE", help="file to write")
+    add("--no-overwrite", action="store_true", help="stop if this file exists")
+    add(
+        "--format",
+        choices=("html", "json", "md"),
+        default="html",
+        help="a page, all numbers and texts, or Markdown (default: %(default)s)",
+    )
     add("--title", default="Fairness report", help="title of the page")
     add(
         "--language",
@@ -216,6 +215,14 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
         const="today",
         help="write a date on the page, such as 2026-01-31; without a value, today "
         "(default: no date, so that the same file gives the same page every day)",
+    )
+    add(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="METRIC=NUMBER",
+        help="exit with code 3 if this metric is larger for any attribute and model: "
+        "--limit mcdp=0.1",
     )
     add("--quiet", action="store_true", help="show no progress")
 
@@ -326,7 +333,7 @@ def _read_rows(
     read = [*scores, *labels, *others]
     as_text = [*sensitive, *(name for name in control if name not in read)]
     table = read_columns(given.table, [*read, *as_text], as_text, form)
-    record = input_record(given.table)
+    record = input_record(given.table, [given.table])
     table = _without_missing(given, form, table, read)
     groups = {
         name: _groups(given, form, into_bins(table[name], bins.get(name)))
@@ -399,9 +406,7 @@ def _count(
             sample_weight=given.sample_weight,
             **settings,
         )
-    if files_of(given.table) == [given.table]:
-        return report, input_record(given.table)
-    return report, record_of_files(given.table)
+    return report, input_record(given.table, files_of(given.table))
 
 
 def _refuse_missing_in(rows: Rows, names: list[str], also: str = "") -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import hashlib
 import importlib.util
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,9 +14,8 @@ import pandas as pd
 from skfair._cli._bins import range_labels
 from skfair._cli._tables import Format, check_columns
 from skfair._utils._optional import extra, require
-from skfair._utils._text import visible_text
+from skfair._utils._sql import quote_name, quote_text
 from skfair.groups import MISSING_LABEL
-from skfair.report._language import counted
 
 ENGINES = ("auto", "duckdb", "pandas")
 #: A file of more bytes is read by DuckDB where it can.
@@ -63,18 +61,6 @@ def _reads(path: Path) -> bool:
     )
 
 
-def record_of_files(path: Path) -> dict[str, str]:
-    """Name a pattern, without its directory, and hash the hashes of its files."""
-    files, lines = files_of(path), []
-    for file in files:
-        with file.open("rb") as opened:
-            digest = hashlib.file_digest(opened, "sha256").hexdigest()
-        lines.append(f"{digest}  {file.name}\n")
-    joined = hashlib.sha256("".join(lines).encode()).hexdigest()
-    name = f"{visible_text(path.name, 80)} ({counted(len(files), 'file')})"
-    return {"input": name, "sha256": joined}
-
-
 class Rows:
     """Columns of some files, by their names, as a query of DuckDB."""
 
@@ -88,7 +74,7 @@ class Rows:
         self.path, self._error = path, duckdb.Error
         self._connection = duckdb.connect()
         self._connection.execute(f"SET memory_limit = '{_MEMORY}'")
-        self._columns = {name: quoted(name) for name in wanted}
+        self._columns = {name: quote_name(name) for name in wanted}
         self._where = ""
         with self.problems():
             self._load(files_of(path), form, text)
@@ -112,10 +98,10 @@ class Rows:
         types = dict(zip(source.columns, map(str, source.types), strict=True))
         columns = []
         for name in self._columns:
-            column = quoted(given[name])
+            column = quote_name(given[name])
             if types[given[name]] == "VARCHAR" and not parquet:
                 column = f"NULLIF(LTRIM({column}), '')"
-            columns.append(f"{column} AS {quoted(name)}")
+            columns.append(f"{column} AS {quote_name(name)}")
         source = source.project(", ".join(columns))
         if parquet:
             source.create_view("loaded")
@@ -133,7 +119,7 @@ class Rows:
         kept = [name for name in written.columns if name.lstrip() in text]
         for name, kind in zip(found.columns, found.types, strict=True):
             if str(kind) == "BOOLEAN" and name.lstrip() in self._columns:
-                values = written.project(quoted(name)).distinct().fetchall()
+                values = written.project(quote_name(name)).distinct().fetchall()
                 if not {value for (value,) in values} <= _BOOLEANS:
                     kept.append(name)  # yes and no, for instance
         types = dict.fromkeys(kept, "VARCHAR")
@@ -146,7 +132,7 @@ class Rows:
 
     @property
     def _query(self) -> str:
-        columns = ", ".join(f"{v} AS {quoted(k)}" for k, v in self._columns.items())
+        columns = ", ".join(f"{v} AS {quote_name(k)}" for k, v in self._columns.items())
         return f"SELECT {columns} FROM loaded{self._where}"
 
     @contextmanager
@@ -171,19 +157,19 @@ class Rows:
 
     def labels(self, name: str) -> Any:
         """Distinct values of a column, the first of many, as a Series."""
-        query = f"SELECT DISTINCT {quoted(name)} FROM ({self._query})"
+        query = f"SELECT DISTINCT {quote_name(name)} FROM ({self._query})"
         with self.problems():
             found = self._connection.execute(f"{query} LIMIT {_MAX_LABELS}").fetchall()
         return pd.Series([row[0] for row in found], name=name, dtype=object)
 
     def n_missing(self, names: Sequence[str]) -> dict[str, int]:
         """Count the missing values of each column that has some."""
-        counts = self._numbers(*(f"COUNT(*) - COUNT({quoted(n)})" for n in names))
+        counts = self._numbers(*(f"COUNT(*) - COUNT({quote_name(n)})" for n in names))
         return {n: count for n, count in zip(names, counts, strict=True) if count}
 
     def leave_out_missing(self, names: Sequence[str]) -> int:
         """Leave out the rows without a value in one of some columns; count them."""
-        known = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in names)
+        known = " AND ".join(f"{quote_name(name)} IS NOT NULL" for name in names)
         n_without, n_rows = self._numbers(f"COUNT(*) - COUNT_IF({known})", "COUNT(*)")
         if n_without == n_rows:
             raise ValueError(f"{self.path} has no row without missing values.")
@@ -201,7 +187,7 @@ class Rows:
 
     def into_bins(self, name: str, edges: list[float]) -> None:
         """Replace numbers by the ranges that they are in; an edge begins a range."""
-        column = quoted(name)
+        column = quote_name(name)
         number = f"TRY_CAST({column} AS DOUBLE)"
         no_number = f"{number} IS NULL AND {column} IS NOT NULL"
         (bad,) = self._numbers(f"ANY_VALUE({column}) FILTER ({no_number})")
@@ -220,10 +206,5 @@ class Rows:
 
 def _as_enum(column: str, labels: list[str]) -> str:
     """Give the labels of a column an order."""
-    texts = ", ".join("'" + label.replace("'", "''") + "'" for label in labels)
+    texts = ", ".join(map(quote_text, labels))
     return f"CAST({column} AS ENUM({texts}))"
-
-
-def quoted(name: str) -> str:
-    """Write the name of a column in SQL."""
-    return '"' + name.replace('"', '""') + '"'

@@ -9,17 +9,29 @@ from pathlib import Path
 from skfair._utils._text import visible_text
 from skfair._utils._validation import check_choice, check_real
 from skfair.report import FairnessReport
+from skfair.report._language import counted
 from skfair.report._options import KEYS, MEASURES
 
 #: Exit codes beside 0 for success, 2 for bad input and 130 if interrupted.
 ABOVE_LIMIT, NOTHING_SAID = 3, 4
 
 
-def input_record(path: Path) -> dict[str, str]:
-    """Name a file, without its directory, and hash its bytes as they are stored."""
+def input_record(path: Path, files: list[Path]) -> dict[str, str]:
+    """Name what was read, without its directory, and hash it.
+
+    Of a file its bytes are hashed as they are stored, of the files of a pattern the
+    lines that ``sha256sum`` writes of them.
+    """
+    if files == [path]:
+        return {"input": visible_text(path.name, 100), "sha256": _digest(path)}
+    lines = "".join(f"{_digest(file)}  {file.name}\n" for file in files)
+    name = f"{visible_text(path.name, 80)} ({counted(len(files), 'file')})"
+    return {"input": name, "sha256": hashlib.sha256(lines.encode()).hexdigest()}
+
+
+def _digest(path: Path) -> str:
     with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"input": visible_text(path.name, 100), "sha256": digest}
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write(report: FairnessReport, path: Path, how: str, record: dict[str, str]) -> None:

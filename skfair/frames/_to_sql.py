@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from skfair._utils._sql import quote_name
 from skfair._utils._validation import ROUNDING, check_choice
 from skfair.frames._query import names_of
 from skfair.statistics._grouped_histogram import check_n_bins
@@ -106,11 +107,6 @@ def to_sql(
     keys = ", ".join(str(i + 1) for i in range(len(names) + 1))
     listed = ",\n  ".join(columns)
     return f"SELECT\n  {listed}\nFROM {table}{rows}\nGROUP BY {keys}"
-
-
-def quote_name(name: str, quote: str) -> str:
-    """Write the name of a column in quotation marks."""
-    return quote + name.replace(quote, 2 * quote) + quote
 
 
 def check_names(*names: str) -> None:

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from skfair._utils._sql import quote_name, quote_text
 from skfair._utils._types import Floats
 from skfair._utils._validation import ROUNDING
 from skfair.frames._query import names_of
-from skfair.frames._to_sql import quote_name
 from skfair.groups import MISSING_LABEL
 from skfair.postprocessing._calibration import BetaCalibration
 
@@ -169,15 +169,8 @@ def _literal(label: Any, quote: str) -> str:
             f"groups_ has the label {label!r}, which SQL cannot hold, expected "
             "text, numbers or booleans: join the table of `to_frame` instead."
         )
-    if quote == "`":  # dialects where a backslash escapes a quotation mark
-        for char, escaped in (
-            ("\\", "\\\\"),
-            ("'", "\\'"),
-            ("\n", "\\n"),
-            ("\r", "\\r"),
-        ):
-            label = label.replace(char, escaped)
-        return f"'{label}'"
+    if quote == "`":
+        return quote_text(label, quote)
     # A backslash is a letter in standard SQL, but not in Snowflake: none is written.
-    parts = [f"'{part}'" for part in label.replace("'", "''").split("\\")]
+    parts = [quote_text(part) for part in label.split("\\")]
     return parts[0] if len(parts) == 1 else f"({' || CHR(92) || '.join(parts)})"

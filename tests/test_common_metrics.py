@@ -71,7 +71,7 @@ class Metric:
 
     @property
     def takes_strata(self):
-        return "control_features" in signature(self.function).parameters
+        return "multistratum" in signature(self.function).parameters
 
 
 LEAVES_OUT = "leaves groups out that cannot be compared, and warns"

@@ -6,6 +6,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
 from skfair.metrics._distribution._histograms import stable_interval
+from skfair.statistics import GroupedScores
 
 # MADD of the published probabilities, P(y = 1) for every row, by model for
 # (gender, poverty, disability).
@@ -297,3 +298,25 @@ def test_strata_without_two_groups_are_named():
         madd_optimal_bandwidth(
             None, y_score, sensitive_features=groups, control_features=strata[1:]
         )
+    statistic = GroupedScores.from_scores(y_score, sensitive_features=groups)
+    with pytest.raises(ValueError, match="control_features must be None where a stat"):
+        madd_optimal_bandwidth(None, statistic, control_features=strata)
+
+
+def test_one_stratum_is_everyone_and_weights_count_rows():
+    rng = np.random.default_rng(0)
+    y_score, groups = rng.random(600), np.repeat(["x", "y"], 300)
+    weights = rng.integers(1, 3, 600)
+    plain, one, repeated = (
+        madd_optimal_bandwidth(
+            None, np.repeat(y_score, n), sensitive_features=np.repeat(groups, n), **more
+        )
+        for n, more in (
+            (1, {"sample_weight": weights}),
+            (1, {"sample_weight": weights, "control_features": ["all"] * 600}),
+            (weights, {"control_features": ["all"] * weights.sum()}),
+        )
+    )
+    assert one.stratum == repeated.stratum == "all"
+    assert plain.interval == one.interval == repeated.interval
+    np.testing.assert_allclose(one.values, repeated.values, rtol=1e-12)

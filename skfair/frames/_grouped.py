@@ -11,6 +11,7 @@ from skfair._utils._validation import Scale, check_choice
 from skfair.frames._query import (
     FinerBins,
     Table,
+    control_names,
     count_rows_by,
     names_of,
     open_table,
@@ -93,11 +94,14 @@ def open_scores(
     sensitive_features: Any,
     sample_weight: str | None,
     scale: Scale = "probability",
+    control_features: Any = None,
 ) -> Table:
-    """Open a table of scores."""
+    """Open a table of scores; groups are intersections of stratum and group."""
     check_choice("scale", scale, get_args(Scale))
-    rows = open_table(frame, sensitive_features, sample_weight, y_score=y_score)
-    names = names_of(sensitive_features)
+    rows = open_table(
+        frame, sensitive_features, sample_weight, control_features, y_score=y_score
+    )
+    names = [*control_names(control_features), *names_of(sensitive_features)]
     return Table(rows, names, sample_weight, y_score, scale=scale)
 
 

@@ -5,17 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._text import listed
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_integer, check_real
 from skfair.frames._grouped import count_bins, open_scores
-from skfair.frames._query import Counted, FinerBins, Table, count_rows_by
-from skfair.groups import recode
+from skfair.frames._query import (
+    Counted,
+    FinerBins,
+    Table,
+    control_names,
+    count_rows_by,
+)
+from skfair.groups import recode, sort_labels
 from skfair.metrics import MetricBounds
 from skfair.metrics._distribution._bounds import (
     Cells,
@@ -23,8 +31,9 @@ from skfair.metrics._distribution._bounds import (
     largest_bounds,
     mcdp_of_band,
 )
-from skfair.metrics._distribution._gap import compared_pairs
+from skfair.metrics._distribution._gap import Pair, compared_pairs
 from skfair.metrics._inputs import Multigroup, check_multigroup, warn_if_undefined
+from skfair.metrics._strata import warn_of_strata
 from skfair.statistics import GroupedHistogram
 from skfair.statistics._grouped_histogram import MAX_BINS
 
@@ -60,7 +69,8 @@ class RefinedBounds(MetricBounds):
         Number of aggregations of all rows that were run.
     histogram : GroupedHistogram
         Result of the first pass, for bounds of other metrics. Statistics of further
-        tables can be added to it.
+        tables can be added to it. With `control_features` its groups are the
+        intersections of stratum and group.
 
     See Also
     --------
@@ -85,6 +95,7 @@ def mcdp_bounds(
     *,
     y_score: str,
     sensitive_features: str | list[str],
+    control_features: str | list[str] | None = None,
     sample_weight: str | None = None,
     tol: float = 0.0,
     max_passes: int = 3,
@@ -108,6 +119,10 @@ def mcdp_bounds(
         Name of the column of scores in [0, 1].
     sensitive_features : str or list of str
         Name of the column of groups; several stand for their intersection.
+    control_features : str or list of str, default=None
+        Name of the column of strata, within which groups are compared; several stand
+        for their intersection. The value is the largest over strata, as that of
+        `skfair.metrics.mcdp`; further passes read only rows that may change it.
     sample_weight : str, default=None
         Name of the column of non-negative sample weights.
     tol : float in [0, 1], default=0.0
@@ -116,14 +131,15 @@ def mcdp_bounds(
         Number of aggregations of all rows after which the search ends in any case.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included.
+        the group included. With `control_features` it must be ``"pairwise"``.
 
     Returns
     -------
     RefinedBounds
         Equal bounds are, with whole weights, the very number that
         `skfair.metrics.mcdp` returns for the rows. nan with a warning where there are
-        fewer than two groups, or an absent category.
+        fewer than two groups, or an absent category; with `control_features` where no
+        stratum has two groups.
 
     Raises
     ------
@@ -137,7 +153,7 @@ def mcdp_bounds(
     Warns
     -----
     sklearn.exceptions.UndefinedMetricWarning
-        If fewer than two groups can be compared.
+        If fewer than two groups can be compared, and where a stratum lacks groups.
 
     See Also
     --------
@@ -157,15 +173,67 @@ def mcdp_bounds(
     tol = check_real("tol", tol, 0, 1, closed="both")
     max_passes = check_integer("max_passes", max_passes, 1)
     check_multigroup(multigroup)
-    table = open_scores(frame, y_score, sensitive_features, sample_weight)
-    finer = _find_crowded_bins(table, multigroup)
+    if control_features is not None and multigroup == "pooled":
+        raise ValueError(
+            "multigroup must be 'pairwise' with control_features, got 'pooled'."
+        )
+    table = open_scores(
+        frame,
+        y_score,
+        sensitive_features,
+        sample_weight,
+        control_features=control_features,
+    )
+    n_control = len(control_names(control_features))
+    finer = _find_crowded_bins(table, multigroup, n_control)
     found = count_bins(table, _FIRST_BINS, finer)
     histogram = found.coarsen(_FIRST_BINS)
-    if warn_if_undefined("MCDP", histogram):
+    pairs = _pairs(histogram.labels, multigroup, n_control)
+    if n_control:
+        _warn_of_strata(histogram.labels, n_control, not pairs)
+    if not pairs or (not n_control and warn_if_undefined("MCDP", histogram)):
         return RefinedBounds(math.nan, math.nan, 1, histogram)
-    return _refine(
-        table, histogram, _cells_of(found, finer), tol, max_passes, multigroup
-    )
+    return _refine(table, histogram, _cells_of(found, finer), tol, max_passes, pairs)
+
+
+def _pairs(
+    labels: tuple[Hashable, ...], multigroup: Multigroup, n_control: int
+) -> list[Pair]:
+    """Pair the groups to compare: all, or those whose labels begin with a stratum."""
+    if not n_control:
+        return compared_pairs(len(labels), multigroup)
+    strata = _by_stratum(labels, n_control).values()
+    return [pair for groups in strata for pair in combinations(groups.values(), 2)]
+
+
+def _by_stratum(
+    labels: tuple[Any, ...], n_control: int
+) -> dict[Hashable, dict[Hashable, int]]:
+    """Positions of the groups of each stratum, by the labels of both."""
+
+    def label_of(values: tuple[Hashable, ...]) -> Hashable:
+        return values[0] if len(values) == 1 else values
+
+    strata: dict[Hashable, dict[Hashable, int]] = {}
+    for position, label in enumerate(labels):
+        groups = strata.setdefault(label_of(label[:n_control]), {})
+        groups[label_of(label[n_control:])] = position
+    return strata
+
+
+def _warn_of_strata(
+    labels: tuple[Hashable, ...], n_control: int, undefined: bool
+) -> None:
+    """Warn of strata that lack groups, in the words of metrics."""
+    strata = _by_stratum(labels, n_control)
+    every = sort_labels({group for groups in strata.values() for group in groups})
+    reasons = {}
+    for stratum, groups in strata.items():
+        lacking = [f"{group!r}: 0 rows" for group in every if group not in groups]
+        reasons[stratum] = f"without {listed(lacking)}" if lacking else ""
+        if len(groups) < 2:
+            reasons[stratum] = f"only the group {next(iter(groups))!r} has rows"
+    warn_of_strata("MCDP", reasons, undefined)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +270,9 @@ def _cells_of(histogram: GroupedHistogram, finer: FinerBins | None) -> _CountedC
     )
 
 
-def _find_crowded_bins(table: Table, multigroup: Multigroup) -> FinerBins | None:
+def _find_crowded_bins(
+    table: Table, multigroup: Multigroup, n_control: int = 0
+) -> FinerBins | None:
     """Look at the first rows for bins that hold many rows and the largest gap.
 
     No bounds depend on what is found, but passes do.
@@ -218,7 +288,7 @@ def _find_crowded_bins(table: Table, multigroup: Multigroup) -> FinerBins | None
     if n_rows < _FIRST_ROWS or look.n_groups < 2 or not look.totals.all():
         return None
     cells = _cells_of(look, None)
-    pairs = compared_pairs(look.n_groups, multigroup)
+    pairs = _pairs(look.labels, multigroup, n_control)
     found, pairs = largest_bounds(cells, pairs, mcdp_of_band)
     if not pairs:
         return None
@@ -237,11 +307,10 @@ def _refine(
     cells: _CountedCells,
     tol: float,
     max_passes: int,
-    multigroup: Multigroup,
+    pairs: list[Pair],
 ) -> RefinedBounds:
     """Count rows again, in the bins that may contain the largest gap."""
-    pairs, lower = compared_pairs(histogram.n_groups, multigroup), 0.0
-    n_passes = 1
+    lower, n_passes = 0.0, 1
     while True:
         found, pairs = largest_bounds(cells, pairs, mcdp_of_band, lower)
         lower = found.lower

@@ -1,6 +1,7 @@
 """Refinement contains the value at every pass, and ends at it."""
 
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -213,3 +214,74 @@ def test_many_groups():
     found = mcdp_bounds(frame, **COLUMNS)
     value = mcdp(None, frame["score"], sensitive_features=groups)
     assert found.lower == found.upper == value
+
+
+def check_strata(rng):
+    """Bounds of the largest value within strata hold at every pass, and end at it."""
+    frame = random_case(rng)
+    frame["stratum"] = rng.integers(0, 3, len(frame))
+    frame["other"] = rng.choice(["a", "b"], len(frame))
+    weight = [None, "weight"][rng.integers(2)]
+    control = ["stratum", ["stratum", "other"]][rng.integers(2)]
+    with warnings.catch_warnings(record=True) as of_metric:
+        warnings.simplefilter("always")
+        value = mcdp(
+            None,
+            frame["score"],
+            sensitive_features=frame["group"],
+            control_features=frame[control],
+            sample_weight=None if weight is None else frame[weight],
+        )
+    for max_passes in (1, 2, 30):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = mcdp_bounds(
+                frame,
+                max_passes=max_passes,
+                control_features=control,
+                sample_weight=weight,
+                **COLUMNS,
+            )
+        assert [str(one.message).lower() for one in caught] == [
+            str(one.message).lower() for one in of_metric
+        ]
+        if math.isnan(value):
+            assert math.isnan(found.lower)
+            return
+        assert found.lower <= value <= found.upper
+    assert found.lower == found.upper == value
+
+
+@pytest.mark.parametrize("setting", ["coarse", "crowded"])
+def test_strata(setting, request):
+    request.getfixturevalue(setting)
+    rng = np.random.default_rng(4)
+    for _ in range(4):
+        check_strata(rng)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", ["coarse", "crowded"])
+def test_strata_of_many_cases(setting, request):
+    request.getfixturevalue(setting)
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        check_strata(rng)
+
+
+def test_strata_of_any_table():
+    frame = draw(4000).assign(stratum=np.arange(4000) % 5)
+    value = mcdp(
+        None,
+        frame["score"],
+        sensitive_features=frame["group"],
+        control_features=frame["stratum"],
+    )
+    for table in frame, pl.from_pandas(frame).lazy():
+        found = mcdp_bounds(table, control_features="stratum", **COLUMNS)
+        assert found.lower == found.upper == value
+    assert found.histogram.n_groups == 10
+    with pytest.raises(ValueError, match="must be 'pairwise' with control_features"):
+        mcdp_bounds(frame, control_features="group", multigroup="pooled", **COLUMNS)
+    with pytest.raises(ValueError, match="control_features must name a column of fra"):
+        mcdp_bounds(frame, control_features="town", **COLUMNS)

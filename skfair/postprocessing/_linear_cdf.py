@@ -315,7 +315,9 @@ def _shrinkage(n_rows: NDArray[Any], shares: Floats, distances: Floats) -> Float
     that it differs from the others: 0 within sampling noise, 1 from 1.5 times that on.
     """
     noise = sampling_noise(n_rows, n_rows.sum() - n_rows, 1) * (1 - shares)
-    evidence = 2 * distances / noise - 2
+    # A group whose share rounds to 1 is everyone, and differs by nothing.
+    ratios = np.divide(distances, noise, out=np.zeros(len(noise)), where=noise > 0)
+    evidence = 2 * ratios - 2
     own = np.clip(evidence, 0, 1) * n_rows / (n_rows + _ADDED_ROWS)
     small = np.clip((_LARGE - n_rows) / (_LARGE - _SMALL), 0, 1)
     return np.asarray(small * (1 - own))

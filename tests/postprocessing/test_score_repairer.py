@@ -346,6 +346,29 @@ def test_no_thresholds_within_the_gap_decide_better(sizes, max_gap):
         assert found <= sums[gaps <= max_gap + 2 * step].max() + 1e-9
 
 
+def test_three_groups_decide_nearly_as_well_as_any_thresholds():
+    scores, groups = disparate([250, 250, 250])
+    moved = ScoreRepairer(max_gap=0.1).fit_transform(scores, sensitive_features=groups)
+    ordered = [np.sort(scores[groups == group])[::-1] for group in range(3)]
+    for cost in (0.2, 0.4, 0.5, 0.6):
+        gains = [np.append(0, np.cumsum(values - cost)) for values in ordered]
+        free = sum(values.max() for values in gains)
+        best = max(
+            sum(values[least : least + 26].max() for values in gains)
+            for least in range(226)
+        )
+        found = (scores - cost)[moved >= cost].sum()
+        assert best - found < 0.2 * (free - best) + 0.01
+
+
+@pytest.mark.parametrize("options", [{}, {"max_gap": 0.1}], ids=str)
+def test_groups_of_nearly_no_weight(options):
+    repairer = ScoreRepairer(**options)
+    repairer.fit([0.2, 0.6], sensitive_features=[0, 1], sample_weight=[1e-140, 1e12])
+    moved = repairer.transform([0.2, 0.6], sensitive_features=[0, 1])
+    assert 0 <= moved[0] <= moved[1] <= 1
+
+
 def test_scores_of_groups_that_are_near_enough_stay_as_they_are():
     scores, groups = disparate([500, 500])
     gap = mcdp(None, scores, sensitive_features=groups)

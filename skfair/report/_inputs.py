@@ -185,19 +185,7 @@ def make_audit(
 
     Entries that stand for `n_alike` rows each must have positive weights.
     """
-    scores = _models(
-        "y_score", y_score, lambda name, y: scores_on(options.scale, y, name)
-    )
-    predicted = _models("y_pred", y_pred, encode_classes)
-    if not (isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)):
-        scores, predicted = _of_one_model(scores, predicted)
-    lengths = [(name, len(values)) for name, values in scores.items()]
-    lengths += [(name, len(codes)) for name, (codes, _) in predicted.items()]
-    if not lengths:
-        raise ValueError("y_score and y_pred are both None, expected at least one.")
-    n_samples = lengths[0][1]
-    for name, length in lengths:
-        _check_length(f"model {name!r}", length, n_samples)
+    scores, predicted, n_samples = _read_models(y_score, y_pred, options)
     true = None if y_true is None else encode_classes("y_true", y_true)
     if true is not None:
         _check_length("y_true", len(true[0]), n_samples)
@@ -209,19 +197,19 @@ def make_audit(
     if not len(kept):
         raise ValueError("sample_weight is zero in every row, expected positive ones.")
     weights = None if weights is None else weights[kept]
-    totals = (
-        weights if n_alike is None else n_alike * (1 if weights is None else weights)
-    )
+    totals = weights
+    if n_alike is not None:
+        totals = n_alike if weights is None else weights * n_alike
+    scores = {name: values[kept] for name, values in scores.items()}
     audit = Audit(
         models=tuple(
-            _model(
+            Model(name, scores[name], *_decide(scores[name], totals, options))
+            if name not in predicted
+            else Model(
                 name,
                 scores.get(name),
-                predicted.get(name),
-                classes,
-                kept,
-                totals,
-                options,
+                _recode(predicted[name], classes, kept),
+                say("as predicted"),
             )
             for name in dict.fromkeys([*scores, *predicted])
         ),
@@ -239,32 +227,35 @@ def make_audit(
     return audit
 
 
-def _model(
-    name: str,
-    scores: Floats | None,
-    predicted: Encoded | None,
-    classes: Classes,
-    kept: Integers,
-    weights: NDArray[Any] | None,
-    options: Options,
-) -> Model:
-    """Make a model of its rows that count; scores are compared with the threshold."""
-    scores = None if scores is None else scores[kept]
-    if predicted is not None:
-        return Model(
-            name, scores, _recode(predicted, classes, kept), say("as predicted")
-        )
-    assert scores is not None
-    threshold = figure(f"{options.threshold:g}")
-    decided_by, compared = (
-        say("score of at least {threshold}", threshold=threshold),
-        scores,
+def _read_models(
+    y_score: Any, y_pred: Any, options: Options
+) -> tuple[dict[str, Floats], dict[str, Encoded], int]:
+    """Scores and predicted classes of models by name, and their number of rows."""
+    scores = _models(
+        "y_score", y_score, lambda name, y: scores_on(options.scale, y, name)
     )
+    predicted = _models("y_pred", y_pred, encode_classes)
+    if not (isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)):
+        scores, predicted = _of_one_model(scores, predicted)
+    lengths = [(name, len(values)) for name, values in scores.items()]
+    lengths += [(name, len(codes)) for name, (codes, _) in predicted.items()]
+    if not lengths:
+        raise ValueError("y_score and y_pred are both None, expected at least one.")
+    for name, length in lengths:
+        _check_length(f"model {name!r}", length, lengths[0][1])
+    return scores, predicted, lengths[0][1]
+
+
+def _decide(
+    scores: Floats, weights: NDArray[Any] | None, options: Options
+) -> tuple[Integers, str]:
+    """Compare scores, or their ranks, with the threshold, and say so."""
+    threshold = figure(f"{options.threshold:g}")
+    decided_by = say("score of at least {threshold}", threshold=threshold)
     if options.scale == "rank":
         decided_by = say("rank of at least {threshold}", threshold=threshold)
-        compared = mid_ranks(scores, weights)
-    y_pred = np.asarray(compared >= options.threshold, dtype=np.intp)
-    return Model(name, scores, y_pred, decided_by)
+        scores = mid_ranks(scores, weights)
+    return np.asarray(scores >= options.threshold, dtype=np.intp), decided_by
 
 
 def mid_ranks(scores: Floats, weights: NDArray[Any] | None) -> Floats:

@@ -194,11 +194,9 @@ def within_strata(sample: Sample) -> WithinStrata | None:
     if strata is None or not sample.comparable:
         return None
     parts = _split(sample, strata)
-    metrics = bounded_metrics(sample)
-    found: dict[str, list[tuple[Part, Comparisons]]] = {
-        key: [] for key in sample.keys if key in metrics
-    }
-    metrics = {key: metric for key, metric in metrics.items() if key in found}
+    bounded = bounded_metrics(sample)
+    metrics = {key: bounded[key] for key in sample.keys if key in bounded}
+    found: dict[str, list[tuple[Part, Comparisons]]] = {key: [] for key in metrics}
     left_out = [LeftOut(p) for p in parts if p.sample.attribute.aside or not p.enough]
     with warnings.catch_warnings():
         # The report says itself what is left out.

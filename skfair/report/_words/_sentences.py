@@ -117,26 +117,10 @@ def _describe_scores(
 ) -> str:
     (first, second), (ours, theirs) = names, found.figures
     values = {"first": first, "second": second, "gap": points(found.value)}
-    if key != "mcdp" and sample.audit.options.scale == "rank":
-        return _describe_ranks(sample, key, found, values)
     if key == "mcdp":
-        # The figures are shares of scores that are at most the threshold.
-        shares = (second, 1 - theirs), (first, 1 - ours)
-        (low, less), (high, more) = sorted(shares, key=lambda share: share[1])
-        score = number(found.score)
-        if sample.audit.options.scale == "rank":
-            score = say("the rank {rank}", rank=score)
-        return say(
-            "At a threshold just above {score}, {less} of {low} are selected and "
-            "{more} of {high}: {gap} percentage points apart, the most at any "
-            "threshold",
-            score=score,
-            less=percent(less),
-            low=low,
-            more=percent(more),
-            high=high,
-            gap=values["gap"],
-        )
+        return _describe_largest_gap(sample, found, names)
+    if sample.audit.options.scale == "rank":
+        return _describe_ranks(sample, key, found, values)
     if key == "mcdp_epsilon":
         return say(
             "Throughout some range of thresholds {length} long, {first} and {second} "
@@ -164,6 +148,28 @@ def _describe_scores(
         share=percent(found.value / 2),
         first=first,
         second=second,
+    )
+
+
+def _describe_largest_gap(
+    sample: Sample, found: Finding, names: tuple[str, str]
+) -> str:
+    """Describe MCDP(0), whose figures are shares of scores up to the threshold."""
+    (first, second), (ours, theirs) = names, found.figures
+    shares = (second, 1 - theirs), (first, 1 - ours)
+    (low, less), (high, more) = sorted(shares, key=lambda share: share[1])
+    score = number(found.score)
+    if sample.audit.options.scale == "rank":
+        score = say("the rank {rank}", rank=score)
+    return say(
+        "At a threshold just above {score}, {less} of {low} are selected and {more} of "
+        "{high}: {gap} percentage points apart, the most at any threshold",
+        score=score,
+        less=percent(less),
+        low=low,
+        more=percent(more),
+        high=high,
+        gap=points(found.value),
     )
 
 

@@ -118,7 +118,7 @@ def test_finer_bins_of_the_first_pass(crowded):
 @pytest.mark.slow
 def test_finer_bins_of_the_first_pass_in_many_cases(crowded):
     rng = np.random.default_rng(3)
-    for _ in range(100):
+    for _ in range(60):
         check(rng)
 
 

@@ -191,7 +191,8 @@ def mcdp_bounds(
     pairs = _pairs(histogram.labels, multigroup, n_control)
     if n_control:
         _warn_of_strata(histogram.labels, n_control, not pairs)
-    if not pairs or (not n_control and warn_if_undefined("MCDP", histogram)):
+    undefined = not n_control and warn_if_undefined("MCDP", histogram)
+    if undefined or not pairs:
         return RefinedBounds(math.nan, math.nan, 1, histogram)
     return _refine(table, histogram, _cells_of(found, finer), tol, max_passes, pairs)
 

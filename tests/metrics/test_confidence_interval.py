@@ -364,6 +364,18 @@ def test_clear_certificates():
     assert found.to_frame()["certified"].item()
 
 
+@pytest.mark.parametrize("method", ["band", "finite_sample"])
+@pytest.mark.parametrize("bandwidth", [1 / 7, 0.01, 1])
+def test_madd_of_counted_bins_is_that_of_all_scores(bandwidth, method):
+    rng = np.random.default_rng(0)
+    rows = {"sensitive_features": rng.integers(0, 3, 2000)}
+    y_score = np.round(rng.beta(2, 5, 2000), 2)  # many at edges of bins
+    metric = partial(madd, bandwidth=bandwidth)
+    statistic = GroupedScores.from_scores(y_score, **rows)
+    found = confidence_interval(metric, None, y_score, **rows, method=method)
+    assert found == confidence_interval(metric, None, statistic, method=method)
+
+
 @pytest.mark.parametrize("n_bins", [10, 40])
 @pytest.mark.parametrize(
     ("shape", "share"), [("equal", 1e-4), ("sizes", 0.025), ("1/k", 0.025)]

@@ -263,11 +263,11 @@ def _compare_classes(
     """Compare the scores of each class, or of the only one."""
     columns = split_classes(metric, arguments.y_true, arguments.y_score)
     if len(columns) == 1:
-        return compare(metric, observe(metric, arguments), method)
+        return compare(metric, observe(metric, arguments, once=True), method)
     parts = []
     for column in columns:
         of_class = arguments._replace(y_true=None, y_score=column)
-        parts.append(compare(metric, observe(metric, of_class), method))
+        parts.append(compare(metric, observe(metric, of_class, once=True), method))
         if math.isnan(parts[0].value):
             return parts[0]
     return join(parts, None)

@@ -27,7 +27,7 @@ from skfair.metrics._demographic_parity import (
     parity_outcomes,
 )
 from skfair.metrics._distribution._abcc import abcc
-from skfair.metrics._distribution._madd import madd
+from skfair.metrics._distribution._madd import binned_scores, madd, number_of_bins
 from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._groupwise._cvar_fairness import cvar_fairness
@@ -62,10 +62,13 @@ class Arguments(NamedTuple):
         }
 
 
-def observe(metric: Callable[..., float], arguments: Arguments) -> Observed:
-    """Collect the statistic of a metric."""
+def observe(
+    metric: Callable[..., float], arguments: Arguments, *, once: bool = False
+) -> Observed:
+    """Collect the statistic of a metric, or, once, as little as this metric needs."""
     kind, options = resolve_metric(metric)
-    return kind.observe(arguments, **options)
+    collect = observe_bins if once and kind is _KINDS[madd] else kind.observe
+    return collect(arguments, **options)
 
 
 def compare(
@@ -131,6 +134,21 @@ def resolve_metric(metric: Any) -> tuple[_Kind, dict[str, Any]]:
     check_no_strata(options)
     options.pop("multistratum", None)  # strata are compared one by one
     return _KINDS[function], options
+
+
+def observe_bins(
+    arguments: Arguments,
+    *,
+    scale: Scale = "probability",
+    bandwidth: Any = "auto",
+    **_: Any,
+) -> Observed:
+    """Scores of each group, or the bins that they are in where that is all it takes."""
+    automatic = isinstance(bandwidth, str) and bandwidth == "auto"
+    if automatic or scale == "rank" or arguments.sample_weight is not None:
+        return observe_scores(arguments, scale=scale)
+    statistic = binned_scores(number_of_bins(bandwidth), *arguments, scale)
+    return observe_scores(Arguments(None, statistic, None, None))
 
 
 def observe_scores(

@@ -157,7 +157,7 @@ default=None
     n_bins = 0 if auto else number_of_bins(bandwidth)
     check_multigroup(multigroup)
     given = y_true, y_score, sensitive_features, sample_weight, scale
-    statistic = grouped_scores(*given) if auto else _binned_scores(n_bins, *given)
+    statistic = grouped_scores(*given) if auto else binned_scores(n_bins, *given)
     if warn_if_undefined("MADD", statistic):
         return math.nan
     if auto:
@@ -271,7 +271,7 @@ def number_of_bins(bandwidth: Any) -> int:
     return math.floor(min(1 / width * (1 + 1e-12), _MAX_BINS))
 
 
-def _binned_scores(
+def binned_scores(
     n_bins: int,
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,

@@ -43,6 +43,8 @@ from skfair.metrics._inputs import Multigroup, check_multigroup, warn_if_undefin
 _RATIOS = np.linspace(0, 8, 1001)
 #: Numbers of bins, of those that MADD averages over, at which its noise is evaluated.
 _MAX_HISTOGRAMS = 16
+#: Groups up to which weights of zero are faster than taking the rows of each.
+_FEW_GROUPS = 3
 #: Rows added to each bin where the noise must not be too small: an empty bin has some.
 _ADDED_ROWS = 0.5
 
@@ -111,7 +113,11 @@ def _histograms(
 ) -> Callable[..., _Histograms]:
     """Compare the histograms of all groups, or of some comparisons, by bins."""
     statistic, sizes, _ = observed
-    groups = [statistic.of_group(group) for group in range(statistic.n_groups)]
+    if statistic.n_groups > _FEW_GROUPS:
+        groups = [statistic.of_group(group) for group in range(statistic.n_groups)]
+    else:
+        scores, weights, codes = statistic.scores, statistic.weights, statistic.codes
+        groups = [(scores, weights * (codes == g)) for g in range(statistic.n_groups)]
     cdfs, of_everyone = cdfs_at(groups), statistic.totals / statistic.totals.sum()
     rows, scale = sizes[:, None], np.sqrt(contrast(1 / sizes, of_everyone, multigroup))
 

@@ -192,7 +192,7 @@ class MCDPBoostingClassifier(
     >>> from skfair.inprocessing import MCDPBoostingClassifier
     >>> X, y = make_biased_classification(1_000, random_state=0)
     >>> model = MCDPBoostingClassifier(
-    ...     LGBMClassifier(n_estimators=20, verbose=-1),
+    ...     LGBMClassifier(n_estimators=20, n_jobs=1, verbose=-1),
     ...     strength=0.3,
     ...     sensitive_features="group",
     ...     drop_sensitive=True,

@@ -93,7 +93,9 @@ or Groups, default=None
     >>> X = rng.normal(size=(1000, 2)) + [0, 1] * sex[:, None]
     >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
     >>> objective = MCDPObjective(sex, strength=1.0)
-    >>> model = LGBMClassifier(n_estimators=10, objective=objective, verbose=-1)
+    >>> model = LGBMClassifier(
+    ...     n_estimators=10, objective=objective, n_jobs=1, verbose=-1
+    ... )
     >>> model.fit(X, y).predict(X[:3], raw_score=True).shape  # log-odds
     (3,)
     """

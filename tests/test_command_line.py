@@ -347,10 +347,8 @@ def test_formats(audit, tmp_path):
     assert "exists already" in said.err
 
 
-@pytest.mark.parametrize(
-    "form",
-    [*(pytest.param(form, marks=pytest.mark.slow) for form in ("html", "md")), "json"],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["html", "md", "json"])
 def test_record_of_input_and_date(audit, tmp_path, form):
     (tmp_path / "folder").mkdir()
     (tmp_path / "table.csv").rename(tmp_path / "folder" / "ta_b&le.csv")

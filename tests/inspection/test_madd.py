@@ -53,6 +53,7 @@ def test_histograms_are_those_of_one_bandwidth_of_the_interval(
     assert f"adds up to {value:.3f}" in legend_texts(display.axes_[0])[2]
 
 
+@pytest.mark.slow
 def test_null_distribution(legend_texts, scored):
     y_true, y_score, sex = scored
     display = draw(

@@ -68,6 +68,7 @@ def test_ranks_are_drawn(display_class, people):
     assert first.get_xlabel() == ON_THE_AXIS[display_class]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [Ridge(), LinearSVC()])
 def test_estimators_without_probabilities(display_class, people, model):
     X, numbers, y, pay = people

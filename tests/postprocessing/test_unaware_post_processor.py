@@ -269,6 +269,7 @@ def gap_in(model, X, sex):
     return mcdp(None, model.predict_proba(X)[:, 1], sensitive_features=sex)
 
 
+@pytest.mark.slow
 def test_rules_and_display_take_the_path(fitted):
     model = fitted[0]
     rule = BestUnder(limit=0.2)
@@ -283,6 +284,7 @@ def test_rules_and_display_take_the_path(fitted):
     assert len(display.candidates) == 11
 
 
+@pytest.mark.slow
 def test_with_strength(fitted, people):
     model, X, y, sex = fitted
     before = model.predict_proba(X)

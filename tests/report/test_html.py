@@ -228,6 +228,7 @@ def test_hostile_texts_are_inert(make_report, hostile_root):
     assert drawn <= allowed | {"line", "circle"}
 
 
+@pytest.mark.slow
 def test_hostile_labels_in_pictures_are_text(hostile_root):
     drawn = texts(hostile_root.iter(f"{SVG}text"))
     assert any(text.startswith("<script>alert(1)</script> (n = ") for text in drawn)

@@ -177,6 +177,7 @@ def test_no_english_is_left_on_a_german_page(pair):
     assert len([text for text in english if LITTLE.search(text)]) > 50
 
 
+@pytest.mark.slow
 def test_reasons_are_in_the_language_of_the_report(pair):
     """Every text that is the same in both languages is a name or a number."""
     english, german = (pair[name].summary for name in LANGUAGES)

@@ -362,6 +362,7 @@ def test_nothing_to_compare(people, logistic):
     assert model.comparison_ is None
 
 
+@pytest.mark.slow
 def test_strength_means_the_same_for_rare_positives(make_people, logistic, gap):
     X, y, sex = make_people(20_000)
     positive = np.flatnonzero(y == "yes")

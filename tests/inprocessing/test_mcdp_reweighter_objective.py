@@ -26,6 +26,7 @@ rows = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(rows)
 def test_two_label_weights_have_the_penalised_gradient(found):
     y, p, penalty = np.array(found).T

@@ -97,6 +97,7 @@ def test_labels(labels):
 LABELS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.lists(LABELS, min_size=2, max_size=3, unique=True))
 def test_no_label_is_read_as_sql(labels):

@@ -254,6 +254,7 @@ def test_automatic_strength(fitted):
     assert gap_in(model, X, sex) < 0.6 * gap_in(plain, X, sex)
 
 
+@pytest.mark.slow
 def test_automatic_strength_leaves_noise_alone(people):
     X, y, _ = people
     sex = np.random.default_rng(0).integers(0, 2, len(y))

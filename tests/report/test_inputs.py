@@ -153,6 +153,7 @@ def estimated(estimator, X, y, **options):
     return FairnessReport.from_estimator(estimator, X, y, **options)
 
 
+@pytest.mark.slow
 def test_estimators(biased):
     X, y = biased
     models = {

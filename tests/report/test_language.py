@@ -226,6 +226,7 @@ def test_names_that_nobody_gave_are_in_the_language_of_the_report(make_report):
     assert found.summary["attributes"][0]["name"] == "Attribut 1"
 
 
+@pytest.mark.slow
 def test_numbers_are_the_same_and_labels_stay(pair):
     frames = {language: report.to_frame() for language, report in pair.items()}
     numbers = ["value", "lower", "upper", "null_value", "pvalue"]
@@ -242,12 +243,14 @@ def test_numbers_are_the_same_and_labels_stay(pair):
     assert "town 3" in pair["de"].to_markdown()
 
 
+@pytest.mark.slow
 def test_a_restored_report_keeps_its_language(pair):
     again = FairnessReport(json.loads(json.dumps(pair["de"].summary)))
     assert again.to_markdown() == pair["de"].to_markdown()
     assert again.to_markdown().startswith("# Fairnessbericht\n\n600 Zeilen.")
 
 
+@pytest.mark.slow
 def test_a_language_ends_with_its_report(pair):
     assert say("Rows") == "Rows"
     with speaking("de"):

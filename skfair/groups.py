@@ -442,7 +442,7 @@ def intersect(
     for more_codes, more_labels in columns[1:]:
         pair = codes.astype(np.int64) * len(more_labels) + more_codes
         pair[(codes < 0) | (more_codes < 0)] = -1
-        present, codes = np.unique(pair, return_inverse=True)
+        codes, present = pd.factorize(pair, sort=True)  # faster than numpy.unique
         if present.size and present[0] < 0:
             present, codes = present[1:], codes - 1
         first, second = np.divmod(present, max(len(more_labels), 1))

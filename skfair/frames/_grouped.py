@@ -8,8 +8,9 @@ from typing import Any, get_args
 import numpy as np
 
 from skfair._utils._validation import Scale, check_choice
+from skfair.frames._batches import FinerBins
 from skfair.frames._query import (
-    FinerBins,
+    Counted,
     Table,
     control_names,
     count_rows_by,
@@ -70,7 +71,7 @@ def grouped_histogram(
 
     See Also
     --------
-    mcdp_bounds : MCDP(0), exact after two or three passes.
+    mcdp_bounds : MCDP(0), exact after one to three passes.
     to_sql : The aggregation as text, for a database that Python does not reach.
 
     Examples
@@ -109,8 +110,14 @@ def count_bins(
     table: Table, n_bins: int, finer: FinerBins | None = None
 ) -> GroupedHistogram:
     """Count the rows of a table by group and bin."""
-    counted = count_rows_by(table, n_bins, finer=finer)
-    n_bins = n_bins if finer is None else finer.n_bins
+    return histogram_of(
+        count_rows_by(table, n_bins, finer=finer),
+        n_bins if finer is None else finer.n_bins,
+    )
+
+
+def histogram_of(counted: Counted, n_bins: int) -> GroupedHistogram:
+    """Histogram of rows that were counted by bin."""
     groups = counted.groups
     cells = join_cells(
         groups.codes,

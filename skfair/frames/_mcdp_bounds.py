@@ -1,9 +1,9 @@
-"""MCDP(0) of a table of any size, exact after a few aggregations."""
+"""MCDP(0) of a table of any size, exact after one pass over the rows, or a few."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from skfair._utils._text import listed
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_integer, check_real
-from skfair.frames._grouped import count_bins, open_scores
+from skfair.frames._batches import FinerBins, Ranges
+from skfair.frames._grouped import count_bins, histogram_of, open_scores
 from skfair.frames._query import (
     Counted,
-    FinerBins,
     Table,
     control_names,
     count_rows_by,
@@ -26,6 +26,7 @@ from skfair.frames._query import (
 from skfair.groups import recode, sort_labels
 from skfair.metrics import MetricBounds
 from skfair.metrics._distribution._bounds import (
+    Band,
     Cells,
     cells_of,
     largest_bounds,
@@ -46,6 +47,8 @@ _MAX_CELLS = 2**16
 #: Up to this many rows are counted by score, which ends the search; more cost more than
 #: a pass of finer bins, unless that pass is the last.
 _MAX_SCORES, _MAX_SCORES_AT_LAST = 2**19, 2**21
+#: The same for rows that were kept while all were counted.
+_MAX_KEPT_SCORES = 2**15
 #: The first rows of a table show whether scores are crowded: where one range of bins
 #: has more than this share of them, and the largest gap, its bins become finer.
 _FIRST_ROWS, _CROWDED = 2**16, 0.25
@@ -66,7 +69,7 @@ class RefinedBounds(MetricBounds):
     upper : float
         MCDP(0) is at most this; equal to `lower` where the value is exact.
     n_passes : int
-        Number of aggregations of all rows that were run.
+        How often all rows were read.
     histogram : GroupedHistogram
         Result of the first pass, for bounds of other metrics. Statistics of further
         tables can be added to it. With `control_features` its groups are the
@@ -108,6 +111,7 @@ def mcdp_bounds(
     further pass reads only rows in the bins that may still contain the largest gap: up
     to 524,288 rows, 2,097,152 in the last pass, are counted by score, which makes the
     value exact, more in finer bins, of which there are 65,536 for all groups together.
+    A table of DuckDB is usually read once, since rows near the largest gap are kept.
 
     Parameters
     ----------
@@ -128,7 +132,7 @@ def mcdp_bounds(
     tol : float in [0, 1], default=0.0
         The search ends when ``upper - lower`` is at most this.
     max_passes : int, default=3
-        Number of aggregations of all rows after which the search ends in any case.
+        How often all rows are read at most.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
         the group included. With `control_features` it must be ``"pairwise"``.
@@ -186,7 +190,15 @@ def mcdp_bounds(
     )
     n_control = len(control_names(control_features))
     finer = _find_crowded_bins(table, multigroup, n_control)
-    found = count_bins(table, _FIRST_BINS, finer)
+
+    def undecided(some: Counted) -> Ranges:
+        histogram = histogram_of(some, n_bins)
+        pairs = _pairs(histogram.labels, multigroup, n_control)
+        return _ranges_of_sample(_cells_of(histogram, finer), pairs)
+
+    n_bins = _FIRST_BINS if finer is None else finer.n_bins
+    counted = count_rows_by(table, _FIRST_BINS, finer=finer, undecided=undecided)
+    found = histogram_of(counted, n_bins)
     histogram = found.coarsen(_FIRST_BINS)
     pairs = _pairs(histogram.labels, multigroup, n_control)
     if n_control:
@@ -194,7 +206,8 @@ def mcdp_bounds(
     undefined = not n_control and warn_if_undefined("MCDP", histogram)
     if undefined or not pairs:
         return RefinedBounds(math.nan, math.nan, 1, histogram)
-    return _refine(table, histogram, _cells_of(found, finer), tol, max_passes, pairs)
+    cells = _cells_of(found, finer)
+    return _refine(table, histogram, cells, tol, max_passes, pairs, counted.count_again)
 
 
 def _pairs(
@@ -302,6 +315,28 @@ def _find_crowded_bins(
     return FinerBins(low, high, n_bins)
 
 
+@dataclass(frozen=True, eq=False)
+class _SampledCells(_CountedCells):
+    """Cells of some rows only: bounds of all rows, but for a few standard errors."""
+
+    def band(self, first: int, second: int | None) -> Band:
+        """Bounds wider by a standard error, at most, of the gap."""
+        band = super().band(first, second)
+        sizes = np.bincount(self.codes, self.n_rows, len(self.totals))
+        other = sizes.sum() if second is None else sizes[second]
+        noise = 0.5 * band.scale * math.sqrt(1 / sizes[first] + 1 / other)
+        return band._replace(low=band.low - noise, high=band.high + noise)
+
+
+def _ranges_of_sample(cells: _CountedCells, pairs: list[Pair]) -> Ranges:
+    """Ranges of scores of which rows are kept until all rows are counted."""
+    if not pairs:
+        return []
+    sample = _SampledCells(**vars(cells))
+    found, pairs = largest_bounds(sample, pairs, mcdp_of_band)
+    return _undecided_ranges(sample, pairs, found.lower)
+
+
 def _refine(
     table: Table,
     histogram: GroupedHistogram,
@@ -309,15 +344,15 @@ def _refine(
     tol: float,
     max_passes: int,
     pairs: list[Pair],
+    count_kept: Callable[[Ranges, int | None], Counted | None] | None,
 ) -> RefinedBounds:
     """Count rows again, in the bins that may contain the largest gap."""
     lower, n_passes = 0.0, 1
     while True:
         found, pairs = largest_bounds(cells, pairs, mcdp_of_band, lower)
         lower = found.lower
-        if found.width <= tol or n_passes == max_passes:
-            return RefinedBounds(found.lower, found.upper, n_passes, histogram)
-        n_passes += 1
+        if found.width <= tol:
+            break
         ranges = _undecided_ranges(cells, pairs, lower)
         again = np.zeros(len(cells.codes), dtype=bool)
         for low, high in ranges:
@@ -327,10 +362,23 @@ def _refine(
             power_of_two(_MAX_CELLS / width / histogram.n_groups),
             _FINER * round(1 / cells.widths[again].min()),
         )
-        limit = _MAX_SCORES_AT_LAST if n_passes == max_passes else _MAX_SCORES
-        by_score = cells.n_rows[again].sum() <= limit or n_bins > MAX_BINS
-        counted = count_rows_by(table, None if by_score else n_bins, ranges)
+        counted = None
+        if count_kept is not None:
+            by_score = (
+                cells.n_rows[again].sum() <= _MAX_KEPT_SCORES or n_bins > MAX_BINS
+            )
+            counted = count_kept(ranges, None if by_score else n_bins)
+        if counted is None:
+            if n_passes == max_passes:
+                break
+            n_passes, count_kept = n_passes + 1, None
+            limit = _MAX_SCORES_AT_LAST if n_passes == max_passes else _MAX_SCORES
+            by_score = cells.n_rows[again].sum() <= limit or n_bins > MAX_BINS
+            counted = count_rows_by(table, None if by_score else n_bins, ranges)
+        elif by_score:
+            count_kept = None
         cells = _replace(cells, again, counted, histogram.labels, 1 / n_bins)
+    return RefinedBounds(found.lower, found.upper, n_passes, histogram)
 
 
 def power_of_two(number: float) -> int:

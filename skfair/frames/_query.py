@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from skfair._utils._text import listed
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import LARGEST_WEIGHT, ROUNDING, SMALLEST_WEIGHT, Scale
+from skfair.frames._batches import FinerBins, Ranges, count_batches
 from skfair.groups import Groups, encode_column
 from skfair.statistics._grouped_histogram import (
     encode_attributes,
@@ -72,6 +73,9 @@ class Counted:
     lows: Floats
     highs: Floats
     strata: Groups | None
+    #: Counts rows of ranges of scores in finer bins, or by score (None), from rows that
+    #: were kept; returns None where the table must be read again.
+    count_again: Callable[[Ranges, int | None], Counted | None] | None = None
 
     def by_group(self, column: NDArray[Any]) -> NDArray[Any]:
         """Sum of a column in each group."""
@@ -139,38 +143,75 @@ def control_names(control_features: Any) -> list[str]:
     return names_of(control_features, "control_features")
 
 
-class FinerBins(NamedTuple):
-    """Number of bins of [0, 1] for the scores of a range, which is closed on the left.
-
-    It is a multiple of the number of other bins, whose edges the ends of the range are.
-    """
-
-    low: float
-    high: float
-    n_bins: int
-
-
 def count_rows_by(
     table: Table,
     n_bins: int | None,
-    ranges: list[tuple[float, float]] | None = None,
+    ranges: Ranges | None = None,
     finer: FinerBins | None = None,
+    undecided: Callable[[Counted], Ranges] | None = None,
 ) -> Counted:
     """Count rows by group and bin, or by group and score (None).
 
-    `ranges` of scores, sorted and closed on the left, leave other rows out. With
-    `finer` bins keys are numbers of these; of another bin, that of the first part.
+    `ranges` of scores leave other rows out. With `finer` bins keys are numbers of
+    these; of another bin, that of the first part. `undecided` finds in some rows the
+    ranges that may be asked for next: the result can count some tables again by score.
     """
-    score, weight = nw.col("score"), nw.col("weight")
     columns = {f"group_{i}": nw.col(name) for i, name in enumerate(table.sensitive)}
     columns |= {f"class_{i}": nw.col(name) for i, name in enumerate(table.classes)}
     columns |= {f"stratum_{i}": nw.col(name) for i, name in enumerate(table.control)}
-    names = [*columns, "key"]
+    labels = [*columns]
     if table.score is not None:
         columns["score"] = nw.col(table.score).cast(nw.Float64())
     if table.weight is not None:
         columns["weight"] = nw.col(table.weight).cast(nw.Float64())
     rows = table.frame.select(**columns)
+    of_duckdb = rows.implementation is nw.Implementation.DUCKDB
+    if n_bins is not None and ranges is None and of_duckdb:
+        counted = _count_batches(rows, table, n_bins, finer, undecided)
+        if counted is not None:
+            return counted
+    cells = _aggregate(rows, labels, table, n_bins, ranges, finer)
+    n_bins = n_bins if finer is None else finer.n_bins
+    return _check_cells(cells, table, 1 if n_bins is None else n_bins - 1)
+
+
+def _count_batches(
+    rows: Any,
+    table: Table,
+    n_bins: int,
+    finer: FinerBins | None,
+    undecided: Callable[[Counted], Ranges] | None,
+) -> Counted | None:
+    """Count rows of DuckDB in this process; None where DuckDB has to."""
+    largest_key = (n_bins if finer is None else finer.n_bins) - 1
+
+    def read(cells: Any, largest_key: int = largest_key) -> Counted:
+        return _check_cells(nw.from_native(cells, eager_only=True), table, largest_key)
+
+    of_cells = None if undecided is None else lambda cells: undecided(read(cells))
+    counter = count_batches(rows, n_bins, finer, of_cells)
+    if counter is None:
+        return None
+
+    def count_again(ranges: Ranges, n_bins: int | None) -> Counted | None:
+        cells = counter.count_again(ranges, n_bins)
+        largest_key = 1 if n_bins is None else n_bins - 1
+        return None if cells is None else read(cells, largest_key)
+
+    return replace(read(counter.cells()), count_again=count_again)
+
+
+def _aggregate(
+    rows: Any,
+    labels: list[str],
+    table: Table,
+    n_bins: int | None,
+    ranges: Ranges | None,
+    finer: FinerBins | None,
+) -> nw.DataFrame[Any]:
+    """Run the query that counts rows by labels and key."""
+    score, weight = nw.col("score"), nw.col("weight")
+    names = [*labels, "key"]
     rows = rows if ranges is None else _filter_scores(rows, ranges)
     key = nw.lit(0.0)
     if table.score is not None and table.scale == "probability":
@@ -190,12 +231,10 @@ def count_rows_by(
         rows = rows.with_columns(fault=fault)
     cells = rows.with_columns(key=key).group_by(*names).agg(*aggregates)
     # The engine has run the query already, unless it is lazy.
-    cells = cells.collect() if isinstance(cells, nw.LazyFrame) else cells
-    n_bins = n_bins if finer is None else finer.n_bins
-    return _check_cells(cells, table, 1 if n_bins is None else n_bins - 1)
+    return cells.collect() if isinstance(cells, nw.LazyFrame) else cells
 
 
-def _filter_scores(rows: Any, ranges: list[tuple[float, float]]) -> Any:
+def _filter_scores(rows: Any, ranges: Ranges) -> Any:
     """Leave rows out whose score is in none of some ranges."""
     score = nw.col("score")
     # One range around all of them leaves most rows out at less cost.

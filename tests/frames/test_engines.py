@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 from skfair.frames import (
+    _batches,
+    _query,
     grouped_confusion,
     grouped_histogram,
     grouped_outcomes,
@@ -16,8 +18,8 @@ from skfair.frames import (
     mcdp_bounds,
     to_sql,
 )
+from skfair.frames._batches import FinerBins
 from skfair.frames._grouped import count_bins, open_scores
-from skfair.frames._query import FinerBins
 from skfair.metrics import mcdp
 from skfair.statistics import (
     GroupedConfusion,
@@ -260,6 +262,54 @@ def test_query_text():
         to_sql("t", y_score="a", sensitive_features="b", quote="'")
     with pytest.raises(TypeError, match="must be text, got 1"):
         to_sql("t", y_score=1, sensitive_features="b")
+
+
+SQL_LABELS = {
+    "small integers": "(i % 5 - 2)::TINYINT",
+    "large integers": "(i % 3) * 100000",
+    "unsigned": "(18446744073709551615 - i % 3)::UBIGINT",
+    "booleans": "i % 3 = 0",
+    "text": "CASE WHEN i < 3000 THEN 'a' ELSE 'b' || i % 4 END",
+    "dates": "DATE '2024-02-28' + (i % 3)::INTEGER",
+    "fractions": "(i % 3) / 2",
+    "decimals": "((i % 3) / 2)::DECIMAL(4, 2)",
+    "an enumeration": "(['low', 'high'])[1 + i % 2]::ENUM ('low', 'none', 'high')",
+}
+
+
+@pytest.mark.parametrize("labels", SQL_LABELS)
+@pytest.mark.parametrize("weight", [None, "1 + i % 2", "i // 11 % 2"])
+def test_labels_of_duckdb(labels, weight, monkeypatch):
+    """DuckDB itself, and this process with the rows that DuckDB reads, agree."""
+    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
+    monkeypatch.setattr(_batches, "_BATCH", 1000)
+    rows = duckdb.connect().sql(
+        f"SELECT (i * 37 % 1001) / 1000 AS score, {SQL_LABELS[labels]} AS label, "
+        f"i % 7 // 6 AS other, {weight or 1} AS weight FROM range(5000) rows (i)"
+    )
+    columns = {
+        "y_score": "score",
+        "sensitive_features": ["label", "other"],
+        "sample_weight": None if weight is None else "weight",
+        "n_bins": 32,
+    }
+    found = grouped_histogram(rows, **columns)
+    monkeypatch.setattr(_query, "count_batches", lambda *_: None)
+    assert_same(found, grouped_histogram(rows, **columns))
+    assert_same(found, grouped_histogram(rows.to_arrow_table(), **columns))
+
+
+def test_many_groups_of_duckdb(monkeypatch):
+    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
+    rows = duckdb.connect().sql(
+        "SELECT i / 999 AS score, i % 300 AS a, i // 2 AS b FROM range(1000) rows (i)"
+    )
+    for columns in ["a"], ["a", "b"]:
+        found = grouped_histogram(
+            rows, y_score="score", sensitive_features=columns, n_bins=2**20
+        )
+        assert found.rows.sum() == 1000
+        assert found.n_groups == (300 if columns == ["a"] else 1000)
 
 
 FAULTS = {

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair.frames import _batches as batches
 from skfair.frames import _mcdp_bounds as module
 from skfair.frames import grouped_histogram, mcdp_bounds
 from skfair.metrics import mcdp
@@ -29,7 +30,7 @@ def random_case(rng):
     )
 
 
-def check(rng):
+def check(rng, table_of=lambda frame: frame):
     frame = random_case(rng)
     weight = [None, "weight"][rng.integers(2)]
     multigroup = ["pairwise", "pooled"][rng.integers(2)]
@@ -43,7 +44,7 @@ def check(rng):
     width = math.inf
     for max_passes in (1, 2, 4, 30):
         found = mcdp_bounds(
-            frame,
+            table_of(frame),
             max_passes=max_passes,
             sample_weight=weight,
             multigroup=multigroup,
@@ -160,6 +161,63 @@ def test_few_distinct_scores_take_one_pass():
     assert (found.lower, found.upper, found.n_passes) == (value, value, 1)
 
 
+@pytest.fixture
+def duckdb_table(monkeypatch):
+    """Makes tables of DuckDB, of which few rows are read at a time."""
+    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
+    monkeypatch.setattr(batches, "_BATCH", 4)
+    monkeypatch.setattr(batches, "_FIRST_ROWS", 10)
+    return duckdb.connect().from_df
+
+
+@pytest.mark.parametrize("setting", ["coarse", "crowded"])
+@pytest.mark.parametrize("max_kept", [10, 1000])
+@pytest.mark.parametrize("n_cases", [3, pytest.param(25, marks=pytest.mark.slow)])
+def test_tables_of_duckdb(
+    duckdb_table, setting, max_kept, n_cases, request, monkeypatch
+):
+    request.getfixturevalue(setting)
+    monkeypatch.setattr(batches, "_MAX_KEPT", max_kept)
+    monkeypatch.setattr(module, "_MAX_KEPT_SCORES", 5)
+    rng = np.random.default_rng(6)
+    for _ in range(n_cases):
+        check(rng, duckdb_table)
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("scores", ["smooth", "crowded"])
+def test_duckdb_reads_a_table_once(weight, scores, monkeypatch):
+    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
+    frame = draw(100_000)
+    frame["weight"] = 1 + np.arange(len(frame)) % 3
+    if scores == "crowded":
+        frame["score"] = frame["score"] ** 10
+    value = mcdp(
+        None,
+        frame["score"],
+        sensitive_features=frame["group"],
+        sample_weight=None if weight is None else frame[weight],
+    )
+    monkeypatch.setattr(batches, "_BATCH", 5_000)
+    monkeypatch.setattr(batches, "_FIRST_ROWS", 20_000)
+    monkeypatch.setattr(module, "_MAX_KEPT_SCORES", 100)
+
+    def audit(rows):
+        table = duckdb.connect().from_df(rows)
+        return mcdp_bounds(table, sample_weight=weight, **COLUMNS)
+
+    found = audit(frame)
+    assert (found.lower, found.upper, found.n_passes) == (value, value, 1)
+    one = grouped_histogram(frame, n_bins=2048, sample_weight=weight, **COLUMNS)
+    assert found.histogram.to_dict() == one.to_dict()
+    # The first rows say nothing about the gap, or too many rows are kept.
+    found = audit(frame.sort_values("group"))
+    assert (found.lower, found.upper, found.n_passes) == (value, value, 2)
+    monkeypatch.setattr(batches, "_MAX_KEPT", 10_000)
+    found = audit(frame)
+    assert (found.lower, found.upper, found.n_passes) == (value, value, 2)
+
+
 def test_tolerance():
     frame = draw(20_000)
     found = mcdp_bounds(frame, tol=0.01, **COLUMNS)
@@ -199,8 +257,10 @@ def test_rows_that_change_between_passes(monkeypatch):
     count = module.count_rows_by
     other = draw(20_000, seed=1)
 
-    def of_another_day(table, n_bins, ranges):
-        return count(module.open_scores(other, "score", "group", None), n_bins, ranges)
+    def of_another_day(table, n_bins, ranges=None, **parameters):
+        if ranges is not None:
+            table = module.open_scores(other, "score", "group", None)
+        return count(table, n_bins, ranges, **parameters)
 
     monkeypatch.setattr(module, "count_rows_by", of_another_day)
     with pytest.raises(ValueError, match="frame changed between two passes"):

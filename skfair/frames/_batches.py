@@ -114,9 +114,10 @@ class _Labels:
         self.types: list[Any] = []
         self.codes: dict[tuple[Hashable, ...], int] = {}
         #: Values of the columns of the last batch, and codes of their intersections,
-        #: -1 for those that did not occur.
+        #: -1 for those that did not occur; whether these are 0, 1, and so on.
         self._values: list[list[Hashable]] = []
         self._known = np.zeros(0, np.intp)
+        self._in_order = False
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -132,12 +133,16 @@ class _Labels:
             return False
         if values != self._values:
             self._values, self._known = values, np.full(size, -1)
-        work[...] = parts[0].codes
-        work -= parts[0].first
+            self._in_order = False
+        out[...] = parts[0].codes
+        out -= parts[0].first
         for part in parts[1:]:
-            work *= len(part.values)
-            work += part.codes
-            work -= part.first
+            out *= len(part.values)
+            out += part.codes
+            out -= part.first
+        if self._in_order:
+            return True
+        work[...] = out
         np.take(self._known, work, out=out, mode="clip")
         if out.min() < 0:
             self._learn(np.flatnonzero(np.bincount(work, minlength=size)))
@@ -150,6 +155,7 @@ class _Labels:
         for i, *at in zip(joint, *positions, strict=True):
             label = tuple(each[j] for each, j in zip(self._values, at, strict=True))
             self._known[i] = self.codes.setdefault(label, len(self.codes))
+        self._in_order = np.array_equal(self._known, np.arange(len(self._known)))
 
     def columns(self, codes: Integers) -> dict[str, Any]:
         """Columns of the labels of rows with these codes."""
@@ -261,6 +267,7 @@ class RowCounter:
         self.n_rows = 0
         #: Whether rows of a bin are kept, from the first on.
         self._keeps = np.full(len(bins.edges), keeps)
+        #: Cells, scores and weights of rows that were kept, by batch.
         self._kept: list[list[NDArray[Any]]] = []
         self._n_kept = 0
 
@@ -281,8 +288,11 @@ class RowCounter:
         if self._keeps.any():
             np.take(self._keeps, work.bins, out=work.flags, mode="clip")
             at = np.flatnonzero(work.flags)
-            kept = [column[at] for column in numbers if column is not None]
-            self._kept.append([(work.codes[at] // n_bins).astype(np.uint16), *kept])
+            columns = [
+                work.codes,
+                *(column for column in numbers if column is not None),
+            ]
+            self._kept.append([column[at] for column in columns])
             self._n_kept += len(at)
             if self._n_kept > _MAX_KEPT:
                 self.keep([])
@@ -296,14 +306,14 @@ class RowCounter:
 
     def keep(self, ranges: Ranges) -> None:
         """Keep rows of ranges of scores only."""
-        self._keeps &= _inside(ranges, self._counts.bins.edges)
+        self._keeps &= lie_in(ranges, self._counts.bins.edges)
         self._filter(ranges)
 
     def _filter(self, ranges: Ranges) -> None:
         """Leave kept rows out that are outside ranges of scores."""
         kept = []
         for part in self._kept if ranges else []:
-            at = np.flatnonzero(_inside(ranges, part[1]))
+            at = np.flatnonzero(lie_in(ranges, part[1]))
             kept.append([column[at] for column in part])
         self._kept, self._n_kept = kept, sum(len(part[1]) for part in kept)
 
@@ -312,7 +322,7 @@ class RowCounter:
 
         None where not all rows of the ranges were kept. Later ranges lie within these.
         """
-        if (_inside(ranges, self._counts.bins.edges) & ~self._keeps).any():
+        if (lie_in(ranges, self._counts.bins.edges) & ~self._keeps).any():
             return None
         self._filter(ranges)
         inside = [(max(low, 0), min(high, 1)) for low, high in ranges]
@@ -321,9 +331,10 @@ class RowCounter:
             return self._cells_by_score()
         finer = [FinerBins(low, high, n_bins) for low, high in inside]
         counts = _Counts(_Bins(1, finer), self._weighted, len(self._labels))
-        for codes, scores, *weights in self._kept:
+        n_bins_before = len(self._counts.bins.edges)
+        for cells, scores, *weights in self._kept:
             work = self._work.of_length(len(scores))
-            work.codes[...] = codes
+            np.floor_divide(cells, n_bins_before, out=work.codes)
             counts.bins.find(scores, work.bins, work.floats)
             counts.add(scores, weights[0] if weights else None, work)
         return counts.cells(self._labels, n_bins)
@@ -333,7 +344,8 @@ class RowCounter:
         import pyarrow as pa
 
         columns = zip(*self._kept, strict=True)
-        codes, scores, *weights = (np.concatenate(parts) for parts in columns)
+        cells, scores, *weights = (np.concatenate(parts) for parts in columns)
+        codes = cells // len(self._counts.bins.edges)
         scores = np.clip(scores, 0, 1) + 0.0
         sums: dict[str, NDArray[Any]] = {"n_rows": np.ones(len(scores), np.int64)}
         if weights:
@@ -363,7 +375,7 @@ def _read_numbers(batch: Any, weighted: bool) -> tuple[Floats, Floats | None] | 
     return (scores, weights) if usable else None
 
 
-def _inside(ranges: Ranges, scores: Floats) -> NDArray[np.bool_]:
+def lie_in(ranges: Ranges, scores: Floats) -> NDArray[np.bool_]:
     """Whether scores lie in one of some ranges."""
     inside = np.zeros(len(scores), dtype=bool)
     for low, high in ranges:

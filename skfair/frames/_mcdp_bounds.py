@@ -12,10 +12,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._utils._text import listed
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_integer, check_real
-from skfair.frames._batches import FinerBins, Ranges
+from skfair.frames._batches import FinerBins, Ranges, lie_in
 from skfair.frames._grouped import count_bins, histogram_of, open_scores
 from skfair.frames._query import (
     Counted,
@@ -34,7 +33,7 @@ from skfair.metrics._distribution._bounds import (
 )
 from skfair.metrics._distribution._gap import Pair, compared_pairs
 from skfair.metrics._inputs import Multigroup, check_multigroup, warn_if_undefined
-from skfair.metrics._strata import warn_of_strata
+from skfair.metrics._strata import comparable_groups, warn_of_strata
 from skfair.statistics import GroupedHistogram
 from skfair.statistics._grouped_histogram import MAX_BINS
 
@@ -243,10 +242,8 @@ def _warn_of_strata(
     every = sort_labels({group for groups in strata.values() for group in groups})
     reasons = {}
     for stratum, groups in strata.items():
-        lacking = [f"{group!r}: 0 rows" for group in every if group not in groups]
-        reasons[stratum] = f"without {listed(lacking)}" if lacking else ""
-        if len(groups) < 2:
-            reasons[stratum] = f"only the group {next(iter(groups))!r} has rows"
+        has_rows = np.array([group in groups for group in every], dtype=np.intp)
+        reasons[stratum] = comparable_groups(every, has_rows, 1)[1]
     warn_of_strata("MCDP", reasons, undefined)
 
 
@@ -334,7 +331,10 @@ def _ranges_of_sample(cells: _CountedCells, pairs: list[Pair]) -> Ranges:
         return []
     sample = _SampledCells(**vars(cells))
     found, pairs = largest_bounds(sample, pairs, mcdp_of_band)
-    return _undecided_ranges(sample, pairs, found.lower)
+    ranges = _undecided_ranges(sample, pairs, found.lower)
+    inside = lie_in(ranges, cells.lows)
+    one_score = cells.lows[inside] == cells.highs[inside]
+    return [] if one_score.all() else ranges  # bins of one score are exact as they are
 
 
 def _refine(
@@ -354,9 +354,7 @@ def _refine(
         if found.width <= tol:
             break
         ranges = _undecided_ranges(cells, pairs, lower)
-        again = np.zeros(len(cells.codes), dtype=bool)
-        for low, high in ranges:
-            again |= (cells.lows >= low) & (cells.lows < high)
+        again = lie_in(ranges, cells.lows)
         width = sum(min(high, 1) - max(low, 0) for low, high in ranges)
         n_bins = max(
             power_of_two(_MAX_CELLS / width / histogram.n_groups),

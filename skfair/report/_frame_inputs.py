@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import ROUNDING
+from skfair.frames._batches import lie_in
 from skfair.frames._mcdp_bounds import merge_bins, power_of_two
 from skfair.frames._query import (
     Counted,
@@ -287,9 +288,7 @@ def _count(table: Table, n_rows: int, options: Options) -> _Entries:
         if not len(bins):
             break
         ranges = merge_bins(bins, n_bins)
-        again = np.zeros(len(entries.cells), dtype=bool)
-        for low, high in ranges:
-            again |= (entries.lows >= low) & (entries.lows < high)
+        again = lie_in(ranges, entries.lows)
         n_bins *= max(2, power_of_two(_MAX_CELLS / n_kinds / len(bins)))
         _show(options, f"counting {n_rows:,} rows, pass {i + 2} of {1 + _MAX_PASSES}")
         finer = count_rows_by(table, n_bins, ranges)

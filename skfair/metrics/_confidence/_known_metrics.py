@@ -67,7 +67,7 @@ def observe(
 ) -> Observed:
     """Collect the statistic of a metric, or, once, as little as this metric needs."""
     kind, options = resolve_metric(metric)
-    collect = observe_bins if once and kind is _KINDS[madd] else kind.observe
+    collect = (once and kind.observe_once) or kind.observe
     return collect(arguments, **options)
 
 
@@ -110,11 +110,13 @@ def metric_from_dict(data: Any) -> tuple[Callable[..., float], Any]:
 
 
 class _Kind(NamedTuple):
-    """How the statistic of a metric is collected and compared; both take options."""
+    """How the statistic of a metric is collected and compared; all take options."""
 
     statistic: type
     observe: Callable[..., Observed]
     compare: Callable[..., Comparisons]
+    #: Collects less, which does not serve other options and cannot be added.
+    observe_once: Callable[..., Observed] | None = None
 
 
 def resolve_metric(metric: Any) -> tuple[_Kind, dict[str, Any]]:
@@ -238,7 +240,7 @@ def _check_known(sizes: Floats) -> None:
 _KINDS: dict[Callable[..., float], _Kind] = {
     mcdp: _Kind(GroupedScores, observe_scores, compare_mcdp),
     abcc: _Kind(GroupedScores, observe_scores, compare_abcc),
-    madd: _Kind(GroupedScores, observe_scores, compare_madd),
+    madd: _Kind(GroupedScores, observe_scores, compare_madd, observe_bins),
     demographic_parity_difference: _Kind(
         GroupedOutcomes, observe_outcomes, compare_parity
     ),

@@ -37,7 +37,7 @@ from skfair.report._options import OF_ERRORS, TIES, Options
 #: vertices, takes milliseconds.
 _FEW_VERTICES = 1000
 #: Metric whose tied permutations are compared by another.
-_TIED = "equalized_odds_difference"
+TIED = "equalized_odds_difference"
 #: An interval or a test of fewer defined draws than this share is not given.
 _ENOUGH = 0.5
 
@@ -106,7 +106,7 @@ def _observed(source: Sample | Cells) -> dict[str, float]:
     """Values of what was drawn from that are not those of the metrics."""
     if isinstance(source, Cells):
         return source.values()
-    if not source.comparable or _TIED not in source.keys:
+    if not source.comparable or TIED not in source.keys:
         return {}
     return source.values(sort_by_group(source.attribute.groups.codes), (TIES,))
 
@@ -207,7 +207,7 @@ def _drawn_keys(source: Sample | Cells, kind: str, n_groups: int) -> tuple[str, 
     skipped = set(keys) - {"dcp"} if kind == "bootstrap" else set()
     if comb(n_groups + n_classes - 2, n_classes - 1) > _FEW_VERTICES:
         skipped.add("dcp")
-    ties = (TIES,) if kind == "permutation" and _TIED in keys else ()
+    ties = (TIES,) if kind == "permutation" and TIED in keys else ()
     return (*(key for key in keys if key not in skipped), *ties)
 
 
@@ -310,7 +310,7 @@ def uncertainty(
 
 def _count_below(key: str, draws: Drawn, observed: float) -> int:
     """Count permutations of the observed value that are below it by a tie breaker."""
-    if key != _TIED:
+    if key != TIED:
         return 0
     tied = np.abs(draws.permutation[key] - observed) <= ROUNDING
     return count_smaller(draws.permutation[TIES][tied], draws.observed[TIES])

@@ -182,27 +182,27 @@ class Measuring:
 
 def make_samples(audit: Audit) -> list[Sample]:
     """Combine each attribute with every model."""
-    if audit.options.scale == "rank":
-        return [
-            Sample(m, a, audit, audit.keys(m, a), _grid_of_ranks(audit, m, a))
-            for a in audit.attributes
-            for m in audit.models
-        ]
-    grids = [
-        None if model.y_score is None else ScoreGrid(model.y_score, audit.weights)
-        for model in audit.models
-    ]
+    ranked, first = audit.options.scale == "rank", audit.attributes[0]
+    grids = [make_grid(audit, model, first) for model in audit.models]
     return [
-        Sample(model, attribute, audit, audit.keys(model, attribute), grid)
+        Sample(
+            model,
+            attribute,
+            audit,
+            audit.keys(model, attribute),
+            make_grid(audit, model, attribute) if ranked else grid,
+        )
         for attribute in audit.attributes
         for model, grid in zip(audit.models, grids, strict=True)
     ]
 
 
-def _grid_of_ranks(audit: Audit, model: Model, attribute: Attribute) -> Any:
-    """Ranks among the entries that are compared; the others have any."""
+def make_grid(audit: Audit, model: Model, attribute: Attribute) -> ScoreGrid | None:
+    """Scores of a model; or ranks among the entries that are compared, and others."""
     if model.y_score is None:
         return None
+    if audit.options.scale != "rank":
+        return ScoreGrid(model.y_score, audit.weights)
     ranks, known = np.zeros(len(model.y_score)), attribute.groups.codes >= 0
     if known.any():
         weights = None if audit.weights is None else audit.weights[known]

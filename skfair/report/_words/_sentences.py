@@ -21,8 +21,8 @@ from skfair.report._language import (
     whole,
 )
 from skfair.report._numbers._draws import Uncertainty
-from skfair.report._numbers._intervals import LeftOut, WithinStrata
 from skfair.report._numbers._sample import DCP_SECONDS, Finding, Sample
+from skfair.report._numbers._strata import LeftOut, WithinStrata
 
 #: A p-value of at most this is called more than chance.
 LEVEL = 0.05

@@ -19,7 +19,7 @@ from skfair.report._numbers._draws import (
     uncertainty,
 )
 from skfair.report._numbers._groups import group_numbers, impact_tables, performance
-from skfair.report._numbers._intervals import Interval, intervals, within_strata
+from skfair.report._numbers._intervals import Interval, intervals
 from skfair.report._numbers._sample import (
     Finding,
     Sample,
@@ -27,6 +27,7 @@ from skfair.report._numbers._sample import (
     make_samples,
     observe,
 )
+from skfair.report._numbers._strata import within_strata
 from skfair.report._options import MEASURES, Measure
 from skfair.report._words._sentences import (
     LEVEL,

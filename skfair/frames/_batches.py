@@ -75,7 +75,7 @@ def count_batches(
         for part in parts:
             if not counter.add(part):
                 return None
-            if undecided is not None and counter.n_rows >= look_at:
+            if undecided and counter.keeps_rows and counter.n_rows >= look_at:
                 counter.keep(undecided(counter.cells()))
                 look_at = 2 * counter.n_rows
     return counter if counter.n_rows else None
@@ -240,14 +240,15 @@ class _Counts:
             sums["weight"] += np.bincount(cells, weights, len(sums["weight"]))
             sums["weight_squared"] += np.bincount(cells, weights**2, len(sums["low"]))
 
-    def cells(self, labels: _Labels, n_keys: int) -> Any:
+    def cells(self, labels: _Labels) -> Any:
         """Table of the cells that have rows, as the engine's query returns it."""
         import pyarrow as pa
 
         present = np.flatnonzero(self._sums["n_rows"])
         codes, bins = np.divmod(present, len(self.bins.edges))
         sums = {name: values[present] for name, values in self._sums.items()}
-        sums["key"] = self.bins.edges[bins] * n_keys
+        n_bins = max([self.bins.n_bins, *(finer.n_bins for finer in self.bins.finer)])
+        sums["key"] = self.bins.edges[bins] * n_bins
         return pa.table(labels.columns(codes) | sums)
 
 
@@ -271,6 +272,11 @@ class RowCounter:
         self._kept: list[list[NDArray[Any]]] = []
         self._n_kept = 0
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether rows of any bin are kept."""
+        return bool(self._keeps.any())
+
     def add(self, batch: Any) -> bool:
         """Count the rows of a batch, or return that the engine has to."""
         numbers = _read_numbers(batch, self._weighted)
@@ -285,7 +291,7 @@ class RowCounter:
         self._counts.bins.find(numbers[0], work.bins, work.floats)
         self._counts.add(*numbers, work)
         self.n_rows += len(batch)
-        if self._keeps.any():
+        if self.keeps_rows:
             np.take(self._keeps, work.bins, out=work.flags, mode="clip")
             at = np.flatnonzero(work.flags)
             columns = [
@@ -300,9 +306,7 @@ class RowCounter:
 
     def cells(self) -> Any:
         """Table of all cells that have rows."""
-        bins = self._counts.bins
-        n_keys = max([bins.n_bins, *(finer.n_bins for finer in bins.finer)])
-        return self._counts.cells(self._labels, n_keys)
+        return self._counts.cells(self._labels)
 
     def keep(self, ranges: Ranges) -> None:
         """Keep rows of ranges of scores only."""
@@ -337,7 +341,7 @@ class RowCounter:
             np.floor_divide(cells, n_bins_before, out=work.codes)
             counts.bins.find(scores, work.bins, work.floats)
             counts.add(scores, weights[0] if weights else None, work)
-        return counts.cells(self._labels, n_bins)
+        return counts.cells(self._labels)
 
     def _cells_by_score(self) -> Any:
         """Table of kept rows by labels and score."""

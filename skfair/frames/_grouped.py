@@ -110,14 +110,12 @@ def count_bins(
     table: Table, n_bins: int, finer: FinerBins | None = None
 ) -> GroupedHistogram:
     """Count the rows of a table by group and bin."""
-    return histogram_of(
-        count_rows_by(table, n_bins, finer=finer),
-        n_bins if finer is None else finer.n_bins,
-    )
+    return histogram_of(count_rows_by(table, n_bins, finer=finer))
 
 
-def histogram_of(counted: Counted, n_bins: int) -> GroupedHistogram:
+def histogram_of(counted: Counted) -> GroupedHistogram:
     """Histogram of rows that were counted by bin."""
+    assert counted.n_bins is not None
     groups = counted.groups
     cells = join_cells(
         groups.codes,
@@ -128,7 +126,7 @@ def histogram_of(counted: Counted, n_bins: int) -> GroupedHistogram:
         counted.lows,
         counted.highs,
     )
-    return GroupedHistogram(*cells, n_bins, groups.labels, groups.names)
+    return GroupedHistogram(*cells, counted.n_bins, groups.labels, groups.names)
 
 
 def grouped_scores(

@@ -191,13 +191,12 @@ def mcdp_bounds(
     finer = _find_crowded_bins(table, multigroup, n_control)
 
     def undecided(some: Counted) -> Ranges:
-        histogram = histogram_of(some, n_bins)
+        histogram = histogram_of(some)
         pairs = _pairs(histogram.labels, multigroup, n_control)
         return _ranges_of_sample(_cells_of(histogram, finer), pairs)
 
-    n_bins = _FIRST_BINS if finer is None else finer.n_bins
     counted = count_rows_by(table, _FIRST_BINS, finer=finer, undecided=undecided)
-    found = histogram_of(counted, n_bins)
+    found = histogram_of(counted)
     histogram = found.coarsen(_FIRST_BINS)
     pairs = _pairs(histogram.labels, multigroup, n_control)
     if n_control:
@@ -360,23 +359,26 @@ def _refine(
             power_of_two(_MAX_CELLS / width / histogram.n_groups),
             _FINER * round(1 / cells.widths[again].min()),
         )
-        counted = None
+        n_rows, counted = cells.n_rows[again].sum(), None
         if count_kept is not None:
-            by_score = (
-                cells.n_rows[again].sum() <= _MAX_KEPT_SCORES or n_bins > MAX_BINS
-            )
-            counted = count_kept(ranges, None if by_score else n_bins)
+            wanted = _bins_unless_few(n_bins, n_rows, _MAX_KEPT_SCORES)
+            counted = count_kept(ranges, wanted)
+            if counted is None or wanted is None:  # read again, or known by score
+                count_kept = None
         if counted is None:
             if n_passes == max_passes:
                 break
-            n_passes, count_kept = n_passes + 1, None
+            n_passes += 1
             limit = _MAX_SCORES_AT_LAST if n_passes == max_passes else _MAX_SCORES
-            by_score = cells.n_rows[again].sum() <= limit or n_bins > MAX_BINS
-            counted = count_rows_by(table, None if by_score else n_bins, ranges)
-        elif by_score:
-            count_kept = None
+            wanted = _bins_unless_few(n_bins, n_rows, limit)
+            counted = count_rows_by(table, wanted, ranges)
         cells = _replace(cells, again, counted, histogram.labels, 1 / n_bins)
     return RefinedBounds(found.lower, found.upper, n_passes, histogram)
+
+
+def _bins_unless_few(n_bins: int, n_rows: int, limit: int) -> int | None:
+    """Return None, to count by score, where few rows are left or bins are tiny."""
+    return None if n_rows <= limit or n_bins > MAX_BINS else n_bins
 
 
 def power_of_two(number: float) -> int:

@@ -60,7 +60,8 @@ class Counted:
     """Rows of a table, counted by group, classes, and key: a bin, or a score.
 
     `groups` are intersections of the `attributes`, `strata` None where there are none.
-    Without scores, keys, lows and highs have no meaning.
+    Without scores, keys, lows and highs have no meaning. `n_bins` are those that keys
+    number, of the least width; None for scores.
     """
 
     groups: Groups
@@ -73,6 +74,7 @@ class Counted:
     lows: Floats
     highs: Floats
     strata: Groups | None
+    n_bins: int | None
     #: Counts rows of ranges of scores in finer bins, or by score (None), from rows that
     #: were kept; returns None where the table must be read again.
     count_again: Callable[[Ranges, int | None], Counted | None] | None = None
@@ -165,28 +167,28 @@ def count_rows_by(
     if table.weight is not None:
         columns["weight"] = nw.col(table.weight).cast(nw.Float64())
     rows = table.frame.select(**columns)
+    n_keys = n_bins if finer is None else finer.n_bins
     of_duckdb = rows.implementation is nw.Implementation.DUCKDB
     if n_bins is not None and ranges is None and of_duckdb:
-        counted = _count_batches(rows, table, n_bins, finer, undecided)
+        counted = _count_batches(rows, table, n_bins, n_keys, finer, undecided)
         if counted is not None:
             return counted
     cells = _aggregate(rows, labels, table, n_bins, ranges, finer)
-    n_bins = n_bins if finer is None else finer.n_bins
-    return _check_cells(cells, table, 1 if n_bins is None else n_bins - 1)
+    return _check_cells(cells, table, n_keys)
 
 
 def _count_batches(
     rows: Any,
     table: Table,
     n_bins: int,
+    n_keys: int | None,
     finer: FinerBins | None,
     undecided: Callable[[Counted], Ranges] | None,
 ) -> Counted | None:
     """Count rows of DuckDB in this process; None where DuckDB has to."""
-    largest_key = (n_bins if finer is None else finer.n_bins) - 1
 
-    def read(cells: Any, largest_key: int = largest_key) -> Counted:
-        return _check_cells(nw.from_native(cells, eager_only=True), table, largest_key)
+    def read(cells: Any, n_keys: int | None = n_keys) -> Counted:
+        return _check_cells(nw.from_native(cells, eager_only=True), table, n_keys)
 
     of_cells = None if undecided is None else lambda cells: undecided(read(cells))
     counter = count_batches(rows, n_bins, finer, of_cells)
@@ -195,8 +197,7 @@ def _count_batches(
 
     def count_again(ranges: Ranges, n_bins: int | None) -> Counted | None:
         cells = counter.count_again(ranges, n_bins)
-        largest_key = 1 if n_bins is None else n_bins - 1
-        return None if cells is None else read(cells, largest_key)
+        return None if cells is None else read(cells, n_bins)
 
     return replace(read(counter.cells()), count_again=count_again)
 
@@ -278,7 +279,7 @@ def _unless_weight_is_faulty(key: nw.Expr) -> nw.Expr:
     return nw.when(usable).then(key).otherwise(faulty)
 
 
-def _check_cells(cells: nw.DataFrame[Any], table: Table, largest_key: int) -> Counted:
+def _check_cells(cells: nw.DataFrame[Any], table: Table, n_bins: int | None) -> Counted:
     """Raise where rows could not be counted, and leave those of weight zero out."""
     if not len(cells):
         raise ValueError("frame has 0 rows, expected at least one.")
@@ -311,13 +312,14 @@ def _check_cells(cells: nw.DataFrame[Any], table: Table, largest_key: int) -> Co
         groups[kept],
         [attribute[kept] for attribute in attributes],
         [_read_labels(cells, table, i, rows)[kept] for i in range(len(table.classes))],
-        clip(keys[kept], largest_key),
+        clip(keys[kept], 1 if n_bins is None else n_bins - 1),
         rows[kept].astype(np.int64),
         whole_if_exact(found.get("weight", rows)[kept]),
         whole_if_exact(found.get("weight_squared", rows)[kept]),
         clip(found.get("low", keys)[kept], 1),
         clip(found.get("high", keys)[kept], 1),
         None if strata is None else strata[kept],
+        n_bins,
     )
 
 

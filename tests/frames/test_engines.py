@@ -299,7 +299,7 @@ def test_labels_of_duckdb(labels, weight, monkeypatch):
     assert_same(found, grouped_histogram(rows.to_arrow_table(), **columns))
 
 
-def test_many_groups_of_duckdb(monkeypatch):
+def test_many_groups_of_duckdb():
     duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
     rows = duckdb.connect().sql(
         "SELECT i / 999 AS score, i % 300 AS a, i // 2 AS b FROM range(1000) rows (i)"

@@ -10,15 +10,17 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._types import Floats, Integers
+from skfair.groups import Codes
 from skfair.metrics._uncertainty import (
     ROUNDING,
     basic_interval,
@@ -28,6 +30,7 @@ from skfair.metrics._uncertainty import (
     shuffled_codes,
     stratified_draws,
 )
+from skfair.report._inputs import Audit
 from skfair.report._numbers._cells import Cells
 from skfair.report._numbers._intervals import Interval
 from skfair.report._numbers._sample import Sample, sort_by_group
@@ -237,29 +240,51 @@ def _bootstraps(sample: Sample, keys: tuple[str, ...]) -> Iterator[Parts]:
 
 
 def _permutations(sample: Sample, keys: tuple[str, ...]) -> Iterator[Parts]:
-    """Permute groups over all rows; for metrics of errors, within each true class.
+    """Permute groups over all rows, or over those of a true class."""
+    for draw in permuted_codes(sample.audit, sample.attribute.groups.codes, keys):
+        yield [(sort_by_group(codes), kept) for codes, kept in draw]
+
+
+#: Codes of groups, and the metrics that are computed with them.
+PermutedCodes = list[tuple[Codes, tuple[str, ...]]]
+
+
+def permuted_codes(
+    audit: Audit, codes: Codes, keys: Sequence[str], strata: Codes | None = None
+) -> Iterator[PermutedCodes]:
+    """Permute groups, within strata if given; for metrics of errors, within classes.
 
     Equalized odds allow groups to differ in their classes, and the rates of a group
     with few positives are noisy.
     """
-    seed = sample.audit.options.random_state
-    # Two generators, so that the other numbers are those of permutation_test.
-    generator, within = check_seed(seed), check_seed(seed)
-    codes, y_true = sample.attribute.groups.codes, sample.audit.y_true
-    errors = tuple(key for key in keys if key in OF_ERRORS)
-    others = tuple(key for key in keys if key not in OF_ERRORS)
-    classes = range(len(sample.audit.classes)) if errors else ()
     rows = np.flatnonzero(codes >= 0)
-    if (weights := sample.audit.sample_weight) is not None:
+    if (weights := audit.sample_weight) is not None:
         rows = rows[weights[rows] > 0]
-    same_class = [np.intersect1d(rows, np.flatnonzero(y_true == i)) for i in classes]
+    columns = [] if strata is None else [strata[rows]]
+    kinds = [(tuple(key for key in keys if key not in OF_ERRORS), columns)]
+    if of_errors := tuple(key for key in keys if key in OF_ERRORS):
+        assert audit.y_true is not None
+        kinds.append((of_errors, [*columns, audit.y_true[rows]]))
+    # A generator each, so that all numbers are those of permutation_test.
+    drawn = [
+        (_split(rows, within), check_seed(audit.options.random_state), kept)
+        for kept, within in kinds
+        if kept
+    ]
     while True:
-        shuffled = shuffled_codes(codes, [rows], generator)
-        parts = [(sort_by_group(shuffled), others)]
-        if errors:
-            shuffled = shuffled_codes(codes, same_class, within)
-            parts.append((sort_by_group(shuffled), errors))
-        yield parts
+        yield [
+            (shuffled_codes(codes, parts, generator), kept)
+            for parts, generator, kept in drawn
+        ]
+
+
+def _split(rows: Integers, columns: list[NDArray[Any]]) -> list[Integers]:
+    """Split rows by the values of some columns."""
+    if not columns:
+        return [rows]
+    order = np.lexsort(columns[::-1])
+    steps = np.any([np.diff(column[order]) != 0 for column in columns], axis=0)
+    return np.split(rows[order], np.flatnonzero(steps) + 1)
 
 
 class Uncertainty(NamedTuple):

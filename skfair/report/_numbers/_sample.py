@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -182,18 +183,16 @@ class Measuring:
 
 def make_samples(audit: Audit) -> list[Sample]:
     """Combine each attribute with every model."""
-    ranked, first = audit.options.scale == "rank", audit.attributes[0]
-    grids = [make_grid(audit, model, first) for model in audit.models]
+    ranked, attributes = audit.options.scale == "rank", audit.attributes
+    # Attributes share scores, but not ranks, which are among the rows compared.
+    grids = [
+        [make_grid(audit, model, attribute) for model in audit.models]
+        for attribute in (attributes if ranked else attributes[:1])
+    ]
     return [
-        Sample(
-            model,
-            attribute,
-            audit,
-            audit.keys(model, attribute),
-            make_grid(audit, model, attribute) if ranked else grid,
-        )
-        for attribute in audit.attributes
-        for model, grid in zip(audit.models, grids, strict=True)
+        Sample(model, attribute, audit, audit.keys(model, attribute), grid)
+        for attribute, of_models in zip(attributes, cycle(grids), strict=False)
+        for model, grid in zip(audit.models, of_models, strict=True)
     ]
 
 

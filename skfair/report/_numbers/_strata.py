@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,15 +13,17 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._types import Integers
-from skfair.groups import CROSS, Codes, Groups, recode
+from skfair.groups import CROSS, Groups, recode
 from skfair.metrics._confidence import Comparisons, join, lower_bound, upper_bound
-from skfair.metrics._uncertainty import check_seed, shuffled_codes
-from skfair.metrics._uncertainty._permutation import permuted_strata
-from skfair.metrics._uncertainty._resampling import Rows
 from skfair.report._inputs import set_aside
-from skfair.report._numbers._draws import TIED, Drawn, uncertainty
+from skfair.report._numbers._draws import (
+    TIED,
+    Drawn,
+    PermutedCodes,
+    permuted_codes,
+    uncertainty,
+)
 from skfair.report._numbers._intervals import (
-    arguments_of,
     bounded_metrics,
     compare_metrics,
 )
@@ -33,9 +35,7 @@ from skfair.report._numbers._sample import (
     make_grid,
     sort_by_group,
 )
-from skfair.report._options import OF_ERRORS, TIES
-
-Metrics = Mapping[str, Callable[..., float]]
+from skfair.report._options import TIES
 
 
 class Part(NamedTuple):
@@ -146,38 +146,33 @@ def _combine(sample: Sample, found: list[tuple[Part, Comparisons]]) -> dict[str,
 
 
 def _test(
-    sample: Sample, parts: list[Part], metrics: Metrics
+    sample: Sample, parts: list[Part], metrics: Collection[str]
 ) -> dict[str, dict[str, Any]]:
     """Mean of each metric under permutations within strata, and its p-value.
 
     All metrics are computed on the same permutations, those of `permutation_test`.
     """
-    options = sample.audit.options
-    if sample.audit.counts_are_drawn or not parts:
+    audit, attribute, options = sample.audit, sample.attribute, sample.audit.options
+    if audit.counts_are_drawn or not parts:
         return {key: {"null": None, "pvalue": None} for key in metrics}
-    grids = [
-        make_grid(p.sample.audit, p.sample.model, p.sample.attribute) for p in parts
-    ]
-    parts = [
-        part._replace(sample=replace(part.sample, grid=grid))
-        for part, grid in zip(parts, grids, strict=True)
-    ]
-    groups, draws = _permutations(sample, metrics)
+    assert audit.strata is not None
+    known = np.where(audit.strata.codes < 0, -1, attribute.groups.codes)
+    groups = replace(attribute.groups, codes=known)
+    groups = set_aside(attribute.name, groups, None).groups
+    parts = [_with_grid(part) for part in parts]
     keys = (*metrics, *([TIES] if TIED in metrics else []))
     observed = _largest(parts, groups.labels, [(groups.codes, keys)])
-    drawn = Parallel(n_jobs=options.n_jobs)(
+    draws = permuted_codes(audit, groups.codes, keys, audit.strata.codes)
+    values = Parallel(n_jobs=options.n_jobs)(
         delayed(_largest)(parts, groups.labels, draw)
         for _, draw in zip(range(options.n_permutations), draws, strict=False)
     )
-    permuted = {key: np.array([values[key] for values in drawn]) for key in keys}
-    tests = {}
-    for key in metrics:
-        all_drawn = Drawn({}, permuted, observed)
-        found = uncertainty(
-            observed[key], key, all_drawn, None, options.confidence_level
-        )
-        tests[key] = {"null": found.null, "pvalue": found.pvalue}
-    return tests
+    permuted = {key: np.array([one[key] for one in values]) for key in keys}
+    drawn, level = Drawn({}, permuted, observed), options.confidence_level
+    found = {
+        key: uncertainty(observed[key], key, drawn, None, level) for key in metrics
+    }
+    return {key: {"null": one.null, "pvalue": one.pvalue} for key, one in found.items()}
 
 
 def _with_grid(part: Part) -> Part:
@@ -187,40 +182,9 @@ def _with_grid(part: Part) -> Part:
     return part._replace(sample=replace(sample, grid=grid))
 
 
-#: Codes of groups, and the metrics that are computed with them.
-Draw = list[tuple[Codes, tuple[str, ...]]]
-
-
-def _permutations(sample: Sample, metrics: Metrics) -> tuple[Groups, Iterator[Draw]]:
-    """Permute the groups within strata; for metrics of errors, within labels, too."""
-    audit, attribute = sample.audit, sample.attribute
-    assert audit.strata is not None
-    known = np.where(audit.strata.codes < 0, -1, attribute.groups.codes)
-    groups = set_aside(attribute.name, replace(attribute.groups, codes=known), None)
-    of_errors = tuple(key for key in metrics if key in OF_ERRORS)
-    kinds = [tuple(key for key in metrics if key not in OF_ERRORS), of_errors]
-    drawn = []
-    for keys in filter(None, kinds):
-        given = arguments_of(sample, keys[0])._replace(sensitive_features=groups.groups)
-        rows = permuted_strata(
-            "auto", metrics[keys[0]], Rows.from_arrays(*given, audit.strata)
-        )
-        ties = (TIES,) if TIED in keys else ()
-        # A generator each, so that the p-values are those of permutation_test.
-        generator = check_seed(audit.options.random_state)
-        drawn.append((rows, generator, (*keys, *ties)))
-
-    def draws() -> Iterator[Draw]:
-        while True:
-            yield [
-                (shuffled_codes(groups.groups.codes, rows, generator), keys)
-                for rows, generator, keys in drawn
-            ]
-
-    return groups.groups, draws()
-
-
-def _largest(parts: list[Part], labels: tuple[Hashable, ...], draw: Draw) -> Values:
+def _largest(
+    parts: list[Part], labels: tuple[Hashable, ...], draw: PermutedCodes
+) -> Values:
     """Largest value over strata of each metric, of those where it is defined."""
     found: dict[str, list[float]] = {key: [] for _, keys in draw for key in keys}
     with warnings.catch_warnings():

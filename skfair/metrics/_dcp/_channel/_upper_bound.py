@@ -176,7 +176,7 @@ def carry(channel: Floats, data: Frequencies, clock: Clock) -> Carried | None:
     n_groups, n_classes = data.true.shape
     solved = maximise(
         np.repeat(data.weights, n_classes),
-        kron(np.eye(n_groups), channel.T, format="csc"),
+        kron(csc_array(np.eye(n_groups)), csc_array(channel.T), format="csc"),
         data.predicted.ravel(),
         np.zeros(data.true.size),
         data.true.ravel(),
@@ -197,7 +197,7 @@ def _fitted_channel(data: Frequencies, emphasis: Floats, clock: Clock) -> Floats
     """Channel whose predictions differ least from the published ones."""
     # Unknowns: the channel, and the absolute misfit of each group and predicted class.
     n_classes = data.true.shape[1]
-    predicts = kron(csc_array(data.true), np.eye(n_classes))
+    predicts = kron(csc_array(data.true), csc_array(np.eye(n_classes)))
     misfit = csc_array(np.eye(data.true.size))
     n_unknowns = n_classes**2 + data.true.size
     solved = maximise(
@@ -219,7 +219,7 @@ def _linearised_step(
     # Unknowns: the change of the channel, and the mass of each group and true class.
     n_groups, n_classes = data.true.shape
     channel = current.channel.ravel()
-    changes = kron(csc_array(current.carried), np.eye(n_classes))
+    changes = kron(csc_array(current.carried), csc_array(np.eye(n_classes)))
     masses = block_diag([csc_array(current.channel.T)] * n_groups)
     solved = maximise(
         np.repeat(data.weights, n_classes),

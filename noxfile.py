@@ -1,44 +1,21 @@
-"""The checks of the continuous integration, each in an environment of its own."""
+"""The quick tests on every Python, with the oldest and the newest dependencies."""
 
 import nox
 
-nox.options.sessions = ["lint", "docs", "release", "tests"]
-nox.options.default_venv_backend = "uv|virtualenv"
-nox.options.download_python = "auto"
+nox.options.default_venv_backend = "uv"
+nox.options.error_on_missing_interpreters = False  # a missing one is skipped, and named
 
-#: Constraints on the dependencies, and the Python that goes with them.
-OLDEST = ("3.11", ["-c", ".ci/oldest.txt"])
-NEWEST = ("3.14", ["--upgrade"])
-
-
-@nox.session(python=NEWEST[0])
-def lint(session: nox.Session) -> None:
-    """Style, types and the direction of imports."""
-    session.install("-e", ".[test]", *NEWEST[1])
-    session.run("bash", ".ci/lint", external=True)
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+#: The lower bounds of pyproject.toml, and the newest releases.
+RESOLUTIONS = {"oldest": "lowest-direct", "newest": "highest"}
 
 
-@nox.session(python=NEWEST[0])
-def docs(session: nox.Session) -> None:
-    """Build the documentation, which runs the examples."""
-    session.install("-e", ".[docs]", *NEWEST[1])
-    session.run("bash", ".ci/docs", external=True)
-
-
-@nox.session(python=NEWEST[0])
-def release(session: nox.Session) -> None:
-    """Build a wheel and a sdist, and try the wheel in a clean environment."""
-    session.install("-e", ".[release]", *NEWEST[1])
-    session.run("bash", ".ci/release", external=True)
-
-
-@nox.session
-@nox.parametrize(
-    ("python", "versions"),
-    [OLDEST, NEWEST],
-    ids=["oldest", "newest"],
-)
-def tests(session: nox.Session, versions: list[str]) -> None:
-    """All tests, with the oldest and the newest supported versions."""
-    session.install("-e", ".[test]", *versions)
-    session.run("bash", ".ci/test", external=True)
+@nox.session(python=PYTHONS)
+@nox.parametrize("resolution", RESOLUTIONS.values(), ids=RESOLUTIONS)
+def quick(session: nox.Session, resolution: str) -> None:
+    """Run the quick tests."""
+    # The oldest that this Python has a wheel of: some lower bounds are older than it.
+    wheels = ("--only-binary", ":all:", "--resolution", resolution)
+    session.install("-r", "pyproject.toml", "--extra", "test", *wheels)
+    session.install("--no-deps", "-e", ".")
+    session.run("python", "-m", "pytest", *session.posargs)

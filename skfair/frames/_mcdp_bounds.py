@@ -32,8 +32,9 @@ from skfair.metrics._distribution._bounds import (
     mcdp_of_band,
 )
 from skfair.metrics._distribution._gap import Pair, compared_pairs
-from skfair.metrics._inputs import Multigroup, check_multigroup, warn_if_undefined
+from skfair.metrics._inputs import Multigroup, check_multigroup
 from skfair.metrics._strata import comparable_groups, warn_of_strata
+from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedHistogram
 from skfair.statistics._grouped_histogram import MAX_BINS
 

@@ -20,8 +20,10 @@ from skfair._utils._text import label_text, listed
 from skfair._utils._types import Floats
 from skfair._utils._validation import Scale, as_array, check_real, count_rows
 from skfair.groups import CROSS, Groups, resolve_groups, resolve_strata
-from skfair.metrics._inputs import grouped_scores, undefined_reason, unwrapped
+from skfair.metrics._inputs import grouped_scores
+from skfair.metrics._spec import unwrapped
 from skfair.metrics._strata import results_by_stratum, warn_of_results
+from skfair.metrics._undefined import undefined_reason
 from skfair.statistics import GroupedScores
 
 

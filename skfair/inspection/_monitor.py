@@ -9,7 +9,7 @@ import pandas as pd
 
 from skfair._utils._text import label_text
 from skfair.inspection import _layout, _style
-from skfair.metrics._inputs import unwrapped
+from skfair.metrics._spec import unwrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

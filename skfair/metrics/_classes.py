@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import partial, wraps
 from inspect import signature
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -22,10 +21,9 @@ from skfair._utils._validation import (
     check_scores,
 )
 from skfair.groups import columns_of, resolve_groups, sort_labels
-from skfair.metrics._inputs import check_no_missing, unwrapped
+from skfair.metrics._inputs import check_no_missing
+from skfair.metrics._spec import Specification, unwrapped
 from skfair.statistics._grouped_confusion import encode_classes
-
-Metric = TypeVar("Metric", bound=Callable[..., float])
 
 
 def values_by_class(
@@ -128,43 +126,36 @@ default=None
     return pd.Series(values, pd.Index(found, tupleize_cols=False), float, "value")
 
 
-def over_classes(metric: Metric) -> Metric:
-    """Let a metric of scores take a column for each of several classes.
+def evaluate_classes(specification: Specification, *args: Any, **kwargs: Any) -> Any:
+    """Evaluate a metric of rows of one stratum: the largest value over classes.
 
-    The value is the largest over classes. Two columns are left to the metric, which
-    refuses them: which of two classes is meant matters for windows and bins.
+    Two columns are left to the metric, which refuses them: which of two classes is
+    meant matters for windows and bins.
     """
+    metric = specification.function
     names = list(signature(metric).parameters)[:2]
-
-    @wraps(metric)
-    def of_classes(*args: Any, **kwargs: Any) -> float:
-        y_score = args[1] if len(args) > 1 else kwargs.get(names[1])
-        if _count_columns(y_score) < 3:
-            return metric(*args, **kwargs)
-        given = signature(metric).bind(*args, **kwargs).arguments
-        y_true, y_score = (given.pop(name, None) for name in names)
-        columns = split_classes(partial(of_classes, **given), y_true, y_score)
-        n_samples = len(columns[0])
-        groups = given.get("sensitive_features")
-        given["sensitive_features"] = resolve_groups(groups, n_samples=n_samples)
-        largest = metric(None, columns[0], **given)
-        if math.isnan(largest):  # the groups cannot be compared in any class
-            return largest
-        return max(largest, *(metric(None, column, **given) for column in columns[1:]))
-
-    vars(of_classes)["_takes_classes"] = True
-    return cast(Metric, of_classes)
+    y_score = args[1] if len(args) > 1 else kwargs.get(names[1])
+    if not specification.takes_classes or _count_columns(y_score) < 3:
+        return metric(*args, **kwargs)
+    given = signature(metric).bind(*args, **kwargs).arguments
+    y_true, y_score = (given.pop(name, None) for name in names)
+    columns = split_classes(specification, given, y_true, y_score)
+    n_samples = len(columns[0])
+    groups = given.get("sensitive_features")
+    given["sensitive_features"] = resolve_groups(groups, n_samples=n_samples)
+    largest = metric(None, columns[0], **given)
+    if math.isnan(largest):  # the groups cannot be compared in any class
+        return largest
+    return max(largest, *(metric(None, column, **given) for column in columns[1:]))
 
 
-def split_classes(metric: Any, y_true: Any, y_score: Any) -> list[Any]:
-    """Return the checked scores of each class, or `y_score` itself if it has one.
-
-    The metric has its options set by `functools.partial`.
-    """
-    function, options = unwrapped(metric)
-    if not hasattr(function, "_takes_classes") or _count_columns(y_score) < 3:
+def split_classes(
+    specification: Specification, options: dict[str, Any], y_true: Any, y_score: Any
+) -> list[Any]:
+    """Return the checked scores of each class, or `y_score` itself if it has one."""
+    if not specification.takes_classes or _count_columns(y_score) < 3:
         return [y_score]
-    parameters = signature(function).parameters
+    parameters = signature(specification.function).parameters
     name = list(parameters)[1]
     columns = _columns_of_classes(
         y_score,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats
 from skfair._utils._validation import as_array, check_real, check_scores, check_shape
-from skfair.metrics._classes import over_classes
+from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -20,14 +20,13 @@ from skfair.metrics._inputs import (
     largest_difference,
     positive_rows,
     refuse_statistics,
-    warn_if_undefined,
 )
-from skfair.metrics._strata import Multistratum, within_strata
+from skfair.metrics._strata import Multistratum
+from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedOutcomes
 
 
-@within_strata()
-@over_classes
+@specify("Demographic parity difference", takes_classes=True, compares_errors=never)
 def demographic_parity_difference(
     y_true: ArrayLike | None,
     y_score_or_pred: ArrayLike | GroupedOutcomes,

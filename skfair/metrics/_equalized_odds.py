@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair.metrics._evaluate import always, specify
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
     grouped_confusion,
     largest_difference,
-    warn_if_undefined,
-    warn_outside,
 )
-from skfair.metrics._strata import Multistratum, within_strata
-from skfair.metrics._uncertainty._permutation import compares_errors
+from skfair.metrics._strata import Multistratum
+from skfair.metrics._undefined import warn_if_undefined, warn_undefined
 from skfair.statistics import GroupedConfusion
 
 
@@ -39,8 +38,7 @@ def sum_of_differences(
     return float(np.abs(rates - everyone).sum())
 
 
-@compares_errors(lambda **options: True, ties=sum_of_differences)
-@within_strata()
+@specify("Equalized odds difference", compares_errors=always, ties=sum_of_differences)
 def equalized_odds_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedConfusion,
@@ -126,10 +124,10 @@ default=None
         named = [
             c for c, is_true in zip(statistic.classes, true, strict=True) if is_true
         ]
-        warn_outside(
-            "Equalized odds difference is undefined and set to nan: group "
-            f"{statistic.labels[group]!r} has no row of the true label "
-            f"{named[label]!r} ({int(lacks.sum())} such pairs)."
+        warn_undefined(
+            "Equalized odds difference",
+            f"group {statistic.labels[group]!r} has no row of the true label "
+            f"{named[label]!r} ({int(lacks.sum())} such pairs)",
         )
         return math.nan
     rates, everyone = _rates(statistic)

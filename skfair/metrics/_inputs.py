@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._utils._text import listed
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
     TAKES_ANY,
@@ -47,8 +41,6 @@ QualityName: TypeAlias = Literal[
     "error_rate",
 ]
 Quality: TypeAlias = QualityName | Callable[..., Any]
-#: Directory of skfair.
-_PACKAGE = str(Path(__file__).parents[1])
 
 
 def grouped_scores(
@@ -213,14 +205,6 @@ def check_y_true(
         )
 
 
-def unwrapped(metric: Any) -> tuple[Any, dict[str, Any]]:
-    """Return the function inside `functools.partial`, and its options."""
-    options: dict[str, Any] = {}
-    while isinstance(metric, partial):
-        metric, options = metric.func, {**metric.keywords, **options}
-    return metric, options
-
-
 def positive_rows(values: NDArray[Any], name: str, pos_label: Any) -> Bools:
     """Whether each class label is the positive one."""
     check_no_missing(values, name)
@@ -277,39 +261,6 @@ def largest_difference(
     if multigroup == "pairwise":
         return float((by_group.max(axis=0) - by_group.min(axis=0)).max())
     return float(np.abs(by_group - everyone).max())
-
-
-def undefined_reason(
-    statistic: AnyStatistic,
-) -> str | None:
-    """Say why groups cannot be compared, with their names; None if they can."""
-    labels, counts = statistic.labels, statistic.counts
-    smallest = max(statistic.min_group_size, 1)
-    small = np.flatnonzero(counts < smallest)
-    if len(small):
-        named = listed([f"{labels[i]!r} has {counts[i]} rows" for i in small])
-        return f"each group needs at least {smallest} rows, but {named}"
-    if len(labels) < 2:
-        return f"there must be at least two groups, got only {list(labels)}"
-    return None
-
-
-def warn_if_undefined(metric: str, statistic: AnyStatistic) -> bool:
-    """Whether groups cannot be compared; if so, warn and name the groups."""
-    reason = undefined_reason(statistic)
-    if reason is not None:
-        warn_outside(f"{metric} is undefined and set to nan: {reason}.")
-    return reason is not None
-
-
-def warn_outside(
-    message: str, category: type[Warning] = UndefinedMetricWarning
-) -> None:
-    """Warn at the line outside of skfair from which it was called."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
 
 
 def check_group_weights(

@@ -30,8 +30,8 @@ from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._groupwise._cvar_fairness import cvar_fairness
 from skfair.metrics._groupwise._max_gap import max_gap
-from skfair.metrics._inputs import unwrapped
-from skfair.metrics._strata import over_strata, takes_strata
+from skfair.metrics._spec import specification_of, unwrapped
+from skfair.metrics._strata import over_strata
 from skfair.metrics._uncertainty._noise import without_noise
 
 #: scikit-learn's consumers treat only instances of this class as scorers.
@@ -178,7 +178,7 @@ class FairnessScorer(GroupScorer):
         scored = score_func
         if correct_noise:
             scored = partial(without_noise, score_func)
-        elif not takes_strata(score_func):
+        elif not specification_of(score_func)[0].takes_strata:
             scored = _WithinStrata(score_func)
         super().__init__(scored, sign, kwargs, response_method)
         self._metric = score_func

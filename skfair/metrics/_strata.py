@@ -6,26 +6,24 @@ import math
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from inspect import signature
-from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._text import counted, listed
 from skfair._utils._types import Integers
-from skfair._utils._validation import as_array, check_choice, check_weights
+from skfair._utils._validation import as_array, check_weights
 from skfair.groups import Groups, recode, resolve_groups, resolve_strata
-from skfair.metrics._inputs import undefined_reason, unwrapped, warn_outside
+from skfair.metrics._classes import evaluate_classes
+from skfair.metrics._spec import Combine, specification_of
+from skfair.metrics._undefined import collected_reasons, undefined_reason, warn_outside
 from skfair.statistics import GroupedOutcomes
 from skfair.statistics._json import JSONStatistic
 
-Metric = TypeVar("Metric", bound=Callable[..., Any])
 Multistratum = Literal["max", "weighted"]
-#: Combines the results of strata: the largest, or the mean where weights are given.
-Combine = Callable[[list[Any], Sequence[float] | None], Any]
 #: Arguments of a metric that the metric of one stratum is not given.
 _OF_STRATA = ("control_features", "multistratum")
 
@@ -45,32 +43,6 @@ class Stratum(NamedTuple):
     reason: str
 
 
-def within_strata(
-    *, combine: Combine | None = None, keeps_groups: bool = False
-) -> Callable[[Metric], Metric]:
-    """Let a metric compare groups within the strata of its `control_features`.
-
-    The metric declares `control_features` and `multistratum`, and never reads them.
-    Groups with too few rows are left out of a stratum, unless the metric leaves groups
-    out itself (`keeps_groups`). `combine` is for results that are not one number.
-    """
-
-    def decorate(metric: Metric) -> Metric:
-        @wraps(metric)
-        def stratified(*args: Any, **kwargs: Any) -> Any:
-            multistratum = kwargs.get("multistratum", "max")
-            check_choice("multistratum", multistratum, get_args(Multistratum))
-            if kwargs.get("control_features") is None:
-                return metric(*args, **kwargs)
-            given = signature(metric).bind(*args, **kwargs).arguments
-            return _over_strata(stratified, given, combine or combine_numbers)
-
-        vars(stratified)["_keeps_groups"] = keeps_groups
-        return cast(Metric, stratified)
-
-    return decorate
-
-
 def combine_numbers(values: list[Any], weights: Sequence[float] | None) -> Any:
     """Largest of numbers, or of each entry of arrays, or their weighted mean."""
     if weights is None:
@@ -86,7 +58,7 @@ def split_strata(
     sample_weight: ArrayLike | None,
     *,
     n_samples: int,
-    keeps_groups: bool = False,
+    leaves_groups_out: bool = False,
 ) -> tuple[list[Stratum], str | None]:
     """Split rows by stratum, and say why no groups can be compared at all, if so.
 
@@ -107,10 +79,10 @@ def split_strata(
     parts = np.split(rows, ends[:-1])[: len(strata.labels)]
     smallest = max(strata.min_group_size, 1)
     found = [
-        _stratum(label, part, groups[part], weights[part], smallest, keeps_groups)
+        _stratum(label, part, groups[part], weights[part], smallest, leaves_groups_out)
         for label, part in zip(strata.labels, parts, strict=True)
     ]
-    return found, None if keeps_groups else undefined_reason(everyone)
+    return found, None if leaves_groups_out else undefined_reason(everyone)
 
 
 def _stratum(
@@ -119,14 +91,14 @@ def _stratum(
     groups: Groups,
     weights: NDArray[Any],
     smallest: int,
-    keeps_groups: bool,
+    leaves_groups_out: bool,
 ) -> Stratum:
     """Find the groups of a stratum that can be compared, and name the others."""
     sizes = groups.sizes()
     reason, comparable = "", len(rows) >= smallest
     if not comparable:
         reason = f"it has {counted(len(rows), 'row')}, at least {smallest} needed"
-    elif not keeps_groups:
+    elif not leaves_groups_out:
         kept, reason = comparable_groups(groups.labels, sizes, groups.min_group_size)
         comparable = len(kept) > 0
         if comparable and reason:
@@ -163,13 +135,13 @@ class StratumResult(NamedTuple):
 
 
 def _evaluate_strata(
-    metric: Callable[..., Any],
+    evaluate: Callable[..., Any],
     y_true: ArrayLike | None,
     y_score: ArrayLike,
     strata: Sequence[Stratum],
     sample_weight: ArrayLike | None,
 ) -> list[StratumResult]:
-    """Evaluate a metric, which knows no strata, in each; its warnings are reasons."""
+    """Evaluate a metric, which knows no strata, in each, and collect reasons."""
     n_samples = len(as_array(y_score, "y_score"))
     true, scores, weights = (
         _as_rows(values, name, n_samples)
@@ -188,17 +160,11 @@ def _evaluate_strata(
         options: dict[str, Any] = {"sensitive_features": stratum.groups}
         if weights is not None:
             options["sample_weight"] = weights[rows]
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with collected_reasons() as reasons:
             own_true = None if true is None else true[rows]
-            result = metric(own_true, scores[rows], **options)
-        reasons = [stratum.reason] if stratum.reason else []
-        for warning in caught:
-            if issubclass(warning.category, UndefinedMetricWarning):
-                reasons.append(str(warning.message).rstrip("."))
-            else:
-                warn_outside(str(warning.message), warning.category)
+            result = evaluate(own_true, scores[rows], **options)
         result = None if result is None or _is_undefined(result) else result
+        reasons = [stratum.reason, *reasons] if stratum.reason else reasons
         results.append(StratumResult(stratum, result, "; ".join(reasons)))
     return results
 
@@ -224,11 +190,6 @@ def _is_undefined(result: Any) -> bool:
     return bool(np.isnan(values).any())
 
 
-def takes_strata(metric: Any) -> bool:
-    """Whether a metric, its options set by `partial` or not, takes strata itself."""
-    return hasattr(unwrapped(metric)[0], "_keeps_groups")
-
-
 def check_no_strata(options: dict[str, Any]) -> None:
     """Raise if strata are among the options that `partial` has set."""
     if options.get("control_features") is not None:
@@ -238,17 +199,19 @@ def check_no_strata(options: dict[str, Any]) -> None:
         )
 
 
-def without_strata(metric: Any) -> tuple[Callable[..., Any], bool]:
-    """Return the metric of one stratum, and whether it leaves groups out itself."""
-    function, options = unwrapped(metric)
+def _of_one_stratum(metric: Any) -> Callable[..., Any]:
+    """Return the metric of rows of one stratum, with its options."""
+    specification, options = specification_of(metric)
     check_no_strata(options)
-    if not takes_strata(metric):
-        return metric, False
+    if not specification.takes_strata:
+        return cast(Callable[..., Any], metric)
     options = {name: options[name] for name in options if name not in _OF_STRATA}
-    return partial(function.__wrapped__, **options), function._keeps_groups
+    return partial(evaluate_classes, specification, **options)
 
 
-def _over_strata(metric: Any, given: dict[str, Any], combine: Combine) -> Any:
+def evaluate_strata(
+    metric: Callable[..., Any], combine: Combine, given: dict[str, Any]
+) -> Any:
     """Evaluate a metric within strata, from its arguments, and combine the results."""
     names = list(signature(metric).parameters)[:2]
     y_true, y_score = (given.pop(name, None) for name in names)
@@ -258,7 +221,7 @@ def _over_strata(metric: Any, given: dict[str, Any], combine: Combine) -> Any:
     results = defined_results(metric, y_true, y_score, **rows)
     if not results:
         del rows["control_features"]
-        return _of_one_group(without_strata(metric)[0], y_true, y_score, **rows)
+        return _of_one_group(_of_one_stratum(metric), y_true, y_score, **rows)
     mean = given.get("multistratum") == "weighted"
     return combine(
         [one.result for one in results],
@@ -278,7 +241,7 @@ def defined_results(
     results, reason = results_by_stratum(
         metric, y_true, y_score, evaluate=evaluate, **rows
     )
-    name = getattr(unwrapped(metric)[0], "__name__", "The metric")
+    name = specification_of(metric)[0].name
     if reason is not None:
         warn_outside(f"{name} is undefined and set to nan: {reason}.")
         return []
@@ -300,8 +263,8 @@ def results_by_stratum(
 
     `evaluate` takes the place of the metric in the strata.
     """
-    plain, keeps_groups = without_strata(metric)
-    if takes_strata(metric):
+    specification, plain = specification_of(metric)[0], _of_one_stratum(metric)
+    if specification.takes_strata:
         # All arguments at once: messages have the positions of all rows, and labels
         # that occur in different strata are seen together.
         _of_one_group(plain, y_true, y_score, sensitive_features, sample_weight)
@@ -310,7 +273,7 @@ def results_by_stratum(
         control_features,
         sample_weight,
         n_samples=len(as_array(y_score, "y_score")),
-        keeps_groups=keeps_groups,
+        leaves_groups_out=specification.leaves_groups_out,
     )
     evaluate = plain if evaluate is None else evaluate
     return _evaluate_strata(evaluate, y_true, y_score, strata, sample_weight), reason
@@ -323,7 +286,7 @@ def _of_one_group(
     sensitive_features: Any,
     sample_weight: Any,
 ) -> Any:
-    """Return the metric of rows that are all of one group: undefined."""
+    """Evaluate a metric of one group, which is undefined, to raise errors of input."""
     if isinstance(y_score, JSONStatistic):
         raise ValueError(
             "control_features must be None where a statistic takes the place of the "
@@ -334,7 +297,7 @@ def _of_one_group(
     groups = replace(
         groups, codes=np.zeros(n_samples, np.int8), labels=groups.labels or (0,)
     )
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), collected_reasons():
         warnings.simplefilter("ignore")
         return plain(
             y_true, y_score, sensitive_features=groups, sample_weight=sample_weight
@@ -375,14 +338,15 @@ def over_strata(
     sample_weight: ArrayLike | None = None,
     **options: Any,
 ) -> float:
-    """Value of a metric; with strata the largest, also if it knows none itself."""
+    """Value of a metric; the largest over strata if it has no parameters for them."""
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     rows = {name: values for name, values in rows.items() if values is not None}
     metric = partial(metric, **options)
-    check_no_strata(unwrapped(metric)[1])
+    specification, given = specification_of(metric)
+    check_no_strata(given)
     if control_features is None:
         return metric(y_true, y_score, **rows)
-    if takes_strata(metric):
+    if specification.takes_strata:
         return metric(y_true, y_score, control_features=control_features, **rows)
     results = defined_results(
         metric,

@@ -54,14 +54,13 @@ from skfair.metrics import (
     permutation_test,
 )
 from skfair.metrics._scorer import positive_label, response_method_for
+from skfair.metrics._spec import Specification, specification_of
 from skfair.metrics._strata import over_strata
-from skfair.metrics._uncertainty._bootstrap import draws_from_everyone
 from skfair.metrics._uncertainty._noise import compares_pairs, subtract_noise
 from skfair.metrics._uncertainty._permutation import (
     check_strata,
     permuted_strata,
     permutes_within_labels,
-    tie_breaker,
 )
 from skfair.metrics._uncertainty._resampling import Rows
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
@@ -347,7 +346,7 @@ def _permuted_within(
     if not (isinstance(within, str) and within == "auto"):
         return None if within is None else check_strata(within, len(y))
     parts = [] if strata is None else [(strata.codes, strata.labels)]
-    if permutes_within_labels(metric):
+    if permutes_within_labels(metric, y):
         parts.append(encode_column(check_strata(y, len(y)), "raise", None))
     return intersect(parts)[0] if parts else None
 
@@ -456,20 +455,17 @@ class _HeldOut(NamedTuple):
     counts: Integers
 
     @property
-    def _ties(self) -> _HeldOut | None:
-        """Metric that `permutation_test` breaks ties by, of the same rows."""
-        ties = tie_breaker(self.metric)
-        return None if ties is None else self._replace(metric=ties)
-
-    @property
-    def _draws_from_everyone(self) -> bool:
-        """Whether `bootstrap_interval` draws from all rows, not from each group."""
-        return draws_from_everyone(self.metric)
-
-    @property
-    def _keeps_groups(self) -> bool:
-        """Whether the metric leaves groups out itself; it takes strata in any case."""
-        return False
+    def specification(self) -> Specification:
+        """What is known of the metric; rows take the place of scores."""
+        known = specification_of(self.metric)[0]
+        return Specification(
+            self,
+            known.title,
+            takes_strata=True,
+            groups_are_numbers=known.groups_are_numbers,
+            compares_errors=known.compares_errors,
+            ties=None if known.ties is None else self._replace(metric=known.ties),
+        )
 
     def __call__(
         self,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._validation import as_array, check_choice, check_real
 from skfair.groups import resolve_groups, resolve_strata
@@ -30,13 +28,13 @@ from skfair.metrics._confidence._known_metrics import (
     resolve_metric,
 )
 from skfair.metrics._confidence._noise import UNDEFINED, Comparisons
-from skfair.metrics._inputs import unwrapped
+from skfair.metrics._spec import specification_of, unwrapped
 from skfair.metrics._strata import (
     Multistratum,
     comparable_groups,
     warn_of_strata,
-    without_strata,
 )
+from skfair.metrics._undefined import collected_reasons
 from skfair.statistics._json import JSONStatistic, label_from_json, label_to_json
 
 _COLUMNS = ("n_rows", "statistic", "low", "high", "pvalue", "alarm")
@@ -393,13 +391,13 @@ class FairnessMonitor:
         self, statistics: Mapping[Hashable, Any]
     ) -> tuple[dict[Hashable, tuple[Comparisons, int]], dict[Hashable, str]]:
         """Compare groups in each stratum, with their number; why others lack."""
-        _, keeps_groups = without_strata(self.metric)
+        specification, _ = specification_of(self.metric)
         every = list(
             dict.fromkeys(g for one in statistics.values() for g in one.labels)
         )
         found, reasons = {}, dict.fromkeys(statistics, "")
         for label, one in statistics.items():
-            if not keeps_groups:
+            if not specification.leaves_groups_out:
                 counts = dict(zip(one.labels, one.counts.tolist(), strict=True))
                 sizes = np.array([counts.get(group, 0) for group in every])
                 kept, reasons[label] = comparable_groups(
@@ -409,11 +407,10 @@ class FairnessMonitor:
                     continue
                 if reasons[label]:
                     one = _of_groups(one, [every[i] for i in kept])
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", UndefinedMetricWarning)
+            with collected_reasons() as why:
                 comparisons = self._compare(one)
             if math.isnan(comparisons.value):
-                reasons[label] = "; ".join(str(w.message).rstrip(".") for w in caught)
+                reasons[label] = "; ".join(why)
             else:
                 found[label] = comparisons, _n_groups(one)
         return found, reasons

@@ -1,6 +1,6 @@
 """Permutation within strata, constant statistics, and several processes."""
 
-from functools import partial
+from functools import partial, wraps
 from itertools import combinations, permutations, product
 from math import nan
 
@@ -355,10 +355,50 @@ def test_undefined_permutations_count_as_large():
 
     y_true, y_pred = np.array([1, 1, 0, 0, 0, 0]), np.array([1, 0, 0, 0, 0, 0])
     result = permutation_test(
-        metric, y_true, y_pred, sensitive_features=[0, 1, 0, 1, 0, 1], random_state=0
+        metric,
+        y_true,
+        y_pred,
+        sensitive_features=[0, 1, 0, 1, 0, 1],
+        within=None,
+        random_state=0,
     )
     assert np.isnan(result.null_distribution).any()
     assert (result.pvalue, result.null_mean) == (1, 1)
+
+
+def wrapped(y_true, y_pred, *, sensitive_features):
+    """Equalized odds difference behind a function of the user's own."""
+    return equalized_odds_difference(
+        y_true, y_pred, sensitive_features=sensitive_features
+    )
+
+
+def test_a_metric_of_ones_own_says_what_is_permuted():
+    rows = {"sensitive_features": list("ab") * 30, "random_state": 0}
+    y_true, y_pred = [0] * 20 + [1] * 40, [0, 1, 1] * 20
+    known = permutation_test(equalized_odds_difference, y_true, y_pred, **rows)
+    with pytest.warns(UserWarning, match=r"whether wrapped compares errors.*y_true"):
+        everyone = permutation_test(wrapped, y_true, y_pred, **rows)
+    rows["within"] = y_true
+    within = permutation_test(wrapped, y_true, y_pred, **rows)
+    # The function has no tie breaker, but the null hypothesis is that of the metric.
+    null = known.null_distribution
+    assert np.array_equal(within.null_distribution, null)
+    assert not np.array_equal(everyone.null_distribution, null)
+
+
+def test_functools_wraps_keeps_the_null_hypothesis():
+    @wraps(equalized_odds_difference)
+    def logged(*args, **kwargs):
+        return equalized_odds_difference(*args, **kwargs)
+
+    rows = {"sensitive_features": list("ab") * 6, "random_state": 0}
+    y_true, y_pred = [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1], [0, 1, 1] * 4
+    found = [
+        permutation_test(metric, y_true, y_pred, **rows).null_distribution
+        for metric in (logged, equalized_odds_difference)
+    ]
+    assert np.array_equal(*found)
 
 
 @pytest.mark.parametrize("within", [None, [0, 1] * 6])

@@ -205,6 +205,7 @@ def test_weights_and_labels_are_handed_on(function):
         assert (sample_weight == weights[positions]).all()
         return 0.0
 
+    within = {"within": None} if function is permutation_test else {}
     function(
         check,
         labels,
@@ -212,6 +213,7 @@ def test_weights_and_labels_are_handed_on(function):
         sensitive_features=groups,
         sample_weight=weights,
         random_state=0,
+        **within,
     )
 
 

@@ -26,7 +26,7 @@ from skfair.metrics import (
     permutation_test,
     values_by_class,
 )
-from skfair.metrics._inputs import unwrapped
+from skfair.metrics._spec import unwrapped
 
 METRICS = {
     "mcdp": partial(mcdp, epsilon=0.03),

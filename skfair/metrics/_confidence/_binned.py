@@ -37,7 +37,8 @@ from skfair.metrics._distribution._histograms import (
     stable_interval,
 )
 from skfair.metrics._distribution._madd import madd, number_of_bins
-from skfair.metrics._inputs import Multigroup, check_multigroup, warn_if_undefined
+from skfair.metrics._inputs import Multigroup, check_multigroup
+from skfair.metrics._undefined import warn_if_undefined
 
 #: Ratios of a true value to its noise at which the observed mean is tabulated.
 _RATIOS = np.linspace(0, 8, 1001)

@@ -30,7 +30,7 @@ from skfair.metrics._distribution._bounds import (
 )
 from skfair.metrics._distribution._madd import madd
 from skfair.metrics._distribution._mcdp import mcdp
-from skfair.metrics._inputs import unwrapped
+from skfair.metrics._spec import specification_of, unwrapped
 from skfair.metrics._strata import (
     Multistratum,
     combine_numbers,
@@ -261,7 +261,8 @@ def _compare_classes(
     metric: Callable[..., float], arguments: Arguments, method: Method
 ) -> Comparisons:
     """Compare the scores of each class, or of the only one."""
-    columns = split_classes(metric, arguments.y_true, arguments.y_score)
+    given = specification_of(metric)
+    columns = split_classes(*given, arguments.y_true, arguments.y_score)
     if len(columns) == 1:
         return compare(metric, observe(metric, arguments, once=True), method)
     parts = []

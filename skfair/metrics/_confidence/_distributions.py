@@ -36,7 +36,8 @@ from skfair.metrics._distribution._gap import (
     sums_of_distances,
 )
 from skfair.metrics._distribution._mcdp import mcdp_bounds, mcdp_measure
-from skfair.metrics._inputs import Multigroup, check_multigroup, warn_if_undefined
+from skfair.metrics._inputs import Multigroup, check_multigroup
+from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
 
 #: Scores at which the noise of the area between CDFs is evaluated.

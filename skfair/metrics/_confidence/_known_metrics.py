@@ -32,12 +32,8 @@ from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._groupwise._cvar_fairness import cvar_fairness
 from skfair.metrics._groupwise._max_gap import max_gap
-from skfair.metrics._inputs import (
-    effective_sizes,
-    grouped_quality,
-    unranked_scores,
-    unwrapped,
-)
+from skfair.metrics._inputs import effective_sizes, grouped_quality, unranked_scores
+from skfair.metrics._spec import unwrapped
 from skfair.metrics._strata import check_no_strata
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_scores import pooled_ranks

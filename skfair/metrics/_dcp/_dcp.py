@@ -17,12 +17,13 @@ from skfair._utils._types import Floats
 from skfair.metrics._dcp._clock import check_time_limit
 from skfair.metrics._dcp._search._rows import RowResult, etas
 from skfair.metrics._dcp._search._solve import Method, Options, solve_rows
-from skfair.metrics._inputs import grouped_confusion, undefined_reason
-from skfair.metrics._uncertainty._permutation import compares_errors
+from skfair.metrics._evaluate import always, specify
+from skfair.metrics._inputs import grouped_confusion
+from skfair.metrics._undefined import undefined_reason
 from skfair.statistics import GroupedConfusion
 
 
-@compares_errors(lambda **options: True)
+@specify("DCP", compares_errors=always)
 def dcp(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedConfusion,

@@ -9,21 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._validation import Scale
-from skfair.metrics._classes import over_classes
 from skfair.metrics._distribution._gap import largest_gap, sums_of_distances
-from skfair.metrics._inputs import (
-    Multigroup,
-    check_multigroup,
-    grouped_scores,
-    warn_if_undefined,
-)
-from skfair.metrics._strata import Multistratum, within_strata
+from skfair.metrics._evaluate import never, specify
+from skfair.metrics._inputs import Multigroup, check_multigroup, grouped_scores
+from skfair.metrics._strata import Multistratum
+from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
 
 
-@within_strata()
-@over_classes
+@specify("ABCC", takes_classes=True, compares_errors=never)
 def abcc(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,

@@ -12,14 +12,10 @@ from skfair._utils._types import Bools, Floats
 from skfair._utils._validation import check_numbers
 from skfair.groups import drop_weightless, resolve_groups
 from skfair.metrics._distribution._gap import compared_pairs, largest_bounded
-from skfair.metrics._inputs import (
-    Multigroup,
-    check_multigroup,
-    warn_if_undefined,
-    warn_outside,
-)
-from skfair.metrics._strata import Multistratum, within_strata
-from skfair.metrics._uncertainty._permutation import compares_errors
+from skfair.metrics._evaluate import always, specify
+from skfair.metrics._inputs import Multigroup, check_multigroup
+from skfair.metrics._strata import Multistratum
+from skfair.metrics._undefined import warn_if_undefined, warn_undefined
 from skfair.statistics import GroupedOutcomes
 from skfair.statistics._grouped_confusion import encode_classes
 
@@ -27,8 +23,7 @@ from skfair.statistics._grouped_confusion import encode_classes
 Curve: TypeAlias = tuple[Floats, Floats]
 
 
-@compares_errors(lambda **options: True)
-@within_strata()
+@specify("ABROCA", compares_errors=always)
 def abroca(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -177,10 +172,10 @@ def _lacks_a_class(statistic: GroupedOutcomes) -> bool:
     """Whether a group has rows of one class only; if so, warn and name it."""
     lacks = (statistic.sums == 0) | (statistic.sums == statistic.totals)
     if lacks.any():
-        warn_outside(
-            f"ABROCA is undefined and set to nan: group "
-            f"{statistic.labels[int(lacks.argmax())]!r} has rows of one true label "
-            f"only ({int(lacks.sum())} such groups)."
+        warn_undefined(
+            "ABROCA",
+            f"group {statistic.labels[int(lacks.argmax())]!r} has rows of one true "
+            f"label only ({int(lacks.sum())} such groups)",
         )
     return bool(lacks.any())
 

@@ -15,11 +15,8 @@ from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
 from skfair.metrics._distribution._gap import Pair, compared_pairs
 from skfair.metrics._distribution._madd import madd, number_of_bins
-from skfair.metrics._inputs import (
-    Multigroup,
-    check_multigroup,
-    warn_if_undefined,
-)
+from skfair.metrics._inputs import Multigroup, check_multigroup
+from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedHistogram
 from skfair.statistics._grouped_scores import MAX_EXACT
 

@@ -21,11 +21,11 @@ from skfair._utils._validation import (
     check_weights,
 )
 from skfair.groups import resolve_groups
-from skfair.metrics._classes import over_classes
 from skfair.metrics._distribution._mcdp import largest_sustained_gap, mcdp_measure
-from skfair.metrics._inputs import grouped_scores, warn_outside
-from skfair.metrics._strata import Multistratum, within_strata
-from skfair.metrics._uncertainty._bootstrap import compares_numbers
+from skfair.metrics._evaluate import never, specify
+from skfair.metrics._inputs import grouped_scores
+from skfair.metrics._strata import Multistratum
+from skfair.metrics._undefined import warn_undefined
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
 
@@ -96,9 +96,13 @@ class ContinuousMCDPResult:
         return pd.DataFrame(columns)
 
 
-@compares_numbers
-@within_strata(keeps_groups=True)
-@over_classes
+@specify(
+    "MCDP of a continuous attribute",
+    takes_classes=True,
+    leaves_groups_out=True,
+    groups_are_numbers=True,
+    compares_errors=never,
+)
 def continuous_mcdp(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -371,8 +375,7 @@ def _warn_without_cuts(cuts: _Cuts, statistic: GroupedScores, min_share: float) 
             f"no cut point leaves a share of {min_share:g} and {rows} rows on both "
             f"sides, the attribute has {len(found)} values"
         )
-    message = f"MCDP of a continuous attribute is undefined and set to nan: {reason}."
-    warn_outside(message)
+    warn_undefined("MCDP of a continuous attribute", reason)
     return True
 
 

@@ -20,7 +20,6 @@ from skfair._utils._validation import (
     check_scores,
 )
 from skfair.groups import resolve_groups
-from skfair.metrics._classes import over_classes
 from skfair.metrics._distribution._gap import (
     compared_pairs,
     largest_gap,
@@ -35,14 +34,15 @@ from skfair.metrics._distribution._histograms import (
     most_stable,
     stable_interval,
 )
+from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
     check_y_true,
     grouped_scores,
-    warn_if_undefined,
 )
-from skfair.metrics._strata import Multistratum, combine_numbers, within_strata
+from skfair.metrics._strata import Multistratum, combine_numbers
+from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
 from skfair.statistics._json import JSONStatistic
@@ -51,8 +51,7 @@ from skfair.statistics._json import JSONStatistic
 _MAX_BINS = 2**53
 
 
-@within_strata()
-@over_classes
+@specify("MADD", takes_classes=True, compares_errors=never)
 def madd(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -174,7 +173,7 @@ def _combine_curves(
     return curves[0][0], combine_numbers([values for _, values in curves], weights)
 
 
-@within_strata(combine=_combine_curves)
+@specify("MADD", combine=_combine_curves, compares_errors=never)
 def madd_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,

@@ -23,13 +23,9 @@ from skfair.metrics._distribution._histograms import (
     stable_interval,
 )
 from skfair.metrics._distribution._madd import madd
-from skfair.metrics._inputs import (
-    Multigroup,
-    check_multigroup,
-    grouped_scores,
-    warn_if_undefined,
-)
+from skfair.metrics._inputs import Multigroup, check_multigroup, grouped_scores
 from skfair.metrics._strata import defined_results
+from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
 
 

@@ -13,26 +13,21 @@ from scipy.ndimage import minimum_filter1d
 
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import Scale, check_choice, check_integer, check_real
-from skfair.metrics._classes import over_classes
 from skfair.metrics._distribution._gap import (
     Pair,
     compared_pairs,
     largest_gap,
     largest_gap_of_each,
 )
-from skfair.metrics._inputs import (
-    Multigroup,
-    check_multigroup,
-    grouped_scores,
-    warn_if_undefined,
-)
-from skfair.metrics._strata import Multistratum, combine_numbers, within_strata
+from skfair.metrics._evaluate import never, specify
+from skfair.metrics._inputs import Multigroup, check_multigroup, grouped_scores
+from skfair.metrics._strata import Multistratum, combine_numbers
+from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
 
 
-@within_strata()
-@over_classes
+@specify("MCDP", takes_classes=True, compares_errors=never)
 def mcdp(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -177,7 +172,7 @@ def _combine_curves(
     return merge_steps(epsilons, combine_numbers(heights, weights))
 
 
-@within_strata(combine=_combine_curves)
+@specify("MCDP", combine=_combine_curves, compares_errors=never)
 def mcdp_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,

@@ -12,16 +12,13 @@ from numpy.typing import ArrayLike
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import check_real
+from skfair.metrics._evaluate import specify
 from skfair.metrics._groupwise._group_gaps import GroupWeights, group_gaps
 from skfair.metrics._groupwise._rate_variance import Sampling, make_estimator
-from skfair.metrics._inputs import (
-    Quality,
-    compares_rates_of_errors,
-    grouped_quality,
-    warn_outside,
-)
-from skfair.metrics._strata import Multistratum, within_strata
-from skfair.metrics._uncertainty._permutation import compares_errors, permute_hits
+from skfair.metrics._inputs import Quality, compares_rates_of_errors, grouped_quality
+from skfair.metrics._strata import Multistratum
+from skfair.metrics._uncertainty._permutation import permute_hits
+from skfair.metrics._undefined import warn_outside
 from skfair.statistics import GroupedOutcomes
 
 #: Sums of weights may exceed the capacity by this: they round, and sum to one.
@@ -30,8 +27,11 @@ _ROUNDING = 1e-12
 _TOLERANCE = 1e-8
 
 
-@compares_errors(compares_rates_of_errors)
-@within_strata(keeps_groups=True)
+@specify(
+    "CVaR fairness",
+    leaves_groups_out=True,
+    compares_errors=compares_rates_of_errors,
+)
 def cvar_fairness(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,

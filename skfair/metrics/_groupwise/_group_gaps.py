@@ -15,7 +15,8 @@ from scipy.special import ndtri
 from skfair._utils._text import listed
 from skfair._utils._types import Bools, Floats
 from skfair._utils._validation import check_real
-from skfair.metrics._inputs import check_group_weights, warn_outside
+from skfair.metrics._inputs import check_group_weights
+from skfair.metrics._undefined import warn_left_out, warn_undefined
 from skfair.statistics import GroupedOutcomes
 
 GroupWeights: TypeAlias = (
@@ -45,7 +46,7 @@ class GroupGaps:
 
 
 def group_gaps(
-    metric: str, statistic: GroupedOutcomes, group_weights: GroupWeights
+    title: str, statistic: GroupedOutcomes, group_weights: GroupWeights
 ) -> GroupGaps:
     """Compare each group with the weighted average of the groups (equations 6 and 7).
 
@@ -65,13 +66,12 @@ def group_gaps(
     left_out = _describe_left_out(statistic, compared, smallest)
     if reason is not None:
         parts = "; ".join(part for part in (reason, left_out) if part)
-        warn_outside(f"{metric} is undefined and set to nan: {parts}.")
+        warn_undefined(title, parts)
         undefined = np.full(len(weights), np.nan)
         return GroupGaps(statistic, weights, compared, math.nan, undefined)
     if left_out:
-        warn_outside(
-            f"{metric} leaves groups out: {left_out}. The weights of the others are "
-            "scaled to sum to one."
+        warn_left_out(
+            title, left_out, "The weights of the others are scaled to sum to one."
         )
     weights = weights / weights.sum()
     means = statistic.means

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Floats
+from skfair.metrics._evaluate import specify
 from skfair.metrics._groupwise._group_gaps import GroupWeights, group_gaps
 from skfair.metrics._inputs import (
     Quality,
@@ -16,17 +17,19 @@ from skfair.metrics._inputs import (
     count_hits,
     grouped_quality,
 )
-from skfair.metrics._strata import Multistratum, within_strata
+from skfair.metrics._strata import Multistratum
 from skfair.metrics._uncertainty._permutation import (
     PermutationTestResult,
-    compares_errors,
     permute_hits,
 )
 from skfair.statistics import GroupedOutcomes
 
 
-@compares_errors(compares_rates_of_errors)
-@within_strata(keeps_groups=True)
+@specify(
+    "Max-gap fairness",
+    leaves_groups_out=True,
+    compares_errors=compares_rates_of_errors,
+)
 def max_gap(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,

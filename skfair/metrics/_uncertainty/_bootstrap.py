@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_integer, check_real
-from skfair.metrics._inputs import unwrapped
+from skfair.metrics._spec import specification_of
 from skfair.metrics._uncertainty._counts import Counts
 from skfair.metrics._uncertainty._resampling import (
     Rows,
@@ -29,8 +29,6 @@ from skfair.metrics._uncertainty._resampling import (
 
 #: Least share of resamples with a value that an interval needs.
 _ENOUGH = 0.5
-
-Metric = TypeVar("Metric", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +192,7 @@ def _resamples(
         return partial(rows.resampled, generator)
     kept = rows.take(rows.that_count())  # a resample of weight zero has no value
     groups = kept.drawn_from()
-    if draws_from_everyone(metric):
+    if specification_of(metric)[0].groups_are_numbers:
         everyone = replace(kept.groups, codes=np.zeros_like(kept.groups.codes))
         groups = replace(kept, groups=everyone).drawn_from()
     draw = stratified_draws(groups, generator)
@@ -215,15 +213,3 @@ def _defined(values: Floats) -> Floats:
         stacklevel=3,
     )
     return defined if enough else values
-
-
-def compares_numbers(metric: Metric) -> Metric:
-    """Mark a metric of numbers in place of groups, each of which may have one row."""
-    vars(metric)["_draws_from_everyone"] = True
-    return metric
-
-
-def draws_from_everyone(metric: Any) -> bool:
-    """Whether rows of a metric, its options set or not, are drawn from all rows."""
-    function, _ = unwrapped(metric)
-    return bool(getattr(function, "_draws_from_everyone", False))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from skfair._utils._types import Floats, Integers
-from skfair.metrics._inputs import unwrapped
+from skfair.metrics._spec import unwrapped
 from skfair.metrics._uncertainty._permutation import permuted_strata, shuffle
 from skfair.metrics._uncertainty._resampling import Rows, check_seed
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,8 @@ from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_integer
 from skfair.groups import encode_column, intersect
-from skfair.metrics._inputs import check_no_missing, unwrapped
+from skfair.metrics._inputs import check_no_missing
+from skfair.metrics._spec import specification_of
 from skfair.metrics._uncertainty._counts import Counts
 from skfair.metrics._uncertainty._resampling import (
     ROUNDING,
@@ -30,8 +31,7 @@ from skfair.metrics._uncertainty._resampling import (
     rows_or_counts,
     shuffled_codes,
 )
-
-Metric = TypeVar("Metric", bound=Callable[..., Any])
+from skfair.metrics._undefined import warn_outside
 
 #: Numbers in one block of permuted hits, which bounds memory.
 _BLOCK = 2**20
@@ -214,32 +214,22 @@ default=None
     return result
 
 
-def compares_errors(
-    when: Callable[..., bool], *, ties: Callable[..., float] | None = None
-) -> Callable[[Metric], Metric]:
-    """Mark a metric whose groups are permuted within true labels for some options.
+def permutes_within_labels(metric: Any, y_true: Any = None) -> bool:
+    """Whether a metric, its options set by `partial` or not, compares errors.
 
-    Permutations of the same value are compared by `ties`, another metric.
+    Of a function that nothing is known of, rows with true labels give a warning.
     """
-
-    def mark(metric: Metric) -> Metric:
-        vars(metric).update(_compares_errors=when, _ties=ties)
-        return metric
-
-    return mark
-
-
-def permutes_within_labels(metric: Any) -> bool:
-    """Whether a metric, its options set by `partial` or not, compares errors."""
-    metric, options = unwrapped(metric)
-    when = getattr(metric, "_compares_errors", None)
-    return when is not None and bool(when(**options))
-
-
-def tie_breaker(metric: Any) -> Callable[..., float] | None:
-    """Return the metric that compares permutations of one value, if there is one."""
-    ties: Callable[..., float] | None = getattr(unwrapped(metric)[0], "_ties", None)
-    return ties
+    specification, options = specification_of(metric)
+    if specification.compares_errors is not None:
+        return specification.compares_errors(**options)
+    if y_true is not None:
+        warn_outside(
+            f"within='auto' permutes groups over all rows, since it is not known "
+            f"whether {specification.name} compares errors. Pass within=y_true if it "
+            "does, and within=None if it does not.",
+            UserWarning,
+        )
+    return False
 
 
 def _permutations(
@@ -258,7 +248,8 @@ def permuted_strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
     """Positions of the rows of each stratum that are permuted."""
     positions, strata = rows.that_count(), []
     if isinstance(within, str) and within == "auto":
-        within = rows.y_true if permutes_within_labels(metric) else None
+        by_label = permutes_within_labels(metric, rows.y_true)
+        within = rows.y_true if by_label else None
         if rows.strata is not None:
             strata = [(rows.strata.codes[positions], rows.strata.labels)]
     if within is not None:
@@ -295,7 +286,7 @@ def _count_below(
     n_jobs: int | None,
 ) -> int:
     """Count permutations of the observed value that are below it by a tie breaker."""
-    ties = tie_breaker(metric)
+    ties = specification_of(metric)[0].ties
     tied = np.abs(null - observed) <= ROUNDING
     if ties is None or not tied.any():
         return 0

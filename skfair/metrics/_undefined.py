@@ -1,0 +1,79 @@
+"""When a metric has no value, and whom the reason is told."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+import numpy as np
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair._utils._text import listed
+from skfair.metrics._inputs import AnyStatistic
+
+#: Reasons of the evaluation that collects them, None where users are warned.
+_COLLECTED: ContextVar[list[str] | None] = ContextVar("collected", default=None)
+#: Directory of skfair.
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+def undefined_reason(statistic: AnyStatistic) -> str | None:
+    """Say why groups cannot be compared, with their names; None if they can."""
+    labels, counts = statistic.labels, statistic.counts
+    smallest = max(statistic.min_group_size, 1)
+    small = np.flatnonzero(counts < smallest)
+    if len(small):
+        named = listed([f"{labels[i]!r} has {counts[i]} rows" for i in small])
+        return f"each group needs at least {smallest} rows, but {named}"
+    if len(labels) < 2:
+        return f"there must be at least two groups, got only {list(labels)}"
+    return None
+
+
+def warn_if_undefined(title: str, statistic: AnyStatistic) -> bool:
+    """Whether groups cannot be compared; if so, the reason names the groups."""
+    reason = undefined_reason(statistic)
+    if reason is not None:
+        warn_undefined(title, reason)
+    return reason is not None
+
+
+def warn_undefined(title: str, reason: str) -> None:
+    """Warn that a metric has no value, unless reasons are collected."""
+    if (collected := _COLLECTED.get()) is not None:
+        collected.append(reason)
+        return
+    warn_outside(f"{title} is undefined and set to nan: {reason}.")
+
+
+def warn_left_out(title: str, groups: str, remark: str) -> None:
+    """Warn that a metric leaves groups out, unless reasons are collected."""
+    if (collected := _COLLECTED.get()) is not None:
+        collected.append(f"without {groups}")
+        return
+    warn_outside(f"{title} leaves groups out: {groups}. {remark}")
+
+
+@contextmanager
+def collected_reasons() -> Iterator[list[str]]:
+    """Collect why metrics have no value, or leave groups out, instead of warnings."""
+    reasons: list[str] = []
+    token = _COLLECTED.set(reasons)
+    try:
+        yield reasons
+    finally:
+        _COLLECTED.reset(token)
+
+
+def warn_outside(
+    message: str, category: type[Warning] = UndefinedMetricWarning
+) -> None:
+    """Warn at the line outside of skfair from which it was called."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -176,7 +176,6 @@ METRICS = {
     "dcp": of_classes(
         dcp,
         tolerance=1e-4,  # the width at which its search stops
-        exempt={"test_one_group": "0 by definition, with a warning"},
     ),
     "equalized_odds_difference": of_classes(equalized_odds_difference),
     "equalized_odds_difference binary": of_classes(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -11,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._types import Floats
 from skfair.metrics._dcp._clock import check_time_limit
@@ -19,7 +17,8 @@ from skfair.metrics._dcp._search._rows import RowResult, etas
 from skfair.metrics._dcp._search._solve import Method, Options, solve_rows
 from skfair.metrics._evaluate import always, specify
 from skfair.metrics._inputs import grouped_confusion
-from skfair.metrics._undefined import undefined_reason
+from skfair.metrics._strata import Multistratum
+from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedConfusion
 
 
@@ -29,9 +28,11 @@ def dcp(
     y_pred: ArrayLike | GroupedConfusion,
     *,
     sensitive_features: Any = None,
+    control_features: Any = None,
     method: Method = "auto",
     tol: float = 1e-4,
     time_limit: float | None = None,
+    multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     """Share of the population that a classifier treats differently.
@@ -48,13 +49,20 @@ def dcp(
         Predicted classes, or a statistic in place of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department, within which groups are compared;
+        several columns stand for their intersection. Strata without two groups are
+        left out, with a warning that names them.
     method : str, default="auto"
         As in `dcp_bounds`. ``"local"`` has no proof but takes milliseconds.
     tol : float in (0, 1), default=1e-4
         The value is at most this above the true one, unless `method` has no proof or
         `time_limit` ends first.
     time_limit : float, default=None
-        Seconds after which the search ends.
+        Seconds after which the search ends, in each stratum.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 
@@ -62,7 +70,7 @@ def dcp(
     -------
     float in [0, 1]
         An upper bound of DCP: the share left out with the best baseline found. nan
-        with a warning if a group is absent or too small.
+        with a warning where a group is absent or too small.
 
     Raises
     ------
@@ -72,7 +80,7 @@ def dcp(
     Warns
     -----
     sklearn.exceptions.UndefinedMetricWarning
-        If a group is absent or too small, or if there is only one, whose DCP is 0.
+        If fewer than two groups can be compared.
 
     See Also
     --------
@@ -195,8 +203,7 @@ class DCPResult:
         Warns
         -----
         sklearn.exceptions.UndefinedMetricWarning
-            If a group is absent or too small, which makes all bounds nan, or if there
-            is only one group, whose DCP is 0.
+            If fewer than two groups can be compared, which makes all bounds nan.
 
         Examples
         --------
@@ -211,23 +218,14 @@ class DCPResult:
         """
         options = Options(tol, check_time_limit(time_limit), method, n_jobs, verbose)
         statistic = grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
-        reason = undefined_reason(statistic)
-        smallest = max(statistic.min_group_size, 1)
-        # The baseline of a single group is its own matrix, so that its DCP is 0, which
-        # says nothing about fairness.
-        single = statistic.n_groups == 1 and bool(statistic.counts[0] >= smallest)
-        if reason is not None:
-            outcome = "0 for a single group" if single else "undefined and set to nan"
-            warnings.warn(
-                f"DCP is {outcome}: {reason}.", UndefinedMetricWarning, stacklevel=3
-            )
+        undefined = warn_if_undefined("DCP", statistic)
         return cls._solve(
             statistic.confusion,
             statistic.group_weights[:, None] * statistic.label_frequencies,
             statistic.labels,
             statistic.classes,
             options,
-            is_defined=reason is None or single,
+            is_defined=not undefined,
         )
 
     @classmethod

@@ -133,11 +133,14 @@ def evaluate_classes(specification: Specification, *args: Any, **kwargs: Any) ->
     meant matters for windows and bins.
     """
     metric = specification.function
-    names = list(signature(metric).parameters)[:2]
-    y_score = args[1] if len(args) > 1 else kwargs.get(names[1])
-    if not specification.takes_classes or _count_columns(y_score) < 3:
+    if not specification.takes_classes:
         return metric(*args, **kwargs)
+    if len(args) > 1 and _count_columns(args[1]) < 3:  # nearly always
+        return metric(*args, **kwargs)
+    names = list(signature(metric).parameters)[:2]
     given = signature(metric).bind(*args, **kwargs).arguments
+    if _count_columns(given.get(names[1])) < 3:
+        return metric(*args, **kwargs)
     y_true, y_score = (given.pop(name, None) for name in names)
     columns = split_classes(specification, given, y_true, y_score)
     n_samples = len(columns[0])

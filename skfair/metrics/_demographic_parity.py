@@ -26,7 +26,12 @@ from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedOutcomes
 
 
-@specify("Demographic parity difference", takes_classes=True, compares_errors=never)
+@specify(
+    "Demographic parity difference",
+    statistic=GroupedOutcomes,
+    takes_classes=True,
+    compares_errors=never,
+)
 def demographic_parity_difference(
     y_true: ArrayLike | None,
     y_score_or_pred: ArrayLike | GroupedOutcomes,

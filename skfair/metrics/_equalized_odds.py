@@ -38,7 +38,12 @@ def sum_of_differences(
     return float(np.abs(rates - everyone).sum())
 
 
-@specify("Equalized odds difference", compares_errors=always, ties=sum_of_differences)
+@specify(
+    "Equalized odds difference",
+    statistic=GroupedConfusion,
+    compares_errors=always,
+    ties=sum_of_differences,
+)
 def equalized_odds_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedConfusion,

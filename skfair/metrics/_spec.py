@@ -26,6 +26,8 @@ class Specification:
     function: Callable[..., Any]
     #: Name of the metric in sentences.
     title: str
+    #: Class of the statistic that may stand in for all rows, if there is one.
+    statistic: type | None = None
     #: Whether the function has parameters for strata.
     takes_strata: bool = False
     #: Whether scores may have a column for each of several classes.

@@ -17,7 +17,13 @@ from skfair._utils._validation import (
     lie_in_unit_interval,
     scores_on,
 )
-from skfair.groups import drop_weightless, join_groups, positions_in, resolve_groups
+from skfair.groups import (
+    Groups,
+    drop_weightless,
+    join_groups,
+    positions_in,
+    resolve_groups,
+)
 from skfair.statistics._json import JSONStatistic
 
 
@@ -326,6 +332,60 @@ class GroupedScores(JSONStatistic):
     def rows_of(self, group: int) -> Integers:
         order, starts = self._order
         return order[starts[group] : starts[group + 1]]
+
+
+class SortedScores(NamedTuple):
+    """Scores of rows that are sorted once, whose groups may be permuted since."""
+
+    #: Positions of the rows that count, in the order of their scores.
+    order: Integers
+    scores: Floats
+    weights: NDArray[Any] | None
+    #: Number of distinct scores below that of each row; None where all differ.
+    below: Integers | None
+
+    @classmethod
+    def of(
+        cls, scores: Floats, rows: Integers, weights: NDArray[Any] | None
+    ) -> SortedScores:
+        """Sort the scores of the rows that count, with the weights of all rows."""
+        order = rows[np.argsort(scores[rows], kind="stable")]
+        scores = scores[order]
+        steps = np.cumsum(scores[1:] != scores[:-1], dtype=np.intp)
+        tied = len(scores) > 0 and (len(steps) == 0 or steps[-1] < len(steps))
+        below = np.append(0, steps) if tied else None
+        return cls(order, scores, None if weights is None else weights[order], below)
+
+    def statistic(self, groups: Groups) -> GroupedScores:
+        """Return the statistic of the rows with these groups, without sorting scores.
+
+        Every row that counts has a group.
+        """
+        codes, n_groups = groups.codes[self.order], len(groups.labels)
+        counts = np.bincount(codes, minlength=n_groups)
+        scores, weights, totals = self.scores, self.weights, counts.astype(np.int64)
+        if weights is not None:
+            totals = np.bincount(codes, weights, n_groups).astype(weights.dtype)
+        if self.below is None:
+            weights = np.ones(len(codes), np.int64) if weights is None else weights
+        else:
+            keys = self.below * n_groups + codes
+            order = np.argsort(keys, kind="stable")
+            keys = keys[order]
+            weights = None if weights is None else weights[order]
+            starts, weights = _join(keys[1:] != keys[:-1], weights, len(keys))
+            kept = order if starts is None else order[starts]
+            scores, codes = scores[kept], codes[kept]
+        return GroupedScores(
+            scores,
+            codes,
+            weights,
+            counts,
+            totals,
+            groups.labels,
+            groups.names,
+            groups.min_group_size,
+        )
 
 
 #: Products of two whole totals stay below this, so that they are exact in int64.

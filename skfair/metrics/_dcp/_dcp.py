@@ -22,7 +22,7 @@ from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedConfusion
 
 
-@specify("DCP", compares_errors=always)
+@specify("DCP", statistic=GroupedConfusion, compares_errors=always)
 def dcp(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedConfusion,

@@ -18,7 +18,7 @@ from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
 
 
-@specify("ABCC", takes_classes=True, compares_errors=never)
+@specify("ABCC", statistic=GroupedScores, takes_classes=True, compares_errors=never)
 def abcc(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,

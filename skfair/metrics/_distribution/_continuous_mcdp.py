@@ -98,6 +98,7 @@ class ContinuousMCDPResult:
 
 @specify(
     "MCDP of a continuous attribute",
+    statistic=GroupedScores,
     takes_classes=True,
     leaves_groups_out=True,
     groups_are_numbers=True,

@@ -51,7 +51,7 @@ from skfair.statistics._json import JSONStatistic
 _MAX_BINS = 2**53
 
 
-@specify("MADD", takes_classes=True, compares_errors=never)
+@specify("MADD", statistic=GroupedScores, takes_classes=True, compares_errors=never)
 def madd(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -173,7 +173,9 @@ def _combine_curves(
     return curves[0][0], combine_numbers([values for _, values in curves], weights)
 
 
-@specify("MADD", combine=_combine_curves, compares_errors=never)
+@specify(
+    "MADD", statistic=GroupedScores, combine=_combine_curves, compares_errors=never
+)
 def madd_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,

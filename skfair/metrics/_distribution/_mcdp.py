@@ -27,7 +27,7 @@ from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
 
 
-@specify("MCDP", takes_classes=True, compares_errors=never)
+@specify("MCDP", statistic=GroupedScores, takes_classes=True, compares_errors=never)
 def mcdp(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -172,7 +172,9 @@ def _combine_curves(
     return merge_steps(epsilons, combine_numbers(heights, weights))
 
 
-@specify("MCDP", combine=_combine_curves, compares_errors=never)
+@specify(
+    "MCDP", statistic=GroupedScores, combine=_combine_curves, compares_errors=never
+)
 def mcdp_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,

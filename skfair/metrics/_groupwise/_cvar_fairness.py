@@ -29,6 +29,7 @@ _TOLERANCE = 1e-8
 
 @specify(
     "CVaR fairness",
+    statistic=GroupedOutcomes,
     leaves_groups_out=True,
     compares_errors=compares_rates_of_errors,
 )

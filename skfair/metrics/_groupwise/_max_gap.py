@@ -27,6 +27,7 @@ from skfair.statistics import GroupedOutcomes
 
 @specify(
     "Max-gap fairness",
+    statistic=GroupedOutcomes,
     leaves_groups_out=True,
     compares_errors=compares_rates_of_errors,
 )

@@ -200,6 +200,8 @@ default=None
         y_true, y_score, sensitive_features, sample_weight, control_features
     )
     observed = rows.evaluate(metric)
+    if isinstance(rows, Rows) and not math.isnan(observed):
+        rows = rows.sorted_for(metric)
     draw = _permutations(within, metric, rows)
     null, n_below = np.full(n_permutations, np.nan), 0
     if not math.isnan(observed):

@@ -15,10 +15,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import as_array
+from skfair._utils._validation import as_array, check_weights
 from skfair.groups import Codes, Groups, intersect, resolve_groups, resolve_strata
+from skfair.metrics._spec import specification_of
 from skfair.metrics._strata import over_strata
 from skfair.metrics._uncertainty._counts import COUNTED, Counts
+from skfair.statistics import GroupedScores
+from skfair.statistics._grouped_scores import SortedScores, scores_on
 
 #: Values this close to the observed one count as equal: weighted sums round.
 ROUNDING = 1e-12
@@ -33,6 +36,8 @@ class Rows:
     groups: Groups
     sample_weight: NDArray[Any] | None
     strata: Groups | None = None
+    #: Scores of these rows in their order, where groups alone change.
+    by_score: SortedScores | None = None
 
     @classmethod
     def from_arrays(
@@ -74,8 +79,23 @@ class Rows:
             counts &= self.sample_weight > 0
         return np.flatnonzero(counts)
 
+    def sorted_for(self, metric: Callable[..., float]) -> Rows:
+        """Sort the scores once for a metric that needs nothing but their statistic."""
+        specification, options = specification_of(metric)
+        needs_more = self.strata is not None or specification.groups_are_numbers
+        if specification.statistic is not GroupedScores or needs_more:
+            return self
+        if self.y_score.ndim != 1:
+            return self
+        scores = scores_on(options.get("scale", "probability"), self.y_score)
+        weights = check_weights(self.sample_weight, len(scores))
+        by_score = SortedScores.of(scores, self.that_count(), weights)
+        return replace(self, by_score=by_score)
+
     def evaluate(self, metric: Callable[..., float]) -> float:
         """Value of the metric on these rows."""
+        if self.by_score is not None:
+            return float(metric(None, self.by_score.statistic(self.groups)))
         value = over_strata(
             metric,
             self.y_true,
@@ -185,6 +205,8 @@ def shuffled_codes(
     """Codes permuted among the rows of each stratum; other rows keep theirs."""
     shuffled = codes.copy()
     for rows in strata:
+        if len(rows) == len(codes):  # all of them, in their order: copies are saved
+            return generator.permutation(codes)
         shuffled[rows] = generator.permutation(codes[rows])
     return shuffled
 

@@ -46,13 +46,18 @@ class Stratum(NamedTuple):
 
 
 def within_strata(
-    *, combine: Combine | None = None, keeps_groups: bool = False
+    *,
+    combine: Combine | None = None,
+    keeps_groups: bool = False,
+    groups_are_numbers: bool = False,
 ) -> Callable[[Metric], Metric]:
     """Let a metric compare groups within the strata of its `control_features`.
 
     The metric declares `control_features` and `multistratum`, and never reads them.
     Groups with too few rows are left out of a stratum, unless the metric leaves groups
-    out itself (`keeps_groups`). `combine` is for results that are not one number.
+    out itself (`keeps_groups`). Where `groups_are_numbers`, such as ages, a value whose
+    rows all weigh zero is no error, as in the metric itself. `combine` is for results
+    that are not one number.
     """
 
     def decorate(metric: Metric) -> Metric:
@@ -66,6 +71,7 @@ def within_strata(
             return _over_strata(stratified, given, combine or combine_numbers)
 
         vars(stratified)["_keeps_groups"] = keeps_groups
+        vars(stratified)["_groups_are_numbers"] = groups_are_numbers
         return cast(Metric, stratified)
 
     return decorate
@@ -87,15 +93,20 @@ def split_strata(
     *,
     n_samples: int,
     keeps_groups: bool = False,
+    groups_are_numbers: bool = False,
 ) -> tuple[list[Stratum], str | None]:
     """Split rows by stratum, and say why no groups can be compared at all, if so.
 
-    Rows without a group, without a stratum or of weight zero are in no stratum.
+    Rows without a group, without a stratum or of weight zero are in no stratum. A group
+    whose rows all weigh zero is an error, unless groups are numbers.
     """
     groups = resolve_groups(sensitive_features, n_samples=n_samples)
     strata = resolve_strata(control_features, n_samples=n_samples)
     weights = check_weights(sample_weight, n_samples)
-    known = replace(groups, codes=np.where(strata.codes < 0, -1, groups.codes))
+    left_out = strata.codes < 0
+    if groups_are_numbers and weights is not None:
+        left_out |= weights == 0
+    known = replace(groups, codes=np.where(left_out, -1, groups.codes))
     everyone = GroupedOutcomes.from_outcomes(
         np.zeros(n_samples), sensitive_features=known, sample_weight=weights
     )
@@ -311,6 +322,7 @@ def results_by_stratum(
         sample_weight,
         n_samples=len(as_array(y_score, "y_score")),
         keeps_groups=keeps_groups,
+        groups_are_numbers=getattr(unwrapped(metric)[0], "_groups_are_numbers", False),
     )
     evaluate = plain if evaluate is None else evaluate
     return _evaluate_strata(evaluate, y_true, y_score, strata, sample_weight), reason

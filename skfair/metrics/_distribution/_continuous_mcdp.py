@@ -97,7 +97,7 @@ class ContinuousMCDPResult:
 
 
 @compares_numbers
-@within_strata(keeps_groups=True)
+@within_strata(keeps_groups=True, groups_are_numbers=True)
 @over_classes
 def continuous_mcdp(
     y_true: ArrayLike | None,

@@ -283,8 +283,14 @@ def undefined_reason(
     statistic: AnyStatistic,
 ) -> str | None:
     """Say why groups cannot be compared, with their names; None if they can."""
-    labels, counts = statistic.labels, statistic.counts
-    smallest = max(statistic.min_group_size, 1)
+    return why_undefined(statistic.labels, statistic.counts, statistic.min_group_size)
+
+
+def why_undefined(
+    labels: Sequence[Hashable], counts: Integers, min_group_size: int = 1
+) -> str | None:
+    """Say why groups of these sizes cannot be compared; None if they can."""
+    smallest = max(min_group_size, 1)
     small = np.flatnonzero(counts < smallest)
     if len(small):
         named = listed([f"{labels[i]!r} has {counts[i]} rows" for i in small])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any
 
 import narwhals as nw
@@ -31,7 +30,7 @@ from skfair.metrics._distribution._bounds import (
     largest_bounds,
     mcdp_of_band,
 )
-from skfair.metrics._distribution._gap import Pair, compared_pairs
+from skfair.metrics._distribution._gap import EveryPair, Pair, compared_pairs
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -217,12 +216,12 @@ def mcdp_bounds(
 
 def _pairs(
     labels: tuple[Hashable, ...], multigroup: Multigroup, n_control: int
-) -> list[Pair]:
+) -> Sequence[Pair]:
     """Pair the groups to compare: all, or those whose labels begin with a stratum."""
     if not n_control:
         return compared_pairs(len(labels), multigroup)
     strata = _by_stratum(labels, n_control).values()
-    return [pair for groups in strata for pair in combinations(groups.values(), 2)]
+    return EveryPair(*([*groups.values()] for groups in strata))
 
 
 def _by_stratum(
@@ -342,7 +341,7 @@ class _SampledCells(_CountedCells):
         return band._replace(low=band.low - noise, high=band.high + noise)
 
 
-def _ranges_of_sample(cells: _CountedCells, pairs: list[Pair]) -> Ranges:
+def _ranges_of_sample(cells: _CountedCells, pairs: Sequence[Pair]) -> Ranges:
     """Ranges of scores of which rows are kept until all rows are counted."""
     if not pairs:
         return []
@@ -360,7 +359,7 @@ def _refine(
     cells: _CountedCells,
     tol: float,
     max_passes: int,
-    pairs: list[Pair],
+    pairs: Sequence[Pair],
     count_kept: Callable[[Ranges, int | None], Counted | None] | None,
 ) -> RefinedBounds:
     """Count rows again, in the bins that may contain the largest gap."""

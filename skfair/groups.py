@@ -47,7 +47,9 @@ class Groups:
         its group is missing.
     labels : tuple of length n_groups
         One label per group: the value itself, or a tuple of values for an
-        intersection of several columns.
+        intersection of several columns. Labels are the same in every container: scalars
+        of Python, a date for a time at midnight, UTC for a time of a time zone, a float
+        for a decimal number that it holds exactly as written.
     names : tuple of str
         Names of the sensitive columns, empty where the input had none.
     min_group_size : int
@@ -130,7 +132,8 @@ or Groups
         pandas object never matters. A `Groups` keeps its codes and labels.
     labels : sequence of length n_groups, default=None
         The expected groups, in the order wanted. By default the sorted distinct
-        labels, or, for one categorical column, all its categories.
+        labels, or, for one column whose type lists its levels, all levels: a pandas
+        categorical, a polars Enum, a PyArrow dictionary.
     missing : {"raise", "drop", "group"}, default="raise"
         What to do with NaN, None and other nulls: raise, leave those rows out of
         every computation, or treat them as one more value, ``"(missing)"``.
@@ -145,7 +148,10 @@ or Groups
     ------
     ValueError
         If a value is missing and `missing` is ``"raise"``, if a label is not
-        among `labels`, or if `sensitive_features` has more than two dimensions.
+        among `labels`, if columns hold probabilities of the groups, or if
+        `sensitive_features` has more than two dimensions.
+    TypeError
+        If labels cannot be compared, such as sets, or `labels` has no order.
 
     Examples
     --------
@@ -513,7 +519,7 @@ def check_hashable(values: Iterable[Any], argument: str, place: str = "row") -> 
 _NEAR_ONE = 1e-6
 
 
-def check_no_probabilities(columns: list[Any], argument: str) -> None:
+def check_no_probabilities(columns: Sequence[Any], argument: str) -> None:
     """Raise if columns hold the probabilities of the groups in place of labels."""
     arrays = []
     for column in columns:

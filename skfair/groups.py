@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from typing import Any, Literal
 
 import narwhals as nw
@@ -12,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._columns import Selector, select_columns
+from skfair._utils._columns import Selector, open_frame, select_columns
 from skfair._utils._types import Integers
 from skfair._utils._validation import (
     as_array,
@@ -45,7 +47,9 @@ class Groups:
         its group is missing.
     labels : tuple of length n_groups
         One label per group: the value itself, or a tuple of values for an
-        intersection of several columns.
+        intersection of several columns. Labels are the same in every container: scalars
+        of Python, a date for a time at midnight, UTC for a time of a time zone, a float
+        for a decimal number that it holds exactly as written.
     names : tuple of str
         Names of the sensitive columns, empty where the input had none.
     min_group_size : int
@@ -128,7 +132,8 @@ or Groups
         pandas object never matters. A `Groups` keeps its codes and labels.
     labels : sequence of length n_groups, default=None
         The expected groups, in the order wanted. By default the sorted distinct
-        labels, or, for one categorical column, all its categories.
+        labels, or, for one column whose type lists its levels, all levels: a pandas
+        categorical, a polars Enum, a PyArrow dictionary.
     missing : {"raise", "drop", "group"}, default="raise"
         What to do with NaN, None and other nulls: raise, leave those rows out of
         every computation, or treat them as one more value, ``"(missing)"``.
@@ -143,7 +148,10 @@ or Groups
     ------
     ValueError
         If a value is missing and `missing` is ``"raise"``, if a label is not
-        among `labels`, or if `sensitive_features` has more than two dimensions.
+        among `labels`, if columns hold probabilities of the groups, or if
+        `sensitive_features` has more than two dimensions.
+    TypeError
+        If labels cannot be compared, such as sets, or `labels` has no order.
 
     Examples
     --------
@@ -161,9 +169,12 @@ or Groups
     else:
         groups = _encode(sensitive_features, missing, "sensitive_features")
     if labels is not None:
-        if isinstance(labels, str) or not isinstance(labels, Iterable):
+        unordered = isinstance(labels, (str, set, frozenset))
+        if unordered or not isinstance(labels, Iterable):
             raise TypeError(f"labels must be a list of groups, got {labels!r}.")
-        groups = _relabel(groups, tuple(labels))
+        labels = list(labels)
+        check_hashable(labels, "labels", "position")
+        groups = _relabel(groups, tuple(map(plain_label, labels)))
     return replace(groups, min_group_size=min_group_size)
 
 
@@ -288,6 +299,7 @@ def _resolve(
 def _encode(data: Any, missing: str, argument: str) -> Groups:
     """Encode labels in any container; `argument` names them in messages."""
     names, columns = columns_of(data, argument)
+    check_no_probabilities(columns, argument)
     codes, labels = intersect(
         [
             encode_column(column, missing, name, argument)
@@ -318,7 +330,9 @@ def columns_of(
     if isinstance(data, pd.DataFrame):  # narwhals refuses columns of the same name
         series = [data.iloc[:, i] for i in range(data.shape[1])]
         return [str(name) for name in data.columns], series
-    frame = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
+    frame = open_frame(
+        data, argument, eager_only=True, allow_series=True, pass_through=True
+    )
     if isinstance(frame, nw.DataFrame):
         series = list(frame.iter_columns())
         names = [str(column.name) for column in series]
@@ -353,7 +367,7 @@ def encode_column(
 
     Labels are sorted, or in the order of the categories of a categorical column.
     """
-    codes, labels = _factorize(column)
+    codes, labels = _factorize(column, argument)
     never_missing = isinstance(column, np.ndarray) and column.dtype.kind in "biu"
     n_missing = 0 if never_missing else int(np.count_nonzero(codes < 0))
     if n_missing and missing == "raise":
@@ -372,13 +386,17 @@ def encode_column(
     return codes, labels
 
 
-def _factorize(column: Any) -> tuple[Codes, Labels]:
+def _factorize(column: Any, argument: str) -> tuple[Codes, Labels]:
     """Encode one column of any library, with -1 for missing values."""
     if not isinstance(column, (pd.Series, pd.Categorical, np.ndarray)):
         column = _to_pandas_or_numpy(column)
+    if is_dictionary(column):
+        column = decode_dictionary(column)
     if isinstance(column.dtype, pd.CategoricalDtype):
         categorical = pd.Categorical(column)
-        return categorical.codes, tuple(categorical.categories.tolist())
+        return _with_plain_labels(
+            categorical.codes, categorical.categories.tolist(), in_order=True
+        )
     if isinstance(column, pd.Series) and isinstance(column.dtype, np.dtype):
         column = column.to_numpy()
     if isinstance(column, np.ndarray):  # pandas hashes the native byte order only
@@ -391,10 +409,12 @@ def _factorize(column: Any) -> tuple[Codes, Labels]:
         column = column.astype(object)
     if column.dtype.kind in "mM":  # NumPy's dates become integers in a list
         column = pd.Series(column)
-    codes, found = pd.factorize(column)
-    values = tuple(found.tolist())
-    labels = tuple(sort_labels(values))
-    return recode(codes, values, labels), labels
+    try:
+        codes, found = pd.factorize(column)
+    except (TypeError, NotImplementedError):
+        check_hashable(column, argument)
+        raise
+    return _with_plain_labels(codes, found.tolist(), in_order=False)
 
 
 def _to_pandas_or_numpy(column: Any) -> Any:
@@ -402,9 +422,123 @@ def _to_pandas_or_numpy(column: Any) -> Any:
     series = nw.from_native(column, series_only=True)
     if isinstance(series.dtype, nw.Enum):
         return pd.Categorical(series.to_list(), list(series.dtype.categories))
+    if isinstance(series.dtype, nw.Categorical) and series.implementation.is_pyarrow():
+        return decode_dictionary(series.to_native())
+    if series.dtype.is_nested():
+        return np.fromiter(series.to_list(), dtype=object)
+    if isinstance(series.dtype, nw.Datetime):
+        values = pd.Series(series.to_numpy())  # in UTC
+        return values.dt.tz_localize("UTC") if series.dtype.time_zone else values
     if series.null_count():  # NumPy would turn whole numbers into floats
         return np.array(series.to_list(), dtype=object)
     return series.to_numpy()
+
+
+def is_dictionary(column: Any) -> bool:
+    """Whether a column is a dictionary of PyArrow in a Series of pandas."""
+    dtype = column.dtype
+    return isinstance(dtype, pd.ArrowDtype) and dtype.type is pd.CategoricalDtype.type
+
+
+def decode_dictionary(column: Any) -> pd.Categorical:
+    """Read a dictionary of PyArrow: its entries are the categories."""
+    import pyarrow as pa
+
+    array = pa.array(column.array) if isinstance(column, pd.Series) else column
+    chunks = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    return pd.Categorical(chunks.unify_dictionaries().to_pandas())
+
+
+def _with_plain_labels(
+    codes: NDArray[Any], found: list[Any], in_order: bool
+) -> tuple[Codes, Labels]:
+    """Encode by plain labels, which are sorted unless they are in order."""
+    values = tuple(map(plain_label, found))
+    labels = [*dict.fromkeys(values)]
+    labels = labels if in_order else sort_labels(labels)
+    return recode(codes, values, tuple(labels)), tuple(labels)
+
+
+#: Labels of these types are as they are in every container.
+_PLAIN = (str, int, float, bool)
+
+
+def plain_label(label: Any) -> Any:
+    """Return the label that the same value has in every container.
+
+    Scalars of NumPy and pandas become those of Python. A time at midnight is a date,
+    since pandas has no dates; one of a time zone is in UTC, since some libraries keep
+    no time zone. A decimal number is a float, unless that would change it.
+    """
+    if type(label) in _PLAIN:
+        return label
+    if isinstance(label, tuple):
+        return tuple(map(plain_label, label))
+    if isinstance(label, np.datetime64):
+        label = pd.Timestamp(label)
+    if isinstance(label, np.timedelta64):
+        label = pd.Timedelta(label)
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, Decimal):
+        number = float(label)
+        return number if Decimal(repr(number)) == label else label
+    if isinstance(label, pd.Timedelta) and not label.nanoseconds:
+        return label.to_pytimedelta()
+    return _plain_time(label) if isinstance(label, datetime) else label
+
+
+def _plain_time(label: datetime) -> Any:
+    """Return a date for midnight, else a time of Python, in UTC if in a time zone.
+
+    A time with nanoseconds stays one of pandas.
+    """
+    if label.tzinfo is not None:
+        label = label.astimezone(UTC)
+    if isinstance(label, pd.Timestamp):
+        if label.nanosecond:
+            return label
+        label = label.to_pydatetime()
+    midnight = label.tzinfo is None and label.time() == time()
+    return label.date() if midnight else label
+
+
+def check_hashable(values: Iterable[Any], argument: str, place: str = "row") -> None:
+    """Raise if some label, such as a set, cannot be compared with others."""
+    for position, value in enumerate(values):
+        try:
+            hash(value)
+        except TypeError:
+            raise TypeError(
+                f"{argument} must hold text, numbers, dates or other hashable labels, "
+                f"got {value!r} in {place} {position}."
+            ) from None
+
+
+#: More than the rounding of probabilities, whose sum is 1.
+_NEAR_ONE = 1e-6
+
+
+def check_no_probabilities(columns: Sequence[Any], argument: str) -> None:
+    """Raise if columns hold the probabilities of the groups in place of labels."""
+    arrays = []
+    for column in columns:
+        arrays.append(np.asarray(column))
+        if arrays[-1].dtype.kind != "f":
+            return
+    if len(arrays) < 2:
+        return
+    table = np.column_stack(arrays)
+    if not ((table >= 0) & (table <= 1)).all():
+        return
+    labels = ((table == 0) | (table == 1)).all()  # one column of 0 and 1 for each group
+    if len(table) and not labels and (abs(table.sum(axis=1) - 1) <= _NEAR_ONE).all():
+        raise ValueError(
+            f"{argument} must be labels, got {len(columns)} columns of numbers that "
+            f"add up to 1 in each row, such as {table[0].tolist()}, which look like "
+            "probabilities of the groups. Pass one label for each row, such as the "
+            "group that it is known to belong to."
+        )
 
 
 def _factorize_integers(column: NDArray[Any]) -> tuple[Codes, Labels] | None:
@@ -504,7 +638,13 @@ def sort_labels(labels: Iterable[Hashable]) -> list[Any]:
     try:
         return sorted(labels)
     except TypeError:
-        return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
+        return sorted(labels, key=_type_and_text)
+
+
+def _type_and_text(label: Any) -> tuple[str, str]:
+    """Order labels of types that do not compare; dates are in order with times."""
+    kind = "date" if isinstance(label, date) else type(label).__name__
+    return kind, str(label)
 
 
 def join_labels(first: Labels, second: Labels) -> Labels:

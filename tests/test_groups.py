@@ -1,5 +1,9 @@
 """Labels of groups: types, containers, intersections."""
 
+import re
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,7 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.groups import encode_groups, resolve_strata
+from skfair.groups import (
+    encode_groups,
+    plain_label,
+    resolve_groups,
+    resolve_strata,
+)
 
 
 def decoded(groups):
@@ -181,6 +190,135 @@ def test_a_groups_stays_what_it_is():
     assert again.labels == ("X", "M", "F")
     assert again.min_group_size == 3
     np.testing.assert_array_equal(again.codes, groups.codes)
+
+
+# --- labels that are the same in every container
+
+
+DAY = date(2024, 2, 28)
+NOON = datetime(2024, 2, 28, 12)
+
+
+@pytest.mark.parametrize(
+    ("label", "plain"),
+    [
+        (np.datetime64("2024-02-28"), DAY),
+        (np.datetime64("2024-02-28T12", "ns"), NOON),
+        (pd.Timestamp("2024-02-28"), DAY),
+        (datetime(2024, 2, 28), DAY),
+        (pd.Timestamp("2024-02-28 12:00"), NOON),
+        (
+            pd.Timestamp("2024-02-28 13:00", tz="Europe/Berlin"),
+            NOON.replace(tzinfo=UTC),
+        ),
+        (pd.Timestamp("2024-02-28", tz="UTC"), datetime(2024, 2, 28, tzinfo=UTC)),
+        (pd.Timedelta("1 days"), timedelta(days=1)),
+        (np.timedelta64(86_400, "s"), timedelta(days=1)),
+        (Decimal("0.10"), 0.1),
+        (Decimal(2**60 + 1), Decimal(2**60 + 1)),
+        (np.float32(0.5), 0.5),
+        (np.int8(3), 3),
+        (np.True_, True),
+        (np.str_("a"), "a"),
+        (("F", pd.Timestamp("2024-02-28")), ("F", DAY)),
+    ],
+    ids=repr,
+)
+def test_plain_labels(label, plain):
+    found = plain_label(label)
+    assert found == plain
+    assert type(found) is type(plain)
+    column = np.empty(2, dtype=object)
+    column[:] = [label, label]
+    assert encode_groups(column).labels == (plain,)
+    assert encode_groups(column, labels=[label, "other"]).labels == (plain, "other")
+
+
+def test_times_of_nanoseconds_stay_apart():
+    column = np.array(["2024-02-28", "2024-02-28T00:00:00.000000001"], "M8[ns]")
+    first, second = encode_groups(column).labels
+    assert first == DAY
+    assert second == pd.Timestamp("2024-02-28 00:00:00.000000001")
+
+
+def test_dates_and_times_are_in_order():
+    times = [NOON, DAY, datetime(2024, 2, 29), datetime(2024, 2, 27, 23)]
+    expected = (datetime(2024, 2, 27, 23), DAY, NOON, date(2024, 2, 29))
+    assert encode_groups(np.array(times, dtype=object)).labels == expected
+    assert encode_groups(pd.Series(pd.to_datetime(times))).labels == expected
+    assert decoded(encode_groups(pd.Series(pd.to_datetime(times[:2])))) == [NOON, DAY]
+
+
+def test_a_date_and_its_midnight_are_one_group():
+    column = np.array([DAY, pd.Timestamp(DAY), datetime(2024, 2, 28)], dtype=object)
+    assert encode_groups(column).sizes().tolist() == [3]
+
+
+# --- labels that cannot be
+
+
+@pytest.mark.parametrize("values", [[{1}, {2}], [{"a": 1}, {"a": 1}], ["a", ["b"]]])
+def test_labels_that_cannot_be_compared(values):
+    column = np.empty(2, dtype=object)
+    column[:] = values
+    row = 1 if values[0] == "a" else 0
+    message = f"sensitive_features must hold text.* got {re.escape(repr(values[row]))}"
+    for given_column in column, pd.Series(column), column.tolist():
+        if values[0] == "a" and given_column is not column:
+            continue
+        with pytest.raises(TypeError, match=f"{message} in row {row}"):
+            encode_groups(given_column)
+    with pytest.raises(TypeError, match="control_features must hold text"):
+        resolve_strata(column, n_samples=2)
+
+
+def test_expected_labels_that_cannot_be():
+    with pytest.raises(
+        TypeError, match=r"labels must hold text.* \['M'\] in position 1"
+    ):
+        encode_groups(SEX, labels=["F", ["M"]])
+    for labels in {"F", "M", "X"}, "FMX", 3:
+        with pytest.raises(TypeError, match="labels must be a list of groups, got"):
+            encode_groups(SEX, labels=labels)
+
+
+def test_columns_of_one_name():
+    X = pd.DataFrame([[1, "F", 3], [2, "M", 4]], columns=["a", "sex", "a"])
+    for selector in "sex", 1, ["sex"]:
+        with pytest.raises(ValueError, match="X has several columns of the name 'a'"):
+            resolve_groups(None, n_samples=2, X=X, selector=selector)
+
+
+@pytest.mark.parametrize(
+    "container", [np.array, np.ndarray.tolist, pd.DataFrame, pl.DataFrame]
+)
+def test_probabilities_of_groups_are_no_labels(container):
+    rng = np.random.default_rng(0)
+    for n_groups in 2, 4:
+        table = rng.dirichlet(np.ones(n_groups), 30)
+        with pytest.raises(ValueError, match="look like probabilities of the groups"):
+            encode_groups(container(table))
+        with pytest.raises(ValueError, match="control_features must be labels, got"):
+            resolve_strata(container(table + 1e-8), n_samples=30)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [[1.0, 0.0], [0.0, 1.0]],  # a column for each group
+        [[0.5, 0.5], [0.5, 0.6]],
+        [[2.0, -1.0], [0.5, 0.5]],
+        [[0.2], [0.8]],
+        np.empty((0, 2)),
+    ],
+)
+def test_numbers_that_are_labels(table):
+    table = np.array(table)
+    expected = table.tolist() if table.shape[1] == 1 else map(tuple, table.tolist())
+    found = decoded(encode_groups(table))
+    assert [np.ravel(label).tolist() for label in found] == [
+        np.ravel(label).tolist() for label in expected
+    ]
 
 
 # --- intersections

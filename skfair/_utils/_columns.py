@@ -3,14 +3,41 @@
 from __future__ import annotations
 
 import numbers
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
 
+from skfair._utils._text import listed
+
 #: What names the sensitive columns of X on a scorer or an estimator.
 Selector: TypeAlias = str | int | list[str] | list[int] | Callable[[Any], Any]
+
+
+def open_frame(data: Any, argument: str, **options: Any) -> Any:
+    """Return a dataframe of narwhals; raise where columns have the same name."""
+    try:
+        frame = nw.from_native(data, **options)
+    except nw.exceptions.DuplicateError:
+        columns = getattr(data, "column_names", None)  # of PyArrow, or of pandas
+        raise _several_columns(argument, columns or data.columns) from None
+    if getattr(frame, "implementation", None) is nw.Implementation.DUCKDB:
+        columns = frame.columns  # narwhals does not compare these
+        if len(set(columns)) < len(columns):
+            raise _several_columns(argument, columns)
+    return frame
+
+
+def _several_columns(argument: str, columns: Any) -> ValueError:
+    """Error about columns of the same name."""
+    counts = Counter(map(str, columns))
+    repeated = [repr(name) for name, count in counts.items() if count > 1]
+    return ValueError(
+        f"{argument} has several columns of the name {listed(repeated)}, expected "
+        "distinct names."
+    )
 
 
 def names_columns(sensitive_features: Any, n_samples: int) -> bool:
@@ -72,7 +99,7 @@ def _locate(
 ) -> tuple[Any, list[int]]:
     """X as a dataframe or an array, and the positions of the columns."""
     wanted = list(selector) if isinstance(selector, (list, tuple)) else [selector]
-    table = nw.from_native(X, eager_only=True, pass_through=True)
+    table = open_frame(X, "X", eager_only=True, pass_through=True)
     if not isinstance(table, nw.DataFrame):
         table = X if hasattr(X, "shape") else np.asarray(X)
         if len(table.shape) != 2:

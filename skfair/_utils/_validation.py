@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import sys
+from decimal import Decimal
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -203,7 +204,7 @@ def check_weights(
 
 def _to_numbers(values: NDArray[Any], name: str) -> Floats:
     if values.dtype.kind == "O":
-        real = [isinstance(v, numbers.Real | np.bool_) for v in values]
+        real = [isinstance(v, numbers.Real | np.bool_ | Decimal) for v in values]
     else:
         real = [values.dtype.kind in "biuf"]
     if not all(real):

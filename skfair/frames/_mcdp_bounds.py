@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any
 
 import narwhals as nw
@@ -31,12 +30,12 @@ from skfair.metrics._distribution._bounds import (
     largest_bounds,
     mcdp_of_band,
 )
-from skfair.metrics._distribution._gap import Pair, compared_pairs
+from skfair.metrics._distribution._gap import EveryPair, Pair, compared_pairs
 from skfair.metrics._inputs import Multigroup, check_multigroup
 from skfair.metrics._strata import comparable_groups, warn_of_strata
-from skfair.metrics._undefined import warn_if_undefined
+from skfair.metrics._undefined import warn_if_undefined, warn_undefined, why_undefined
 from skfair.statistics import GroupedHistogram
-from skfair.statistics._grouped_histogram import MAX_BINS
+from skfair.statistics._grouped_histogram import MAX_BINS, join_attributes
 
 #: Bins of the first pass: engines count few cells faster, and further passes see finer.
 _FIRST_BINS = 2**11
@@ -201,9 +200,10 @@ def mcdp_bounds(
     histogram = found.coarsen(_FIRST_BINS)
     pairs = _pairs(histogram.labels, multigroup, n_control)
     if n_control:
-        _warn_of_strata(histogram.labels, n_control, not pairs)
-    undefined = not n_control and warn_if_undefined("MCDP", histogram)
-    if undefined or not pairs:
+        undefined = _warn_of_strata(counted, n_control, histogram.labels, not pairs)
+    else:
+        undefined = warn_if_undefined("MCDP", histogram)
+    if undefined:
         return RefinedBounds(math.nan, math.nan, 1, histogram)
     cells = _cells_of(found, finer)
     return _refine(table, histogram, cells, tol, max_passes, pairs, counted.count_again)
@@ -211,12 +211,12 @@ def mcdp_bounds(
 
 def _pairs(
     labels: tuple[Hashable, ...], multigroup: Multigroup, n_control: int
-) -> list[Pair]:
+) -> Sequence[Pair]:
     """Pair the groups to compare: all, or those whose labels begin with a stratum."""
     if not n_control:
         return compared_pairs(len(labels), multigroup)
     strata = _by_stratum(labels, n_control).values()
-    return [pair for groups in strata for pair in combinations(groups.values(), 2)]
+    return EveryPair(*([*groups.values()] for groups in strata))
 
 
 def _by_stratum(
@@ -235,16 +235,27 @@ def _by_stratum(
 
 
 def _warn_of_strata(
-    labels: tuple[Hashable, ...], n_control: int, undefined: bool
-) -> None:
-    """Warn of strata that lack groups, in the words of metrics."""
+    counted: Counted, n_control: int, labels: tuple[Hashable, ...], no_pairs: bool
+) -> bool:
+    """Warn of groups and strata that lack rows, in the words of metrics.
+
+    Returns whether the value is undefined: a category has no rows in any stratum, or no
+    stratum has two groups.
+    """
+    groups = join_attributes(counted.attributes[n_control:])
+    sizes = np.bincount(groups.codes, counted.rows, len(groups.labels))
+    reason = why_undefined(groups.labels, sizes.astype(np.intp))
+    if reason is not None:
+        warn_undefined("MCDP", reason)
+        return True
     strata = _by_stratum(labels, n_control)
-    every = sort_labels({group for groups in strata.values() for group in groups})
+    every = sort_labels({label for present in strata.values() for label in present})
     reasons = {}
-    for stratum, groups in strata.items():
-        has_rows = np.array([group in groups for group in every], dtype=np.intp)
+    for stratum, present in strata.items():
+        has_rows = np.array([group in present for group in every], dtype=np.intp)
         reasons[stratum] = comparable_groups(every, has_rows, 1)[1]
-    warn_of_strata("MCDP", reasons, undefined)
+    warn_of_strata("MCDP", reasons, no_pairs)
+    return no_pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,7 +336,7 @@ class _SampledCells(_CountedCells):
         return band._replace(low=band.low - noise, high=band.high + noise)
 
 
-def _ranges_of_sample(cells: _CountedCells, pairs: list[Pair]) -> Ranges:
+def _ranges_of_sample(cells: _CountedCells, pairs: Sequence[Pair]) -> Ranges:
     """Ranges of scores of which rows are kept until all rows are counted."""
     if not pairs:
         return []
@@ -343,7 +354,7 @@ def _refine(
     cells: _CountedCells,
     tol: float,
     max_passes: int,
-    pairs: list[Pair],
+    pairs: Sequence[Pair],
     count_kept: Callable[[Ranges, int | None], Counted | None] | None,
 ) -> RefinedBounds:
     """Count rows again, in the bins that may contain the largest gap."""

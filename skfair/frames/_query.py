@@ -5,19 +5,29 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import reduce
+from numbers import Real
 from operator import or_
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from skfair._utils._columns import open_frame
 from skfair._utils._text import listed
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import LARGEST_WEIGHT, ROUNDING, SMALLEST_WEIGHT, Scale
 from skfair.frames._batches import FinerBins, Ranges, count_batches
-from skfair.groups import Groups, encode_column
+from skfair.groups import (
+    Groups,
+    check_hashable,
+    decode_dictionary,
+    encode_column,
+    is_dictionary,
+)
 from skfair.statistics._grouped_histogram import (
     encode_attributes,
     join_attributes,
@@ -94,7 +104,7 @@ def open_table(
 ) -> Any:
     """Read a table of any library, and check that it has the columns named."""
     try:
-        table = nw.from_native(frame)
+        table = open_frame(frame, "frame")
     except TypeError as error:
         raise TypeError(
             "frame must be a table of a library that narwhals reads (pandas, Polars, "
@@ -117,11 +127,37 @@ def open_table(
                 f"{argument} must name a column of frame, got {name!r}; it has "
                 f"{listed([repr(column) for column in schema.names()], 20)}."
             )
-        of_numbers = argument in ("y_score", "sample_weight")
-        dtype = schema[name]
-        if of_numbers and not (dtype.is_numeric() or dtype == nw.Boolean):
-            raise TypeError(f"{argument}={name!r} must be of numbers, got {dtype}.")
+        check = _check_labels
+        if argument in ("y_score", "sample_weight"):
+            check = _check_numbers
+        check(table, argument, name, schema[name])
+    if isinstance(frame, pd.DataFrame):
+        names = {name for _, name in wanted if is_dictionary(frame[name])}
+        if names:
+            columns = {name: decode_dictionary(frame[name]) for name in names}
+            return nw.from_native(frame.assign(**columns))
     return table
+
+
+def _check_numbers(table: Any, argument: str, name: str, dtype: Any) -> None:
+    """Raise unless a column is of numbers; pandas holds decimal ones as objects."""
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return
+    if dtype == nw.Object and isinstance(table, nw.DataFrame):
+        numbers = (type(None), Decimal, Real, np.bool_)
+        if all(isinstance(value, numbers) for value in table[name].to_list()):
+            return
+    raise TypeError(f"{argument}={name!r} must be of numbers, got {dtype}.")
+
+
+def _check_labels(table: Any, argument: str, name: str, dtype: Any) -> None:
+    """Raise unless a column is of labels that can be compared."""
+    if dtype.is_nested():
+        raise TypeError(
+            f"{argument}={name!r} must be of text, numbers or dates, got {dtype}."
+        )
+    if dtype == nw.Object and isinstance(table, nw.DataFrame):
+        check_hashable(table[name].to_list(), f"{argument}={name!r}")
 
 
 def names_of(given: Any, argument: str = "sensitive_features") -> list[str]:
@@ -345,9 +381,9 @@ def _encode_groups(
     cells: nw.DataFrame[Any], what: str, names: Sequence[str], rows: NDArray[Any]
 ) -> list[Groups]:
     """Encode groups or strata of aggregated rows, under the names of the columns."""
-    columns = [nw.col(f"{what}_{i}").alias(name) for i, name in enumerate(names)]
+    columns = [cells[f"{what}_{i}"].to_native() for i in range(len(names))]
     argument = "sensitive_features" if what == "group" else "control_features"
-    return encode_attributes(cells.select(*columns), names, rows, argument)
+    return encode_attributes(columns, names, rows, argument)
 
 
 def _read_labels(

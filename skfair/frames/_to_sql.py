@@ -5,7 +5,7 @@ from __future__ import annotations
 from skfair._utils._sql import quote_name
 from skfair._utils._validation import ROUNDING, check_choice
 from skfair.frames._query import names_of
-from skfair.statistics._grouped_histogram import check_n_bins
+from skfair.statistics._grouped_histogram import cell_name, check_n_bins
 
 
 def to_sql(
@@ -30,9 +30,12 @@ def to_sql(
     y_score : str
         Name of the column of scores in [0, 1].
     sensitive_features : str or list of str
-        Name of the column of groups; several stand for their intersection.
+        Name of the column of groups; several stand for their intersection. One that
+        has the name of a column of the result, such as ``low``, is called
+        ``group_low`` there, which `from_cells` undoes.
     sample_weight : str, default=None
-        Name of the column of non-negative sample weights.
+        Name of the column of non-negative sample weights. DuckDB and Trino take
+        booleans as 0 and 1, other databases need numbers.
     n_bins : int, default=65536
         Number of bins, a power of two; `from_cells` needs the same.
     quote : {'"', "`"}, default='"'
@@ -87,6 +90,10 @@ def to_sql(
     )
     if sample_weight is not None:
         weight = quote_name(sample_weight, quote)
+        if (
+            quote == '"'
+        ):  # booleans count as 0 and 1; the type has other names elsewhere
+            weight = f"CAST({weight} AS DOUBLE PRECISION)"
         faulty += f" OR {weight} IS NULL OR {weight} < 0"
         sums = [
             f"SUM({weight}) AS weight",
@@ -94,7 +101,7 @@ def to_sql(
         ]
         rows = f"\nWHERE {weight} IS NULL OR {weight} <> 0"
     columns = [
-        *(quote_name(name, quote) for name in names),
+        *(_sensitive_column(name, quote) for name in names),
         f"CASE WHEN {faulty} THEN NULL\n"
         f"       WHEN {score} < 0 THEN 0\n"
         f"       WHEN {score} >= 1 THEN {n_bins - 1}\n"
@@ -107,6 +114,12 @@ def to_sql(
     keys = ", ".join(str(i + 1) for i in range(len(names) + 1))
     listed = ",\n  ".join(columns)
     return f"SELECT\n  {listed}\nFROM {table}{rows}\nGROUP BY {keys}"
+
+
+def _sensitive_column(name: str, quote: str) -> str:
+    """Write a sensitive column, under a name that no column of numbers has."""
+    column, alias = quote_name(name, quote), cell_name(name)
+    return column if alias == name else f"{column} AS {quote_name(alias, quote)}"
 
 
 def check_names(*names: str) -> None:

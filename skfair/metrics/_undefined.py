@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._text import listed
+from skfair._utils._types import Integers
 from skfair.metrics._inputs import AnyStatistic
 
 #: Reasons of the evaluation that collects them, None where users are warned.
@@ -23,11 +24,17 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 def undefined_reason(statistic: AnyStatistic) -> str | None:
     """Say why groups cannot be compared, with their names; None if they can."""
-    labels, counts = statistic.labels, statistic.counts
-    smallest = max(statistic.min_group_size, 1)
+    return why_undefined(statistic.labels, statistic.counts, statistic.min_group_size)
+
+
+def why_undefined(
+    labels: Sequence[Hashable], counts: Integers, min_group_size: int = 1
+) -> str | None:
+    """Say why groups of these sizes cannot be compared; None if they can."""
+    smallest = max(min_group_size, 1)
     small = np.flatnonzero(counts < smallest)
     if len(small):
-        named = listed([f"{labels[i]!r} has {counts[i]} rows" for i in small])
+        named = listed([f"{labels[i]!r} has {counts[i]} rows" for i in small.tolist()])
         return f"each group needs at least {smallest} rows, but {named}"
     if len(labels) < 2:
         return f"there must be at least two groups, got only {list(labels)}"

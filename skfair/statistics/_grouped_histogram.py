@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._columns import open_frame
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     MAX_EXACT_SUM,
@@ -18,7 +19,7 @@ from skfair._utils._validation import (
 )
 from skfair.groups import (
     Groups,
-    columns_of,
+    check_no_probabilities,
     drop_weightless,
     encode_column,
     intersect,
@@ -171,7 +172,9 @@ class GroupedHistogram(JSONStatistic):
             columns ``bin``, ``n_rows``, ``low`` and ``high`` hold the bin, the number
             of rows, and the least and largest score; ``weight`` and
             ``weight_squared``, sums of weights and of their squares, are `n_rows`
-            where there are no such columns. All other columns are sensitive ones.
+            where there are no such columns. All other columns are sensitive ones;
+            one that is called as these has ``group_`` before its name, as `to_sql`
+            writes it.
             Cells of the same group and bin are joined, so that results of several
             tables may be concatenated.
         n_bins : int, default=65536
@@ -204,7 +207,7 @@ class GroupedHistogram(JSONStatistic):
         """
         n_bins = check_n_bins(n_bins)
         try:
-            frame = nw.from_native(cells, eager_only=True)
+            frame = open_frame(cells, "cells", eager_only=True)
         except TypeError as error:
             raise TypeError(f"cells must be a dataframe: {error}") from error
         groups, columns = _read_cells(frame)
@@ -339,6 +342,31 @@ def bins_of(scores: Floats, n_bins: int) -> Integers:
 NUMBERS = ("bin", "n_rows", "weight", "weight_squared", "low", "high")
 
 
+#: Before the name of a sensitive column that would be taken for one of the numbers.
+_PREFIX = "group_"
+
+
+def cell_name(name: str) -> str:
+    """Name of a sensitive column in a table of cells, unlike those of numbers.
+
+    Databases do not tell capital letters. A name that begins with the prefix gets
+    another, so that `_original_name` finds the name again.
+    """
+    return _PREFIX + name if _is_reserved(name) else name
+
+
+def _original_name(name: str) -> str:
+    """Name that a column had before `cell_name`."""
+    without = name.removeprefix(_PREFIX)
+    return without if without != name and _is_reserved(without) else name
+
+
+def _is_reserved(name: str) -> bool:
+    while name.startswith(_PREFIX):
+        name = name.removeprefix(_PREFIX)
+    return name.lower() in NUMBERS
+
+
 def _read_cells(frame: nw.DataFrame[Any]) -> tuple[Groups, list[NDArray[Any]]]:
     """Read the groups of the cells of a table, and its columns of numbers."""
     lacking = {"bin", "n_rows", "low", "high"} - set(frame.columns)
@@ -357,7 +385,9 @@ def _read_cells(frame: nw.DataFrame[Any]) -> tuple[Groups, list[NDArray[Any]]]:
             f"cells has no bin for {int(rows[lost].sum()):,} rows: their scores are "
             "missing or outside [0, 1], or their weights missing or negative."
         )
-    groups = encode_cells(frame, names, rows)
+    sensitive = [frame[name].to_native() for name in names]
+    originals = [_original_name(name) for name in names]
+    groups = join_attributes(encode_attributes(sensitive, originals, rows))
     otherwise = {"weight": "n_rows", "weight_squared": "n_rows"}
     columns = []
     for name in NUMBERS:
@@ -382,13 +412,6 @@ def _as_numbers(column: nw.Series[Any], name: str) -> Floats:
     return numbers
 
 
-def encode_cells(
-    frame: nw.DataFrame[Any], names: list[str], rows: NDArray[Any]
-) -> Groups:
-    """Encode the groups of the cells of a table as those of the rows would be."""
-    return join_attributes(encode_attributes(frame, names, rows))
-
-
 def join_attributes(attributes: list[Groups]) -> Groups:
     """Intersect attributes, of one column each."""
     encoded = [(groups.codes, groups.labels) for groups in attributes]
@@ -396,17 +419,17 @@ def join_attributes(attributes: list[Groups]) -> Groups:
 
 
 def encode_attributes(
-    frame: nw.DataFrame[Any],
+    columns: Sequence[Any],
     names: Sequence[str],
     rows: NDArray[Any],
     argument: str = "sensitive_features",
 ) -> list[Groups]:
-    """Encode each sensitive column of a table of cells.
+    """Encode sensitive columns of a table of cells, of any library, by their names.
 
     Missing groups are an error that names the column and the number of rows.
     """
     encoded = []
-    columns = columns_of(frame.select(*names).to_native())[1]
+    check_no_probabilities(columns, argument)
     for name, column in zip(names, columns, strict=True):
         codes, labels = encode_column(column, "drop", name)
         if (codes < 0).any():

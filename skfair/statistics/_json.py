@@ -5,10 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import fields
-from typing import Any, Self
+from datetime import date
+from typing import Any, Self, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+
+from skfair.groups import plain_label
 
 
 class JSONStatistic(ABC):
@@ -33,7 +37,7 @@ class JSONStatistic(ABC):
         Raises
         ------
         ValueError
-            If a label is neither text nor a number nor a tuple of these.
+            If a label is neither text nor a number nor a date nor a tuple of these.
 
         Examples
         --------
@@ -98,21 +102,27 @@ class JSONStatistic(ABC):
 
 
 def label_to_json(label: Any) -> Any:
-    """Return a label as text or a number, and tuples as lists."""
+    """Return a label as text or a number, tuples as lists, dates as ``{"date": ...}``.
+
+    A date may have a time of day.
+    """
     if isinstance(label, tuple):
         return [label_to_json(part) for part in label]
-    if isinstance(label, np.generic):
-        label = label.item()
+    label = plain_label(label)
+    if isinstance(label, date):
+        return {"date": label.isoformat()}
     if label is None or isinstance(label, (str, bool, int, float)):
         return label
     raise ValueError(
-        f"labels must be text, numbers or tuples of these, got {label!r} of type "
-        f"{type(label).__name__}."
+        f"labels must be text, numbers, dates or tuples of these, got {label!r} of "
+        f"type {type(label).__name__}."
     )
 
 
 def label_from_json(label: Any) -> Hashable:
-    """Return lists as tuples."""
+    """Return lists as tuples, and dates."""
+    if isinstance(label, dict) and [*label] == ["date"]:
+        return cast(Hashable, plain_label(pd.Timestamp(label["date"])))
     return tuple(map(label_from_json, label)) if isinstance(label, list) else label
 
 

@@ -173,6 +173,36 @@ def test_values_of_weight_zero_only_are_no_values():
     )
 
 
+@pytest.mark.parametrize("multistratum", ["max", "weighted"])
+def test_values_of_weight_zero_only_within_strata(multistratum):
+    rng = np.random.default_rng(0)
+    age, dept = rng.integers(20, 30, 300), rng.integers(0, 3, 300)
+    y_score, weights = rng.random(300), rng.integers(0, 3, 300)
+    weights[age == 23] = 0
+    of_strata = [
+        continuous_mcdp(
+            None,
+            y_score[dept == one],
+            sensitive_features=age[dept == one],
+            sample_weight=weights[dept == one],
+        )
+        for one in range(3)
+    ]
+    totals = np.bincount(dept, weights)
+    value = continuous_mcdp(
+        None,
+        y_score,
+        sensitive_features=age,
+        control_features=dept,
+        sample_weight=weights,
+        multistratum=multistratum,
+    )
+    expected = max(of_strata)
+    if multistratum == "weighted":
+        expected = np.average(of_strata, weights=totals)
+    assert value == pytest.approx(expected, rel=1e-14)
+
+
 @pytest.mark.parametrize(
     ("column", "shown"),
     [

@@ -1,10 +1,15 @@
 """Statistics survive the way through JSON text, and broken text is refused."""
 
 import json
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from skfair.groups import encode_groups, plain_label
 from skfair.metrics import mcdp
 from skfair.statistics import (
     GroupedConfusion,
@@ -84,9 +89,36 @@ def test_lacking_entries_are_named():
         GroupedScores.from_dict([1])
 
 
-def test_labels_that_are_no_text_or_numbers():
+def test_labels_that_are_no_text_numbers_or_dates():
     statistic = GroupedOutcomes.from_outcomes(
-        [0, 1], sensitive_features=np.array(["2020-01-01", "2021-01-01"], "M8[D]")
+        [0, 1], sensitive_features=np.array([b"a", b"b"])
     )
     with pytest.raises(ValueError, match="labels must be text"):
         statistic.to_dict()
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        date(2020, 2, 29),
+        date(1, 1, 1),
+        datetime(2020, 2, 29, 9, 30, 0, 1),
+        datetime(2020, 2, 29, tzinfo=UTC),
+        pd.Timestamp("2020-02-29 00:00:00.000000001"),
+        ("F", date(2020, 2, 29)),
+        Decimal("0.25"),
+        np.float32(0.5),
+        np.True_,
+    ],
+    ids=str,
+)
+def test_labels_of_dates_and_numbers_return(label):
+    statistic = GroupedOutcomes.from_outcomes(
+        [0, 1], sensitive_features=encode_groups(["x", "y"])
+    )
+    statistic = replace(statistic, labels=("x", label))
+    text = json.dumps(statistic.to_dict())
+    found = GroupedOutcomes.from_dict(json.loads(text)).labels
+    assert found == ("x", label)
+    assert found[1] == plain_label(label)
+    assert type(found[1]) is type(plain_label(label))

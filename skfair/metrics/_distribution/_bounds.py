@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
-from skfair.metrics._distribution._gap import Pair, compared_pairs
+from skfair.metrics._distribution._gap import Pair, blocks_of, compared_pairs
 from skfair.metrics._distribution._madd import madd, number_of_bins
 from skfair.metrics._inputs import Multigroup, check_multigroup
 from skfair.metrics._undefined import warn_if_undefined
@@ -415,21 +415,38 @@ def _bounds(
 
 
 def largest_bounds(
-    cells: Cells, pairs: list[Pair], measure: Measure, lower: float = 0.0
+    cells: Cells, pairs: Sequence[Pair], measure: Measure, lower: float = 0.0
 ) -> tuple[MetricBounds, list[Pair]]:
     """Bound the largest measure, and return the pairs that may attain it.
 
     It is at least `lower`, the value of other pairs perhaps. Measures obey the triangle
-    inequality: two groups are no further apart than both are from everyone. Pairs are
-    visited from the largest bound on, until no bound exceeds the largest lower bound.
+    inequality: two groups are no further apart than both are from everyone. Of some
+    pairs at once those are visited whose bound exceeds the largest lower bound, from
+    the largest bound on.
     """
     n_groups = len(cells.totals)
-    limits = np.full(len(pairs), np.inf)
-    if len(pairs) > n_groups:
-        from_everyone = [
-            measure(cells.band(group, None))[1] for group in range(n_groups)
-        ]
-        limits = np.array(from_everyone)[np.array(pairs)].sum(axis=1)
+    found: list[tuple[float, Pair]] = []
+    if len(pairs) <= n_groups:
+        lower, found = _visit(cells, pairs, np.full(len(pairs), np.inf), measure, lower)
+    else:
+        from_everyone = np.array(
+            [measure(cells.band(group, None))[1] for group in range(n_groups)]
+        )
+        for _, first, second in blocks_of(pairs):
+            limits = from_everyone[first] + from_everyone[second]
+            at = np.flatnonzero(limits + _ROUNDING >= lower)
+            some = list(zip(first[at].tolist(), second[at].tolist(), strict=True))
+            lower, more = _visit(cells, some, limits[at], measure, lower)
+            found = [one for one in found + more if one[0] > lower]
+    # By rounding an upper bound may be below.
+    upper = max([lower, *(high for high, _ in found)])
+    return MetricBounds(lower, upper), [pair for high, pair in found if high > lower]
+
+
+def _visit(
+    cells: Cells, pairs: Sequence[Pair], limits: Floats, measure: Measure, lower: float
+) -> tuple[float, list[tuple[float, Pair]]]:
+    """Largest lower bound of pairs, and the upper bounds of those that were visited."""
     found = []
     for i in np.argsort(-limits, kind="stable"):
         if limits[i] + _ROUNDING < lower:
@@ -437,6 +454,4 @@ def largest_bounds(
         low, high = measure(cells.band(*pairs[i]))
         lower = max(lower, low)
         found.append((high, pairs[i]))
-    # By rounding an upper bound may be below.
-    upper = max([lower, *(high for high, _ in found)])
-    return MetricBounds(lower, upper), [pair for high, pair in found if high > lower]
+    return lower, found

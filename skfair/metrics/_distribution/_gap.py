@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair._utils._types import Floats
+from skfair._utils._types import Floats, Integers
 from skfair.metrics._inputs import Multigroup, check_multigroup
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
@@ -18,6 +19,11 @@ from skfair.statistics._grouped_scores import Gap, gap_between
 #: Positions of two groups that are compared; None stands for everyone.
 Pair: TypeAlias = tuple[int, int | None]
 
+#: Bounds of pairs of two groups, of which those below a number need not be close.
+BoundPairs: TypeAlias = Callable[[Integers, Integers, float], Floats]
+
+#: Pairs that are bounded at once.
+_BLOCK = 2**18
 #: More than the rounding of a sum of two distances.
 _ROUNDING = 1e-12
 #: Rounding of two values of the same number.
@@ -36,12 +42,57 @@ class LargestGap(NamedTuple):
     score: float = math.nan
 
 
-def compared_pairs(n_groups: int, multigroup: Multigroup) -> list[Pair]:
+class EveryPair(Sequence[Pair]):
+    """Every two of the groups of one set, and then of each other set.
+
+    The order is that of `itertools.combinations`. 16,000 groups have 128 million pairs,
+    which are not held in memory.
+    """
+
+    def __init__(self, *sets: Sequence[int]) -> None:
+        self.groups = np.array([group for groups in sets for group in groups], np.intp)
+        n_later = [n for groups in sets for n in range(len(groups))[::-1]]
+        #: Position of the first pair of each group and a later one of its set.
+        self._starts = np.cumsum([0, *n_later])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    @overload
+    def __getitem__(self, position: int) -> Pair: ...
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[Pair]: ...
+    def __getitem__(self, position: int | slice) -> Pair | Sequence[Pair]:
+        if isinstance(position, slice):
+            return [self[i] for i in range(*position.indices(len(self)))]
+        if not -len(self) <= position < len(self):
+            raise IndexError(position)
+        first, second = self.at(np.array([position % len(self)]))
+        return int(first[0]), int(second[0])
+
+    def at(self, positions: Integers) -> tuple[Integers, Integers]:
+        """Return the groups of the pairs at some positions."""
+        first = np.searchsorted(self._starts[:-1], positions, side="right") - 1
+        second = first + 1 + positions - self._starts[first]
+        return self.groups[first], self.groups[second]
+
+
+def compared_pairs(n_groups: int, multigroup: Multigroup) -> Sequence[Pair]:
     """Which groups a metric compares: every pair, or each group with everyone."""
     check_multigroup(multigroup)
     if multigroup == "pooled":
         return [(group, None) for group in range(n_groups)]
-    return [(i, j) for i in range(n_groups) for j in range(i + 1, n_groups)]
+    return EveryPair(range(n_groups))
+
+
+def blocks_of(pairs: Sequence[Pair]) -> Iterator[tuple[int, Integers, Integers]]:
+    """Yield where some pairs of two groups start, and both groups of each."""
+    for start in range(0, len(pairs), _BLOCK):
+        stop = min(start + _BLOCK, len(pairs))
+        if isinstance(pairs, EveryPair):
+            yield start, *pairs.at(np.arange(start, stop))
+        else:
+            yield start, *np.array(pairs[start:stop], dtype=np.intp).T
 
 
 class MeasuredGaps(NamedTuple):
@@ -68,17 +119,20 @@ def measured_gaps(
     statistic: GroupedScores,
     multigroup: Multigroup,
     measure: Callable[[Gap], float],
-    bound_pairs: Callable[[GroupedScores], Floats],
+    bounds_of: Callable[[GroupedScores], BoundPairs],
 ) -> MeasuredGaps:
     """Measures of the gaps between two groups, or between a group and everyone.
 
-    `bound_pairs` returns upper bounds of all pairs, which are found where there are
+    `bounds_of` returns a function that bounds pairs, which are bounded where there are
     more pairs than groups.
     """
     pairs = compared_pairs(statistic.n_groups, multigroup)
     bounds = np.full(len(pairs), np.inf)
     if len(pairs) > statistic.n_groups:
-        bounds = bound_pairs(statistic)
+        bound_pairs = bounds_of(statistic)
+        for start, first, second in blocks_of(pairs):
+            part = slice(start, start + len(first))
+            bounds[part] = bound_pairs(first, second, -math.inf)
     return MeasuredGaps(
         pairs, cache(lambda i: measure(gap_between(statistic, *pairs[i]))), bounds
     )
@@ -88,32 +142,41 @@ def largest_gap(
     statistic: GroupedScores,
     multigroup: Multigroup,
     measure: Callable[[Gap], float],
-    bound_pairs: Callable[[GroupedScores], Floats],
+    bounds_of: Callable[[GroupedScores], BoundPairs],
 ) -> LargestGap:
     """Largest measure of a gap, as `measured_gaps` takes them, and the pair."""
-    pairs, value_of, bounds = measured_gaps(statistic, multigroup, measure, bound_pairs)
-    return largest_bounded(pairs, bounds, value_of)
+    pairs = compared_pairs(statistic.n_groups, multigroup)
+
+    def value_of(i: int) -> float:
+        return measure(gap_between(statistic, *pairs[i]))
+
+    if len(pairs) <= statistic.n_groups:
+        return largest_bounded(pairs, np.full(len(pairs), np.inf), value_of)
+    bound_pairs, found = bounds_of(statistic), _NOTHING
+    for start, first, second in blocks_of(pairs):
+        bounds = bound_pairs(first, second, found.value)
+        found = _largest_of_block(start, bounds, value_of, found)
+    return LargestGap(found.value, pairs[found.position])
 
 
 def sums_of_distances(
     distance: Callable[[Gap], float],
-) -> Callable[[GroupedScores], Floats]:
+) -> Callable[[GroupedScores], BoundPairs]:
     """Bound each pair by the sum of both groups' distances from everyone.
 
     The distance obeys the triangle inequality, and no measure of a gap exceeds it.
     """
 
-    def bound_pairs(statistic: GroupedScores) -> Floats:
+    def bounds_of(statistic: GroupedScores) -> BoundPairs:
         from_everyone = np.array(
             [
                 distance(gap_between(statistic, *pair))
                 for pair in compared_pairs(statistic.n_groups, "pooled")
             ]
         )
-        i, j = np.triu_indices(statistic.n_groups, 1)
-        return np.asarray(from_everyone[i] + from_everyone[j])
+        return lambda i, j, _: np.asarray(from_everyone[i] + from_everyone[j])
 
-    return bound_pairs
+    return bounds_of
 
 
 def largest_gap_of_each(statistic: GroupedScores) -> Floats:
@@ -149,15 +212,37 @@ def largest_bounded(
     Pairs whose bound is below the largest value so far are not evaluated, nor are pairs
     that could only reach it again and come later.
     """
-    limits = np.asarray(bounds)
-    largest, best = -math.inf, len(pairs)
-    for i in np.argsort(-limits, kind="stable"):
-        reached = largest - limits[i]
-        if reached > _ROUNDING:
-            break
-        if reached >= -_TIED and i > best:
-            continue
+    found = _largest_of_block(0, np.asarray(bounds), value_of, _NOTHING)
+    return LargestGap(found.value, pairs[found.position])
+
+
+class _Largest(NamedTuple):
+    """Largest value so far, and the first position where it was found."""
+
+    value: float
+    position: int
+
+
+#: Before any value is known.
+_NOTHING = _Largest(-math.inf, sys.maxsize)
+
+
+def _largest_of_block(
+    start: int, bounds: Floats, value_of: Callable[[int], Any], found: _Largest
+) -> _Largest:
+    """Largest value of pairs from position `start` on, or else that of earlier ones."""
+
+    def may_be_larger(order: Integers) -> Integers:
+        above = bounds[order] - found.value
+        earlier = (above >= -_ROUNDING) & (order + start < found.position)
+        return order[(above > _TIED) | earlier]
+
+    order = may_be_larger(np.arange(len(bounds)))
+    order = order[np.argsort(-bounds[order], kind="stable")]
+    while len(order):
+        i, order = int(order[0]) + start, order[1:]
         value = value_of(i)
-        if value > largest or (value == largest and i < best):
-            largest, best = value, int(i)
-    return LargestGap(largest, pairs[best])
+        if value > found.value or (value == found.value and i < found.position):
+            found = _Largest(value, i)
+            order = may_be_larger(order)
+    return found

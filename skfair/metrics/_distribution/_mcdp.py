@@ -14,6 +14,7 @@ from scipy.ndimage import minimum_filter1d
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import Scale, check_choice, check_integer, check_real
 from skfair.metrics._distribution._gap import (
+    BoundPairs,
     Pair,
     compared_pairs,
     largest_gap,
@@ -319,36 +320,38 @@ def _roomiest_window(
     return left, left + 2 * epsilon
 
 
-def mcdp_bounds(epsilon: float) -> Callable[[GroupedScores], Floats]:
-    """Bound MCDP(epsilon) of all pairs of groups.
+def mcdp_bounds(epsilon: float) -> Callable[[GroupedScores], BoundPairs]:
+    """Bound MCDP(epsilon) of pairs of groups.
 
     No pair has more than the largest MCDP(0) of either group, and none has more than
     the least gap at some scores in each window: one of length 2 epsilon holds several
     consecutive multiples of a shorter step.
     """
 
-    def bound_pairs(statistic: GroupedScores) -> Floats:
+    def bounds_of(statistic: GroupedScores) -> BoundPairs:
         largest = largest_gap_of_each(statistic)
-        i, j = np.triu_indices(statistic.n_groups, 1)
-        bounds = np.minimum(largest[i], largest[j])
         step = max(epsilon / _N_STEPS, 1 / _MAX_POINTS)
         n_inside = math.floor(2 * epsilon / step * (1 - ROUNDING))
         if n_inside < 2 or statistic.n_groups < _MANY_GROUPS:
-            return np.asarray(bounds)
+            return lambda i, j, _: np.minimum(largest[i], largest[j])
         points = np.arange(0, 1, step)
         shares = np.array(
             [_cdf_at(statistic, g, points) for g in range(statistic.n_groups)]
         )
-        start = 0
-        for group, own in enumerate(shares[:-1]):
-            found = _least_inside(np.abs(shares[group + 1 :] - own), n_inside)
-            part = slice(start, start + len(found))
-            # Shares are rounded.
-            np.minimum(bounds[part], found + ROUNDING, out=bounds[part])
-            start += len(found)
-        return np.asarray(bounds)
 
-    return bound_pairs
+        def bound_pairs(i: Integers, j: Integers, least: float) -> Floats:
+            bounds = np.minimum(largest[i], largest[j])
+            high = np.flatnonzero(bounds >= least)
+            for part in np.split(high, range(_PAIRS, len(high), _PAIRS)):
+                gaps = np.abs(shares[i[part]] - shares[j[part]])
+                # Shares are rounded.
+                inside = _least_inside(gaps, n_inside) + ROUNDING
+                bounds[part] = np.minimum(bounds[part], inside)
+            return np.asarray(bounds)
+
+        return bound_pairs
+
+    return bounds_of
 
 
 def _cdf_at(statistic: GroupedScores, group: int, points: Floats) -> Floats:
@@ -411,6 +414,8 @@ _BLOCK = 64
 #: Steps of the scores in half a window at which pairs of groups are bounded, unless
 #: these are more than the second number, and groups from which on that is worth it.
 _N_STEPS, _MAX_POINTS, _MANY_GROUPS = 4, 256, 6
+#: Pairs whose gaps at these scores are compared at once.
+_PAIRS = 2**12
 
 
 def sustained_gap(gap: Gap, epsilon: float) -> float:

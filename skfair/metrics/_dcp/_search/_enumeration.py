@@ -80,7 +80,13 @@ def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | N
     # The noise moves the vertex found. Where groups are equal, the row of one of them
     # is the optimum, and is exact.
     candidates = np.vstack([found.baseline, rates])
-    losses = row_losses(candidates, rates, weights)
+    step = max(1, _BLOCK // rates.size)
+    losses = np.concatenate(
+        [
+            row_losses(candidates[start : start + step], rates, weights)
+            for start in range(0, len(candidates), step)
+        ]
+    )
     best = int(losses.argmin())
     loss = float(losses[best])
     lower = max(min(found.lower, loss) - ROUNDING, 0.0)
@@ -146,11 +152,16 @@ def _grow(trees: _Trees, low: Floats, high: Floats, rates: Floats) -> Iterator[_
     step = max(1, _BLOCK // rates.size)
     for start in range(0, len(trees.rows), step):
         block = _Trees._make(part[start : start + step] for part in trees)
-        yield _attach(block, low, high, rates)
+        yield from _attach(block, low, high, rates)
 
 
-def _attach(trees: _Trees, low: Floats, high: Floats, rates: Floats) -> _Trees:
-    """Attach each possible leaf to each tree of a block."""
+def _attach(
+    trees: _Trees, low: Floats, high: Floats, rates: Floats
+) -> Iterator[_Trees]:
+    """Attach each possible leaf to each tree of a block.
+
+    A tree may grow as many leaves as there are groups: some trees are yielded at once.
+    """
     # At this value a class that is not in the tree becomes minimal for the group too.
     with np.errstate(divide="ignore", invalid="ignore"):
         values = rates.T[None] / trees.shares[:, None, :]
@@ -175,10 +186,15 @@ def _attach(trees: _Trees, low: Floats, high: Floats, rates: Floats) -> _Trees:
     once = last == leaf
     tree, leaf, group, degrees = tree[once], leaf[once], group[once], degrees[once]
     value = values[tree, leaf, group]
-    rows = trees.rows[tree]
-    rows[np.arange(len(tree)), leaf] = value
-    shares = np.minimum(trees.shares[tree], rates.T[leaf] / value[:, None])
-    return _Trees(rows, shares, np.column_stack([trees.joints[tree], group]), degrees)
+    step = max(1, _BLOCK // rates.size)
+    for start in range(0, max(len(tree), 1), step):  # at least an empty part
+        part = slice(start, start + step)
+        before, leaves, new = tree[part], leaf[part], value[part]
+        rows = trees.rows[before]
+        rows[np.arange(len(rows)), leaves] = new
+        shares = np.minimum(trees.shares[before], rates.T[leaves] / new[:, None])
+        joints = np.column_stack([trees.joints[before], group[part]])
+        yield _Trees(rows, shares, joints, degrees[part])
 
 
 def _ratio_limits(rows: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:

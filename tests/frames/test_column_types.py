@@ -1,0 +1,433 @@
+"""Whatever types columns have, every engine gives what arrays of the rows give."""
+
+import json
+import math
+import warnings
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from itertools import count
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair import frames
+from skfair.metrics import mcdp
+from skfair.statistics import GroupedHistogram, GroupedOutcomes, GroupedScores
+
+# narwhals says that Dask will need a package of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
+NUMBERS = count()
+TABLES = {}
+
+
+def as_duckdb(data):
+    """Table of DuckDB, with enumerations where the columns have levels."""
+    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
+    if "duckdb" not in TABLES:
+        TABLES["duckdb"] = duckdb.connect()
+    connection, name = TABLES["duckdb"], f"rows_{next(NUMBERS)}"
+    connection.register("given", data.to_arrow())
+    connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM given")
+    for column, dtype in data.schema.items():
+        if isinstance(dtype, pl.Enum):
+            levels = ", ".join(f"'{level}'" for level in dtype.categories)
+            connection.execute(
+                f"ALTER TABLE {name} ALTER {column} TYPE ENUM ({levels})"
+            )
+    return connection.table(name)
+
+
+def as_dask(data):
+    dask = pytest.importorskip("dask", reason="needs Dask")
+    dataframe = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
+    dask.config.set(scheduler="synchronous")
+    return dataframe.from_pandas(data.to_pandas(), npartitions=2)
+
+
+ENGINES = {
+    "pandas": pl.DataFrame.to_pandas,
+    "pandas of PyArrow": lambda data: data.to_pandas(use_pyarrow_extension_array=True),
+    "polars": lambda data: data,
+    "polars lazy": pl.DataFrame.lazy,
+    "pyarrow": pl.DataFrame.to_arrow,
+    "duckdb": as_duckdb,
+}
+
+NOON = datetime(2024, 2, 28, 12)
+#: Values of each type: what the table of Polars has, and the labels that groups get.
+LABELS = {
+    "small integers": ([1, -2, 3], pl.Int8),
+    "integers": ([10**12, 5, -7], pl.Int64),
+    "unsigned": ([2**64 - 1, 2**63], pl.UInt64),
+    "floats": ([0.1, -1.5, 3.0], pl.Float64),
+    "single floats": ([0.5, 0.25], pl.Float32),
+    "booleans": ([True, False], pl.Boolean),
+    "text": (["a", "", "ü 北京", "x" * 300], pl.String),
+    "bytes": ([b"a", b"\xff"], pl.Binary),
+    "categories": (["b", "a", "c"], pl.Categorical),
+    "levels": (["b", "a"], pl.Enum(["b", "unused", "a"])),
+    "dates": ([date(2024, 2, 28), date(1899, 1, 1)], pl.Date),
+    "times": ([NOON, NOON - timedelta(hours=12)], pl.Datetime("us")),
+    "nanoseconds": ([NOON, NOON - timedelta(hours=12)], pl.Datetime("ns")),
+    "zoned times": (
+        [datetime(2024, 2, 28, 12, tzinfo=UTC), datetime(2024, 2, 28, tzinfo=UTC)],
+        pl.Datetime("us", "Europe/Berlin"),
+    ),
+    "decimals": ([Decimal("0.10"), Decimal("2.00")], pl.Decimal(20, 2)),
+}
+
+
+def draw(values, dtype, n=40, null=False, seed=0):
+    rng = np.random.default_rng(seed)
+    drawn = [values[i] for i in rng.integers(0, len(values), n)]
+    drawn[: len(values)] = values
+    if null:
+        drawn[-1] = None
+    if isinstance(dtype, pl.Datetime) and dtype.time_zone:
+        column = pl.Series(drawn, dtype=pl.Datetime("us", "UTC"))
+        return column.dt.convert_time_zone(dtype.time_zone)
+    return pl.Series(drawn, dtype=dtype)
+
+
+def table_of(labels, null=False, n=40, seed=0):
+    rng = np.random.default_rng(seed + 1)
+    return pl.DataFrame(
+        {
+            "score": rng.integers(0, 65, n) / 64,
+            "label": draw(*LABELS[labels], n, null, seed),
+            "other": rng.choice(["x", "y"], n),
+            "hired": rng.integers(0, 2, n),
+        }
+    )
+
+
+def assert_same(found, expected):
+    assert found.labels == expected.labels
+    assert [*map(type, found.labels)] == [*map(type, expected.labels)]
+    for name, value in vars(expected).items():
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(getattr(found, name), value, err_msg=name)
+
+
+def outcome(function, *arguments, **options):
+    """Result and warnings of a function, or that it raises ValueError."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found = function(*arguments, **options)
+        except ValueError:
+            return ValueError
+    of_metrics = [one for one in caught if one.category is UndefinedMetricWarning]
+    return found, [str(one.message) for one in of_metrics]
+
+
+def check_labels(engine, data, sensitive):
+    """All statistics of a table are those of arrays, as are its errors."""
+    frame = engine(data)
+    groups, scores = data[sensitive], data["score"].to_numpy()
+    columns = {"sensitive_features": sensitive}
+    pairs = [
+        (
+            outcome(frames.grouped_scores, frame, y_score="score", **columns),
+            outcome(GroupedScores.from_scores, scores, sensitive_features=groups),
+        ),
+        (
+            outcome(frames.grouped_histogram, frame, y_score="score", **columns),
+            outcome(GroupedHistogram.from_scores, scores, sensitive_features=groups),
+        ),
+        (
+            outcome(frames.grouped_outcomes, frame, y_pred="hired", **columns),
+            outcome(
+                GroupedOutcomes.from_outcomes,
+                data["hired"].to_numpy(),
+                sensitive_features=groups,
+            ),
+        ),
+    ]
+    for found, expected in pairs:
+        if expected is ValueError:
+            assert found is ValueError
+        else:
+            assert_same(found[0], expected[0])
+    found = outcome(frames.mcdp_bounds, frame, y_score="score", **columns)
+    expected = outcome(mcdp, None, scores, sensitive_features=groups)
+    if expected is ValueError:
+        assert found is ValueError
+    else:
+        np.testing.assert_equal((found[0].lower, found[0].upper), (expected[0],) * 2)
+        assert found[1] == expected[1]
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_labels_of_every_type(labels):
+    """Statistics of all engines are those of arrays, add up, and are JSON."""
+    data = table_of(labels)
+    columns = {"y_score": "score", "sensitive_features": "label"}
+    parts = [
+        frames.grouped_scores(engine(data), **columns) for engine in ENGINES.values()
+    ]
+    expected = GroupedScores.from_scores(
+        data["score"].to_numpy(), sensitive_features=data["label"]
+    )
+    for part in parts:
+        if labels == "categories":  # Polars alone sorts them
+            assert sorted(part.labels) == sorted(expected.labels)
+        else:
+            assert_same(part, expected)
+    total = sum(parts)
+    assert set(total.labels) == set(expected.labels)
+    assert total.counts.sum() == len(parts) * len(data)
+    if labels != "bytes":
+        text = json.dumps(total.to_dict())
+        assert_same(GroupedScores.from_dict(json.loads(text)), total)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", [*ENGINES, "dask"])
+@pytest.mark.parametrize("labels", LABELS)
+def test_all_statistics_of_labels_of_every_type(engine, labels):
+    if engine == "dask" and labels not in ("levels", "dates", "decimals"):
+        pytest.skip("Dask takes seconds for each")
+    for seed, null in (1, False), (2, True):
+        data = table_of(labels, null, seed=seed)
+        if labels == "categories":  # whose order is that of text in Polars alone
+            data = data.sort("label", nulls_last=True)
+        of_engine = as_dask if engine == "dask" else ENGINES[engine]
+        check_labels(of_engine, data, "label")
+        check_labels(of_engine, data, ["label", "other"])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("control", [None, "other"])
+def test_levels_without_rows(engine, control):
+    """Levels of a column are expected groups, so that MCDP is not defined."""
+    data = table_of("levels")
+    with pytest.warns(UndefinedMetricWarning, match="'unused' has 0 rows"):
+        found = frames.mcdp_bounds(
+            ENGINES[engine](data),
+            y_score="score",
+            sensitive_features="label",
+            control_features=control,
+        )
+    assert math.isnan(found.lower)
+    with pytest.warns(UndefinedMetricWarning, match="'unused' has 0 rows"):
+        value = mcdp(
+            None,
+            data["score"].to_numpy(),
+            sensitive_features=data["label"],
+            control_features=None if control is None else data[control],
+        )
+    assert math.isnan(value)
+
+
+WEIGHTS = {
+    "integers": ([1, 3, 0, 2], pl.Int16),
+    "unsigned": ([1, 3, 2], pl.UInt8),
+    "floats": ([0.5, 1.25, 0.0], pl.Float64),
+    "single floats": ([0.5, 1.25], pl.Float32),
+    "booleans": ([True, False], pl.Boolean),
+    "decimals": ([Decimal("0.50"), Decimal("2.00")], pl.Decimal(20, 2)),
+    "negative": ([1.0, -1.0], pl.Float64),
+    "NaN": ([1.0, float("nan")], pl.Float64),
+    "huge": ([1.0, 1e200], pl.Float64),
+    "zeros": ([0, 0], pl.Int64),
+}
+SCORES = {
+    "floats": ([0.1, 0.5, 1.0, -0.0], pl.Float64),
+    "single floats": ([0.1, 0.5], pl.Float32),
+    "integers": ([0, 1], pl.Int32),
+    "booleans": ([True, False], pl.Boolean),
+    "decimals": ([Decimal("0.10"), Decimal("0.75")], pl.Decimal(10, 2)),
+    "outside": ([0.5, 1.5], pl.Float64),
+    "NaN": ([0.5, float("nan")], pl.Float64),
+}
+
+
+def check_numbers(engine, scores, weights, null, seed):
+    """Scores and weights of a type, and nulls in one of the columns."""
+    data = pl.DataFrame(
+        {
+            "score": draw(*SCORES[scores], 30, null == "score", seed),
+            "weight": draw(*WEIGHTS[weights], 30, null == "weight", seed + 1),
+            "label": draw(["a", "b"], pl.String, 30, null == "label", seed + 2),
+        }
+    )
+    columns = {"sensitive_features": "label", "sample_weight": "weight"}
+    # NumPy has no nulls but NaN.
+    given = {
+        "sensitive_features": data["label"],
+        "sample_weight": data["weight"].cast(pl.Float64).to_numpy(),
+    }
+    y_score = data["score"].cast(pl.Float64).to_numpy()
+    frame = engine(data)
+    found = outcome(frames.grouped_histogram, frame, y_score="score", **columns)
+    expected = outcome(GroupedHistogram.from_scores, y_score, **given)
+    if expected is ValueError:
+        assert found is ValueError
+        return
+    for name in "codes", "bins", "rows", "weights", "squares", "lows", "highs":
+        values = getattr(found[0], name), getattr(expected[0], name)
+        np.testing.assert_allclose(*values, rtol=1e-14)
+    assert found[0].labels == expected[0].labels
+    found = frames.grouped_scores(frame, y_score="score", **columns)
+    expected = GroupedScores.from_scores(y_score, **given)
+    np.testing.assert_array_equal(found.scores, expected.scores)
+    np.testing.assert_allclose(found.weights, expected.weights, rtol=1e-14)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_booleans_and_decimals_as_numbers(engine):
+    check_numbers(ENGINES[engine], "decimals", "booleans", None, 0)
+    check_numbers(ENGINES[engine], "booleans", "decimals", None, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
+@given(data=st.data())
+def test_numbers_and_nulls_of_every_type(engine, data):
+    scores, weights = (
+        data.draw(st.sampled_from(sorted(kinds))) for kinds in (SCORES, WEIGHTS)
+    )
+    null = data.draw(st.sampled_from([None, "score", "weight", "label"]))
+    seed = data.draw(st.integers(0, 1000))
+    check_numbers(ENGINES[engine], scores, weights, null, seed)
+
+
+def test_decimals_of_pandas_are_numbers_and_text_is_not():
+    frame = pd.DataFrame({"score": [Decimal("0.1"), Decimal("0.9")], "label": ["a", 1]})
+    found = frames.grouped_scores(frame, y_score="score", sensitive_features="label")
+    expected = GroupedScores.from_scores(
+        frame["score"], sensitive_features=frame["label"]
+    )
+    assert_same(found, expected)
+    frame["score"] = np.array([Decimal("0.1"), "0.9"], dtype=object)
+    with pytest.raises(TypeError, match="y_score='score' must be of numbers"):
+        frames.grouped_scores(frame, y_score="score", sensitive_features="label")
+
+
+NAMES = [
+    "bin", "n_rows", "weight", "weight_squared", "low", "high", "LOW", "key", "fault",
+    "score", "group_0", "group_low", "group_group_low", "class_0", "stratum_0", "sex",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "other"), [("low", "group_low"), ("weight", "Bin")])
+def test_names_of_the_result_as_names_of_groups(name, other):
+    check_names(name, other, "rank", "n")
+
+
+@pytest.mark.slow
+@settings(max_examples=20)
+@given(st.permutations(NAMES))
+def test_any_names(names):
+    check_names(*names[:4])
+
+
+def check_names(sensitive, other, score, weight):
+    """Columns may have any names, those of the query and of its result included."""
+    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
+    if len({name.lower() for name in (sensitive, other, score, weight)}) < 4:
+        return
+    rng = np.random.default_rng(0)
+    data = pl.DataFrame(
+        {
+            sensitive: rng.integers(0, 2, 50),
+            other: rng.choice(["a", "b"], 50),
+            score: rng.random(50),
+            weight: rng.integers(1, 3, 50),
+        }
+    )
+    connection = duckdb.connect()
+    connection.register("people", data.to_arrow())
+    for sample_weight in None, weight:
+        columns = {
+            "y_score": score,
+            "sensitive_features": [sensitive, other],
+            "sample_weight": sample_weight,
+            "n_bins": 16,
+        }
+        expected = GroupedHistogram.from_scores(
+            data[score].to_numpy(),
+            sensitive_features=data[[sensitive, other]],
+            sample_weight=None if sample_weight is None else data[weight].to_numpy(),
+            n_bins=16,
+        )
+        cells = connection.sql(frames.to_sql("people", **columns)).df()
+        read = GroupedHistogram.from_cells(cells, n_bins=16)
+        for table in data, data.to_pandas(), connection.table("people"):
+            counted = frames.grouped_histogram(table, **columns)
+            for found in counted, read:
+                assert_same(found, expected)
+                assert found.names == (sensitive, other)
+
+
+def test_booleans_as_weights_of_a_query():
+    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
+    people = pl.DataFrame(
+        {"s": [0.1, 0.6, 0.9], "w": [True, False, True], "g": ["a", "b", "b"]}
+    )
+    connection = duckdb.connect()
+    connection.register("people", people.to_arrow())
+    query = frames.to_sql(
+        "people", y_score="s", sensitive_features="g", sample_weight="w", n_bins=4
+    )
+    found = GroupedHistogram.from_cells(connection.sql(query).df(), n_bins=4)
+    assert found.totals.tolist() == [1, 1]
+
+
+def test_columns_of_the_same_name():
+    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
+    pyarrow = pytest.importorskip("pyarrow", reason="needs PyArrow")
+    rows = [[0.1, "a", "x"], [0.2, "b", "y"]]
+    twice = pd.DataFrame(rows, columns=["score", "sex", "sex"])
+    arrays = [pyarrow.array(twice.iloc[:, i]) for i in range(3)]
+    columns = {"y_score": "score", "sensitive_features": "sex"}
+    for frame in (
+        twice,
+        pyarrow.table(arrays, names=[*twice.columns]),
+        duckdb.sql("SELECT 0.1 AS score, 'a' AS sex, 'x' AS sex"),
+    ):
+        with pytest.raises(
+            ValueError, match="frame has several columns of the name 'sex'"
+        ):
+            frames.grouped_scores(frame, **columns)
+    cells = pd.DataFrame([["a", 0, 1, 0.1, 0.1, "b"]])
+    cells.columns = ["sex", "bin", "n_rows", "low", "high", "sex"]
+    with pytest.raises(ValueError, match="cells has several columns of the name 'sex'"):
+        GroupedHistogram.from_cells(cells)
+
+
+def test_labels_that_are_lists():
+    data = pl.DataFrame({"score": [0.1, 0.2], "label": [[1], [1, 2]]})
+    columns = {"y_score": "score", "sensitive_features": "label"}
+    for engine in ENGINES.values():
+        with pytest.raises(TypeError, match="sensitive_features='label' must"):
+            frames.grouped_scores(engine(data), **columns)
+
+
+@pytest.mark.parametrize("engine", ["pandas", "duckdb"])
+def test_probabilities_of_groups(engine):
+    rng = np.random.default_rng(0)
+    women = rng.random(20)
+    data = pl.DataFrame({"score": rng.random(20), "women": women, "men": 1 - women})
+    for function in frames.grouped_scores, frames.mcdp_bounds:
+        with pytest.raises(ValueError, match="look like probabilities of the groups"):
+            function(
+                ENGINES[engine](data),
+                y_score="score",
+                sensitive_features=["women", "men"],
+            )
+
+
+def test_the_same_column_as_group_and_stratum():
+    data = table_of("text")
+    with pytest.warns(UndefinedMetricWarning, match="no stratum has two groups"):
+        found = frames.mcdp_bounds(
+            data, y_score="score", sensitive_features="other", control_features="other"
+        )
+    assert math.isnan(found.upper)

@@ -209,7 +209,7 @@ def test_values_of_weight_zero_only_within_strata(multistratum):
         (["young", "old"] * 3, "'old'"),
         ([1.0, np.inf] * 3, "inf"),
         ([[1, 2]] * 6, r"\(1, 2\)"),
-        (pd.date_range("2020-01-01", periods=6), "Timestamp"),
+        (pd.date_range("2020-01-01", periods=6), "datetime.date"),
     ],
     ids=["text", "infinite", "two columns", "dates"],
 )

@@ -20,7 +20,7 @@ _WHOLE = (*_POSITIONS, "counts", "rows")
 #: Arrays of scores, which are floats, whole numbers or not.
 _SCORES = ("scores", "lows", "highs")
 #: Whole numbers of 64 bits are below this.
-_MAX_WHOLE = 2**63
+MAX_WHOLE = 2**63
 _LARGEST_FLOAT = sys.float_info.max
 
 
@@ -153,7 +153,9 @@ def label_from_json(label: Any, name: str = "labels") -> Hashable:
 def labels_from_json(name: str, values: Any) -> tuple[Hashable, ...]:
     """Return distinct labels, or raise ValueError; `name` is theirs in messages."""
     try:
-        labels = tuple(label_from_json(label, name) for label in _as_list(name, values))
+        labels = tuple(
+            label_from_json(label, name) for label in list_from_json(name, values)
+        )
     except RecursionError as error:
         raise ValueError(f"{name} are nested too deeply to be labels.") from error
     known: set[Hashable] = set()
@@ -176,18 +178,18 @@ def _value_from_json(name: str, value: Any) -> Any:
     if name in ("labels", "classes"):
         return labels_from_json(name, value)
     if name == "names":
-        other = [one for one in _as_list(name, value) if not isinstance(one, str)]
+        other = [one for one in list_from_json(name, value) if not isinstance(one, str)]
         if other:
             raise ValueError(f"names must be a list of text, got {brief(other[0])}.")
         return tuple(value)
     if name in ("min_group_size", "n_bins"):
-        if type(value) is not int or not 1 <= value < _MAX_WHOLE:
+        if type(value) is not int or not 1 <= value < MAX_WHOLE:
             raise ValueError(f"{name} must be a positive integer, got {brief(value)}.")
         return value
     return _numbers_from_json(name, value)
 
 
-def _as_list(name: str, value: Any) -> list[Any]:
+def list_from_json(name: str, value: Any) -> list[Any]:
     """Return a list, or raise ValueError."""
     if not isinstance(value, list):
         raise ValueError(f"{name} must be a list, got {brief(value)}.")
@@ -196,11 +198,11 @@ def _as_list(name: str, value: Any) -> list[Any]:
 
 def _numbers_from_json(name: str, value: Any) -> NDArray[Any]:
     """Return nested lists of numbers as an array, of int64 if all are whole numbers."""
-    nested = np.asarray(_as_list(name, value), dtype=object)
+    nested = np.asarray(list_from_json(name, value), dtype=object)
     numbers = nested.ravel().tolist()
     kinds = (int,) if name in _WHOLE else (int, float)
     real = name in _SCORES or float in map(type, numbers)
-    dtype, largest = (float, _LARGEST_FLOAT) if real else (int, _MAX_WHOLE - 1)
+    dtype, largest = (float, _LARGEST_FLOAT) if real else (int, MAX_WHOLE - 1)
     least = -largest if name in _SCORES else 0
     for one in numbers:
         if type(one) not in kinds or not least <= one <= largest or dtype(one) != one:

@@ -51,7 +51,7 @@ PREDICTED = {
     cvar_fairness: {
         "alpha": [0.0, 0.5],
         "quality": QUALITIES,
-        "fractional": [True, np.False_],
+        "fractional": [True, np.True_],
         "pos_label": [None, 1],
     },
 }

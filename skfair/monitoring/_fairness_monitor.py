@@ -377,9 +377,9 @@ class FairnessMonitor:
                     "of the rows: give a mapping of strata to statistics as y_score."
                 )
             if isinstance(rows.y_score, JSONStatistic):
-                return observe(self._of_statistics, rows).statistic
+                return self._unweighted(rows)
             return {
-                label: self._observe(rows._replace(y_score=one))
+                label: self._unweighted(rows._replace(y_score=one))
                 for label, one in rows.y_score.items()
             }
         whole = observe(self.metric, rows)  # messages have the positions of all rows
@@ -389,6 +389,22 @@ class FairnessMonitor:
         return {
             label: observe(self.metric, part).statistic for label, part in parts.items()
         }
+
+    def _unweighted(self, rows: Arguments) -> Any:
+        """Statistic that is given in place of rows, which must have no weights."""
+        given = rows.y_score
+        if not isinstance(given, JSONStatistic):
+            raise TypeError(
+                "y_score must map each stratum to a statistic, got a "
+                f"{type(given).__name__}."
+            )
+        statistic = observe(self._of_statistics, rows).statistic
+        if not np.array_equal(statistic.totals, statistic.counts):
+            raise ValueError(
+                "y_score must be a statistic of rows without sample weights, for which "
+                "the bounds of a monitor hold."
+            )
+        return statistic
 
     def _added(self, batch: Any) -> Any:
         """Statistic of all rows so far and a batch."""

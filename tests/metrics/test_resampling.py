@@ -85,6 +85,14 @@ def test_each_group_is_dealt_from_what_is_left():
     assert (left.tolist(), second) == ([1, 5], 2)
 
 
+def test_as_many_rows_as_can_be_dealt():
+    generator = np.random.default_rng(0)
+    most = np.array([[10**9 - 2, 0], [0, 1]])
+    assert deal(most, generator).sum() == 10**9 - 1
+    with pytest.raises(ValueError, match=r"fewer than 10\*\*9 rows, .* 1000000003\."):
+        deal(most + 1, generator)
+
+
 def test_rows_that_count():
     groups = encode_groups(["a", "b", None, "a", "b", "a"], missing="drop")
     strata = encode_groups(["x", "y", "x", None, "x", "y"], missing="drop")

@@ -172,6 +172,13 @@ def resolve_metric(metric: Any) -> tuple[_Kind, dict[str, Any]]:
         )
     signature(function).bind_partial(**options)
     check_no_strata(options)
+    by_row = [*[*signature(function).parameters][:2], *Arguments._fields[2:]]
+    given = [name for name in by_row if options.get(name) is not None]
+    if given:
+        raise ValueError(
+            f"{given[0]} must be given beside the metric, not as an option of it: it "
+            "has a value for each row."
+        )
     options.pop("multistratum", None)  # strata are compared one by one
     return _KINDS[function], options
 

@@ -96,7 +96,7 @@ def deal(
     flat = counts.reshape(len(counts), -1)
     if flat.sum() >= _MAX_DEALT:
         raise ValueError(
-            "y_score must be a statistic of fewer than 10**9 rows, since NumPy permutes "
+            "y_score must be a statistic of fewer than 10**9 rows, as NumPy permutes "
             f"no more, got one of {flat.sum()}."
         )
     left, sizes = flat.sum(axis=0), flat.sum(axis=1)

@@ -263,6 +263,25 @@ def test_gaps_are_whole_numbers_while_they_fit(first, second, exact):
     assert mcdp(None, statistic) == 0.5
 
 
+@pytest.mark.parametrize("lower", [0, 1])
+def test_rounding_of_weights_takes_no_gap_beyond_one(lower):
+    """One group is below the other: some sums of n weights of 1 / n are above 1."""
+    above = []
+    for n in range(5, 50):
+        weights = np.full(n, 0.1)
+        above.append(np.cumsum(weights * (1 / weights.sum()))[-1] > 1)
+        statistic = GroupedScores.from_scores(
+            np.arange(n + 1) / n,
+            sensitive_features=[lower] * n + [1 - lower],
+            sample_weight=np.append(weights, 0.3),
+        )
+        gap = gap_between(statistic, 0, 1)
+        assert np.abs(gap.signed).max() == pytest.approx(1, abs=1e-12)
+        assert np.abs(gap.signed).max() <= 1
+        assert mcdp(None, statistic) <= 1
+    assert any(above)
+
+
 def test_ranks_of_huge_counts():
     """Shares below a score plus half of those at it, of 2^52 rows."""
     n_rows = [2**50, 2**50, 2**51 - 1]

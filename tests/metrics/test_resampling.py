@@ -213,6 +213,9 @@ def test_pvalue_by_brute_force(seed, n_strata):
     assert len(shuffles) == 12
     larger = [not value < observed - 5e-13 * max(1, observed) for _, value in shuffles]
     assert result.pvalue == (1 + sum(larger)) / 13
+    defined = [value for _, value in shuffles if not math.isnan(value)]
+    expected = np.mean(defined) if defined else math.nan
+    assert result.null_mean == pytest.approx(expected, nan_ok=True)
     for codes, _ in shuffles:
         for stratum in [0] if within is None else range(n_strata):
             own = np.ones(n_rows, bool) if within is None else within == stratum
@@ -267,6 +270,16 @@ def test_rows_and_statistics_are_permuted_alike(kind):
             share = times / expected.total()
             noise = math.sqrt(share * (1 - share) / n)
             assert shares[value] / n == pytest.approx(share, abs=4.5 * noise)
+
+
+def test_one_resample_is_enough():
+    rows = {"sensitive_features": [0, 0, 1, 1], "random_state": 0}
+    scores = [0.1, 0.4, 0.3, 0.9]
+    assert len(
+        bootstrap_interval(mcdp, None, scores, **rows, n_resamples=1).distribution
+    )
+    found = permutation_test(mcdp, None, scores, **rows, n_permutations=1)
+    assert found.pvalue in (0.5, 1)
 
 
 @pytest.mark.slow

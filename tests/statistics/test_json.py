@@ -139,7 +139,7 @@ BROKEN = [
     (0, {"counts": [2**62, 2**62]}, "counts add up to 2\\*\\*63 or more"),
     (0, {"counts": [-1, 40]}, "counts must be whole numbers .* got -1"),
     (0, {"counts": [1, 39]}, r"group \('F', 1\) has \d+ entries, but 1 rows"),
-    (0, {"codes": [7] * ROWS}, "a code has no label"),
+    (0, {"codes": [2] * ROWS}, "a code has no label"),
     (0, {"codes": [0.0] * ROWS}, "codes must be whole numbers"),
     (0, {"scores": [0.5 - i / 100 for i in range(40)]}, "not sorted"),
     (0, {"totals": [1, 2]}, "not the sums"),

@@ -1,4 +1,5 @@
 import html
+import json
 import os
 import re
 import shutil
@@ -120,6 +121,44 @@ def coded_scores():
         return scores, codes, generator.random(n_samples)
 
     return draw
+
+
+#: What stands in place of a part of a dictionary that was changed at random.
+JUNK = [None, True, -1, 0, 1, 3, 0.5, 1e-9, 1e308, -0.0, 2**53, 2**63, 2**70, "x", ""]
+JUNK += [[], {}, [[]], [1, [2]], ["a", "a"], {"a": 1}, float("nan"), float("inf")]
+
+
+@pytest.fixture(scope="session")
+def change_at_random():
+    """Return a copy of what JSON holds, with one part of it changed at random."""
+
+    def change(data, rng):
+        data = json.loads(json.dumps(data))
+        part = data
+        while True:
+            keys = [*part] if isinstance(part, dict) else range(len(part))
+            inner = [key for key in keys if isinstance(part[key], (dict, list))]
+            if not any(part[key] for key in inner) or rng.random() < 0.3:
+                break
+            part = part[rng.choice([key for key in inner if part[key]])]
+        key = rng.choice(keys)
+        how = rng.choice(["remove", "replace", "replace", "scale", "repeat", "swap"])
+        if how == "remove":
+            del part[key]
+        elif how == "scale" and type(part[key]) in (int, float):
+            part[key] = part[key] * rng.choice([-1, 2, 1.5, 10**18]) + 1
+        elif how == "repeat" and isinstance(part, list):
+            part.insert(key, part[key])
+        elif how == "repeat":
+            part[f"{key} "] = part[key]
+        elif how == "swap":
+            other = rng.choice(keys)
+            part[key], part[other] = part[other], part[key]
+        else:
+            part[key] = rng.choice(JUNK)
+        return data
+
+    return change
 
 
 # --- pages in a browser

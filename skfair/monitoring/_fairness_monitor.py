@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping
+from functools import partial
+from reprlib import repr as brief
 from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
@@ -21,6 +23,7 @@ from skfair.metrics._confidence._confidence_interval import (
 )
 from skfair.metrics._confidence._known_metrics import (
     Arguments,
+    check_options,
     compare,
     metric_from_dict,
     metric_to_dict,
@@ -35,10 +38,29 @@ from skfair.metrics._strata import (
     warn_of_strata,
 )
 from skfair.metrics._undefined import collected_reasons
-from skfair.statistics._json import JSONStatistic, label_from_json, label_to_json
+from skfair.monitoring._state import (
+    agree,
+    find_problem,
+    look_from_json,
+    look_to_json,
+    statistic_from_json,
+    statistic_to_json,
+)
+from skfair.statistics._json import JSONStatistic, check_entries, list_from_json
 
 _COLUMNS = ("n_rows", "statistic", "low", "high", "pvalue", "alarm")
 _DRIFT_COLUMNS = ("drift", "drift_low", "drift_alarm")
+#: Entries of the state.
+_ENTRIES = (
+    "metric",
+    "at_most",
+    "confidence_level",
+    "reference",
+    "statistic",
+    "looks",
+)
+#: Options that say what the outcomes of rows are: a statistic holds these outcomes.
+_OF_ROWS = ("quality", "pos_label")
 #: Share of the level that is kept for groups and strata that appear later.
 _LATER = 0.1
 
@@ -137,12 +159,16 @@ class FairnessMonitor:
     ) -> None:
         resolve_metric(metric)
         self.metric = metric
+        function, options = unwrapped(metric)
+        of_statistics = {name: options[name] for name in options.keys() - {*_OF_ROWS}}
+        self._of_statistics = partial(function, **of_statistics)
         self.at_most = check_real("at_most", at_most, 0, 2, closed="left")
         self.confidence_level = check_real(
             "confidence_level", confidence_level, 0, 1, closed="neither"
         )
-        multistratum = unwrapped(metric)[1].get("multistratum", "max")
+        multistratum = options.get("multistratum", "max")
         check_choice("multistratum", multistratum, get_args(Multistratum))
+        check_options(metric)
         self._weighted = multistratum == "weighted"
         self.reference = reference
         if reference is not None:
@@ -247,12 +273,9 @@ class FairnessMonitor:
             "metric": metric_to_dict(self.metric),
             "at_most": self.at_most,
             "confidence_level": self.confidence_level,
-            "reference": _to_json(self.reference),
-            "statistic": _to_json(self.statistic_),
-            "looks": [
-                look | {"stratum": label_to_json(look["stratum"])}
-                for look in self._looks
-            ],
+            "reference": statistic_to_json(self.reference),
+            "statistic": statistic_to_json(self.statistic_),
+            "looks": [look_to_json(look) for look in self._looks],
         }
 
     @classmethod
@@ -271,7 +294,8 @@ class FairnessMonitor:
         Raises
         ------
         ValueError
-            If the dictionary is not that of a monitor.
+            If the dictionary is not that of a monitor: it is of another type, lacks an
+            entry or has another one, or its entries contradict each other.
 
         Examples
         --------
@@ -284,40 +308,101 @@ class FairnessMonitor:
         >>> FairnessMonitor.from_dict(json.loads(text)).interval_.high
         1.0
         """
-        if not isinstance(data, Mapping) or data.get("type") != cls.__name__:
-            raise ValueError(f"data must be a dictionary of type {cls.__name__!r}.")
+        check_entries(data, cls.__name__, _ENTRIES)
         metric, kind = metric_from_dict(data["metric"])
         reference, statistic = (
-            _from_json(data[name], kind) for name in ("reference", "statistic")
+            statistic_from_json(data[name], kind) for name in ("reference", "statistic")
         )
-        monitor = cls(
-            metric,
-            at_most=data["at_most"],
-            confidence_level=data["confidence_level"],
-            reference=reference,
-        )
+        try:
+            monitor = cls(
+                metric,
+                at_most=data["at_most"],
+                confidence_level=data["confidence_level"],
+                reference=reference,
+            )
+        except TypeError as error:
+            raise ValueError(f"metric has options of another type: {error}.") from error
+        names = [*_COLUMNS, *(() if reference is None else _DRIFT_COLUMNS)]
+        names += ["stratum", "epoch", "compared"]
+        looks = list_from_json("looks", data["looks"])
         monitor.statistic_ = statistic
-        names = [*monitor.history_, "stratum", "epoch", "compared"]
-        monitor._looks = [
-            {name: label_from_json(look[name]) for name in names}
-            for look in data["looks"]
-        ]
+        monitor._looks = [look_from_json(look, names) for look in looks]
+        problem = monitor._find_problem()
+        if problem is not None:
+            raise ValueError(f"data must be the state of a monitor, but {problem}.")
         return monitor
+
+    def _find_problem(self) -> str | None:
+        """Say what contradicts itself in a state that was loaded."""
+        looks, statistic, reference = self._looks, self.statistic_, self.reference
+        if statistic is None:
+            return "looks must be empty without a statistic" if looks else None
+        if not looks:
+            return "looks must have an entry for each update of the statistic"
+        if reference is not None and isinstance(reference, dict) != isinstance(
+            statistic, dict
+        ):
+            return "reference and statistic must both have strata, or neither of them"
+        problem = find_problem(looks, 1 - self.confidence_level)
+        return self._find_problem_of_last() if problem is None else problem
+
+    def _find_problem_of_last(self) -> str | None:
+        """Say how the last look differs from one at the statistic."""
+        last, parts = self._looks[-1], _parts(self.statistic_)
+        if last["n_rows"] != _n_rows(parts):
+            return f"n_rows of the last look must be {_n_rows(parts)}, as in statistic"
+        if not {look["stratum"] for look in self._looks} <= {None, *parts}:
+            return f"stratum of each look must be null or one of {brief([*parts])}"
+        self._observe(Arguments(None, self.statistic_, None, None))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            found = self._disparity(self.statistic_)
+            drift = math.nan if self.reference is None else self._drift(parts)["drift"]
+        if not agree(last["statistic"], found.comparisons.value):
+            return f"statistic of the last look must be {found.comparisons.value}"
+        if found.compared not in ((), last["compared"]):
+            return f"compared of the last look must be {[*found.compared]}"
+        if not agree(last.get("drift", math.nan), drift):
+            return f"drift of the last look must be {drift}"
+        return None
 
     def _observe(self, rows: Arguments, control_features: Any = None) -> Any:
         """Statistic of rows, or of each stratum."""
-        if isinstance(rows.y_score, Mapping):
-            parts = {
-                label: rows._replace(y_score=one) for label, one in rows.y_score.items()
+        if isinstance(rows.y_score, (JSONStatistic, Mapping)):
+            if control_features is not None:
+                raise ValueError(
+                    "control_features must be None where a statistic takes the place "
+                    "of the rows: give a mapping of strata to statistics as y_score."
+                )
+            if isinstance(rows.y_score, JSONStatistic):
+                return self._unweighted(rows)
+            return {
+                label: self._unweighted(rows._replace(y_score=one))
+                for label, one in rows.y_score.items()
             }
-        elif control_features is None:
-            return observe(self.metric, rows).statistic
-        else:
-            observe(self.metric, rows)  # messages have the positions of all rows
-            parts = _by_stratum(rows, control_features)
+        whole = observe(self.metric, rows)  # messages have the positions of all rows
+        if control_features is None:
+            return whole.statistic
+        parts = _by_stratum(rows, control_features)
         return {
             label: observe(self.metric, part).statistic for label, part in parts.items()
         }
+
+    def _unweighted(self, rows: Arguments) -> Any:
+        """Statistic that is given in place of rows, which must have no weights."""
+        given = rows.y_score
+        if not isinstance(given, JSONStatistic):
+            raise TypeError(
+                "y_score must map each stratum to a statistic, got a "
+                f"{type(given).__name__}."
+            )
+        statistic = observe(self._of_statistics, rows).statistic
+        if not np.array_equal(statistic.totals, statistic.counts):
+            raise ValueError(
+                "y_score must be a statistic of rows without sample weights, for which "
+                "the bounds of a monitor hold."
+            )
+        return statistic
 
     def _added(self, batch: Any) -> Any:
         """Statistic of all rows so far and a batch."""
@@ -350,7 +435,7 @@ class FairnessMonitor:
         comparisons = found.comparisons
         pvalue = min(self._pvalue(comparisons) / share, last["pvalue"] if last else 1.0)
         look = {
-            "n_rows": sum(int(one.counts.sum()) for one in parts.values()),
+            "n_rows": _n_rows(parts),
             "statistic": comparisons.value,
             "low": lower_bound(comparisons, level / 2),
             "high": upper_bound(comparisons, level / 2),
@@ -418,7 +503,8 @@ class FairnessMonitor:
     def _compare(self, statistic: Any) -> Comparisons:
         """Disparity of a statistic, with bounds that hold at every look."""
         rows = Arguments(None, statistic, None, None)
-        return compare(self.metric, observe(self.metric, rows), "anytime")
+        observed = observe(self._of_statistics, rows)
+        return compare(self._of_statistics, observed, "anytime")
 
     def _pvalue(self, found: Comparisons) -> float:
         """Smallest level whose lower bound is above `at_most`; 1 where undefined."""
@@ -438,12 +524,13 @@ class FairnessMonitor:
         for stratum in references.keys() & parts.keys():
             before, now = references[stratum], parts[stratum]
             for label in before.labels:
-                if label in now.labels and now.counts[now.labels.index(label)]:
+                if _has_enough(before, label) and _has_enough(now, label):
                     both = (
                         one.of_one_group(one.labels.index(label), name)
                         for one, name in ((before, "reference"), (now, "now"))
                     )
                     found.append(self._compare(sum(both)))
+        found = [one for one in found if not math.isnan(one.value)]
         low = max((lower_bound(one, level) for one in found), default=0.0)
         alarm = bool(self._looks) and self._looks[-1]["drift_alarm"]
         return {
@@ -464,13 +551,13 @@ def _parts(statistic: Any) -> Mapping[Hashable, Any]:
     return statistic if isinstance(statistic, dict) else {None: statistic}
 
 
+def _n_rows(parts: Mapping[Hashable, Any]) -> int:
+    """Count the rows of all strata."""
+    return sum(int(one.counts.sum()) for one in parts.values())
+
+
 def _by_stratum(rows: Arguments, control_features: Any) -> dict[Hashable, Arguments]:
     """Rows of each stratum; those without a stratum or a group are in none."""
-    if isinstance(rows.y_score, JSONStatistic):
-        raise ValueError(
-            "control_features must be None where a statistic takes the place of the "
-            "rows: give a mapping of strata to statistics as y_score."
-        )
     scores = as_array(rows.y_score, "y_score")
     true = None if rows.y_true is None else as_array(rows.y_true, "y_true")
     groups = resolve_groups(rows.sensitive_features, n_samples=len(scores))
@@ -490,23 +577,14 @@ def _n_groups(statistic: Any) -> int:
     return int(np.count_nonzero(statistic.counts >= max(statistic.min_group_size, 1)))
 
 
+def _has_enough(statistic: Any, label: Hashable) -> bool:
+    """Whether a group has enough rows to be compared."""
+    if label not in statistic.labels:
+        return False
+    n_rows = statistic.counts[statistic.labels.index(label)]
+    return bool(n_rows >= max(statistic.min_group_size, 1))
+
+
 def _of_groups(statistic: Any, labels: list[Hashable]) -> Any:
     """Statistic of some groups."""
     return sum(statistic.of_one_group(statistic.labels.index(g), g) for g in labels)
-
-
-def _to_json(statistic: Any) -> Any:
-    """Return a statistic, or those of strata, as lists, numbers and text."""
-    if isinstance(statistic, dict):
-        strata = [[label_to_json(key), one.to_dict()] for key, one in statistic.items()]
-        return {"strata": strata}
-    return None if statistic is None else statistic.to_dict()
-
-
-def _from_json(data: Any, kind: Any) -> Any:
-    """Return what `_to_json` was given, of this class of statistics."""
-    if isinstance(data, Mapping) and "strata" in data:
-        return {
-            label_from_json(key): kind.from_dict(one) for key, one in data["strata"]
-        }
-    return None if data is None else kind.from_dict(data)

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Floats, Integers
+from skfair._utils._validation import MAX_EXACT_SUM
 from skfair.groups import (
     columns_of,
     drop_weightless,
@@ -158,8 +159,8 @@ class GroupedConfusion(JSONStatistic):
         Raises
         ------
         ValueError
-            On another shape, NaN, infinite or negative counts, or classes or labels
-            that are repeated or of another length.
+            On another shape, NaN, infinite or negative counts, counts that add up to
+            2**53 or more, or classes or labels that are repeated or of another length.
         """
         array = np.array(matrices)
         square = array.ndim == 3 and array.shape[1] == array.shape[2]
@@ -173,6 +174,11 @@ class GroupedConfusion(JSONStatistic):
             at = tuple(int(i) for i in np.argwhere(bad)[0])
             raise ValueError(
                 f"matrices must be finite and non-negative, got {array[at]} at {at}."
+            )
+        if array.sum(dtype=float) >= MAX_EXACT_SUM:
+            raise ValueError(
+                "matrices must add up to less than 2**53, so that rows can be counted, "
+                f"got {array.sum(dtype=float):g}."
             )
         counts = np.rint(array.sum(axis=(1, 2))).astype(np.intp)
         if np.array_equal(array, np.rint(array)):
@@ -248,6 +254,16 @@ class GroupedConfusion(JSONStatistic):
             return "matrices must have shape (n_groups, n_classes, n_classes)"
         if self.counts.shape != (len(self.labels),):
             return "counts must have one number for each label"
+        cells = np.count_nonzero(self.matrices, axis=(1, 2))
+        unlike = (cells == 0) & (self.counts > 0)
+        if self.matrices.dtype.kind == "i":  # fractions may be rounded to no row
+            unlike |= cells > self.counts
+        if unlike.any():
+            group = int(unlike.argmax())
+            return (
+                f"group {self.labels[group]!r} has {cells[group]} cells above 0, but "
+                f"{self.counts[group]} rows"
+            )
         return None
 
     def __repr__(self) -> str:

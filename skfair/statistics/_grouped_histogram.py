@@ -27,6 +27,7 @@ from skfair.groups import (
     positions_in,
     resolve_groups,
 )
+from skfair.statistics._grouped_outcomes import problem_of_squares
 from skfair.statistics._grouped_scores import GroupedScores
 from skfair.statistics._json import JSONStatistic
 
@@ -314,8 +315,6 @@ class GroupedHistogram(JSONStatistic):
         cells = (self.codes, self.bins, *self._sums())
         if len({column.shape for column in cells}) > 1 or self.codes.ndim != 1:
             return "the columns of the cells differ in length"
-        if any(column.dtype.kind != "i" for column in cells[:3]):
-            return "codes, bins and rows must be whole numbers"
         if (self.codes >= len(self.labels)).any():
             return "a code has no label"
         order = np.lexsort((self.bins, self.codes))
@@ -463,10 +462,7 @@ def _find_problem_of_cells(
             f"scores {lows[cell]} to {highs[cell]} do not lie in bin {bins[cell]} of "
             f"{n_bins}"
         )
-    # By the Cauchy-Schwarz inequality.
-    if (squares * rows < np.square(weights, dtype=float) * (1 - 1e-9)).any():
-        return "squared weights are too small for the weights"
-    return None
+    return problem_of_squares(rows, weights, squares)
 
 
 def join_cells(codes: Any, bins: Any, *sums: Any) -> Columns:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields
 from datetime import date
+from reprlib import repr as brief
 from typing import Any, Self, cast
 
 import numpy as np
@@ -13,6 +16,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skfair.groups import plain_label
+
+#: Arrays of positions, which are not added up.
+_POSITIONS = ("codes", "bins")
+#: Arrays of whole numbers.
+_WHOLE = (*_POSITIONS, "counts", "rows")
+#: Arrays of scores, which are floats, whole numbers or not.
+_SCORES = ("scores", "lows", "highs")
+#: Whole numbers of 64 bits are below this.
+MAX_WHOLE = 2**63
+_LARGEST_FLOAT = sys.float_info.max
 
 
 class JSONStatistic(ABC):
@@ -77,19 +90,16 @@ class JSONStatistic(ABC):
         Raises
         ------
         ValueError
-            If the dictionary is of another class, lacks an entry, or if its numbers
-            contradict each other.
+            If the dictionary is of another class, lacks an entry or has another one,
+            if an entry is of another type, or if its numbers contradict each other.
         """
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-        given = data.get("type") if isinstance(data, Mapping) else None
-        if given != cls.__name__:
-            raise ValueError(
-                f"data must be a dictionary of type {cls.__name__!r}, got {given!r}."
-            )
-        lacking = [name for name in names if name not in data]
-        if lacking:
-            raise ValueError(f"data lacks {lacking[0]!r}, expected {names}.")
+        check_entries(data, cls.__name__, names)
         values = {name: _value_from_json(name, data[name]) for name in names}
+        if "matrices" in values and data["matrices"] == []:
+            # Lists do not tell the shape of the matrices of no groups.
+            n_classes = len(values["classes"])
+            values["matrices"] = values["matrices"].reshape(0, n_classes, n_classes)
         statistic = cls(**values)
         problem = statistic._find_problem()
         if problem is not None:
@@ -99,6 +109,24 @@ class JSONStatistic(ABC):
     @abstractmethod
     def _find_problem(self) -> str | None:
         """Say what contradicts itself in a statistic that was loaded."""
+
+
+def check_entries(data: Any, kind: str, names: Sequence[str]) -> None:
+    """Raise unless a dictionary is of a type and has the entries of that type."""
+    given = data.get("type") if isinstance(data, Mapping) else None
+    if given != kind:
+        raise ValueError(
+            f"data must be a dictionary of type {kind!r}, got {brief(given or data)}."
+        )
+    lacking = [name for name in names if name not in data]
+    if lacking:
+        raise ValueError(f"data lacks {lacking[0]!r}, expected {[*names]}.")
+    unknown = [name for name in data if name not in ("type", *names)]
+    if unknown:
+        expected = ", ".join(map(repr, ["type", *names]))
+        raise ValueError(
+            f"data has the unknown entry {brief(unknown[0])}, expected {expected}."
+        )
 
 
 def label_to_json(label: Any) -> Any:
@@ -111,7 +139,7 @@ def label_to_json(label: Any) -> Any:
     label = plain_label(label)
     if isinstance(label, date):
         return {"date": label.isoformat()}
-    if label is None or isinstance(label, (str, bool, int, float)):
+    if _is_label(label):
         return label
     raise ValueError(
         f"labels must be text, numbers, dates or tuples of these, got {label!r} of "
@@ -119,29 +147,92 @@ def label_to_json(label: Any) -> Any:
     )
 
 
-def label_from_json(label: Any) -> Hashable:
-    """Return lists as tuples, and dates."""
+def label_from_json(label: Any, name: str = "labels") -> Hashable:
+    """Return a label that `label_to_json` made, or raise ValueError."""
+    if isinstance(label, list):
+        return tuple(label_from_json(part, name) for part in label)
     if isinstance(label, dict) and [*label] == ["date"]:
-        return cast(Hashable, plain_label(pd.Timestamp(label["date"])))
-    return tuple(map(label_from_json, label)) if isinstance(label, list) else label
+        return _date_from_json(label["date"], name)
+    if _is_label(label):
+        return label  # type: ignore[no-any-return]
+    raise ValueError(
+        f"{name} must be text, numbers, dates or lists of these, got {brief(label)}."
+    )
+
+
+def _date_from_json(text: Any, name: str) -> Hashable:
+    """Return the date of its ISO form, or raise ValueError."""
+    try:
+        if isinstance(text, str):
+            return cast(Hashable, plain_label(pd.Timestamp(text)))
+    except ValueError:
+        pass
+    raise ValueError(f"{name} must have dates in ISO format, got {brief(text)}.")
+
+
+def labels_from_json(name: str, values: Any) -> tuple[Hashable, ...]:
+    """Return distinct labels, or raise ValueError; `name` is theirs in messages."""
+    try:
+        labels = tuple(
+            label_from_json(label, name) for label in list_from_json(name, values)
+        )
+    except RecursionError as error:
+        raise ValueError(f"{name} are nested too deeply to be labels.") from error
+    known: set[Hashable] = set()
+    for label in labels:
+        if label in known:
+            raise ValueError(f"{name} must be distinct, got {brief(label)} twice.")
+        known.add(label)
+    return labels
+
+
+def _is_label(label: Any) -> bool:
+    """Whether a label is text, a number or None; NaN equals no label, not even NaN."""
+    if isinstance(label, float):
+        return not math.isnan(label)
+    return label is None or isinstance(label, (str, int))
 
 
 def _value_from_json(name: str, value: Any) -> Any:
     """Return an attribute of a statistic; those not named here are arrays."""
-    if name in ("labels", "classes", "names"):
-        if not isinstance(value, list):
-            raise ValueError(f"{name} must be a list, got {value!r}.")
-        return label_from_json(value)
+    if name in ("labels", "classes"):
+        return labels_from_json(name, value)
+    if name == "names":
+        other = [one for one in list_from_json(name, value) if not isinstance(one, str)]
+        if other:
+            raise ValueError(f"names must be a list of text, got {brief(other[0])}.")
+        return tuple(value)
     if name in ("min_group_size", "n_bins"):
-        if not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} must be a positive integer, got {value!r}.")
+        if type(value) is not int or not 1 <= value < MAX_WHOLE:
+            raise ValueError(f"{name} must be a positive integer, got {brief(value)}.")
         return value
-    array: NDArray[Any] = np.asarray(value)
-    if (
-        array.dtype.kind not in "if"
-        or not np.isfinite(array).all()
-        or ((array < 0).any() and name != "scores")
-    ):
-        least = "" if name == "scores" else " of at least 0"
-        raise ValueError(f"{name} must be finite numbers{least}.")
-    return array
+    return _numbers_from_json(name, value)
+
+
+def list_from_json(name: str, value: Any) -> list[Any]:
+    """Return a list, or raise ValueError."""
+    if not isinstance(value, list):
+        raise ValueError(f"{name} must be a list, got {brief(value)}.")
+    return value
+
+
+def _numbers_from_json(name: str, value: Any) -> NDArray[Any]:
+    """Return nested lists of numbers as an array, of int64 if all are whole numbers."""
+    nested = np.asarray(list_from_json(name, value), dtype=object)
+    numbers = nested.ravel().tolist()
+    kinds = (int,) if name in _WHOLE else (int, float)
+    real = name in _SCORES or float in map(type, numbers)
+    dtype, largest = (float, _LARGEST_FLOAT) if real else (int, MAX_WHOLE - 1)
+    least = -largest if name in _SCORES else 0
+    for one in numbers:
+        if type(one) not in kinds or not least <= one <= largest or dtype(one) != one:
+            expected = "whole numbers" if name in _WHOLE else "finite numbers"
+            expected += "" if name in _SCORES else " of at least 0"
+            expected += ", of 64 bits"
+            raise ValueError(f"{name} must be {expected}, got {brief(one)}.")
+    # Sums of a few statistics are finite, too.
+    exponent = 1020 if real else 63
+    if name not in (*_POSITIONS, *_SCORES) and sum(numbers) >= 2**exponent:
+        raise ValueError(f"{name} add up to 2**{exponent} or more, expected less.")
+    # Scores are sorted by their bits, among which a negative zero is large.
+    return nested.astype(np.float64) + 0.0 if real else nested.astype(np.int64)

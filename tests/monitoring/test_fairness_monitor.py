@@ -21,7 +21,7 @@ from skfair.metrics import (
     mcdp,
 )
 from skfair.monitoring import FairnessMonitor
-from skfair.statistics import GroupedScores
+from skfair.statistics import GroupedOutcomes, GroupedScores
 
 METRICS = {
     "mcdp": mcdp,
@@ -165,11 +165,45 @@ def test_errors():
         _ = FairnessMonitor(mcdp).pvalue_
     with pytest.raises(ValueError, match="dictionary of type 'FairnessMonitor'"):
         FairnessMonitor.from_dict({})
-    with pytest.raises(ValueError, match="known name"):
-        FairnessMonitor.from_dict({"type": "FairnessMonitor", "metric": {"name": "os"}})
     quality = partial(max_gap, quality=lambda y_true, y_pred: y_pred == 1)
     with pytest.raises(ValueError, match="metric has the option quality"):
         FairnessMonitor(quality).to_dict()
+
+
+@pytest.mark.parametrize("metric", [max_gap, demographic_parity_difference])
+def test_statistics_of_weighted_rows_are_refused(metric):
+    rows = {"outcomes": [0, 1, 1], "sensitive_features": list("aab")}
+    for weights in ([1, 2, 2], [0.5, 1, 1.5]):
+        statistic = GroupedOutcomes.from_outcomes(**rows, sample_weight=weights)
+        monitor = FairnessMonitor(metric)
+        for given in (statistic, {"x": statistic}):
+            with pytest.raises(ValueError, match="rows without sample weights"):
+                monitor.update(None, given)
+        with pytest.raises(ValueError, match="rows without sample weights"):
+            FairnessMonitor(metric, reference=statistic)
+    monitor.update(None, GroupedOutcomes.from_outcomes(**rows))
+    assert monitor.interval_.statistic == 0.5 or metric is max_gap
+
+
+def test_strata_must_be_statistics():
+    statistic = GroupedScores.from_scores([0.2, 0.4], sensitive_features=["a", "b"])
+    with pytest.raises(TypeError, match="each stratum to a statistic, got a dict"):
+        FairnessMonitor(mcdp).update(None, {"x": {"y": statistic}})
+    with pytest.raises(TypeError, match="each stratum to a statistic, got a list"):
+        FairnessMonitor(mcdp).update(None, {"x": [0.2, 0.4]})
+    for given in (statistic, {"x": statistic}):
+        with pytest.raises(ValueError, match="control_features must be None"):
+            FairnessMonitor(mcdp).update(None, given, control_features=["x"])
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "sensitive_features", "y_score"])
+def test_values_of_rows_are_no_options(name):
+    """As an option they would be left aside without a word."""
+    metric = partial(mcdp, **{name: [1, 2, 3, 4]})
+    with pytest.raises(ValueError, match=f"{name} must be given beside the metric"):
+        FairnessMonitor(metric)
+    with pytest.raises(ValueError, match=f"{name} must be given beside the metric"):
+        confidence_interval(metric, None, [0.1, 0.2], sensitive_features=["a", "b"])
 
 
 @pytest.mark.slow

@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from skfair.groups import encode_groups
 from skfair.metrics import abcc, mcdp
 from skfair.statistics import GroupedScores
-from skfair.statistics._grouped_scores import SortedScores
+from skfair.statistics._grouped_scores import (
+    SortedScores,
+    gap_between,
+    pooled_ranks,
+)
 
 WEIGHTS = {
     "none": None,
@@ -230,6 +234,102 @@ def test_sorted_scores_of_any_groups_are_the_statistic_of_the_rows(
         for name in ("scores", "codes", "weights", "counts", "totals"):
             assert np.array_equal(getattr(found, name), getattr(expected, name)), name
         assert found.labels == expected.labels
+
+
+@pytest.mark.parametrize("n_groups", [2, 4, 5])
+@pytest.mark.parametrize("least", [2.0**-255, 2.0**-256, 5e-324])
+@pytest.mark.parametrize("largest", [2.0**256, 2.0**257, 1.7e308])
+def test_scores_of_any_size_are_kept_and_sorted(n_groups, least, largest):
+    """With four groups they are sorted as integers between 2^-255 and 2^257."""
+    scores = [-largest, -1.0, -least, 0.0, least, 0.5, largest, np.nextafter(1, 2)]
+    order = [3, 7, 0, 6, 5, 2, 1, 4]
+    codes = np.arange(len(scores)) % n_groups
+    statistic = GroupedScores.from_scores(
+        np.array(scores)[order], sensitive_features=codes[order], scale="rank"
+    )
+    expected = np.argsort(scores)
+    assert statistic.scores.tolist() == [scores[i] for i in expected]
+    assert statistic.codes.tolist() == codes[expected].tolist()
+    again = statistic + statistic
+    assert again.scores.tolist() == statistic.scores.tolist()
+    assert again.weights.tolist() == [2] * len(scores)
+
+
+def test_negative_zero_is_zero():
+    statistic = GroupedScores.from_scores(
+        [-0.0, 0.0, -1.0], sensitive_features=["a", "a", "b"], scale="rank"
+    )
+    assert statistic.scores.tolist() == [-1, 0]
+    assert statistic.weights.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "exact"),
+    [
+        (2**31, 2**31 - 2, True),
+        (2**31, 2**31, False),
+        (2**40, 2**40 - 2, False),
+        (2, 6, True),
+    ],
+)
+def test_gaps_are_whole_numbers_while_they_fit(first, second, exact):
+    """Half of one group scores 0.2, a quarter of the other: products below 2^62."""
+    n_rows = [first // 2, first // 2, second // 2, second - second // 2]
+    statistic = GroupedScores.from_counts(
+        [0.2, 0.8, 0.1, 0.9], sensitive_features=list("aabb"), n_rows=n_rows
+    )
+    gap = gap_between(statistic, 0, 1)
+    assert (gap.signed.dtype.kind == "i") == exact
+    assert gap.scale == (first * second if exact else 1)
+    assert gap.totals == (first, second)
+    below = n_rows[2] / second
+    expected = [-below, 0.5 - below, 1 - below, 0]
+    np.testing.assert_allclose(gap.signed / gap.scale, expected, atol=1e-15)
+    assert gap.scores.tolist() == [0.1, 0.2, 0.8, 0.9]
+    assert mcdp(None, statistic) == 0.5
+
+
+@pytest.mark.parametrize("lower", [0, 1])
+def test_rounding_of_weights_takes_no_gap_beyond_one(lower):
+    """One group is below the other: some sums of n weights of 1 / n are above 1."""
+    above = []
+    for n in range(5, 50):
+        weights = np.full(n, 0.1)
+        above.append(np.cumsum(weights * (1 / weights.sum()))[-1] > 1)
+        statistic = GroupedScores.from_scores(
+            np.arange(n + 1) / n,
+            sensitive_features=[lower] * n + [1 - lower],
+            sample_weight=np.append(weights, 0.3),
+        )
+        gap = gap_between(statistic, 0, 1)
+        assert np.abs(gap.signed).max() == pytest.approx(1, abs=1e-12)
+        assert np.abs(gap.signed).max() <= 1
+        assert mcdp(None, statistic) <= 1
+    assert any(above)
+
+
+def test_ranks_of_huge_counts():
+    """Shares below a score plus half of those at it, of 2^52 rows."""
+    n_rows = [2**50, 2**50, 2**51 - 1]
+    statistic = GroupedScores.from_counts(
+        [0.2, 0.2, 0.8], sensitive_features=list("aba"), n_rows=n_rows
+    )
+    total = sum(n_rows)
+    ranks = pooled_ranks(statistic).scores.tolist()
+    assert ranks == [2**50 / total] * 2 + [(2**51 + (2**51 - 1) / 2) / total]
+
+
+def test_totals_that_differ_by_rounding():
+    statistic = GroupedScores.from_scores(
+        [0.2, 0.4], sensitive_features=["a", "b"], sample_weight=[0.5, 1e-20]
+    )
+    data = statistic.to_dict()
+    for totals in ([0.5, 1e-20], [0.5 * (1 + 0.9e-9), 1e-20 * (1 - 0.9e-9)]):
+        loaded = GroupedScores.from_dict(data | {"totals": totals})
+        assert loaded.totals.tolist() == totals
+    for totals in ([0.5 * (1 + 1.1e-9), 1e-20], [0.5, 1.1e-20], [0.5, 0.0]):
+        with pytest.raises(ValueError, match="totals are not the sums of the weights"):
+            GroupedScores.from_dict(data | {"totals": totals})
 
 
 @pytest.mark.parametrize("other", [1, None, "x"])

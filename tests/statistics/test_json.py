@@ -1,6 +1,7 @@
 """Statistics survive the way through JSON text, and broken text is refused."""
 
 import json
+import random
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -8,8 +9,10 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from skfair.groups import encode_groups, plain_label
+from skfair.groups import Groups, encode_groups, plain_label
 from skfair.metrics import mcdp
 from skfair.statistics import (
     GroupedConfusion,
@@ -19,11 +22,14 @@ from skfair.statistics import (
 )
 
 
-def statistics(weights=None):
+def statistics(weights=None, n_rows=40, groups=None):
+    """One statistic of each class, of the same rows."""
     rng = np.random.default_rng(0)
-    groups = np.array([("F", 1), ("M", 2)], dtype=object)[rng.integers(0, 2, 40)]
+    if groups is None:
+        groups = np.array([("F", 1), ("M", 2)], dtype=object)
+        groups = groups[rng.integers(0, 2, n_rows)]
     rows = {"sensitive_features": groups, "sample_weight": weights}
-    scores, y_true = rng.random(40), rng.integers(0, 2, 40)
+    scores, y_true = rng.random(n_rows), rng.integers(0, 2, n_rows)
     return [
         GroupedScores.from_scores(scores, **rows),
         GroupedOutcomes.from_outcomes(scores, **rows),
@@ -32,20 +38,72 @@ def statistics(weights=None):
     ]
 
 
-@pytest.mark.parametrize("weights", [None, np.linspace(0.1, 1, 40)])
-@pytest.mark.parametrize("which", range(4))
-def test_round_trip(which, weights):
-    statistic = statistics(weights)[which]
-    text = json.dumps(statistic.to_dict())
-    loaded = type(statistic).from_dict(json.loads(text))
+def through_text(statistic):
+    """Return the statistic that is read from the text of another."""
+    text = json.dumps(statistic.to_dict(), allow_nan=False)
+    return type(statistic).from_dict(json.loads(text))
+
+
+def assert_same(loaded, statistic):
     for name, value in vars(statistic).items():
         other = getattr(loaded, name)
         if isinstance(value, np.ndarray):
             np.testing.assert_array_equal(value, other)
-            assert value.dtype.kind in (other.dtype.kind, "u")
+            assert value.shape == other.shape
+            assert not value.size or value.dtype.kind in (other.dtype.kind, "u")
         elif not name.startswith("_"):
             assert value == other
+            assert repr(value) == repr(other)
     assert repr(statistic + loaded) == repr(statistic + statistic)
+
+
+@pytest.mark.parametrize("weights", [None, np.linspace(0.1, 1, 40)])
+@pytest.mark.parametrize("which", range(4))
+def test_round_trip(which, weights):
+    statistic = statistics(weights)[which]
+    assert_same(through_text(statistic), statistic)
+
+
+ATOMS = (
+    st.text(max_size=3)
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+)
+LABELS = ATOMS | st.lists(ATOMS, min_size=1, max_size=3).map(tuple)
+
+
+@given(
+    labels=st.lists(LABELS, min_size=1, max_size=4, unique=True),
+    weights=st.sampled_from([None, "whole", "fractions"]),
+    names=st.lists(st.text(max_size=3), max_size=2).map(tuple),
+    smallest=st.integers(1, 5),
+    n_rows=st.integers(0, 8),
+)
+def test_round_trip_of_any_labels(labels, weights, names, smallest, n_rows):
+    rng = np.random.default_rng(n_rows)
+    codes = rng.integers(-1, len(labels), max(n_rows, 1))
+    if n_rows == 0:
+        codes[:] = -1  # no row has a group
+    groups = Groups(codes, tuple(labels), names, smallest)
+    given = {"whole": rng.integers(1, 4, len(codes)), "fractions": rng.random()}
+    weights = None if weights is None else np.broadcast_to(given[weights], codes.shape)
+    for statistic in statistics(weights, len(codes), groups):
+        assert_same(through_text(statistic), statistic)
+
+
+def test_round_trip_of_counts_and_matrices():
+    rows = {"sensitive_features": ["a", "b", "b"], "n_rows": [7, 2, 4]}
+    for statistic in (
+        GroupedScores.from_counts([-3, 0, 9], **rows, scale="rank"),
+        GroupedScores.from_counts([0, 0.5, 1], **rows, total_weight=[1, 2, 3]),
+        GroupedConfusion.from_matrices(np.full((3, 2, 2), 0.1)),
+        GroupedConfusion.from_matrices(np.eye(3)[None], classes=["x", ("y", 1), 2]),
+        GroupedConfusion.from_predictions(
+            [0, 1], [1, 1], sensitive_features=encode_groups([None] * 2, missing="drop")
+        ),
+    ):
+        assert_same(through_text(statistic), statistic)
 
 
 def test_metrics_take_what_was_loaded():
@@ -54,22 +112,65 @@ def test_metrics_take_what_was_loaded():
     assert mcdp(None, loaded) == mcdp(None, statistic)
 
 
+def test_negative_zeros_are_zeros():
+    """Scores are sorted by their bits, among which a negative zero is large."""
+    statistic = GroupedScores.from_scores([0.0, 0.5], sensitive_features=["a", "b"])
+    loaded = GroupedScores.from_dict(statistic.to_dict() | {"scores": [-0.0, 0.5]})
+    assert (loaded + statistic).scores.tolist() == [0, 0.5]
+    assert not np.signbit(loaded.scores).any()
+
+
+ROWS = 40
 BROKEN = [
-    (0, {"type": "GroupedOutcomes"}, "type 'GroupedScores'"),
-    (0, {"scores": [0.1]}, "differ in length"),
+    (0, {"type": "GroupedOutcomes"}, "type 'GroupedScores', got 'GroupedOutcomes'"),
+    (0, {"kind": 1}, "unknown entry 'kind', expected 'type', 'scores'"),
+    (0, {"scores": [0.1]}, "scores, codes and weights differ in length"),
+    (0, {"scores": [[0.1] * ROWS]}, "differ in length"),
+    (0, {"scores": [[0.1], 0.2]}, "scores must be finite numbers, of 64 bits, got"),
+    (0, {"scores": 0.1}, "scores must be a list, got 0.1"),
+    (0, {"scores": {"a": 0.1}}, "scores must be a list"),
+    (0, {"scores": None}, "scores must be a list"),
+    (0, {"scores": [2**70] * ROWS}, "sorted by score and group, each once"),
+    (0, {"scores": [10**400] * ROWS}, "scores must be finite numbers, .* got 1000"),
+    (0, {"scores": [0.25] * ROWS}, "sorted by score and group, each once"),
     (0, {"counts": [40]}, "one number for each label"),
-    (0, {"counts": [0.5, 1.0]}, "whole numbers"),
-    (0, {"codes": [7] * 40}, "no label"),
+    (0, {"counts": [0.5, 1.0]}, "counts must be whole numbers .* got 0.5"),
+    (0, {"counts": [True, 40]}, "counts must be whole numbers .* got True"),
+    (0, {"counts": [2**70, 40]}, "counts must be whole numbers .* of 64 bits"),
+    (0, {"counts": [2**62, 2**62]}, "counts add up to 2\\*\\*63 or more"),
+    (0, {"counts": [-1, 40]}, "counts must be whole numbers .* got -1"),
+    (0, {"counts": [1, 39]}, r"group \('F', 1\) has \d+ entries, but 1 rows"),
+    (0, {"codes": [2] * ROWS}, "a code has no label"),
+    (0, {"codes": [0.0] * ROWS}, "codes must be whole numbers"),
     (0, {"scores": [0.5 - i / 100 for i in range(40)]}, "not sorted"),
     (0, {"totals": [1, 2]}, "not the sums"),
-    (0, {"scores": [float("nan")] * 40}, "finite numbers"),
-    (0, {"weights": ["a"] * 40}, "finite numbers"),
-    (0, {"labels": "FM"}, "must be a list"),
-    (0, {"min_group_size": 0}, "positive integer"),
+    (0, {"totals": [20.0, 20.0]}, "weights and totals"),
+    (0, {"weights": [0] * ROWS}, "weights must be above 0"),
+    (0, {"scores": [float("nan")] * ROWS}, "finite numbers, .* got nan"),
+    (0, {"scores": [float("inf")] * ROWS}, "finite numbers, .* got inf"),
+    (0, {"weights": ["a"] * ROWS}, "weights must be finite numbers .* got 'a'"),
+    (0, {"labels": "FM"}, "labels must be a list, got 'FM'"),
+    (0, {"labels": ["F", "F"]}, "labels must be distinct, got 'F' twice"),
+    (0, {"labels": [1, True]}, "labels must be distinct, got True twice"),
+    (0, {"labels": ["F", {"M": 1}]}, r"text, numbers or lists of these, got \{'M': 1"),
+    (0, {"labels": ["F", float("nan")]}, "text, numbers or lists of these, got nan"),
+    (0, {"names": [1]}, "names must be a list of text, got 1"),
+    (0, {"min_group_size": 0}, "positive integer, got 0"),
+    (0, {"min_group_size": True}, "positive integer, got True"),
+    (0, {"min_group_size": 2**70}, "positive integer"),
     (1, {"sums": [1.0]}, "one number for each label"),
     (1, {"sums": [100.0, 1.0]}, "above the total weight"),
+    (1, {"counts": [0, 40]}, "has 0 rows, but the total weight"),
+    (1, {"squares": [0, 40]}, "squared weights"),
+    (1, {"squares": [1e9, 1e9]}, "squared weights"),
     (2, {"matrices": [[1]]}, "shape"),
+    (2, {"matrices": []}, "shape"),
     (2, {"counts": [1]}, "one number for each label"),
+    (2, {"counts": [1, 39]}, r"has \d+ cells above 0, but 1 rows"),
+    (2, {"classes": [False, False]}, "classes must be distinct, got False twice"),
+    (2, {"classes": [[], {}]}, "classes must be text, numbers or lists of these"),
+    (3, {"squares": [1e9] * 5}, "differ in length"),
+    (3, {"n_bins": 16.0}, "n_bins must be a positive integer, got 16.0"),
 ]
 
 
@@ -78,6 +179,57 @@ def test_broken_data_are_refused(which, change, message):
     statistic = statistics()[which]
     with pytest.raises(ValueError, match=message):
         type(statistic).from_dict(statistic.to_dict() | change)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+@pytest.mark.parametrize("which", [1, 3])
+def test_squared_weights_must_fit_the_weights(which, factor):
+    """(sum w)^2 / n <= sum w^2 <= (sum w)^2 for n positive weights w."""
+    data = statistics(np.linspace(0.1, 1, ROWS))[which].to_dict()
+    data["squares"] = [factor * square for square in data["squares"]]
+    kind = type(statistics()[which])
+    with pytest.raises(ValueError, match="squared weights are too"):
+        kind.from_dict(data)
+
+
+def test_counts_of_rounded_matrices():
+    """Fractions of rows make matrices whose rounded number of rows is 0."""
+    statistic = GroupedConfusion.from_matrices([[[0.2, 0.1], [0, 0.1]]])
+    assert statistic.counts.tolist() == [0]
+    assert_same(through_text(statistic), statistic)
+    data = statistic.to_dict() | {"matrices": [[[0.0, 0], [0, 0]]], "counts": [3]}
+    with pytest.raises(ValueError, match="group 0 has 0 cells above 0, but 3 rows"):
+        GroupedConfusion.from_dict(data)
+
+
+@pytest.mark.parametrize("huge", [1e300, 2.0**53])
+def test_matrices_that_no_computer_counts(huge):
+    with pytest.raises(ValueError, match=r"add up to less than 2\*\*53"):
+        GroupedConfusion.from_matrices([[[huge]]])
+    counted = GroupedConfusion.from_matrices([[[2**53 - 1]]])
+    assert counted.counts.tolist() == [2**53 - 1]
+
+
+@pytest.mark.parametrize("weights", [None, "whole", "fractions"])
+@pytest.mark.parametrize("which", range(4))
+def test_random_changes_are_refused_or_consistent(which, weights, change_at_random):
+    """What loads says what the text said, and can be added and shown."""
+    given = {"whole": np.arange(8) % 3 + 1, "fractions": np.linspace(0.1, 1, 8)}
+    statistic = statistics(given.get(weights), 8)[which]
+    data = json.loads(json.dumps(statistic.to_dict()))
+    messages = []
+    for seed in range(150):
+        broken = change_at_random(data, random.Random(seed))
+        try:
+            loaded = type(statistic).from_dict(broken)
+        except ValueError as error:
+            messages.append(str(error))
+            continue
+        assert json.loads(json.dumps(loaded.to_dict())) == broken
+        assert loaded.counts.sum() >= 0
+        assert repr(sum([loaded, loaded]))
+    assert len(messages) > 75
+    assert max(map(len, messages)) < 300
 
 
 def test_lacking_entries_are_named():
@@ -89,11 +241,32 @@ def test_lacking_entries_are_named():
         GroupedScores.from_dict([1])
 
 
-def test_labels_that_are_no_text_numbers_or_dates():
-    statistic = GroupedOutcomes.from_outcomes(
-        [0, 1], sensitive_features=np.array([b"a", b"b"])
-    )
-    with pytest.raises(ValueError, match="labels must be text"):
+def test_labels_that_are_nested_without_end():
+    label = "a"
+    for _ in range(2000):
+        label = [label]
+    data = statistics()[0].to_dict()
+    with pytest.raises(ValueError, match="labels are nested too deeply"):
+        GroupedScores.from_dict(data | {"labels": ["a", label]})
+    with pytest.raises(ValueError, match="min_group_size must be a positive integer"):
+        GroupedScores.from_dict(data | {"min_group_size": label})
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        b"a",
+        frozenset("a"),
+        pd.Interval(0, 1),
+        float("nan"),
+        np.float32("nan"),
+        ("a", (1, b"b")),
+    ],
+)
+def test_labels_that_are_no_text_or_numbers(label):
+    groups = Groups(np.array([0, 1]), ("b", label))
+    statistic = GroupedOutcomes.from_outcomes([0, 1], sensitive_features=groups)
+    with pytest.raises(ValueError, match="labels must be text, numbers"):
         statistic.to_dict()
 
 

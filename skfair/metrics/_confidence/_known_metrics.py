@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
+from reprlib import repr as brief
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -86,23 +87,60 @@ def compare(
 
 
 def metric_to_dict(metric: Callable[..., float]) -> dict[str, Any]:
-    """Return the name and the options of a metric, for `json.dumps`."""
-    _, options = resolve_metric(metric)
+    """Return the name and all options of a metric, for `json.dumps`."""
+    resolve_metric(metric)
+    function, given = unwrapped(metric)
+    options = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in given.items()
+    }
     for name, value in options.items():
-        if not (value is None or isinstance(value, (str, bool, int, float))):
-            raise ValueError(f"metric has the option {name}={value!r}, expected text.")
-    return {"name": unwrapped(metric)[0].__name__, "options": options}
+        plain = value is None or isinstance(value, (str, bool, int, float))
+        if not plain or value != value:
+            raise ValueError(
+                f"metric has the option {name}={brief(value)}, expected text, a number "
+                "or None."
+            )
+    return {"name": function.__name__, "options": options}
 
 
 def metric_from_dict(data: Any) -> tuple[Callable[..., float], Any]:
     """Return a metric, and the class of its statistic, from name and options."""
-    known = {function.__name__: function for function in _KINDS}
-    if not isinstance(data, dict) or data.get("name") not in known:
+    if not isinstance(data, Mapping) or set(data) != {"name", "options"}:
         raise ValueError(
-            f"metric must be a dictionary with a known name, got {data!r}."
+            f"metric must be a dictionary of name and options, got {brief(data)}."
         )
-    function = known[data["name"]]
-    return partial(function, **data["options"]), _KINDS[function].statistic
+    known = {function.__name__: function for function in _KINDS}
+    name, options = data["name"], data["options"]
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(f"metric must have a known name, got {brief(name)}.")
+    if not isinstance(options, Mapping):
+        raise ValueError(f"options must be a dictionary, got {brief(options)}.")
+    metric = partial(known[name], **options)
+    try:
+        metric_to_dict(metric)
+    except TypeError as error:
+        raise ValueError(f"options of {name} are not those of it: {error}.") from error
+    return metric, _KINDS[known[name]].statistic
+
+
+def check_options(metric: Callable[..., float]) -> None:
+    """Raise where options cannot be those of the metric, whatever the rows are.
+
+    The metric is evaluated and compared on four rows. Options that may depend on the
+    rows, such as the positive label, are left out.
+    """
+    function, given = unwrapped(metric)
+    options = {
+        name: value
+        for name, value in given.items()
+        if name != "pos_label"
+        and (value is None or isinstance(value, (str, bool, int, float, np.generic)))
+    }
+    metric = partial(function, **options)
+    rows = Arguments([0, 1, 0, 1], [0, 1, 1, 0], [0, 0, 1, 1], None)
+    metric(rows.y_true, rows.y_score, sensitive_features=rows.sensitive_features)
+    compare(metric, observe(metric, rows), "anytime")
 
 
 class _Kind(NamedTuple):
@@ -130,6 +168,13 @@ def resolve_metric(metric: Any) -> tuple[_Kind, dict[str, Any]]:
         )
     signature(function).bind_partial(**options)
     check_no_strata(options)
+    by_row = [*[*signature(function).parameters][:2], *Arguments._fields[2:]]
+    given = [name for name in by_row if options.get(name) is not None]
+    if given:
+        raise ValueError(
+            f"{given[0]} must be given beside the metric, not as an option of it: it "
+            "has a value for each row."
+        )
     options.pop("multistratum", None)  # strata are compared one by one
     return _KINDS[function], options
 

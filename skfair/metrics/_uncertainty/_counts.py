@@ -27,6 +27,8 @@ from skfair.statistics import (
 
 #: Statistics that take the place of rows.
 COUNTED = (GroupedScores, GroupedHistogram, GroupedConfusion, GroupedOutcomes)
+#: Rows from which on NumPy draws no multivariate hypergeometric numbers.
+_MAX_DEALT = 10**9
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +94,11 @@ def deal(
 ) -> NDArray[np.int64]:
     """Deal all rows to groups of the same sizes anew; groups come first."""
     flat = counts.reshape(len(counts), -1)
+    if flat.sum() >= _MAX_DEALT:
+        raise ValueError(
+            "y_score must be a statistic of fewer than 10**9 rows, as NumPy permutes "
+            f"no more, got one of {flat.sum()}."
+        )
     left, sizes = flat.sum(axis=0), flat.sum(axis=1)
     dealt = np.empty_like(flat)
     for group, size in enumerate(sizes[:-1]):

@@ -173,9 +173,9 @@ def basic_interval(
         return math.nan, math.nan
     tail = (1 - confidence_level) / 2
     lower, upper = np.quantile(values, [tail, 1 - tail])
-    low = max(0.0, float(2 * observed - upper))
-    high = min(float(2 * observed - lower), max(observed, float(values.max())))
-    return low, max(low, high)
+    largest = max(observed, float(values.max()))
+    low = min(max(0.0, float(2 * observed - upper)), largest)
+    return low, max(low, min(float(2 * observed - lower), largest))
 
 
 def stratified_draws(

@@ -1,0 +1,348 @@
+"""Draws of rows and of counts, and what is read from their values, in exact numbers."""
+
+import math
+import warnings
+from collections import Counter
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.groups import encode_groups
+from skfair.metrics import (
+    bootstrap_interval,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    mcdp,
+    permutation_test,
+)
+from skfair.metrics._uncertainty import (
+    basic_interval,
+    count_smaller,
+    deal,
+    exact_pvalue,
+    redraw,
+    stratified_draws,
+)
+from skfair.metrics._uncertainty._noise import subtract_noise
+from skfair.metrics._uncertainty._resampling import Rows
+from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+
+
+class Given:
+    """In place of a generator: returns what was given, and keeps what was asked."""
+
+    def __init__(self, **answers):
+        self.answers = {name: iter(values) for name, values in answers.items()}
+        self.asked = []
+
+    def __getattr__(self, name):
+        def answer(*args, **kwargs):
+            self.asked.append((name, *args, *kwargs.values()))
+            return np.array(next(self.answers[name]))
+
+        return answer
+
+
+def test_missing_rows_are_drawn_from_the_rows():
+    """Six rows: 0 to 2 are of cell 1, row 3 of cell 3, rows 4 and 5 of cell 4."""
+    counts = np.array([0, 3, 0, 1, 2])
+    for rows, more in (
+        ([2, 3, 5], [1, 1, 1]),
+        ([0, 4, 4], [1, 0, 2]),
+        ([2, 2, 3], [2, 1, 0]),
+    ):
+        generator = Given(poisson=[[2, 0, 1]], integers=[rows])
+        drawn = redraw(counts, generator)
+        assert drawn.tolist() == [0, 2 + more[0], 0, more[1], 1 + more[2]]
+        (_, rates), (_, size, missing) = generator.asked
+        expected = np.array([3, 1, 2]) * (1 - 2 / math.sqrt(6))
+        assert rates == pytest.approx(expected, rel=1e-14)
+        assert (size, missing) == (6, 3)
+
+
+def test_too_many_rows_are_drawn_again_and_many_at_once():
+    counts = np.array([[2, 0], [4, 0]])
+    generator = Given(poisson=[[4, 3], [2, 4]])
+    assert redraw(counts, generator).tolist() == [[2, 0], [4, 0]]
+    assert [name for name, *_ in generator.asked] == ["poisson", "poisson"]
+    generator = Given(poisson=[[1, 2]], multinomial=[[1, 2]])
+    assert redraw(counts, generator).tolist() == [[2, 0], [4, 0]]
+    _, missing, shares = generator.asked[1]
+    assert missing == 3
+    assert shares.tolist() == [2 / 6, 4 / 6]
+
+
+def test_each_group_is_dealt_from_what_is_left():
+    counts = np.array([[3, 1], [0, 2], [2, 2]])
+    generator = Given(multivariate_hypergeometric=[[4, 0], [1, 1]])
+    assert deal(counts, generator).tolist() == [[4, 0], [1, 1], [0, 4]]
+    (_, cells, size, _), (_, left, second, _) = generator.asked
+    assert (cells.tolist(), size) == ([5, 5], 4)
+    assert (left.tolist(), second) == ([1, 5], 2)
+
+
+def test_as_many_rows_as_can_be_dealt():
+    generator = np.random.default_rng(0)
+    most = np.array([[10**9 - 2, 0], [0, 1]])
+    assert deal(most, generator).sum() == 10**9 - 1
+    with pytest.raises(ValueError, match=r"fewer than 10\*\*9 rows, .* 1000000003\."):
+        deal(most + 1, generator)
+
+
+def test_rows_that_count():
+    groups = encode_groups(["a", "b", None, "a", "b", "a"], missing="drop")
+    strata = encode_groups(["x", "y", "x", None, "x", "y"], missing="drop")
+    weights = [1, 1, 1, 1, 0, 0.5]
+    scores = np.zeros(6)
+    for given_weights, control, expected in (
+        (None, None, [0, 1, 3, 4, 5]),
+        (weights, None, [0, 1, 3, 5]),
+        (None, strata, [0, 1, 4, 5]),
+        (weights, strata, [0, 1, 5]),
+    ):
+        rows = Rows.from_arrays(None, scores, groups, given_weights, control)
+        assert rows.that_count().tolist() == expected
+
+
+def test_rows_of_no_stratum_are_neither_permuted_nor_drawn():
+    """Of a metric of its own, strata x and y are permuted, and 4 rows are in none."""
+    strata = encode_groups(["x", "y", None] * 4, missing="drop")
+    groups, scores = np.array(list("aaabbabbaaab")), np.arange(12) / 12
+
+    def spread(y_true, y_score, *, sensitive_features):
+        labels = np.asarray(sensitive_features)
+        return abs(y_score[labels == "a"].sum() - y_score[labels == "b"].sum())
+
+    rows = {"sensitive_features": groups, "control_features": strata, "random_state": 0}
+    found = permutation_test(spread, None, scores, **rows, n_permutations=200)
+    by_hand = Counter()
+    for code in (0, 1):
+        own = strata.codes == code
+        assert own.sum() == 4
+        assert (groups[own] == "a").sum() in (1, 2, 3)
+        by_hand[code] = {
+            round(spread(None, scores[own], sensitive_features=list(order)), 9)
+            for order in permutations(groups[own])
+        }
+    expected = {max(one, other) for one in by_hand[0] for other in by_hand[1]}
+    assert set(found.null_distribution.round(9)) == expected
+
+
+def test_draws_of_a_group_are_rows_of_it():
+    groups = encode_groups(["b", None, "a", "b", "b", None, "a"], missing="drop")
+    generator = Given(integers=[[0, 1, 0, 1, 2], [1, 1, 2, 2, 0]])
+    draw = stratified_draws(groups, generator)
+    assert draw().tolist() == [2, 6, 0, 3, 4]
+    assert draw().tolist() == [6, 6, 4, 4, 0]
+    assert generator.asked[0][1].tolist() == [2, 2, 3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("observed", "null", "n_below", "pvalue"),
+    [
+        (0.5, [0.1, 0.4, 0.5, 0.9], 0, 3 / 5),
+        (0.5, [0.1, 0.4, 0.5 - 0.9e-12, 0.9], 0, 3 / 5),
+        (0.5, [0.1, 0.4, 0.5 - 1.1e-12, 0.9], 0, 2 / 5),
+        (0.5, [0.1, 0.5, 0.5, 0.9], 1, 3 / 5),
+        (0.5, [0.1, math.nan, math.nan, 0.9], 0, 4 / 5),
+        (0.0, [0.0] * 4, 0, 1),
+        (2.0, [0.0] * 4, 0, 1 / 5),
+        (1e6, [1e6 - 0.9e-6, 1e6 - 1.1e-6], 0, 2 / 3),
+        (-1e6, [-1e6 - 0.9e-6, -1e6 - 1.1e-6], 0, 2 / 3),
+        (math.nan, [0.1], 0, math.nan),
+    ],
+)
+def test_pvalue_is_the_share_of_values_as_large(observed, null, n_below, pvalue):
+    found = exact_pvalue(observed, np.array(null), n_below)
+    assert found == pytest.approx(pvalue, abs=1e-15, nan_ok=True)
+
+
+def test_ties_below_the_given_order():
+    values = np.array([0.3, 0.5, 0.5 - 0.9e-12, 0.5 - 1.1e-12, 0.7])
+    assert count_smaller(values, 0.5) == 2
+
+
+def test_basic_interval_by_hand():
+    """Quartiles of 0, 1, 2, 3, 4 are 1 and 3."""
+    values = np.array([3.0, 0, 4, 1, 2])
+    assert basic_interval(2.5, values, 0.5) == (2, 4)
+    assert basic_interval(2.0, values, 0.5) == (1, 3)
+    assert basic_interval(1.0, values, 0.5) == (0, 1)  # the low end is cut at 0
+    assert basic_interval(3.2, values, 0.5) == pytest.approx((3.4, 4))
+    # Both ends are cut at the largest value seen.
+    assert basic_interval(4.5, values, 0.5) == (4.5, 4.5)
+    assert basic_interval(5.0, values, 0.5) == (5, 5)
+    assert all(map(math.isnan, basic_interval(1.0, np.array([1, math.nan]), 0.5)))
+
+
+@pytest.mark.filterwarnings("ignore:The metric is .* for all")
+@settings(max_examples=10)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([None, 1, 3]))
+def test_pvalue_by_brute_force(seed, n_strata):
+    """Values with ties, with rounding, and without a value, of the very same draws."""
+    rng = np.random.default_rng(seed)
+    n_rows = int(rng.integers(2, 9))
+    groups, effects = rng.integers(0, 2, n_rows), rng.integers(0, 3, n_rows)
+    within = None if n_strata is None else rng.integers(0, n_strata, n_rows)
+    scale, seen = rng.choice([1e-3, 1, 1e4]), []
+
+    def metric(y_true, y_score, *, sensitive_features):
+        codes = sensitive_features.codes
+        value = scale * float(effects @ (codes == 0))
+        value += rng.choice([-1, 1]) * 2e-13 * max(1, value)
+        seen.append((codes.copy(), math.nan if value > 5 * scale else value))
+        return seen[-1][1]
+
+    result = permutation_test(
+        metric,
+        None,
+        np.zeros(n_rows),
+        sensitive_features=groups,
+        within=within,
+        n_permutations=12,
+        random_state=seed % 1000,
+    )
+    (_, observed), *shuffles = seen
+    if math.isnan(observed):
+        assert math.isnan(result.pvalue)
+        return
+    assert len(shuffles) == 12
+    larger = [not value < observed - 5e-13 * max(1, observed) for _, value in shuffles]
+    assert result.pvalue == (1 + sum(larger)) / 13
+    defined = [value for _, value in shuffles if not math.isnan(value)]
+    expected = np.mean(defined) if defined else math.nan
+    assert result.null_mean == pytest.approx(expected, nan_ok=True)
+    for codes, _ in shuffles:
+        for stratum in [0] if within is None else range(n_strata):
+            own = np.ones(n_rows, bool) if within is None else within == stratum
+            assert sorted(codes[own]) == sorted(seen[0][0][own])
+
+
+@pytest.mark.parametrize("kind", ["scores", "confusion", "outcomes"])
+def test_rows_and_statistics_are_permuted_alike(kind):
+    """Both have the shares that all permutations of six rows have."""
+    groups = np.array([0, 0, 0, 1, 1, 1])
+    scores = np.array([0.1, 0.3, 0.3, 0.5, 0.8, 0.9])
+    y_true, y_pred = np.array([0, 1, 1, 0, 1, 0]), np.array([0, 1, 0, 1, 1, 1])
+    owner = {"sensitive_features": groups}
+    metric, true, values, statistic = {
+        "scores": (mcdp, None, scores, GroupedScores.from_scores(scores, **owner)),
+        "confusion": (
+            equalized_odds_difference,
+            y_true,
+            y_pred,
+            GroupedConfusion.from_predictions(y_true, y_pred, **owner),
+        ),
+        "outcomes": (
+            demographic_parity_difference,
+            None,
+            y_pred,
+            GroupedOutcomes.from_outcomes(y_pred, **owner),
+        ),
+    }[kind]
+    # A few permutations of rows take the place of all orders of equal groups.
+    expected = Counter()
+    within = y_true if kind == "confusion" else np.zeros(6)
+    for order in permutations(range(6)):
+        order = list(order)
+        if order[:3] == sorted(order[:3]) and order[3:] == sorted(order[3:]):
+            given_groups = np.isin(np.arange(6), order[3:]).astype(int)
+            kept = all(
+                given_groups[within == one].sum() == groups[within == one].sum()
+                for one in np.unique(within)
+            )
+            if kept:
+                value = metric(true, values, sensitive_features=given_groups)
+                expected[round(value, 9)] += 1
+    n = 120
+    options = {"n_permutations": n, "random_state": 0}
+    for found in (
+        permutation_test(metric, true, values, **owner, **options),
+        permutation_test(metric, None, statistic, **options),
+    ):
+        shares = Counter(found.null_distribution.round(9).tolist())
+        assert shares.keys() == expected.keys()
+        for value, times in expected.items():
+            share = times / expected.total()
+            noise = math.sqrt(share * (1 - share) / n)
+            assert shares[value] / n == pytest.approx(share, abs=4.5 * noise)
+
+
+def test_one_resample_is_enough():
+    rows = {"sensitive_features": [0, 0, 1, 1], "random_state": 0}
+    scores = [0.1, 0.4, 0.3, 0.9]
+    assert len(
+        bootstrap_interval(mcdp, None, scores, **rows, n_resamples=1).distribution
+    )
+    found = permutation_test(mcdp, None, scores, **rows, n_permutations=1)
+    assert found.pvalue in (0.5, 1)
+
+
+@pytest.mark.slow
+@given(st.integers(0, 2**32 - 1), st.floats(0.05, 0.99))
+def test_what_bootstrap_intervals_promise(seed, level):
+    rng = np.random.default_rng(seed)
+    groups = np.repeat([0, 1], [4, 6])
+    scores = rng.random(10).round(1)
+    undefined = rng.random() * rng.integers(0, 2)
+
+    def metric(y_true, y_score, *, sensitive_features):
+        value = mcdp(y_true, y_score, sensitive_features=sensitive_features)
+        first = not hasattr(metric, "called")
+        metric.called = True
+        return value if first or rng.random() >= undefined else math.nan
+
+    def interval():
+        vars(metric).clear()
+        return bootstrap_interval(
+            metric,
+            None,
+            scores,
+            sensitive_features=groups,
+            confidence_level=level,
+            n_resamples=40,
+            random_state=seed % 1000,
+        )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        result = interval()
+    values = result.distribution[~np.isnan(result.distribution)]
+    assert result.statistic == mcdp(None, scores, sensitive_features=groups)
+    if len(values) < 20:
+        assert math.isnan(result.low)
+        assert math.isnan(result.high)
+        return
+    tail = (1 - level) / 2
+    largest = max(values.max(), result.statistic)
+    for end, share in ((result.low, 1 - tail), (result.high, tail)):
+        reflected = 2 * result.statistic - np.quantile(values, share)
+        assert end == pytest.approx(np.clip(reflected, 0, largest))
+
+
+@pytest.mark.parametrize("by_pair", [False, True])
+def test_noise_is_subtracted_from_squares(by_pair):
+    """Of each pair, times the mean of the largest ratio to the noise of its pair."""
+    groups, scores = np.repeat([0, 1, 2], 4), np.arange(12) / 12
+    seen = []
+
+    def metric(y_true, y_score, *, sensitive_features):
+        codes = sensitive_features.codes
+        means = [y_score[codes == code].mean() for code in np.unique(codes)]
+        seen.append(max(means) - min(means))
+        return seen[-1]
+
+    rows = Rows.from_arrays(None, scores, groups, None)
+    found = subtract_noise(metric, rows, [np.arange(12)], by_pair=by_pair)
+    values = np.array(seen).reshape(41, 3 if by_pair else 1) ** 2
+    null, observed = values[:40], values[40]
+    noise = null.mean(axis=0)
+    factor = (null / noise).max(axis=1).mean()
+    assert (factor > 1.2) == by_pair
+    expected = math.sqrt(max((observed - factor * noise).max(), 0))
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert found > 0

@@ -19,7 +19,12 @@ from skfair._utils._validation import as_array, check_weights
 from skfair.groups import Groups, recode, resolve_groups, resolve_strata
 from skfair.metrics._classes import evaluate_classes
 from skfair.metrics._spec import Combine, specification_of
-from skfair.metrics._undefined import collected_reasons, undefined_reason, warn_outside
+from skfair.metrics._undefined import (
+    collected_reasons,
+    undefined_reason,
+    warn_or_collect,
+    warn_undefined,
+)
 from skfair.statistics import GroupedOutcomes
 from skfair.statistics._json import JSONStatistic
 
@@ -248,7 +253,7 @@ def defined_results(
     )
     name = specification_of(metric)[0].name
     if reason is not None:
-        warn_outside(f"{name} is undefined and set to nan: {reason}.")
+        warn_undefined(name, reason)
         return []
     warn_of_results(name, results)
     return [one for one in results if one.result is not None]
@@ -324,14 +329,10 @@ def warn_of_strata(name: str, reasons: Mapping[Hashable, str], undefined: bool) 
     given = [f"{label!r} ({reason})" for label, reason in reasons.items() if reason]
     if undefined:
         why = f": {listed(given)}" if given else ""
-        warn_outside(
-            f"{name} is undefined and set to nan: no stratum has two groups that can "
-            f"be compared{why}."
-        )
+        warn_undefined(name, f"no stratum has two groups that can be compared{why}")
     elif given:
-        warn_outside(
-            f"{name} leaves out strata, or groups within strata: {listed(given)}."
-        )
+        left_out = f"leaves out strata, or groups within strata: {listed(given)}"
+        warn_or_collect(left_out, f"{name} {left_out}.")
 
 
 def over_strata(

@@ -51,18 +51,15 @@ def warn_if_undefined(title: str, statistic: AnyStatistic) -> bool:
 
 def warn_undefined(title: str, reason: str) -> None:
     """Warn that a metric has no value, unless reasons are collected."""
+    warn_or_collect(reason, f"{title} is undefined and set to nan: {reason}.")
+
+
+def warn_or_collect(reason: str, message: str) -> None:
+    """Warn with a message, or, where reasons are collected, add a reason to them."""
     if (collected := _COLLECTED.get()) is not None:
         collected.append(reason)
-        return
-    warn_outside(f"{title} is undefined and set to nan: {reason}.")
-
-
-def warn_left_out(title: str, groups: str, remark: str) -> None:
-    """Warn that a metric leaves groups out, unless reasons are collected."""
-    if (collected := _COLLECTED.get()) is not None:
-        collected.append(f"without {groups}")
-        return
-    warn_outside(f"{title} leaves groups out: {groups}. {remark}")
+    else:
+        warn_outside(message)
 
 
 @contextmanager

@@ -354,8 +354,7 @@ class FairnessMonitor:
         if not {look["stratum"] for look in self._looks} <= {None, *parts}:
             return f"stratum of each look must be null or one of {brief([*parts])}"
         self._observe(Arguments(None, self.statistic_, None, None))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UndefinedMetricWarning)
+        with collected_reasons():
             found = self._disparity(self.statistic_)
             drift = math.nan if self.reference is None else self._drift(parts)["drift"]
         if not agree(last["statistic"], found.comparisons.value):

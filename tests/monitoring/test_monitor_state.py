@@ -1,6 +1,5 @@
 """The state of a monitor survives JSON text whole, and broken states are refused."""
 
-import datetime
 import json
 import math
 import pickle
@@ -314,7 +313,7 @@ def test_undefined_looks_are_null():
 
 def test_labels_without_a_form_in_json():
     rows = {"y_true": None, "y_score": [0.2, 0.3, 0.5, 0.4]}
-    days = np.array([datetime.date(2020, 1, 1 + day) for day in (0, 1, 0, 1)])
+    days = np.array([b"a", b"b"] * 2)
     for given_as in ("sensitive_features", "control_features"):
         other = {"sensitive_features": list("aabb"), "control_features": list("aabb")}
         monitor = update(FairnessMonitor(mcdp), rows | other | {given_as: days})

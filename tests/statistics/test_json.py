@@ -152,8 +152,16 @@ BROKEN = [
     (0, {"labels": "FM"}, "labels must be a list, got 'FM'"),
     (0, {"labels": ["F", "F"]}, "labels must be distinct, got 'F' twice"),
     (0, {"labels": [1, True]}, "labels must be distinct, got True twice"),
-    (0, {"labels": ["F", {"M": 1}]}, r"text, numbers or lists of these, got \{'M': 1"),
-    (0, {"labels": ["F", float("nan")]}, "text, numbers or lists of these, got nan"),
+    (
+        0,
+        {"labels": ["F", {"M": 1}]},
+        r"text, numbers, dates or lists of these, got \{'M': 1",
+    ),
+    (
+        0,
+        {"labels": ["F", float("nan")]},
+        "text, numbers, dates or lists of these, got nan",
+    ),
     (0, {"names": [1]}, "names must be a list of text, got 1"),
     (0, {"min_group_size": 0}, "positive integer, got 0"),
     (0, {"min_group_size": True}, "positive integer, got True"),
@@ -168,7 +176,11 @@ BROKEN = [
     (2, {"counts": [1]}, "one number for each label"),
     (2, {"counts": [1, 39]}, r"has \d+ cells above 0, but 1 rows"),
     (2, {"classes": [False, False]}, "classes must be distinct, got False twice"),
-    (2, {"classes": [[], {}]}, "classes must be text, numbers or lists of these"),
+    (
+        2,
+        {"classes": [[], {}]},
+        "classes must be text, numbers, dates or lists of these",
+    ),
     (3, {"squares": [1e9] * 5}, "differ in length"),
     (3, {"n_bins": 16.0}, "n_bins must be a positive integer, got 16.0"),
 ]

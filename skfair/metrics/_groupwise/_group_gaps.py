@@ -16,7 +16,7 @@ from skfair._utils._text import listed
 from skfair._utils._types import Bools, Floats
 from skfair._utils._validation import check_real
 from skfair.metrics._inputs import check_group_weights
-from skfair.metrics._undefined import warn_left_out, warn_undefined
+from skfair.metrics._undefined import warn_or_collect, warn_undefined
 from skfair.statistics import GroupedOutcomes
 
 GroupWeights: TypeAlias = (
@@ -70,8 +70,10 @@ def group_gaps(
         undefined = np.full(len(weights), np.nan)
         return GroupGaps(statistic, weights, compared, math.nan, undefined)
     if left_out:
-        warn_left_out(
-            title, left_out, "The weights of the others are scaled to sum to one."
+        warn_or_collect(
+            f"without {left_out}",
+            f"{title} leaves groups out: {left_out}. The weights of the others are "
+            "scaled to sum to one.",
         )
     weights = weights / weights.sum()
     means = statistic.means

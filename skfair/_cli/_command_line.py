@@ -31,6 +31,7 @@ from skfair._cli._outcome import (
     write,
 )
 from skfair._cli._tables import Format, line_of, read_columns
+from skfair._utils._files import check_writable
 from skfair._utils._validation import ParameterError
 from skfair.groups import Groups, encode_groups, intersect
 from skfair.report import FairnessReport
@@ -235,6 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         date = _date(given.date)
         with speaking(given.language):
             report, record = _audit(given)
+        summaries = sys.stderr if _is_standard_output(given.out) else sys.stdout
         write(report, given.out, given.format, record | date)
     except (ValueError, OSError, ImportError) as error:
         _end_progress()
@@ -247,7 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _end_progress()
         return 130
-    _say(f"{report}\n{given.out}", sys.stdout)
+    _say(f"{report}\n{given.out}", summaries)
     above = beyond_limits(report, limits)
     for text in above:
         _say(f"skfair audit: limit: {text}", sys.stderr)
@@ -297,7 +299,7 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     """
     if given.format == "html":
         require_report_extra()
-    _check_writable(given.out, given.no_overwrite)
+    _check_output(given.out, given.table, given.no_overwrite)
     settings = {name: getattr(given, name) for name in _OPTIONS if name != "pos_label"}
     Options(**settings)
     scores, labels, sensitive, control = map(
@@ -509,16 +511,26 @@ def _label(text: str | None, columns: list[Any]) -> Any:
     return text
 
 
-def _check_writable(path: Path, is_new: bool) -> None:
-    """Raise before the long work if a file cannot be written after it."""
+def _check_output(path: Path, table: Path, is_new: bool) -> None:
+    """Raise before the long work if a file cannot be written after it, or is input."""
     if is_new and path.exists():
         raise FileExistsError(f"{path} exists already, and --no-overwrite is given.")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a directory, expected a file to write.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path} is in a directory that does not exist.")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise PermissionError(f"{path} cannot be written.")
+    check_writable(path)
+    files = files_of(table)
+    same = [file for file in files if file.exists() and path.exists()]
+    for file in same:
+        if path.samefile(file):
+            raise ValueError(f"--out {path} is {file}, which is to be read.")
+    # Another run would read what this one has written.
+    if files != [table] and path.absolute().match(str(table.absolute())):
+        raise ValueError(f"--out {path} is a file that {table} matches.")
+
+
+def _is_standard_output(path: Path) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(1))
+    except OSError:  # one of them does not exist
+        return False
 
 
 def _end_progress() -> None:

@@ -30,7 +30,8 @@ from skfair._cli._outcome import (
     says_nothing,
     write,
 )
-from skfair._cli._tables import Format, line_of, read_columns
+from skfair._cli._tables import Columns, line_of, read_columns
+from skfair._cli._text import Format
 from skfair._utils._files import check_writable
 from skfair._utils._validation import ParameterError
 from skfair.groups import Groups, encode_groups, intersect
@@ -307,7 +308,8 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     )
     if not scores and not labels:
         raise ValueError("--y-score or --y-pred must name a column.")
-    values = {*scores, *labels, given.y_true, given.sample_weight}
+    columns = _columns(given)
+    values = columns.values()
     of_groups = [*sensitive, *(name for name in control if name not in values)]
     bins = read_bins(given.bins, of_groups)
     form = Format(given.sep, given.encoding)
@@ -317,26 +319,44 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     }
     if takes_duckdb(given.table, given.engine):
         try:
-            return _count(given, form, bins, settings)
+            return _count(given, form, columns, bins, settings)
         except UnsuitedError:
             if given.engine != "auto" or files_of(given.table) != [given.table]:
                 raise
-    return _read_rows(given, form, bins, settings)
+    return _read_rows(given, form, columns, bins, settings)
+
+
+def _columns(given: argparse.Namespace) -> Columns:
+    """Columns to read; one that is used in several ways is a number, or a label."""
+    weight = [] if given.sample_weight is None else [given.sample_weight]
+    true = [] if given.y_true is None else [given.y_true]
+    numbers = dict.fromkeys([*_split(given.y_score), *weight])
+    labels = dict.fromkeys(
+        name for name in [*_split(given.y_pred), *true] if name not in numbers
+    )
+    values = {**numbers, **labels}
+    groups = dict.fromkeys(
+        name
+        for name in [*_split(given.sensitive), *_split(given.control_features)]
+        if name not in values
+    )
+    return Columns([*numbers], [*labels], [*groups])
 
 
 def _read_rows(
-    given: argparse.Namespace, form: Format, bins: Any, settings: dict[str, Any]
+    given: argparse.Namespace,
+    form: Format,
+    columns: Columns,
+    bins: Any,
+    settings: dict[str, Any],
 ) -> tuple[FairnessReport, dict[str, str]]:
     """Read all rows, and compute the report."""
     scores, labels, sensitive, control = map(
         _split, (given.y_score, given.y_pred, given.sensitive, given.control_features)
     )
-    others = [name for name in (given.y_true, given.sample_weight) if name is not None]
-    read = [*scores, *labels, *others]
-    as_text = [*sensitive, *(name for name in control if name not in read)]
-    table = read_columns(given.table, [*read, *as_text], as_text, form)
+    table = read_columns(given.table, columns, form)
     record = input_record(given.table, [given.table])
-    table = _without_missing(given, form, table, read)
+    table = _without_missing(given, form, table, columns.values())
     groups = {
         name: _groups(given, form, into_bins(table[name], bins.get(name)))
         for name in sensitive
@@ -362,6 +382,7 @@ def _read_rows(
 def _count(
     given: argparse.Namespace,
     form: Format,
+    columns: Columns,
     bins: dict[str, list[float]],
     settings: dict[str, Any],
 ) -> tuple[FairnessReport, dict[str, str]]:
@@ -369,10 +390,8 @@ def _count(
     scores, labels, sensitive, control = map(
         _split, (given.y_score, given.y_pred, given.sensitive, given.control_features)
     )
-    others = [name for name in (given.y_true, given.sample_weight) if name is not None]
-    values = [*scores, *labels, *others]
-    groups = [*sensitive, *(n for n in control if n not in [*values, *sensitive])]
-    rows = Rows(given.table, [*values, *groups], groups, form)
+    values, groups = columns.values(), columns.groups
+    rows = Rows(given.table, columns, form)
     n_without = 0
     if given.missing == "drop":
         n_without = rows.leave_out_missing(values)
@@ -458,7 +477,7 @@ def _without_missing(
     if n_without == len(table):
         raise ValueError(f"{given.table} has no row without missing values.")
     _say_left_out(n_without, names)
-    return table[kept]
+    return table[kept].infer_objects()
 
 
 def _refuse_missing(path: Path, form: Format, column: Any, also: str = "") -> None:

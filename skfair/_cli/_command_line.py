@@ -317,13 +317,29 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
         "title": given.title,
         "verbose": int(not given.quiet and sys.stderr.isatty()),
     }
-    if takes_duckdb(given.table, given.engine):
-        try:
-            return _count(given, form, columns, bins, settings)
-        except UnsuitedError:
-            if given.engine != "auto" or files_of(given.table) != [given.table]:
-                raise
-    return _read_rows(given, form, columns, bins, settings)
+    with _unchanged(files_of(given.table)):
+        if takes_duckdb(given.table, given.engine):
+            try:
+                return _count(given, form, columns, bins, settings)
+            except UnsuitedError:
+                if given.engine != "auto" or files_of(given.table) != [given.table]:
+                    raise
+        return _read_rows(given, form, columns, bins, settings)
+
+
+@contextmanager
+def _unchanged(files: list[Path]) -> Iterator[None]:
+    """Raise if files change meanwhile: their hashes would not be of what was read."""
+
+    def states() -> list[tuple[int, ...] | None]:
+        found = [file.stat() if file.exists() else None for file in files]
+        return [s and (s.st_ino, s.st_size, s.st_mtime_ns) for s in found]
+
+    before = states()
+    yield
+    for file, was, now in zip(files, before, states(), strict=True):
+        if was != now:
+            raise ValueError(f"{file} was changed while it was read.")
 
 
 def _columns(given: argparse.Namespace) -> Columns:

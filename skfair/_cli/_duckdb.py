@@ -20,7 +20,7 @@ from skfair._cli._text import (
     WHOLE_NUMBER,
     Format,
     check_columns,
-    check_compressed,
+    holds_rows,
     read_header,
     read_rows,
     refuse_text,
@@ -108,8 +108,11 @@ class Rows:
             raise ValueError(f"{self.path} matches Parquet files and others.")
         try:
             query = self._strict_text(files, form)
-            self._load_text(query, files, columns, form)
+            n_rows = self._load_text(query, files, columns, form)
+            whole = holds_rows(files, form, n_rows)
         except self._error:
+            whole = False
+        if not whole:
             # pandas also reads rows that lack cells and lines that end in several
             # ways, and says what is wrong with other files.
             query = self._lenient_text(files, form)
@@ -130,7 +133,7 @@ class Rows:
             check_flat(self.path, name, types[name] in _NESTED)
             cell = quote_name(name)
             if types[name] in ("float", "double"):
-                cell = f"NULLIF({cell}, 'nan') AS {cell}"
+                cell = f"CASE WHEN NOT isnan({cell}) THEN {cell} END AS {cell}"
             cells.append(cell)
         source.project(", ".join(cells)).create_view("loaded")
 
@@ -146,7 +149,6 @@ class Rows:
             sep, encoding = form.of(file).values()
             if encoding != "utf-8-sig" or not header.is_first_line:
                 return self._lenient_text(files, form)
-            check_compressed(file, form)
             places = tuple(header.names.index(name) for name in self._columns)
             names = alike.setdefault((sep, len(header.names), places), [])
             names.append(quote_text(glob.escape(str(file))))
@@ -176,8 +178,9 @@ class Rows:
 
     def _load_text(
         self, query: str, files: list[Path], columns: Columns, form: Format
-    ) -> None:
-        """Make a table of typed columns, so that text is parsed only once more."""
+    ) -> int:
+        """Make a table of typed columns, parsed only once more; count its rows."""
+        self._connection.execute("DROP TABLE IF EXISTS loaded")
         cells = ", ".join(
             f"NULLIF(TRIM({name}, {quote_text(BLANKS)}), '') AS {name}"
             for name in self._columns.values()
@@ -192,6 +195,7 @@ class Rows:
             for name, cell in self._columns.items()
         )
         source.project(casts).create("loaded")
+        return int(self._numbers("COUNT(*)")[0])
 
     @property
     def relation(self) -> Any:

@@ -86,6 +86,9 @@ class Rows:
         self.path, self._error = path, duckdb.Error
         self._connection = duckdb.connect()
         self._connection.execute(f"SET memory_limit = '{_MEMORY}'")
+        # It takes the least and largest value that Parquet files state for all values,
+        # and overlooks nan, which they leave out.
+        self._connection.execute("SET disabled_optimizers = 'statistics_propagation'")
         self._columns = {name: quote_name(name) for name in columns.all()}
         self._where = ""
         with self.problems():

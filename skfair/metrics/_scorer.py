@@ -336,9 +336,10 @@ def make_fairness_scorer(
     response_method : {"auto", "predict_proba", "predict"} or tuple, default="auto"
         Method of the estimator whose response is scored. ``"auto"`` is
         ``"predict_proba"`` for a metric whose second parameter is called ``y_score``,
-        or that is given a `threshold`, else ``"predict"``. With ``scale="rank"`` it is the first of ``predict_proba``,
-        ``decision_function`` and ``predict`` that the estimator has; the last only if
-        it is no classifier, such as a regressor or a ranker.
+        or that is given a `threshold`, else ``"predict"``. With ``scale="rank"`` it is
+        the first of ``predict_proba``, ``decision_function`` and ``predict`` that the
+        estimator has; the last only if it is no classifier, such as a regressor or a
+        ranker.
     correct_noise : bool, default=False
         Whether to subtract most of what noise adds to the metric: two groups score
         ``sqrt(max(0, value**2 - noise**2))``, where ``noise**2`` is the mean of the

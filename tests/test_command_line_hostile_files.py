@@ -178,7 +178,19 @@ def counted(audit, table, options="--sensitive sex"):
     return by_pandas[1]
 
 
-@pytest.mark.parametrize(("content", "message"), REFUSED.values(), ids=REFUSED)
+#: Files of each kind of fault, which are tested in every run.
+QUICK = ("empty", "zeros", "never closed", "text, late", "repeated name", "score nan")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(*REFUSED[name], id=name)
+        if name in QUICK
+        else pytest.param(*REFUSED[name], id=name, marks=pytest.mark.slow)
+        for name in REFUSED
+    ],
+)
 def test_text_that_is_refused(audit, content, message):
     refused(audit, write(content), message)
 
@@ -207,6 +219,7 @@ def test_compressed_files_that_are_refused(audit, change):
     refused(audit, name, "t.csv.gz")
 
 
+@pytest.mark.slow
 def test_bomb(audit):
     """One line of many gigabytes is given up after 16 MB."""
     bomb = gzip.compress(b"y,p,sex\n" + b"0" * 2**26)
@@ -268,6 +281,7 @@ def test_parquet_that_is_counted(audit, content):
     assert counted(audit, write(content, "t.parquet"))["n_rows"] == 24
 
 
+@pytest.mark.slow
 def test_nan_in_parquet_is_missing(audit):
     write(parquet(p=[0.5, np.nan, 0.2] * 8), "t.parquet")
     numbers = counted(audit, "t.parquet", "--sensitive sex --missing drop")
@@ -294,6 +308,7 @@ PATTERNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("files", "message"), PATTERNS.values(), ids=PATTERNS)
 def test_patterns(audit, files, message):
     for name, content in files.items():
@@ -310,6 +325,7 @@ def test_patterns(audit, files, message):
         assert said.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_columns_in_another_order_under_a_pattern(audit):
     write(T, "a.csv")
     frame = pd.read_csv("a.csv", dtype=str)
@@ -320,6 +336,7 @@ def test_columns_in_another_order_under_a_pattern(audit):
     assert one["attributes"] == several["attributes"]
 
 
+@pytest.mark.slow
 def test_names_with_brackets_are_no_patterns(audit):
     """The engine must not take another file whose name the brackets match."""
     write(rows(n=8), "a1.csv")
@@ -327,6 +344,7 @@ def test_names_with_brackets_are_no_patterns(audit):
     assert counted(audit, "a[1].csv")["n_rows"] == 24
 
 
+@pytest.mark.slow
 def test_files_that_change(audit, monkeypatch):
     record = module.input_record
 
@@ -342,6 +360,7 @@ def test_files_that_change(audit, monkeypatch):
         assert "t.csv was changed while it was read" in said
 
 
+@pytest.mark.slow
 def test_encodings(audit):
     for encoding in "utf-16", "latin-1", "cp1252":
         write(rows(sex="éM").encode(encoding))

@@ -25,7 +25,7 @@ _HEBREW = "\u05de\u05d9\u05df"
 
 #: For columns y, p and sex; by name of the file.
 HOSTILE = {
-    "empty.csv": File(b"", 2, "cannot be read as CSV"),
+    "empty.csv": File(b"", 2, "is empty"),
     "header.csv": File(b"y,p,sex\n", 2, "has 0 rows"),
     "one_row.csv": File(b"y,p,sex\n1,0.5,F\n", 4, "nothing could be compared"),
     "one_group.csv": File(_rows(["F"]).encode(), 4, "nothing could be compared"),

@@ -170,7 +170,10 @@ def test_missing_groups(audit, table):
         (("--y-true y", "--y-true label"), "--pos-label"),
         (("--y-true y", "--y-true age"), "no column 'age'; it has ['y', 'p', 'q',"),
         (("sex", "sex,age,town"), "no column 'age', 'town'; it has"),
-        (("--y-score p", "--y-score sex"), "y_score['sex'] must be numbers, got"),
+        (
+            ("--y-score p", "--y-score sex"),
+            "column 'sex' must be numbers, got 'M' in line 2",
+        ),
         (("--y-score p", "--y-score w"), "y_score['w'] must lie in [0, 1], got 2"),
         (("--y-score p", ""), "--y-score or --y-pred must name a column"),
         (("table.csv", "none.csv"), "none.csv does not exist"),
@@ -193,7 +196,7 @@ def test_bad_arguments(audit, change, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "table.csv cannot be read as CSV"),
+        (b"", "table.csv is empty, expected the names of columns"),
         (b"y,p,sex\n", "table.csv has 0 rows"),
         (b"y;p;sex\n1;0.5;F\n", "try --sep ';'"),
         (b"y,p,sex\n1,.5,F\n0,.5,M,x\n", "cannot be read as CSV"),

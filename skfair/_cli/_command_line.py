@@ -30,7 +30,9 @@ from skfair._cli._outcome import (
     says_nothing,
     write,
 )
-from skfair._cli._tables import Format, line_of, read_columns
+from skfair._cli._tables import Columns, line_of, read_columns
+from skfair._cli._text import Format
+from skfair._utils._files import check_writable
 from skfair._utils._validation import ParameterError
 from skfair.groups import Groups, encode_groups, intersect
 from skfair.report import FairnessReport
@@ -235,6 +237,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         date = _date(given.date)
         with speaking(given.language):
             report, record = _audit(given)
+        summaries = sys.stderr if _is_standard_output(given.out) else sys.stdout
         write(report, given.out, given.format, record | date)
     except (ValueError, OSError, ImportError) as error:
         _end_progress()
@@ -247,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _end_progress()
         return 130
-    _say(f"{report}\n{given.out}", sys.stdout)
+    _say(f"{report}\n{given.out}", summaries)
     above = beyond_limits(report, limits)
     for text in above:
         _say(f"skfair audit: limit: {text}", sys.stderr)
@@ -297,7 +300,7 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     """
     if given.format == "html":
         require_report_extra()
-    _check_writable(given.out, given.no_overwrite)
+    _check_output(given.out, given.table, given.no_overwrite)
     settings = {name: getattr(given, name) for name in _OPTIONS if name != "pos_label"}
     Options(**settings)
     scores, labels, sensitive, control = map(
@@ -305,7 +308,8 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     )
     if not scores and not labels:
         raise ValueError("--y-score or --y-pred must name a column.")
-    values = {*scores, *labels, given.y_true, given.sample_weight}
+    columns = _columns(given)
+    values = columns.values()
     of_groups = [*sensitive, *(name for name in control if name not in values)]
     bins = read_bins(given.bins, of_groups)
     form = Format(given.sep, given.encoding)
@@ -313,28 +317,62 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
         "title": given.title,
         "verbose": int(not given.quiet and sys.stderr.isatty()),
     }
-    if takes_duckdb(given.table, given.engine):
-        try:
-            return _count(given, form, bins, settings)
-        except UnsuitedError:
-            if given.engine != "auto" or files_of(given.table) != [given.table]:
-                raise
-    return _read_rows(given, form, bins, settings)
+    with _unchanged(files_of(given.table)):
+        if takes_duckdb(given.table, given.engine):
+            try:
+                return _count(given, form, columns, bins, settings)
+            except UnsuitedError:
+                if given.engine != "auto" or files_of(given.table) != [given.table]:
+                    raise
+        return _read_rows(given, form, columns, bins, settings)
+
+
+@contextmanager
+def _unchanged(files: list[Path]) -> Iterator[None]:
+    """Raise if files change meanwhile: their hashes would not be of what was read."""
+
+    def states() -> list[tuple[int, ...] | None]:
+        found = [file.stat() if file.exists() else None for file in files]
+        return [s and (s.st_ino, s.st_size, s.st_mtime_ns) for s in found]
+
+    before = states()
+    yield
+    for file, was, now in zip(files, before, states(), strict=True):
+        if was != now:
+            raise ValueError(f"{file} was changed while it was read.")
+
+
+def _columns(given: argparse.Namespace) -> Columns:
+    """Columns to read; one that is used in several ways is a number, or a label."""
+    weight = [] if given.sample_weight is None else [given.sample_weight]
+    true = [] if given.y_true is None else [given.y_true]
+    numbers = dict.fromkeys([*_split(given.y_score), *weight])
+    labels = dict.fromkeys(
+        name for name in [*_split(given.y_pred), *true] if name not in numbers
+    )
+    values = {**numbers, **labels}
+    groups = dict.fromkeys(
+        name
+        for name in [*_split(given.sensitive), *_split(given.control_features)]
+        if name not in values
+    )
+    return Columns([*numbers], [*labels], [*groups])
 
 
 def _read_rows(
-    given: argparse.Namespace, form: Format, bins: Any, settings: dict[str, Any]
+    given: argparse.Namespace,
+    form: Format,
+    columns: Columns,
+    bins: Any,
+    settings: dict[str, Any],
 ) -> tuple[FairnessReport, dict[str, str]]:
     """Read all rows, and compute the report."""
     scores, labels, sensitive, control = map(
         _split, (given.y_score, given.y_pred, given.sensitive, given.control_features)
     )
-    others = [name for name in (given.y_true, given.sample_weight) if name is not None]
-    read = [*scores, *labels, *others]
-    as_text = [*sensitive, *(name for name in control if name not in read)]
-    table = read_columns(given.table, [*read, *as_text], as_text, form)
+    table = read_columns(given.table, columns, form)
     record = input_record(given.table, [given.table])
-    table = _without_missing(given, form, table, read)
+    table = _without_missing(given, form, table, columns.values())
     groups = {
         name: _groups(given, form, into_bins(table[name], bins.get(name)))
         for name in sensitive
@@ -360,6 +398,7 @@ def _read_rows(
 def _count(
     given: argparse.Namespace,
     form: Format,
+    columns: Columns,
     bins: dict[str, list[float]],
     settings: dict[str, Any],
 ) -> tuple[FairnessReport, dict[str, str]]:
@@ -367,10 +406,8 @@ def _count(
     scores, labels, sensitive, control = map(
         _split, (given.y_score, given.y_pred, given.sensitive, given.control_features)
     )
-    others = [name for name in (given.y_true, given.sample_weight) if name is not None]
-    values = [*scores, *labels, *others]
-    groups = [*sensitive, *(n for n in control if n not in [*values, *sensitive])]
-    rows = Rows(given.table, [*values, *groups], groups, form)
+    values, groups = columns.values(), columns.groups
+    rows = Rows(given.table, columns, form)
     n_without = 0
     if given.missing == "drop":
         n_without = rows.leave_out_missing(values)
@@ -456,7 +493,7 @@ def _without_missing(
     if n_without == len(table):
         raise ValueError(f"{given.table} has no row without missing values.")
     _say_left_out(n_without, names)
-    return table[kept]
+    return table[kept].infer_objects()
 
 
 def _refuse_missing(path: Path, form: Format, column: Any, also: str = "") -> None:
@@ -509,16 +546,26 @@ def _label(text: str | None, columns: list[Any]) -> Any:
     return text
 
 
-def _check_writable(path: Path, is_new: bool) -> None:
-    """Raise before the long work if a file cannot be written after it."""
+def _check_output(path: Path, table: Path, is_new: bool) -> None:
+    """Raise before the long work if a file cannot be written after it, or is input."""
     if is_new and path.exists():
         raise FileExistsError(f"{path} exists already, and --no-overwrite is given.")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a directory, expected a file to write.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path} is in a directory that does not exist.")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise PermissionError(f"{path} cannot be written.")
+    check_writable(path)
+    files = files_of(table)
+    same = [file for file in files if file.exists() and path.exists()]
+    for file in same:
+        if path.samefile(file):
+            raise ValueError(f"--out {path} is {file}, which is to be read.")
+    # Another run would read what this one has written.
+    if files != [table] and path.absolute().match(str(table.absolute())):
+        raise ValueError(f"--out {path} is a file that {table} matches.")
+
+
+def _is_standard_output(path: Path) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(1))
+    except OSError:  # one of them does not exist
+        return False
 
 
 def _end_progress() -> None:

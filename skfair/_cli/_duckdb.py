@@ -12,18 +12,31 @@ from typing import Any
 import pandas as pd
 
 from skfair._cli._bins import range_labels
-from skfair._cli._tables import Format, check_columns
+from skfair._cli._tables import Columns, check_flat
+from skfair._cli._text import (
+    BLANKS,
+    BOOLEANS,
+    NUMBER,
+    WHOLE_NUMBER,
+    Format,
+    check_columns,
+    holds_rows,
+    read_header,
+    read_rows,
+    refuse_text,
+)
 from skfair._utils._optional import extra, require
 from skfair._utils._sql import quote_name, quote_text
 from skfair.groups import MISSING_LABEL
 
 ENGINES = ("auto", "duckdb", "pandas")
-#: A file of more bytes is read by DuckDB where it can.
+#: A file of more bytes is read by DuckDB where it can; compressed ones are larger.
 _LARGE = 2**25
+_COMPRESSION = 8
 #: What DuckDB keeps in memory; it writes what is more to temporary files.
 _MEMORY = "512MB"
-#: What pandas reads as truth values, and as missing.
-_BOOLEANS = {"True", "TRUE", "true", "False", "FALSE", "false", None}
+#: Types of which a row has several values.
+_NESTED = ("list", "array", "struct", "map", "union")
 #: Labels of groups that are looked at to suggest ranges.
 _MAX_LABELS = 1000
 
@@ -51,7 +64,8 @@ def takes_duckdb(path: Path, engine: str) -> bool:
         return True
     if not path.is_file() or not _reads(path):
         return False
-    large = path.stat().st_size > _LARGE
+    factor = _COMPRESSION if path.suffix.lower() == ".gz" else 1
+    large = path.stat().st_size * factor > _LARGE
     return large and importlib.util.find_spec("duckdb") is not None
 
 
@@ -64,9 +78,7 @@ def _reads(path: Path) -> bool:
 class Rows:
     """Columns of some files, by their names, as a query of DuckDB."""
 
-    def __init__(
-        self, path: Path, wanted: Sequence[str], text: Sequence[str], form: Format
-    ) -> None:
+    def __init__(self, path: Path, columns: Columns, form: Format) -> None:
         duckdb = require(
             "duckdb", f"Reading {path} by DuckDB", f"install it {extra('duckdb')}"
         )
@@ -74,56 +86,119 @@ class Rows:
         self.path, self._error = path, duckdb.Error
         self._connection = duckdb.connect()
         self._connection.execute(f"SET memory_limit = '{_MEMORY}'")
-        self._columns = {name: quote_name(name) for name in wanted}
+        # It takes the least and largest value that Parquet files state for all values,
+        # and overlooks nan, which they leave out.
+        self._connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+        self._columns = {name: quote_name(name) for name in columns.all()}
         self._where = ""
         with self.problems():
-            self._load(files_of(path), form, text)
+            self._load(files_of(path), columns, form)
         if not self._numbers("COUNT(*)")[0]:
             raise ValueError(f"{path} has 0 rows, expected at least one.")
 
-    def _load(self, files: list[Path], form: Format, text: Sequence[str]) -> None:
-        """Make a view of Parquet, or a table of text, which is parsed only once."""
+    def _load(self, files: list[Path], columns: Columns, form: Format) -> None:
+        """Make a view of Parquet, or a table of text."""
         for file in files:
             if not _reads(file):
                 raise UnsuitedError(f"DuckDB reads CSV and Parquet, got {file}.")
             if not file.is_file():
                 raise FileNotFoundError(f"{file} does not exist or is no file.")
-        names = [str(file) for file in files]
-        parquet = all(name.lower().endswith(".parquet") for name in names)
-        source = self._connection.read_parquet(names) if parquet else None
-        if source is None:
-            source = self._read_text(names, form, text)
-        given = {name.lstrip(): name for name in source.columns}
-        check_columns(self.path, [*given], [*self._columns])
-        types = dict(zip(source.columns, map(str, source.types), strict=True))
-        columns = []
-        for name in self._columns:
-            column = quote_name(given[name])
-            if types[given[name]] == "VARCHAR" and not parquet:
-                column = f"NULLIF(LTRIM({column}), '')"
-            columns.append(f"{column} AS {quote_name(name)}")
-        source = source.project(", ".join(columns))
-        if parquet:
-            source.create_view("loaded")
-        else:
-            source.create("loaded")
+        n_parquet = sum(file.suffix.lower() == ".parquet" for file in files)
+        if n_parquet == len(files):
+            self._view_parquet(files)
+            return
+        if n_parquet:
+            raise ValueError(f"{self.path} matches Parquet files and others.")
+        try:
+            query = self._strict_text(files, form)
+            n_rows = self._load_text(query, files, columns, form)
+            whole = holds_rows(files, form, n_rows)
+        except self._error:
+            whole = False
+        if not whole:
+            # pandas also reads rows that lack cells and lines that end in several
+            # ways, and says what is wrong with other files.
+            query = self._lenient_text(files, form)
+            self._load_text(query, files, columns, form)
 
-    def _read_text(self, names: list[str], form: Format, text: Sequence[str]) -> Any:
-        """Read files of text; columns named by `text` are not turned into numbers."""
-        options = form.of(Path(names[0]))
-        if options["encoding"] != "utf-8-sig":
-            raise UnsuitedError(f"DuckDB reads UTF-8, got --encoding {form.encoding}.")
-        how = {"header": True, "sep": options["sep"]}
-        written = self._connection.read_csv(names, all_varchar=True, **how)
-        found = self._connection.read_csv(names, **how)
-        kept = [name for name in written.columns if name.lstrip() in text]
-        for name, kind in zip(found.columns, found.types, strict=True):
-            if str(kind) == "BOOLEAN" and name.lstrip() in self._columns:
-                values = written.project(quote_name(name)).distinct().fetchall()
-                if not {value for (value,) in values} <= _BOOLEANS:
-                    kept.append(name)  # yes and no, for instance
-        types = dict.fromkeys(kept, "VARCHAR")
-        return self._connection.read_csv(names, dtype=types, **how) if kept else found
+    def _view_parquet(self, files: list[Path]) -> None:
+        """Make a view of the columns; nan is missing."""
+        source = self._connection.read_parquet(
+            [glob.escape(str(file)) for file in files], hive_partitioning=False
+        )
+        check_columns(self.path, source.columns, [*self._columns])
+        types = {
+            name: kind.id
+            for name, kind in zip(source.columns, source.types, strict=True)
+        }
+        cells = []
+        for name in self._columns:
+            check_flat(self.path, name, types[name] in _NESTED)
+            cell = quote_name(name)
+            if types[name] in ("float", "double"):
+                cell = f"CASE WHEN NOT isnan({cell}) THEN {cell} END AS {cell}"
+            cells.append(cell)
+        source.project(", ".join(cells)).create_view("loaded")
+
+    def _strict_text(self, files: list[Path], form: Format) -> str:
+        """Query of the cells of files that hold exactly what the standard of CSV says.
+
+        Nothing is guessed from the first rows, which later ones might contradict.
+        """
+        alike: dict[tuple[Any, ...], list[str]] = {}
+        for file in files:
+            header = read_header(file, form)
+            check_columns(file, header.names, [*self._columns])
+            sep, encoding = form.of(file).values()
+            if encoding != "utf-8-sig" or not header.is_first_line:
+                return self._lenient_text(files, form)
+            places = tuple(header.names.index(name) for name in self._columns)
+            names = alike.setdefault((sep, len(header.names), places), [])
+            names.append(quote_text(glob.escape(str(file))))
+        queries = []
+        for (sep, n_columns, places), names in alike.items():
+            types = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(n_columns))
+            cells = zip(places, self._columns, strict=True)
+            columns = ", ".join(f"c{i} AS {quote_name(name)}" for i, name in cells)
+            queries.append(
+                f"SELECT {columns} FROM read_csv([{', '.join(names)}], columns = "
+                f"{{{types}}}, auto_detect = false, header = true, delim = "
+                f"{quote_text(sep)}, quote = '\"', escape = '\"')"
+            )
+        return " UNION ALL ".join(queries)
+
+    def _lenient_text(self, files: list[Path], form: Format) -> str:
+        """Query of the cells that pandas reads."""
+        arrow = require("pyarrow", f"Reading {self.path}", "choose --engine pandas")
+        cells = ", ".join(f"{quote_name(name)} VARCHAR" for name in self._columns)
+        self._connection.execute(f"CREATE OR REPLACE TABLE written ({cells})")
+        for file in files:
+            for rows in read_rows(file, [*self._columns], form):
+                table = arrow.Table.from_pandas(rows, preserve_index=False)
+                self._connection.register("chunk", table)
+                self._connection.execute("INSERT INTO written SELECT * FROM chunk")
+        return "SELECT * FROM written"
+
+    def _load_text(
+        self, query: str, files: list[Path], columns: Columns, form: Format
+    ) -> int:
+        """Make a table of typed columns, parsed only once more; count its rows."""
+        self._connection.execute("DROP TABLE IF EXISTS loaded")
+        cells = ", ".join(
+            f"NULLIF(TRIM({name}, {quote_text(BLANKS)}), '') AS {name}"
+            for name in self._columns.values()
+        )
+        source = self._connection.sql(f"SELECT {cells} FROM ({query})")
+        types = dict.fromkeys(columns.all(), "VARCHAR") | _types_of(source, columns)
+        for name in columns.numbers:
+            if types[name] != "DOUBLE":
+                refuse_text(files, name, form)
+        casts = ", ".join(
+            f"CAST({cell} AS {types[name]}) AS {cell}"
+            for name, cell in self._columns.items()
+        )
+        source.project(casts).create("loaded")
+        return int(self._numbers("COUNT(*)")[0])
 
     @property
     def relation(self) -> Any:
@@ -208,3 +283,31 @@ def _as_enum(column: str, labels: list[str]) -> str:
     """Give the labels of a column an order."""
     texts = ", ".join(map(quote_text, labels))
     return f"CAST({column} AS ENUM({texts}))"
+
+
+def _types_of(source: Any, columns: Columns) -> dict[str, str]:
+    """Types of columns of numbers and labels: those that `as_values` finds."""
+    names = [*columns.numbers, *columns.labels]
+    if not names:
+        return {}
+    tests = []
+    truth = ", ".join(map(quote_text, BOOLEANS))
+    for cell in map(quote_name, names):
+        tests += [
+            f"regexp_full_match({cell}, {quote_text(NUMBER)})",
+            f"regexp_full_match({cell}, {quote_text(WHOLE_NUMBER)})",
+            f"TRY_CAST({cell} AS BIGINT) IS NOT NULL OR {cell} IS NULL",
+            f"{cell} IN ({truth})",
+        ]
+    # None is of a column without values.
+    aggregates = ", ".join(f"COALESCE(BOOL_AND({test}), TRUE)" for test in tests)
+    (found,) = source.aggregate(aggregates).fetchall()
+    types = {}
+    for i, name in enumerate(names):
+        number, whole, short, boolean = found[4 * i : 4 * i + 4]
+        types[name] = "VARCHAR"
+        if name in columns.numbers or not whole:
+            types[name] = "DOUBLE" if number else "BOOLEAN" if boolean else "VARCHAR"
+        elif short:
+            types[name] = "BIGINT"
+    return types

@@ -6,6 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
+from skfair._utils._files import write_text
 from skfair._utils._text import visible_text
 from skfair._utils._validation import check_choice, check_real
 from skfair.report import FairnessReport
@@ -44,7 +45,7 @@ def write(report: FairnessReport, path: Path, how: str, record: dict[str, str]) 
         report.to_markdown(path, date=record.get("date"), source=source)
         return
     text = json.dumps(report.summary | record, indent=1, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8", newline="\n")
+    write_text(path, text + "\n")
 
 
 def read_limits(given: list[str]) -> dict[str, float]:

@@ -180,6 +180,8 @@ class FairnessScorer(GroupScorer):
             scored = partial(without_noise, score_func)
         elif not specification_of(score_func)[0].takes_strata:
             scored = _WithinStrata(score_func)
+        if _has_threshold(score_func, kwargs) and response_method != "predict":
+            scored = partial(_of_scores, scored)
         super().__init__(scored, sign, kwargs, response_method)
         self._metric = score_func
         self._sensitive_features = sensitive_features
@@ -334,9 +336,10 @@ def make_fairness_scorer(
     response_method : {"auto", "predict_proba", "predict"} or tuple, default="auto"
         Method of the estimator whose response is scored. ``"auto"`` is
         ``"predict_proba"`` for a metric whose second parameter is called ``y_score``,
-        else ``"predict"``. With ``scale="rank"`` it is the first of ``predict_proba``,
-        ``decision_function`` and ``predict`` that the estimator has; the last only if
-        it is no classifier, such as a regressor or a ranker.
+        or that is given a `threshold`, else ``"predict"``. With ``scale="rank"`` it is
+        the first of ``predict_proba``, ``decision_function`` and ``predict`` that the
+        estimator has; the last only if it is no classifier, such as a regressor or a
+        ranker.
     correct_noise : bool, default=False
         Whether to subtract most of what noise adds to the metric: two groups score
         ``sqrt(max(0, value**2 - noise**2))``, where ``noise**2`` is the mean of the
@@ -526,7 +529,7 @@ def response_method_for(
     if not isinstance(response_method, str) or response_method != "auto":
         return response_method
     names = list(inspect.signature(metric).parameters)
-    if names[1:2] != ["y_score"]:
+    if names[1:2] != ["y_score"] and not _has_threshold(metric, {}):
         return "predict"
     ranked = unwrapped(metric)[1].get("scale") == "rank"
     return RANKED_METHODS if ranked else "predict_proba"
@@ -545,9 +548,27 @@ def positive_label(
     given = "pos_label" in options or "pos_label" in unwrapped(metric)[1]
     if given or response_method != "predict" or len(classes) != 2:
         return {}
+    if _has_threshold(metric, options):
+        return {}
     if "pos_label" not in inspect.signature(metric).parameters:
         return {}
     return {"pos_label": classes[1]}
+
+
+def _has_threshold(metric: Callable[..., float], options: dict[str, Any]) -> bool:
+    """Whether a metric turns scores into decisions, by an option that the user set."""
+    return (unwrapped(metric)[1] | options).get("threshold") is not None
+
+
+def _of_scores(
+    metric: Callable[..., float],
+    y_true: Any,
+    y_score: Any,
+    pos_label: Any = None,
+    **options: Any,
+) -> float:
+    """Evaluate a metric of scores that scikit-learn has taken of the positive label."""
+    return metric(y_true, y_score, **options)
 
 
 def _name(metric: Callable[..., float]) -> str:

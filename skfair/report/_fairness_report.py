@@ -6,12 +6,12 @@ import datetime
 import html
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal, Self
 
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from skfair._utils._files import write_text
 from skfair._utils._validation import Scale, check_choice
 from skfair.report._frame_inputs import read_frame
 from skfair.report._inputs import estimator_inputs, make_audit
@@ -508,7 +508,7 @@ or Groups, default=None
         Parameters
         ----------
         path : str or path-like, default=None
-            File to write, in UTF-8.
+            File to write, in UTF-8. If that fails, a file that was there is unchanged.
         date : str or date, default=None
             Date to write at the head of the page. By default there is none, so that
             the same report gives the same bytes every day.
@@ -530,7 +530,7 @@ or Groups, default=None
         with speaking(self.summary.get("language", "en")):
             page = render(self.summary, _record(date, source))
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8", newline="\n")
+            write_text(path, page)
         return page
 
     def to_markdown(
@@ -549,7 +549,7 @@ or Groups, default=None
         Parameters
         ----------
         path : str or path-like, default=None
-            File to write, in UTF-8.
+            File to write, in UTF-8. If that fails, a file that was there is unchanged.
         date : str or date, default=None
             Date to write at the head, by default none.
         source : str, default=None
@@ -567,7 +567,7 @@ or Groups, default=None
         with speaking(self.summary.get("language", "en")):
             text = render_markdown(self.summary, _record(date, source))
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8", newline="\n")
+            write_text(path, text + "\n")
         return text
 
     def _repr_html_(self) -> str:

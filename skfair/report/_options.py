@@ -211,6 +211,11 @@ class Options:
             "min_share": check_real("min_share", self.min_share, 0, 1, closed="left"),
             "random_state": check_integer("random_state", seed, 0, 2**32 - 1),
         }
+        if self.n_jobs == 0:
+            raise ParameterError(
+                "n_jobs",
+                "must be a number of processes, or -1 for all processors, got 0.",
+            )
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 

@@ -1,0 +1,322 @@
+"""Reads tables of text as they are written, and says in which line one is broken."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import warnings
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from skfair._utils._text import counted
+
+#: What is a number, and a whole one, in Python and in SQL; nan and inf are words.
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+WHOLE_NUMBER = r"[+-]?[0-9]+"
+#: How truth values are written.
+BOOLEANS = {"True": True, "TRUE": True, "true": True}
+BOOLEANS |= {"False": False, "FALSE": False, "false": False}
+#: What is left out around a cell.
+BLANKS = " \t"
+#: Columns of a table that is no CSV file, such as a page, are not all listed.
+_MAX_NAMES = 20
+#: Longer lines are refused: a small compressed file may hold one of many gigabytes.
+_MAX_LINE = 2**24
+#: Rows that are read at once.
+_ROWS_AT_ONCE = 2**17
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a text file is written; None is a comma, or a tab in a .tsv file."""
+
+    sep: str | None = None
+    encoding: str = "utf-8"
+
+    def of(self, path: Path) -> dict[str, Any]:
+        """Parameters of `pandas.read_csv`."""
+        is_tsv = path.name.lower().endswith((".tsv", ".tsv.gz"))
+        sep = self.sep or ("\t" if is_tsv else ",")
+        # Excel begins UTF-8 with a byte order mark.
+        plain = self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+        encoding = "utf-8-sig" if plain else self.encoding
+        return {"sep": sep, "encoding": encoding}
+
+
+class Header(NamedTuple):
+    """Names of the columns of a file, and whether its first line has all of them."""
+
+    names: list[str]
+    is_first_line: bool
+
+
+class _Record(NamedTuple):
+    """Text of a header or of a row, and the line in which it begins."""
+
+    line: int
+    text: str
+
+
+def read_header(path: Path, form: Format) -> Header:
+    """Read the names of the columns."""
+    with text_problems(path, form):
+        first = next(_records(path, form), None)
+    if first is None:
+        raise ValueError(f"{path} is empty, expected the names of columns.")
+    if "\0" in first.text:
+        raise ValueError(
+            f"{path} is not text in {form.encoding}: its first line has NUL "
+            "characters. --encoding names another encoding, such as utf-16."
+        )
+    names = pd.read_csv(
+        io.StringIO(first.text),
+        header=None,
+        dtype=str,
+        keep_default_na=False,
+        sep=form.of(path)["sep"],
+        skipinitialspace=True,
+    ).iloc[0]
+    is_first_line = first.line == 1 and len(first.text.splitlines()) == 1
+    return Header([str(name).strip(BLANKS) for name in names], is_first_line)
+
+
+def read_rows(
+    path: Path, wanted: Sequence[str], form: Format
+) -> Iterator[pd.DataFrame]:
+    """Read some columns as they are written, many rows at a time; empty is missing.
+
+    The quotation marks are checked first, since pandas takes all that is written
+    between one that is never closed and the next for one cell.
+    """
+    header = read_header(path, form)
+    check_columns(path, header.names, wanted)
+    columns = {name: header.names.index(name) for name in wanted}
+    with text_problems(path, form):
+        for _ in _records(path, form):
+            pass
+        with warnings.catch_warnings():
+            # The end of a row longer than the header would be dropped silently.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            with pd.read_csv(
+                path,
+                header=0,
+                names=range(len(header.names)),
+                index_col=False,
+                dtype=dict.fromkeys(columns.values(), str),
+                keep_default_na=False,
+                na_values=[""],
+                skipinitialspace=True,
+                low_memory=False,
+                chunksize=_ROWS_AT_ONCE,
+                **form.of(path),
+            ) as chunks:
+                for chunk in chunks:
+                    rows = chunk[[*columns.values()]].set_axis([*columns], axis=1)
+                    rows = rows.apply(lambda cells: cells.str.strip(BLANKS))
+                    yield rows.mask(rows == "")
+
+
+def as_values(column: Any) -> Any:
+    """Turn text into whole numbers, numbers or truth values if all of it is written so.
+
+    Whole numbers of more than 64 bits stay text.
+    """
+    known = column.dropna()
+    if known.str.fullmatch(WHOLE_NUMBER).all():
+        numbers = known.astype(object).map(int)
+        if not numbers.between(-(2**63), 2**63 - 1).all():
+            return column
+        # Beside missing values they stay objects, since floats might round them.
+        return numbers.reindex(column.index)
+    numbers = as_numbers(column)
+    if numbers is None and known.isin(list(BOOLEANS)).all():
+        return known.astype(object).map(BOOLEANS).reindex(column.index)
+    return column if numbers is None else numbers
+
+
+def as_numbers(column: Any) -> Any:
+    """Turn text into numbers, None if some of it is no number."""
+    known = column.dropna()
+    if not known.str.fullmatch(NUMBER).all():
+        return None
+    # Not by `pandas.to_numeric`, which may miss the nearest float.
+    return known.astype(object).map(float).astype(float).reindex(column.index)
+
+
+def refuse_text(files: Sequence[Path], name: str, form: Format) -> None:
+    """Raise ValueError for the first cell of a column that is no number."""
+    for path in files:
+        for rows in read_rows(path, [name], form):
+            known = rows[name].dropna()
+            bad = known[~known.str.fullmatch(NUMBER)]
+            if len(bad):
+                raise ValueError(
+                    f"column {name!r} must be numbers, got {bad.iloc[0]!r} in line "
+                    f"{line_of_text(path, bad.index[0], form)} of {path}."
+                )
+
+
+def line_of_text(path: Path, position: int, form: Format) -> int:
+    """Find the line in which a row begins."""
+    records = _records(path, form)
+    next(records)  # the header
+    return next(record.line for i, record in enumerate(records) if i == position)
+
+
+def check_columns(path: Path, names: list[str], wanted: Sequence[str]) -> None:
+    """Raise unless a table has each of the columns once."""
+    for name in wanted:
+        if names.count(name) > 1:
+            raise ValueError(f"{path} has several columns {name!r}, expected one.")
+    lacking = [name for name in dict.fromkeys(wanted) if name not in names]
+    if lacking:
+        hint = ""
+        if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+            found = next(mark for mark in ";\t|" if mark in names[0])
+            written = "tab" if found == "\t" else f"'{found}'"
+            hint = f" Columns seem not to be separated by commas: try --sep {written}."
+        missing = ", ".join(map(repr, lacking))
+        known = ", ".join(repr(name[:100]) for name in names[:_MAX_NAMES])
+        more = f" and {len(names) - _MAX_NAMES:,} more" * (len(names) > _MAX_NAMES)
+        raise ValueError(
+            f"{path} has no column {missing}; it has [{known}]{more}.{hint}"
+        )
+
+
+def holds_rows(files: Sequence[Path], form: Format, n_rows: int) -> bool:
+    """Whether files hold a number of rows in all.
+
+    DuckDB drops the last line of a file if it does not fit into its buffer, and does
+    not compare the checksum of a compressed file.
+    """
+    if sum(_count_lines(path, form) - 1 for path in files) == n_rows:
+        return True
+    n_records = 0  # some lines are blank, or some cells hold several lines
+    for path in files:
+        with text_problems(path, form):
+            n_records += sum(1 for _ in _records(path, form))
+    return n_records - len(files) == n_rows
+
+
+def _count_lines(path: Path, form: Format) -> int:
+    """Count the lines of a file that end in a line feed, and the last one."""
+    n_lines, last = 0, b"\n"
+    opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    with text_problems(path, form), opener(path, "rb") as file:
+        while block := file.read(2**20):
+            n_lines += block.count(b"\n")
+            last = block
+    return n_lines + (not last.endswith(b"\n"))
+
+
+@contextmanager
+def text_problems(path: Path, form: Format) -> Iterator[None]:
+    """Raise what is wrong with a file of text as ValueError, which names the file."""
+    try:
+        yield
+    except LookupError as error:
+        raise ValueError(f"--encoding: {error}.") from error
+    except UnicodeError as error:
+        raise ValueError(
+            f"{path} is not text in {form.encoding}: {error}. --encoding names "
+            "another encoding, such as cp1252, latin-1 or utf-16."
+        ) from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path} cannot be decompressed: {error}.") from error
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+        said = _too_long(path, form) or " ".join(str(error).split())
+        raise ValueError(f"{path} cannot be read as CSV: {said}") from error
+
+
+def _too_long(path: Path, form: Format) -> str | None:
+    """Say which row has more cells than the header, as far as it can be seen."""
+    sep = form.of(path)["sep"]
+    records = _records(path, form)
+
+    def n_cells(record: _Record) -> int:
+        text = re.sub(r'"(?:[^"]|"")*"', "x", record.text).rstrip("\r\n")
+        return text.count(sep) + 1
+
+    expected = n_cells(next(records))
+    for record in records:
+        if n_cells(record) > expected:
+            cells = counted(n_cells(record), "cell")
+            return f"line {record.line} has {cells}, the header {expected}."
+    return None
+
+
+@dataclass(frozen=True)
+class _Quotes:
+    """Patterns of a line, or of the rest of one that begins within quotation marks."""
+
+    ends: re.Pattern[str]
+    goes_on: re.Pattern[str]
+
+    @classmethod
+    def of(cls, sep: str, within: bool) -> _Quotes:
+        mark, blank = re.escape(sep), f"[{BLANKS.replace(sep, '')}]"
+        inside = r'(?:[^"]|"")*+'
+        cell = rf'{blank}*+(?:"{inside}"{blank}*+|(?!")[^{mark}]*+)'
+        begins = rf'{inside}"{blank}*+' if within else cell
+        opens = rf'(?:{cell}{mark})*+{blank}*+"{inside}'
+        again = rf'{inside}(?:"{blank}*+{mark}{opens})?' if within else opens
+        return cls(re.compile(rf"{begins}(?:{mark}{cell})*+[\r\n]*"), re.compile(again))
+
+
+def _records(path: Path, form: Format) -> Iterator[_Record]:
+    """Read the header and the rows as text, without blank lines.
+
+    A quotation mark that is never closed is an error, and so is text between the
+    closing one and the separator, which shows that one is missing before.
+    """
+    sep = form.of(path)["sep"]
+    outside, inside = (_Quotes.of(sep, within) for within in (False, True))
+    blanks = BLANKS.replace(sep, "") + "\r\n"
+    start, size, parts = 0, 0, list[str]()
+    for number, line in enumerate(_lines(path, form), start=1):
+        if not parts:
+            if not line.strip(blanks):
+                continue
+            start, size = number, 0
+        if not parts and '"' not in line:
+            yield _Record(number, line)
+            continue
+        quotes = inside if parts else outside
+        parts.append(line)
+        if quotes.ends.fullmatch(line):
+            yield _Record(start, "".join(parts))
+            parts.clear()
+        elif not quotes.goes_on.fullmatch(line):
+            raise ValueError(
+                f"{path} cannot be read as CSV: a closing quotation mark in line "
+                f"{number} is not followed by a separator."
+            )
+        elif (size := size + len(line)) > _MAX_LINE:
+            break
+    if parts:
+        raise ValueError(
+            f"{path} cannot be read as CSV: a quotation mark in line {start} is not "
+            "closed."
+        )
+
+
+def _lines(path: Path, form: Format) -> Iterator[str]:
+    """Read lines, with what ends them."""
+    opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    with opener(path, "rt", encoding=form.of(path)["encoding"], newline="") as file:
+        number = 0
+        while line := file.readline(_MAX_LINE):
+            number += 1
+            if len(line) == _MAX_LINE:
+                raise ValueError(
+                    f"{path} cannot be read as CSV: line {number} has more than "
+                    f"{_MAX_LINE:,} characters."
+                )
+            yield line

@@ -1,0 +1,78 @@
+"""Writes files, each of them whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from os import PathLike
+from pathlib import Path
+
+#: Names of streams that are open already; each may lead to an ordinary file.
+_OPEN_STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
+
+
+def write_text(path: str | PathLike[str], text: str) -> None:
+    """Write a file in UTF-8; if that fails, what was there before is unchanged.
+
+    The text is written to a temporary file beside the target, which then takes its
+    place. Of a symbolic link the file that it names is replaced. A stream or a device
+    cannot be replaced: the text is written to it directly.
+    """
+    check_writable(path)
+    try:
+        if is_stream(path):
+            # What standard output was redirected to may hold earlier output.
+            with open(path, "a", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
+        else:
+            _replace(Path(os.path.realpath(path)), text)
+    except OSError as error:  # its message would name the temporary file
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def is_stream(path: str | PathLike[str]) -> bool:
+    """Whether a path names a stream or a device, not a file or a directory."""
+    if os.path.abspath(path).startswith(_OPEN_STREAMS):
+        return True
+    mode = _mode(path)
+    return mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def check_writable(path: str | PathLike[str]) -> None:
+    """Raise OSError unless a file can be written, before there is anything to write."""
+    name, mode = os.fspath(path), _mode(path)
+    if mode is not None and stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"{name} is a directory, expected a file to write.")
+    if mode is not None and not os.access(name, os.W_OK):
+        raise PermissionError(f"{name} cannot be written: it is read-only.")
+    if is_stream(path):
+        return
+    directory = os.path.dirname(os.path.realpath(name))
+    if not os.path.isdir(directory):
+        raise FileNotFoundError(f"{name} is in a directory that does not exist.")
+    if not os.access(directory, os.W_OK):
+        raise PermissionError(f"{name} is in a directory that is read-only.")
+
+
+def _mode(path: str | PathLike[str]) -> int | None:
+    """Type and permissions of what a path names, None if it does not exist."""
+    try:
+        return os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _replace(target: Path, text: str) -> None:
+    """Put a new file in the place of a file, with the permissions of the old one."""
+    temporary = target.with_name(f".skfair-{secrets.token_hex(8)}.tmp")
+    mode = _mode(target)
+    try:
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        if mode is not None:
+            temporary.chmod(stat.S_IMODE(mode))
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,436 @@
+"""Both engines read a hostile file alike, or refuse it in one line and write nothing.
+
+Each file has columns y, p and sex, unless it lacks them.
+"""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from skfair._cli import _command_line as module
+from skfair._cli._command_line import main
+from skfair.report import FairnessReport
+
+pa = pytest.importorskip("pyarrow", reason="needs the extra duckdb")
+pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra duckdb")
+pytest.importorskip("duckdb", reason="needs the extra duckdb")
+
+COMMAND = "--y-true y --y-score p --out out.json --format json --permutations 59"
+FEW = "--bootstrap 1 --min-group-size 1"
+
+
+def rows(y="01", p=("0.1", "0.4", "0.7"), sex="FFMM", sep=",", end="\n", n=24):
+    """A table as text, with some cells repeated."""
+    lines = [sep.join(("y", "p", "sex"))]
+    for i in range(n):
+        lines.append(sep.join(cells[i % len(cells)] for cells in (y, p, sex)))
+    return end.join(lines) + end
+
+
+def late(line):
+    """A table whose line 12,001 is another."""
+    lines = rows(n=13_000).split("\n")
+    return "\n".join([*lines[:12_000], line, *lines[12_000:]])
+
+
+def added(name, cell):
+    """A table with a fourth column."""
+    first, *others = rows().splitlines()
+    return "\n".join([f"{first},{name}", *(f"{line},{cell}" for line in others)])
+
+
+T = rows()
+#: Words of the message, by what the file is.
+REFUSED = {
+    "empty": ("", "is empty"),
+    "blank": ("\n \n\n", "is empty"),
+    "byte order mark alone": ("\ufeff", "is empty"),
+    "header alone": ("y,p,sex\n", "has 0 rows"),
+    "utf-16": (T.encode("utf-16"), "is not text in utf-8"),
+    "utf-16 without mark": (T.encode("utf-16-le"), "its first line has NUL"),
+    "zeros": (b"\0" * 4000, "its first line has NUL"),
+    "latin-1": (rows(sex="éM").encode("latin-1"), "is not text in utf-8"),
+    "surrogate": (T.encode() + b"1,0.5,\xed\xa0\x80\n", "is not text in utf-8"),
+    "never closed": (T + '1,0.5,"F\n1,0.2,M\n', "a quotation mark in line 26 is not"),
+    "never closed at first": (T.replace(",F", ',"F', 1), "in line 2 is not closed"),
+    "never closed, late": (late('1,.5,"F'), "in line 12001 is not closed"),
+    "closed by another": (T + '1,.5,"F\n1,.5,"M\n', "in line 27 is not followed"),
+    "text after a quotation mark": (rows(sex=('"F"x', "M")), "in line 2 is not fo"),
+    "backslashes": (rows(sex=('"F\\"x"', "M")), "in line 2 is not followed"),
+    "long row": (T + "1,.5,F,3\n", "line 26 has 4 cells, the header 3"),
+    "long first row": ("y,p,sex\n1,.5,F,3\n0,.5,M\n", "line 2 has 4 cells"),
+    "long row, late": (late("1,.5,F,3"), "line 12001 has 4 cells, the header 3"),
+    "text, late": (late("1,x,F"), "column 'p' must be numbers, got 'x' in line 12001"),
+    "text after missing": ("y,p,sex\n1,,F\n0,x,M\n", "got 'x' in line 3"),
+    "repeated name": (added("p", 1), "has several columns 'p'"),
+    "repeated name with spaces": (added(" p ", 1), "has several columns 'p'"),
+    "other case": (T.upper(), "has no column 'p', 'y', 'sex'; it has ['Y', 'P', "),
+    "title": ("Predictions\n" + T, "it has ['Predictions']"),
+    "semicolons": (rows(sep=";"), "try --sep ';'"),
+    "page": ("<!DOCTYPE html><p>not found</p>\n", "it has ['<!DOCTYPE html>"),
+    "json": ('[{"y": 1, "p": 0.5, "sex": "F"}]', "cannot be read as CSV"),
+    "json lines": ('{"y": 1, "p": 0.5, "sex": "F"}\n' * 3, "cannot be read as CSV"),
+    "thousands of other columns": (",".join(map(str, range(3000))), "2,980 more"),
+    "missing score": (T + "1,,F\n", "column 'p'"),
+    "short row": (T + "1,.5\n", "column 'sex'"),
+    "NULs at the end": (T + "\0\0\0", "column 'p'"),
+    "line of 17 MB": (T + "1,.5," + "F" * 2**24, "more than 16,777,216 characters"),
+}
+WORDS = "NA nan inf -inf null None ? - 50% 0x1 1_0 5d-1 True '' 1/2 \u00bd \u0661"
+for word in WORDS.split():
+    REFUSED[f"score {word}"] = rows(p=("0.5", word)), f"got {word!r} in line 3"
+for word in ["0,5", "1,000.5"]:
+    REFUSED[f"score {word}"] = rows(p=("0.5", f'"{word}"')), f"got {word!r} in line 3"
+for word in ["1e400", "1.5", "-1e9"]:
+    REFUSED[f"score {word}"] = rows(p=("0.5", word)), "must lie in [0, 1]"
+for word in ["2", "nan", "NA", "TRUE", "9223372036854775808", "1e400"]:
+    REFUSED[f"label {word}"] = rows(y=("0", word)), "label"
+
+COUNTED = {
+    "one row": "y,p,sex\n1,.5,F\n",
+    "byte order mark": "\ufeff" + T,
+    "line feeds and carriage returns": rows(end="\r\n"),
+    "carriage returns": rows(end="\r"),
+    "ends of lines that differ": rows(end="\r\n") + T.partition("\n")[2],
+    "no last end": T[:-1],
+    "blank lines": T.replace("\n", "\n\n"),
+    "blank lines before": "\n\n" + T,
+    "lines of spaces": T + "   \n",
+    "separators at the ends": T.replace("\n", ",\n"),
+    "separators at the ends of rows": T.replace("F\n", "F,\n").replace("M\n", "M,\n"),
+    "NUL": rows(sex=("F\0", "M")),
+    "quoted header": T.replace("y,p,sex", '"y","p","sex"'),
+    "end of a line in a name": added('"a\nb"', 1),
+    "quotation marks in a name": added('"a""b"', 1),
+    "dots and spaces in a name": added("p.1 p", 1),
+    "repeated other names": added("z,z", "1,2"),
+    "name in another case": added("P", 1),
+    "quotation mark in a cell": rows(sex=('5"', "M")),
+    "quotation marks": rows(sex=('"a ""b"" c"', "M")),
+    "single quotation marks": rows(sex=("'F'", "'M'")),
+    "end of a line in a cell": rows(sex=('"a\nb"', "M")),
+    "spaces around names": T.replace("y,p,sex", " y , p , sex "),
+    "spaces around cells": rows(sep=" , ", sex=("F", "M", '"F"', "M")),
+    "no-break spaces": rows(sex=("\u00a0F", "M", "F")),
+    "comma and quotation marks": rows(sex=('"a,b" ', "M")),
+    "many columns": added(",".join(map(str, range(2000))), ",".join("x" * 2000)),
+    "long cell": rows(sex=("F" * 200_000, "M")),
+    "long line": rows(n=4, sex=("F" * 3_000_000, "M")),
+    "signs and zeros": rows(y=("+0", "01"), p=("+0.50", ".5", "5E-1", "1.", "00.7")),
+    "truth values": rows(y=("True", "FALSE")),
+    "floats as labels": rows(y=("1.0", "0")),
+    "words for missing as groups": rows(sex=("NA", "nan", "null")),
+    "numbers as groups": rows(sex=("01", "1", "1.0", "1e0")),
+    "scores of 17 digits": rows(p=("0.30000000000000004", "0.30000000000000009")),
+}
+
+
+@pytest.fixture
+def audit(tmp_path, monkeypatch, capsys):
+    """Audit a table by an engine; return the code, the numbers, and what was said."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(table, engine, options="--sensitive sex"):
+        command = f"{COMMAND} {FEW} {options} --engine {engine}"
+        code = main(["audit", table, *command.split()])
+        said = capsys.readouterr().err
+        out = Path("out.json")
+        numbers = json.loads(out.read_text("utf-8")) if out.exists() else None
+        out.unlink(missing_ok=True)
+        return code, numbers, said
+
+    return run
+
+
+def write(content, name="t.csv"):
+    if callable(content):
+        content(name)
+    else:
+        Path(name).write_bytes(
+            content.encode() if isinstance(content, str) else content
+        )
+    return name
+
+
+def refused(audit, table, message, options="--sensitive sex"):
+    for engine in "pandas", "duckdb":
+        before = sorted(Path().iterdir())
+        code, numbers, said = audit(table, engine, options)
+        assert (code, numbers) == (2, None), said
+        assert said.startswith("skfair audit: error: ")
+        assert said.count("\n") == 1
+        assert len(said) < 1000
+        assert message in said
+        assert sorted(Path().iterdir()) == before
+
+
+def counted(audit, table, options="--sensitive sex"):
+    """Numbers that both engines find."""
+    by_pandas, by_duckdb = (audit(table, e, options) for e in ("pandas", "duckdb"))
+    assert by_pandas[0] in (0, 4), by_pandas[2]
+    assert by_pandas == by_duckdb
+    return by_pandas[1]
+
+
+#: Files of each kind of fault, which are tested in every run.
+QUICK = ("empty", "zeros", "never closed", "text, late", "repeated name", "score nan")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(*REFUSED[name], id=name)
+        if name in QUICK
+        else pytest.param(*REFUSED[name], id=name, marks=pytest.mark.slow)
+        for name in REFUSED
+    ],
+)
+def test_text_that_is_refused(audit, content, message):
+    refused(audit, write(content), message)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("content", COUNTED.values(), ids=COUNTED)
+def test_text_that_is_counted(audit, content):
+    numbers = counted(audit, write(content))
+    lines = pd.read_csv("t.csv", dtype=str, skipinitialspace=True)
+    assert numbers["n_rows"] == len(lines.dropna(how="all"))
+
+
+COMPRESSED = {
+    "cut off": lambda whole: whole[: len(whole) // 2],
+    "cut off in the checksum": lambda whole: whole[:-3],
+    "not compressed": gzip.decompress,
+    "another checksum": lambda whole: whole[:-8] + b"\0\0\0\0" + whole[-4:],
+    "more than is said": lambda whole: whole + b"more",
+    "empty": lambda whole: b"",
+}
+
+
+@pytest.mark.parametrize("change", COMPRESSED.values(), ids=COMPRESSED)
+def test_compressed_files_that_are_refused(audit, change):
+    name = write(change(gzip.compress(rows(n=500).encode())), "t.csv.gz")
+    refused(audit, name, "t.csv.gz")
+
+
+@pytest.mark.slow
+def test_bomb(audit):
+    """One line of many gigabytes is given up after 16 MB."""
+    bomb = gzip.compress(b"y,p,sex\n" + b"0" * 2**26)
+    refused(audit, write(bomb, "t.csv.gz"), "line 2 has more than 16,777,216 char")
+
+
+def parquet(**changed):
+    """Write a Parquet file, some columns of which are replaced or added."""
+
+    def write_table(name):
+        table = {"y": [0, 1] * 12, "p": [0.1, 0.4, 0.7] * 8, "sex": [*"FFMM"] * 6}
+        pq.write_table(pa.table(table | changed), name)
+
+    return write_table
+
+
+def without_rows(name):
+    parquet()(name)
+    with pq.ParquetWriter(name, pq.read_schema(name)):
+        pass
+
+
+def cut_off(name):
+    parquet()(name)
+    Path(name).write_bytes(Path(name).read_bytes()[:-50])
+
+
+PARQUET = {
+    "empty": (b"", "t.parquet cannot be read"),
+    "text": (T, "t.parquet cannot be read"),
+    "cut off": (cut_off, "t.parquet cannot be read"),
+    "broken": (b"PAR1" + b"\0" * 100 + b"PAR1", "t.parquet cannot be read"),
+    "no row groups": (without_rows, "has 0 rows"),
+    "lists": (parquet(sex=[["F"]] * 24), "column 'sex' of t.parquet is nested"),
+    "structures": (parquet(p=[{"a": 0.5}] * 24), "column 'p' of t.parquet is nested"),
+    "text as scores": (parquet(p=["0.5"] * 24), "p"),
+    "missing scores": (parquet(p=[0.5, None] * 12), "column 'p'"),
+    "nan": (parquet(p=[0.5, np.nan] * 12), "column 'p'"),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), PARQUET.values(), ids=PARQUET)
+def test_parquet_that_is_refused(audit, content, message):
+    refused(audit, write(content, "t.parquet"), message)
+
+
+PARQUET_COUNTED = {
+    "nested columns beside": parquet(sex2=[["F"]] * 24, q=[{"p": 0.5}] * 24),
+    "dots in names": parquet(**{"p.x": [0.5] * 24, "sex.y": ["a"] * 24}),
+    "single precision": parquet(p=pa.array([0.1, 0.4, 0.7] * 8, pa.float32())),
+    "categories": parquet(sex=pa.array([*"FFMM"] * 6).dictionary_encode()),
+    "truth values": parquet(y=[False, True] * 12),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("content", PARQUET_COUNTED.values(), ids=PARQUET_COUNTED)
+def test_parquet_that_is_counted(audit, content):
+    assert counted(audit, write(content, "t.parquet"))["n_rows"] == 24
+
+
+@pytest.mark.slow
+def test_nan_in_parquet_is_missing(audit):
+    write(parquet(p=[0.5, np.nan, 0.2] * 8), "t.parquet")
+    numbers = counted(audit, "t.parquet", "--sensitive sex --missing drop")
+    assert numbers["n_rows"] == 16
+
+
+def test_directories(audit):
+    for name in "t.csv", "t.parquet":
+        Path(name).mkdir()
+        refused(audit, name, f"{name} does not exist or is no file")
+
+
+PATTERNS = {
+    "no file": ({}, "matches no file"),
+    "a directory": ({"a.csv": None}, "is no file"),
+    "other columns": ({"a.csv": T, "b.csv": T.replace("p", "q", 1)}, "no column 'p'"),
+    "a broken file": ({"a.csv": T, "b.csv": T + '1,.5,"F\n'}, "b.csv cannot be read"),
+    "text in one": ({"a.csv": T, "b.csv": rows(p="x")}, "got 'x' in line 2 of b.csv"),
+    "CSV and Parquet": ({"a.csv": T, "b.parquet": parquet()}, "Parquet files and oth"),
+    "Parquet with other columns": (
+        {"a.parquet": parquet(), "b.parquet": lambda name: parquet()(name)},
+        None,
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("files", "message"), PATTERNS.values(), ids=PATTERNS)
+def test_patterns(audit, files, message):
+    for name, content in files.items():
+        if content is None:
+            Path(name).mkdir()
+        else:
+            write(content, name)
+    code, numbers, said = audit("?.*", "duckdb")
+    if message is None:
+        assert numbers["n_rows"] == 48
+    else:
+        assert (code, numbers) == (2, None)
+        assert message in said
+        assert said.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_columns_in_another_order_under_a_pattern(audit):
+    write(T, "a.csv")
+    frame = pd.read_csv("a.csv", dtype=str)
+    frame[["sex", "p", "y"]].to_csv("b.csv", index=False)
+    write("\ufeff" + T.replace("\n", "\r\n"), "c.csv")
+    write(rows(n=72))
+    one, several = audit("t.csv", "duckdb")[1], audit("[abc].csv", "duckdb")[1]
+    assert one["attributes"] == several["attributes"]
+
+
+@pytest.mark.slow
+def test_names_with_brackets_are_no_patterns(audit):
+    """The engine must not take another file whose name the brackets match."""
+    write(rows(n=8), "a1.csv")
+    write(T, "a[1].csv")
+    assert counted(audit, "a[1].csv")["n_rows"] == 24
+
+
+@pytest.mark.slow
+def test_files_that_change(audit, monkeypatch):
+    record = module.input_record
+
+    def append(path, files):
+        with open(files[0], "a", encoding="utf-8") as file:
+            file.write("1,.5,F\n")
+        return record(path, files)
+
+    monkeypatch.setattr(module, "input_record", append)
+    for engine in "pandas", "duckdb":
+        code, numbers, said = audit(write(T), engine)
+        assert (code, numbers) == (2, None)
+        assert "t.csv was changed while it was read" in said
+
+
+@pytest.mark.slow
+def test_encodings(audit):
+    for encoding in "utf-16", "latin-1", "cp1252":
+        write(rows(sex="éM").encode(encoding))
+        options = f"--sensitive sex --encoding {encoding}"
+        groups = counted(audit, "t.csv", options)["attributes"][0]["groups"]
+        assert [group["label"] for group in groups] == ["M", "é"]
+
+
+def test_no_processes(audit):
+    refused(audit, write(T), "--jobs must be a number", "--sensitive sex --jobs 0")
+
+
+CELLS = st.text(st.sampled_from("F M\"\n\r,;\t\\'é0.5"), max_size=5)
+
+
+@pytest.mark.slow
+@given(st.lists(CELLS, min_size=1, max_size=30))
+@example(['"', "F"])
+@example(['"F"\n0,.5,"M"\n'])
+def test_any_cells(tmp_path_factory, cells):
+    """Cells that are not quoted as they should be never make engines differ."""
+    folder = tmp_path_factory.mktemp("cells")
+    lines = [f"{i % 2},0.{i % 9},{cell}" for i, cell in enumerate(cells)]
+    (folder / "t.csv").write_bytes(("y,p,sex\n" + "\n".join(lines)).encode())
+    found = []
+    for engine in "pandas", "duckdb":
+        arguments = COMMAND.replace("out.json", str(folder / f"{engine}.json"))
+        options = f"{arguments} {FEW} --sensitive sex --missing group --engine {engine}"
+        code = main(["audit", str(folder / "t.csv"), *options.split()])
+        out = folder / f"{engine}.json"
+        found.append((code, out.read_text("utf-8") if code != 2 else out.exists()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.slow
+@given(seed=st.integers(0, 2**16), weighted=st.booleans(), strata=st.booleans())
+def test_same_numbers_as_the_report(tmp_path_factory, seed, weighted, strata):
+    """The command line and the library say the same of a table, by both engines."""
+    generator = np.random.default_rng(seed)
+    n = int(generator.integers(8, 80))
+    table = pd.DataFrame(
+        {
+            "y": generator.integers(0, 2, n),
+            "p": generator.random(n).round(generator.integers(1, 17)),
+            "sex": generator.choice(["F", "M", "é, x"], n),
+            "w": generator.integers(0, 3, n) + 1,
+            "place": generator.choice(["a b", 'c"d'], n),
+        }
+    )
+    folder = tmp_path_factory.mktemp("table")
+    path = folder / "t.csv"
+    table.to_csv(path, index=False)
+    report = FairnessReport.from_predictions(
+        table["y"],
+        {"p": table["p"]},
+        sensitive_features={"sex": table["sex"]},
+        sample_weight=table["w"] if weighted else None,
+        control_features=table[["place"]] if strata else None,
+        n_bootstrap=1,
+        n_permutations=59,
+        min_group_size=1,
+        random_state=0,
+    )
+    options = "--sensitive sex" + " --sample-weight w" * weighted
+    options += " --control-features place" * strata
+    for engine in "pandas", "duckdb":
+        out = folder / f"{engine}.md"
+        command = COMMAND.replace("out.json", str(out)).replace("json", "md")
+        arguments = f"{command} {FEW} {options} --engine {engine}"
+        assert main(["audit", str(path), *arguments.split()]) in (0, 4)
+        head = out.read_text("utf-8").splitlines()
+        source = next(line for line in head if line.startswith("- Input: "))[9:]
+        assert report.to_markdown(source=source) + "\n" == out.read_text("utf-8")

@@ -155,12 +155,12 @@ BROKEN = [
     (
         0,
         {"labels": ["F", {"M": 1}]},
-        r"text, numbers, dates or lists of these, got \{'M': 1",
+        r"numbers, dates or lists of these, got \{'M': 1",
     ),
     (
         0,
         {"labels": ["F", float("nan")]},
-        "text, numbers, dates or lists of these, got nan",
+        "numbers, dates or lists of these, got nan",
     ),
     (0, {"names": [1]}, "names must be a list of text, got 1"),
     (0, {"min_group_size": 0}, "positive integer, got 0"),
@@ -179,7 +179,7 @@ BROKEN = [
     (
         2,
         {"classes": [[], {}]},
-        "classes must be text, numbers, dates or lists of these",
+        "classes must be numbers, dates or lists of these",
     ),
     (3, {"squares": [1e9] * 5}, "differ in length"),
     (3, {"n_bins": 16.0}, "n_bins must be a positive integer, got 16.0"),

@@ -311,6 +311,41 @@ def test_with_strength(fitted, people):
         plain.with_strength(0.1)
 
 
+def check_member(model, X, row):
+    """The model at the strength of a row of the path has the figures of this row."""
+    member = model.with_strength(row["strength"])
+    assert member.strength_ == row["strength"]
+    found = member.comparison_
+    assert_allclose(found.mcdp, -row["mean_test_neg_mcdp"], rtol=1e-12)
+    assert_allclose(found.average_precision, row["mean_test_average_precision"])
+    figures = member.path_.iloc[-1].drop("params")
+    pd.testing.assert_series_equal(figures, row.drop("params"), check_names=False)
+    if row["strength"] == model.strength_:
+        assert_array_equal(member.predict_proba(X), model.predict_proba(X))
+
+
+def test_the_chosen_strength_gives_the_same_model(fitted):
+    model, X, _, _ = fitted
+    chosen = model.path_["strength"] == model.strength_
+    check_member(model, X, model.path_[chosen].iloc[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_groups", "n_strata"), [(2, 1), (3, 1), (2, 2)])
+def test_each_strength_of_the_path_gives_the_model_of_its_figures(n_groups, n_strata):
+    random = np.random.default_rng(n_groups)
+    groups = random.integers(0, n_groups, 200)
+    X = random.normal(size=(200, 3)) + groups[:, None] * [0.5, 0, 0.2]
+    y = X.sum(axis=1) + random.normal(size=200) > 1
+    strata = random.integers(0, n_strata, 200)
+    model = UnawarePostProcessor(GaussianNB(), group_estimator=GaussianNB(), cv=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MitigationWarning)
+        model.fit(X, y, sensitive_features=groups, control_features=strata)
+        for _, row in model.path_.iterrows():
+            check_member(model, X, row)
+
+
 def test_predictions_are_those_of_the_scores(fitted):
     model, X, _, _ = fitted
     probabilities = model.predict_proba(X)

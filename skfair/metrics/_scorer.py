@@ -334,9 +334,10 @@ def make_fairness_scorer(
     response_method : {"auto", "predict_proba", "predict"} or tuple, default="auto"
         Method of the estimator whose response is scored. ``"auto"`` is
         ``"predict_proba"`` for a metric whose second parameter is called ``y_score``,
-        else ``"predict"``. With ``scale="rank"`` it is the first of ``predict_proba``,
-        ``decision_function`` and ``predict`` that the estimator has; the last only if
-        it is no classifier, such as a regressor or a ranker.
+        or that decides at a given `threshold`, else ``"predict"``. With
+        ``scale="rank"`` it is the first of ``predict_proba``, ``decision_function`` and
+        ``predict`` that the estimator has; the last only if it is no classifier, such
+        as a regressor or a ranker.
     correct_noise : bool, default=False
         Whether to subtract most of what noise adds to the metric: two groups score
         ``sqrt(max(0, value**2 - noise**2))``, where ``noise**2`` is the mean of the
@@ -525,10 +526,12 @@ def response_method_for(
     """Return the response that a metric takes, where the method is "auto"."""
     if not isinstance(response_method, str) or response_method != "auto":
         return response_method
-    names = list(inspect.signature(metric).parameters)
-    if names[1:2] != ["y_score"]:
+    name = list(inspect.signature(metric).parameters)[1:2]
+    _, options = unwrapped(metric)
+    decides = name == ["y_score_or_pred"] and options.get("threshold") is not None
+    if name != ["y_score"] and not decides:
         return "predict"
-    ranked = unwrapped(metric)[1].get("scale") == "rank"
+    ranked = options.get("scale") == "rank"
     return RANKED_METHODS if ranked else "predict_proba"
 
 

@@ -602,7 +602,7 @@ def _correct(held_out: _HeldOut, value: float, within: Any) -> float:
 def _interval(
     resampled: BootstrapResult, test: PermutationTestResult
 ) -> tuple[float, float]:
-    """Ends between which the true value lies, near parity and elsewhere.
+    """Interval of the true value, near parity as elsewhere.
 
     The value exceeds the true one by no more than the largest noise of all comparisons,
     of which permutations tell the distribution. The true one is that of one comparison,

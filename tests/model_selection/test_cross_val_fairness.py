@@ -151,7 +151,7 @@ def test_interval_and_test_are_those_of_the_held_out_rows(rows, metric):
 def test_interval_reaches_parity_where_noise_makes_the_value(recorder):
     """Five groups of 24 rows, of one distribution: the true disparity is 0."""
     groups, y = np.arange(120) % 5, np.arange(120) // 5 % 2
-    for seed in range(5):
+    for seed in range(2):
         X = np.random.default_rng(seed).random((120, 1))
         found = cross_val_fairness(
             mcdp,

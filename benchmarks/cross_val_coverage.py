@@ -95,13 +95,13 @@ def measure(
     groups = X.pop("group").to_numpy()
     train, new = slice(0, n_rows), slice(n_rows, None)
     given = {"sensitive_features": groups[train], "random_state": seed}
-    draws = {"n_resamples": 299, "n_permutations": 299}
+    draws = {"n_resamples": 99, "n_permutations": 99}
     found = cross_val_fairness(metric, model, X[train], y[train], **draws, **given)
     folds = GroupStratifiedKFold(5).split(X[train], y[train], groups[train])
     held_out = cross_val_predict(
         model, X[train], y[train], cv=list(folds), method="predict_proba"
     )[:, 1]
-    basic = bootstrap_interval(metric, None, held_out, n_resamples=299, **given)
+    basic = bootstrap_interval(metric, None, held_out, n_resamples=99, **given)
     scores = clone(model).fit(X[train], y[train]).predict_proba(X[new])[:, 1]
     truth = metric(None, scores, sensitive_features=groups[new])
     return [

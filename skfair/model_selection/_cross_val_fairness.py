@@ -545,6 +545,13 @@ def _join(
     order = np.argsort(owners, kind="stable")
     counts = np.bincount(owners, minlength=len(y))
     rows = np.flatnonzero(counts if weights is None else (counts > 0) & (weights > 0))
+    if not len(rows):
+        raise ValueError(
+            "sample_weight is zero for every row that cv holds out, expected a "
+            "positive weight in each group."
+            if owners.size
+            else "cv holds out no row, expected at least one in each group."
+        )
     return _HeldOut(
         metric,
         y,

@@ -573,6 +573,20 @@ def test_wrong_arguments_are_named_before_any_fit(rows, recorder, wrong, message
     assert not recorder.seen
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sample_weight": np.zeros(200)}, "sample_weight is zero for every row that"),
+        ({"cv": [(np.arange(200), [])]}, "cv holds out no row, expected at least one"),
+    ],
+)
+def test_no_row_that_counts(rows, options, message):
+    X, y, sex = rows
+    model = DummyClassifier(strategy="constant", constant=1)
+    with pytest.raises(ValueError, match=message):
+        cross_val_fairness(mcdp, model, X, y, sensitive_features=sex, **FEW, **options)
+
+
 def test_errors_of_a_fold_are_not_hidden(rows):
     X, y, sex = rows
     with pytest.raises(ValueError, match=r"y must have all classes in the training"):

@@ -21,6 +21,7 @@ from sklearn.model_selection import (
     KFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
+    cross_val_predict,
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -30,7 +31,7 @@ from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.inspection import TradeOffDisplay
 from skfair.metrics import get_fairness_scorer, mcdp
-from skfair.model_selection import BestUnder, FairestWithin
+from skfair.model_selection import BestUnder, FairestWithin, GroupStratifiedKFold
 from skfair.postprocessing import UnawarePostProcessor, _score_map
 from skfair.postprocessing._cross_fit import cross_fit
 from skfair.postprocessing._score_map import (
@@ -328,6 +329,20 @@ def test_the_chosen_strength_gives_the_same_model(fitted):
     model, X, _, _ = fitted
     chosen = model.path_["strength"] == model.strength_
     check_member(model, X, model.path_[chosen].iloc[0])
+
+
+def test_plain_figures_are_those_of_the_folds(fitted):
+    model, X, y, sex = fitted
+    folds = GroupStratifiedKFold(5).split(X, y, sex)
+    scores = cross_val_predict(
+        LogisticRegression(), X, y, cv=list(folds), method="predict_proba"
+    )[:, 1]
+    found = model.comparison_
+    assert_allclose(found.plain_mcdp, mcdp(None, scores, sensitive_features=sex))
+    precision = average_precision_score(y == "yes", scores)
+    assert_allclose(found.plain_average_precision, precision)
+    assert_allclose(model.path_["mean_test_neg_mcdp"][0], -found.plain_mcdp)
+    assert_allclose(model.path_["mean_test_average_precision"][0], precision)
 
 
 @pytest.mark.slow

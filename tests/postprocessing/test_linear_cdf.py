@@ -241,3 +241,14 @@ def test_clipped_heights_get_the_mean_of_the_scores_of_the_groups():
     whole = Band.within(groups, groups.largest_gap())
     assert not whole.moves
     assert Band.within(groups, groups.largest_gap() - 1e-6).moves
+
+
+@pytest.mark.parametrize("shrunk", [0, 1])
+def test_band_is_narrower_for_a_group_whose_cdf_is_shrunk(shrunk):
+    """The group that is shrunk has the higher CDF, or the lower one."""
+    scores = np.linspace(0.1, 0.9, 40)
+    groups = GroupCDFs.of(statistic(scores**2, scores), np.eye(2)[shrunk] / 4)
+    gap, margin = groups.largest_gap(), groups.margins()[shrunk]
+    assert margin > 0.02
+    assert Band.within(groups, gap + 0.9 * margin).moves
+    assert not Band.within(groups, gap + 1.1 * margin).moves

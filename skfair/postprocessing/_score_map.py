@@ -158,19 +158,14 @@ def fit_path(rows: PredictedRows, strengths: tuple[float, ...]) -> HeldOutPath:
     merged = _merge_equal(rows)
     splits, trains = list(_map_splits(rows)), list(_map_splits(merged))
     maps: list[ScoreMap] = []
-    by_fold: list[list[ScoreMap]] = []
     all_scores: list[Array] = []
     records = []
     for strength in strengths:
-        maps.append(fit_map(merged, strength, maps[-1] if maps else None))
-        starts = by_fold[-1] if len(by_fold) > 1 else [maps[-1]] * len(splits)
-        fitted = [
-            fit_map(merged.take(train), strength, start)
-            for (train, _), start in zip(trains, starts, strict=True)
-        ]
-        by_fold.append(fitted)
+        # Not from its neighbour: a map must not depend on which others are fitted.
+        maps.append(fit_map(merged, strength))
         scores = np.empty(len(rows.p))
-        for (_, test), fold_map in zip(splits, fitted, strict=True):
+        for (_, test), (train, _) in zip(splits, trains, strict=True):
+            fold_map = fit_map(merged.take(train), strength, maps[-1])
             scores[test] = fold_map(rows.p[test], rows.q[test])
         all_scores.append(scores)
         records.append(_record(rows, scores, strength, [test for _, test in splits]))

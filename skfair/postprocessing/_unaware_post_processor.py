@@ -63,7 +63,8 @@ class UnawarePostProcessor(
         + \lambda \max_{t, g, h} \left| F_g(t) - F_h(t) \right|
 
     with smooth CDFs F of the groups' new scores s. The groups are needed in `fit` only,
-    and a new strength :math:`\lambda` needs no classifier to be fitted again.
+    and a new strength :math:`\lambda` needs no classifier to be fitted again. Each of
+    both classifiers is fitted once a fold, the map six times for each strength tried.
 
     The map lowers or raises scores of people who look like members of a group, whether
     they belong to it or not. See the notes on what that implies.
@@ -351,7 +352,8 @@ class UnawarePostProcessor(
     def with_strength(self, strength: float | Literal["auto"]) -> Self:
         """Copy of the fitted model with another strength.
 
-        Only the map is fitted again, to the probabilities that `fit` has kept.
+        Only the map is fitted again, to the probabilities that `fit` has kept. At a
+        strength of `path_` the copy is the model with the figures stated there.
 
         Parameters
         ----------

@@ -134,14 +134,70 @@ def test_interval_and_test_are_those_of_the_held_out_rows(rows, metric):
         responses[test] = response
     found = cross_val_fairness(metric, model, X, y, sensitive_features=sex, **FEW)
     given = {"sensitive_features": sex, "random_state": 0}
-    interval = bootstrap_interval(metric, y, responses, n_resamples=9, **given)
+    basic = bootstrap_interval(metric, y, responses, n_resamples=9, **given)
     test = permutation_test(metric, y, responses, n_permutations=9, **given)
-    assert found.interval == (interval.low, interval.high)
+    noise = np.quantile(test.null_distribution, 0.975)
+    spread = basic.distribution.mean() - np.quantile(basic.distribution, 0.025)
+    largest = max(found.value, basic.distribution.max())
+    assert found.low == pytest.approx(max(0, min(basic.low, found.value - noise)))
+    assert found.high == pytest.approx(min(found.value + spread, largest))
     assert (found.pvalue, found.null_mean) == (test.pvalue, test.null_mean)
     draws = permutation_test(metric, y, responses, n_permutations=40, **given)
     noise = np.mean(draws.null_distribution**2)
     expected = np.sqrt(max(0, test.statistic**2 - noise))
     assert found.corrected == pytest.approx(expected)
+
+
+def test_interval_reaches_parity_where_noise_makes_the_value(recorder):
+    """Five groups of 24 rows, of one distribution: the true disparity is 0."""
+    groups, y = np.arange(120) % 5, np.arange(120) // 5 % 2
+    for seed in range(2):
+        X = np.random.default_rng(seed).random((120, 1))
+        found = cross_val_fairness(
+            mcdp,
+            recorder,
+            X,
+            y,
+            sensitive_features=groups,
+            n_resamples=49,
+            n_permutations=49,
+            random_state=0,
+        )
+        assert found.low == 0
+        assert found.corrected < found.value <= found.high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+@pytest.mark.parametrize("n_groups", [2, 5])
+@pytest.mark.parametrize(
+    "metric", [mcdp, partial(demographic_parity_difference, threshold=0.5)]
+)
+def test_interval_covers_the_disparity_of_new_rows(metric, n_groups, shift):
+    shares = dict.fromkeys(range(n_groups), 1 / n_groups)
+    covered = []
+    for seed in range(60):
+        X, y = make_biased_classification(
+            10_200,
+            group_sizes={"group": shares},
+            score_shifts={"group": {1: shift}},
+            random_state=seed,
+        )
+        groups, model = np.asarray(X.pop("group")), LogisticRegression()
+        found = cross_val_fairness(
+            metric,
+            model,
+            X[:200],
+            y[:200],
+            sensitive_features=groups[:200],
+            n_resamples=99,
+            n_permutations=99,
+            random_state=0,
+        )
+        scores = model.fit(X[:200], y[:200]).predict_proba(X[200:])[:, 1]
+        truth = metric(None, scores, sensitive_features=groups[200:])
+        covered.append(found.low <= truth <= found.high)
+    assert np.mean(covered) >= 0.92
 
 
 def test_strata_and_weights(rows):
@@ -376,6 +432,21 @@ def test_positive_label_that_a_user_sets(rows):
     assert plain == pytest.approx(other)
 
 
+@pytest.mark.parametrize("labels", [(0, 1), ("no", "yes")])
+def test_decisions_at_a_threshold_of_probabilities(rows, labels):
+    X, y, sex = rows
+    y = np.array(labels)[y]
+    metric = partial(demographic_parity_difference, threshold=0.4)
+    found = cross_val_fairness(
+        metric, LogisticRegression(), X, y, sensitive_features=sex, **FEW
+    )
+    folds = GroupStratifiedKFold(5).split(X, y, sex)
+    parts = list(held_out(LogisticRegression(), X, y, folds))
+    tests, scores = map(np.concatenate, zip(*parts, strict=True))
+    chosen = pd.Series(scores >= 0.4).groupby(sex[tests]).mean()
+    assert found.value == pytest.approx(chosen.max() - chosen.min())
+
+
 # --- what is passed on
 
 
@@ -500,6 +571,20 @@ def test_wrong_arguments_are_named_before_any_fit(rows, recorder, wrong, message
     with pytest.raises(ValueError, match=message):
         cross_val_fairness(mcdp, recorder, **arguments)
     assert not recorder.seen
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sample_weight": np.zeros(200)}, "sample_weight is zero for every row that"),
+        ({"cv": [(np.arange(200), [])]}, "cv holds out no row, expected at least one"),
+    ],
+)
+def test_no_row_that_counts(rows, options, message):
+    X, y, sex = rows
+    model = DummyClassifier(strategy="constant", constant=1)
+    with pytest.raises(ValueError, match=message):
+        cross_val_fairness(mcdp, model, X, y, sensitive_features=sex, **FEW, **options)
 
 
 def test_errors_of_a_fold_are_not_hidden(rows):

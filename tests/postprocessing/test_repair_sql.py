@@ -108,6 +108,58 @@ def test_no_label_is_read_as_sql(labels):
     assert_allclose(found["repaired_score"], expected, rtol=0, atol=1e-12)
 
 
+@st.composite
+def fitted_repairers(draw):
+    """A fitted repairer with the labels of its groups: ties, levels, hostile labels."""
+    labels = draw(
+        st.lists(st.sampled_from(HOSTILE), min_size=1, max_size=3, unique=True)
+    )
+    n_rows = draw(st.integers(2, 30)) * len(labels)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    decimals = draw(st.sampled_from([1, 2, 17]))
+    scores = rng.beta(*rng.uniform(0.3, 3, 2), n_rows).round(decimals)
+    groups = np.array(labels, dtype=object)[np.arange(n_rows) % len(labels)]
+    y = np.arange(n_rows) // len(labels) % 2
+    amount = draw(
+        st.one_of(
+            st.builds(lambda level: {"repair_level": level}, st.floats(0, 1)),
+            st.builds(lambda gap: {"max_gap": gap}, st.floats(0, 1)),
+        )
+    )
+    repairer = ScoreRepairer(**amount, calibrate=draw(st.booleans()))
+    weights = rng.integers(1, 4, n_rows) if draw(st.booleans()) else None
+    repairer.fit(scores, y, sensitive_features=groups, sample_weight=weights)
+    return repairer, labels
+
+
+@pytest.mark.slow
+@settings(max_examples=100)
+@given(fitted_repairers())
+def test_any_map_in_sql_is_transform(fitted):
+    assert_same_as_transform(*fitted)
+
+
+@pytest.mark.slow
+@given(fitted_repairers())
+def test_any_map_as_a_table_is_transform(fitted):
+    repairer, labels = fitted
+    table = repairer.to_frame()
+    for label in labels:
+        pieces = table[table["group"] == label]
+        assert pieces["score_from"].iloc[0] == 0
+        assert pieces["score_to"].iloc[-1] == 1
+        assert_array_equal(pieces["score_from"][1:], pieces["score_to"][:-1])
+        inner = pieces["score_from"] + 0.3 * (pieces["score_to"] - pieces["score_from"])
+        expected = pieces["repaired_from"] + 0.3 * (
+            pieces["repaired_to"] - pieces["repaired_from"]
+        )
+        groups = np.full(len(pieces), label, dtype=object)
+        found = repairer.transform(inner, sensitive_features=groups)
+        if repairer.calibrator_ is not None:
+            expected = repairer.calibrator_(expected.to_numpy())
+        assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("dialect", "quote"),
     [

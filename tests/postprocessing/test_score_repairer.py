@@ -309,6 +309,24 @@ def test_largest_gap_is_the_one_asked_for(sizes, max_gap):
         assert (np.diff(moved[groups == group][order]) > 0).all()
 
 
+@pytest.mark.slow
+@given(
+    st.lists(st.integers(200, 400), min_size=2, max_size=4),
+    st.floats(0, 1),
+    st.integers(0, 2**32 - 1),
+)
+def test_training_rows_keep_the_stated_gap(sizes, max_gap, seed):
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    scores = rng.beta(*rng.uniform(0.5, 4, (2, len(sizes)))[:, groups])
+    moved = ScoreRepairer(max_gap=max_gap).fit_transform(
+        scores, sensitive_features=groups
+    )
+    steps = 1 / np.sort(sizes)[:2]
+    found = mcdp(None, moved, sensitive_features=groups)
+    assert found <= max_gap + steps.sum() + 1e-9
+
+
 def test_full_repair_gives_the_mean_of_the_quantiles():
     scores, groups = disparate([500, 500])
     moved = ScoreRepairer(max_gap=0.0).fit_transform(scores, sensitive_features=groups)

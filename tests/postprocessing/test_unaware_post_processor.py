@@ -21,6 +21,7 @@ from sklearn.model_selection import (
     KFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
+    cross_val_predict,
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -30,7 +31,7 @@ from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.inspection import TradeOffDisplay
 from skfair.metrics import get_fairness_scorer, mcdp
-from skfair.model_selection import BestUnder, FairestWithin
+from skfair.model_selection import BestUnder, FairestWithin, GroupStratifiedKFold
 from skfair.postprocessing import UnawarePostProcessor, _score_map
 from skfair.postprocessing._cross_fit import cross_fit
 from skfair.postprocessing._score_map import (
@@ -309,6 +310,55 @@ def test_with_strength(fitted, people):
         plain = UnawarePostProcessor(LogisticRegression()).fit(X, y)
     with pytest.raises(ValueError, match=r"strength=0.1 needs groups"):
         plain.with_strength(0.1)
+
+
+def check_member(model, X, row):
+    """The model at the strength of a row of the path has the figures of this row."""
+    member = model.with_strength(row["strength"])
+    assert member.strength_ == row["strength"]
+    found = member.comparison_
+    assert_allclose(found.mcdp, -row["mean_test_neg_mcdp"], rtol=1e-12)
+    assert_allclose(found.average_precision, row["mean_test_average_precision"])
+    figures = member.path_.iloc[-1].drop("params")
+    pd.testing.assert_series_equal(figures, row.drop("params"), check_names=False)
+    if row["strength"] == model.strength_:
+        assert_array_equal(member.predict_proba(X), model.predict_proba(X))
+
+
+def test_the_chosen_strength_gives_the_same_model(fitted):
+    model, X, _, _ = fitted
+    chosen = model.path_["strength"] == model.strength_
+    check_member(model, X, model.path_[chosen].iloc[0])
+
+
+def test_plain_figures_are_those_of_the_folds(fitted):
+    model, X, y, sex = fitted
+    folds = GroupStratifiedKFold(5).split(X, y, sex)
+    scores = cross_val_predict(
+        LogisticRegression(), X, y, cv=list(folds), method="predict_proba"
+    )[:, 1]
+    found = model.comparison_
+    assert_allclose(found.plain_mcdp, mcdp(None, scores, sensitive_features=sex))
+    precision = average_precision_score(y == "yes", scores)
+    assert_allclose(found.plain_average_precision, precision)
+    assert_allclose(model.path_["mean_test_neg_mcdp"][0], -found.plain_mcdp)
+    assert_allclose(model.path_["mean_test_average_precision"][0], precision)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_groups", "n_strata"), [(2, 1), (3, 1), (2, 2)])
+def test_each_strength_of_the_path_gives_the_model_of_its_figures(n_groups, n_strata):
+    random = np.random.default_rng(n_groups)
+    groups = random.integers(0, n_groups, 200)
+    X = random.normal(size=(200, 3)) + groups[:, None] * [0.5, 0, 0.2]
+    y = X.sum(axis=1) + random.normal(size=200) > 1
+    strata = random.integers(0, n_strata, 200)
+    model = UnawarePostProcessor(GaussianNB(), group_estimator=GaussianNB(), cv=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MitigationWarning)
+        model.fit(X, y, sensitive_features=groups, control_features=strata)
+        for _, row in model.path_.iterrows():
+            check_member(model, X, row)
 
 
 def test_predictions_are_those_of_the_scores(fitted):

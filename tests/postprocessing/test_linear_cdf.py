@@ -1,0 +1,254 @@
+"""Exact values of the CDFs that a repair is made of, and of their noise."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skfair.postprocessing._linear_cdf import (
+    Band,
+    GroupCDFs,
+    LinearCDF,
+    Mixture,
+    _shrinkage,
+    has_ties,
+    interpolate,
+    lowest_of_band,
+    repaired_at,
+    sampling_noise,
+    tied_shares,
+)
+from skfair.statistics import GroupedScores
+
+
+def statistic(*groups, weights=None):
+    """Grouped scores, one list of scores for each group."""
+    return GroupedScores.from_scores(
+        np.concatenate(groups),
+        sensitive_features=np.repeat(np.arange(len(groups)), [len(g) for g in groups]),
+        sample_weight=weights,
+    )
+
+
+UNIFORM = LinearCDF(np.array([0, 0.5, 1]), np.array([0, 0.5, 1]), np.array([0, 0.5, 1]))
+BOTH_UNIFORM = GroupCDFs(
+    (UNIFORM, UNIFORM), (UNIFORM, UNIFORM), UNIFORM, np.full(2, 0.5), np.zeros(2)
+)
+
+
+# --- one CDF
+
+
+def test_heights_of_rows_are_the_middles_of_their_shares():
+    cdf = LinearCDF.of(statistic([0.2, 0.6, 0.2]), 0)
+    assert cdf.scores.tolist() == [0, 0.2, 0.6, 1]
+    assert_allclose(cdf.low, [0, 1 / 6, 5 / 6, 1])
+    assert_allclose(cdf.high, [0, 1 / 2, 5 / 6, 1])
+    assert_allclose(cdf.middle, [0, 1 / 3, 5 / 6, 1])
+    at_the_ends = LinearCDF.of(statistic([0.0, 1.0]), 0)
+    assert at_the_ends.scores.tolist() == [0, 1]
+    assert at_the_ends.high.tolist() == at_the_ends.low.tolist() == [0.25, 0.75]
+
+
+def test_weights_that_count_no_rows_share_the_height_of_one_row():
+    cdf = LinearCDF.of(statistic([0.2, 0.6], weights=[0.5, 1.5]), 0)
+    # Of weight 2 in two rows: a half row is a quarter, or half the share if smaller.
+    assert_allclose(cdf.high, [0, 0.25 - 0.125, 1 - 0.25, 1])
+    assert_allclose(cdf.low, [0, 0.125, 0.25 + 0.25, 1])
+
+
+def test_heights_between_scores_and_scores_at_heights():
+    cdf = LinearCDF.of(statistic([0.2, 0.6, 0.2]), 0)
+    assert_allclose(cdf.at(np.array([0, 0.1, 0.2, 0.4, 1])), [0, 1 / 12, 0.5, 2 / 3, 1])
+    assert_allclose(
+        cdf.scores_at(np.array([1 / 12, 0.3, 2 / 3, 11 / 12])), [0.1, 0.2, 0.4, 0.8]
+    )
+    heights = cdf.heights_of(np.array([0.2, 0.4, 0.6]), None)
+    assert_allclose(heights, [1 / 3, 2 / 3, 5 / 6])
+    drawn = cdf.heights_of(np.full(200, 0.2), np.random.RandomState(0))
+    assert 1 / 6 <= drawn.min() < 0.18
+    assert 0.49 < drawn.max() <= 0.5
+
+
+def test_heights_at_the_ends_of_steps():
+    cdf = LinearCDF.of(statistic([0.2, 0.6, 0.2]), 0)
+    scores = np.array([0.1, 0.2, 0.2, 0.4])
+    heights = cdf.ends_at(scores, np.array([True, True, False, False]))
+    assert_allclose(heights, [1 / 12, 1 / 2, 1 / 6, 2 / 3])
+    assert_allclose(heights[[0, 3]], cdf.at(scores[[0, 3]]))
+
+
+def test_interpolation_between_subnormal_scores():
+    knots, values = np.array([0, 5e-324, 1]), np.array([0, 0.5, 1])
+    assert interpolate(np.array([0, 5e-324, 1]), knots, values).tolist() == [0, 0.5, 1]
+
+
+# --- groups, and the shares of everyone in theirs
+
+
+@pytest.mark.parametrize("n_rows", [4, 300])
+def test_shares_of_everyone_that_are_given(n_rows):
+    scores = np.linspace(0.1, 0.9, n_rows)
+    rows = statistic(scores, scores**2)
+    plain = GroupCDFs.of(rows, np.zeros(2))
+    assert plain.cdfs is plain.own
+    assert plain.margins().tolist() == [0, 0]
+    found = GroupCDFs.of(rows, np.array([0.25, 0]))
+    assert found.shrinkage.tolist() == [0.25, 0]
+    own, pooled = found.own[0], found.pooled
+    knots = np.searchsorted(pooled.scores, own.scores)
+    assert_allclose(found.cdfs[0].low, 0.75 * own.low + 0.25 * pooled.low[knots])
+    assert_allclose(found.cdfs[0].high, 0.75 * own.high + 0.25 * pooled.high[knots])
+    assert_allclose(found.cdfs[1].high, found.own[1].high)
+    # The own CDF is that far from everyone's, and a quarter of it from the mixture.
+    distance = max(np.abs(own.at(pooled.scores) - pooled.high))
+    assert found.distances()[0] >= distance > 0.05
+    assert_allclose(found.margins(), [found.distances()[0] / 4, 0])
+
+
+def test_which_groups_are_shrunk():
+    random = np.random.default_rng(0)
+    alone = GroupCDFs.of(statistic(random.random(30)))
+    assert alone.shrinkage.tolist() == [0]
+    large = GroupCDFs.of(statistic(random.random(200), random.random(200)))
+    assert large.shrinkage.tolist() == [0, 0]
+    one_small = GroupCDFs.of(statistic(random.random(199), random.random(400)))
+    assert one_small.shrinkage.tolist() == [pytest.approx(0.01), 0]
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "ratio", "expected"),
+    [
+        (50, 0.5, 1),
+        (50, 1, 1),
+        (50, 1.25, 1 - 0.5 * 50 / 60),
+        (50, 1.5, 1 - 50 / 60),
+        (50, 9, 1 - 50 / 60),
+        (100, 0, 1),
+        (150, 0, 0.5),
+        (200, 0, 0),
+        (900, 0, 0),
+    ],
+)
+def test_share_of_everyone_by_rows_and_evidence(n_rows, ratio, expected):
+    """`ratio` is the distance over the noise of as many rows of everyone."""
+    rows = np.array([n_rows, 1000])
+    shares = rows / rows.sum()
+    noise = np.sqrt(np.log(40) / 2 * (1 / n_rows + 1 / 1000)) * (1 - shares)
+    found = _shrinkage(rows, shares, ratio * noise)
+    assert found == pytest.approx([expected, 0])
+
+
+def test_group_whose_share_rounds_to_one_differs_by_nothing():
+    found = _shrinkage(np.array([50, 50]), np.array([1, 1e-17]), np.array([0, 0.9]))
+    assert found == pytest.approx([1, 1 - 50 / 60])
+
+
+@pytest.mark.parametrize("n_tests", [1, 10])
+def test_noise_is_the_bound_of_dvoretzky_kiefer_wolfowitz_and_massart(n_tests):
+    expected = np.sqrt(np.log(2 * n_tests / 0.05) / 2 * (1 / 30 + 1 / 70))
+    assert sampling_noise(30, 70, n_tests) == pytest.approx(expected)
+
+
+def test_largest_gap_is_that_of_the_heights():
+    groups = GroupCDFs.of(statistic([0.2] * 3, [0.6], [0.4] * 2), np.zeros(3))
+    # At the upper end of the step at 0.2: 5 / 6, and those of the others on their way.
+    at_02, at_04 = 5 / 6, 5 / 6 + (1 / 6) * (0.2 / 0.8)
+    second = 0.5 * 0.4 / 0.6
+    third = 0.25 * 0.5
+    assert groups.largest_gap() == pytest.approx(
+        max(at_02 - third, at_02 - 0.5 * 0.2 / 0.6, at_04 - second, at_04 - 0.25)
+    )
+    assert_allclose(groups.shares, [3 / 6, 1 / 6, 2 / 6])
+
+
+# --- ties
+
+
+def test_ties_count_from_one_over_the_root_of_the_rows():
+    scores = np.linspace(0, 1, 25)
+    for n_tied, tied in ((5, False), (6, True)):
+        scores[:n_tied] = 0
+        rows = statistic(scores, np.linspace(0, 1, 400))
+        assert has_ties(rows) is tied
+        shares = tied_shares(rows)
+        assert shares.max() == n_tied / 25
+        assert np.count_nonzero(shares) == 1
+    assert has_ties(statistic(np.linspace(0, 1, 3))) is False
+
+
+def test_a_heavy_row_is_a_tie():
+    shares = tied_shares(statistic([0.1, 0.5, 0.9], weights=[0.4, 0.4, 1.2]))
+    assert_allclose(shares, [0, 0, 0.6])
+
+
+# --- paths
+
+
+def test_mixture():
+    half = Mixture(0.5, np.array([0.2, 0.6]))
+    assert_allclose(half.target(np.array([0.4, 0.8]), 0), [0.3, 0.7])
+    assert half.moves
+    assert not Mixture(0, np.zeros(2)).moves
+
+
+@pytest.mark.parametrize(
+    ("shares", "margins", "expected"),
+    [
+        ([0.5, 0.5], [0, 0], 0.4),
+        ([0.25, 0.75], [0, 0], 0.5),
+        ([0.25, 0.75], [0.05, 0.05], 0.525),
+        ([0.25, 0.75], [0, 0.05], 0.5375),
+    ],
+)
+def test_band_whose_targets_keep_the_mean(shares, margins, expected):
+    heights, margins = np.array([[0.2], [0.8]]), np.array(margins)[:, None]
+    lowest = lowest_of_band(heights, np.array(shares), margins, 0.2)
+    assert lowest == pytest.approx(expected)
+    band = Band(lowest, 0.2, margins.ravel())
+    targets = [band.target(row, group) for group, row in enumerate(heights)]
+    assert targets[0] == pytest.approx(lowest + margins[0])
+    assert targets[1] == pytest.approx(lowest + 0.2 - margins[1])
+
+
+def test_band_that_holds_all_heights_is_theirs():
+    heights = np.array([[0.2], [0.3]])
+    lowest = lowest_of_band(heights, np.full(2, 0.5), np.full((2, 1), 0.05), 0.2)
+    assert lowest == pytest.approx(0.15)
+
+
+@pytest.mark.parametrize("score", [1e-3, 0.3, 0.7, 0.999])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_scores_that_stay_within_rounding_stay_to_the_last_digit(score, sign):
+    rounding = sign * 1e-9 * min(score, 1 - score)
+    for factor, stays in ((0.9, True), (1.1, False)):
+        moved = score + factor * rounding
+        band = Band.at(
+            BOTH_UNIFORM, np.array([score]), np.full((2, 1), moved), 1.0, np.zeros(2)
+        )
+        assert bool(band.scores[0] == score) is stays
+        assert band.scores[0] == pytest.approx(score if stays else moved, abs=1e-15)
+
+
+def test_clipped_heights_get_the_mean_of_the_scores_of_the_groups():
+    groups = GroupCDFs.of(statistic([0.1, 0.2, 0.3], [0.5, 0.7, 0.9]), np.zeros(2))
+    none = Band.within(groups, 0.0)
+    # At the score 0.1 the CDFs are 1/6 and 1/30, so both targets are 1/10, which is the
+    # height of the scores 0.06 and 0.3; at the score 0.9 likewise.
+    heights = np.array([0.1, 0.5 * (5 / 6 + 5 / 6 + 1 / 7)])
+    for group in (0, 1):
+        moved = repaired_at(groups, none, group, heights)
+        assert_allclose(moved, [0.18, (0.6 + 0.9 + 0.3 / 7) / 2])
+    whole = Band.within(groups, groups.largest_gap())
+    assert not whole.moves
+    assert Band.within(groups, groups.largest_gap() - 1e-6).moves
+
+
+@pytest.mark.parametrize("shrunk", [0, 1])
+def test_band_is_narrower_for_a_group_whose_cdf_is_shrunk(shrunk):
+    """The group that is shrunk has the higher CDF, or the lower one."""
+    scores = np.linspace(0.1, 0.9, 40)
+    groups = GroupCDFs.of(statistic(scores**2, scores), np.eye(2)[shrunk] / 4)
+    gap, margin = groups.largest_gap(), groups.margins()[shrunk]
+    assert margin > 0.02
+    assert Band.within(groups, gap + 0.9 * margin).moves
+    assert not Band.within(groups, gap + 1.1 * margin).moves

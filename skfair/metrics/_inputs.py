@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._utils._text import listed
+from skfair._utils._text import counted, listed
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
     TAKES_ANY,
@@ -300,6 +300,30 @@ def warn_if_undefined(metric: str, statistic: AnyStatistic) -> bool:
     if reason is not None:
         warn_outside(f"{metric} is undefined and set to nan: {reason}.")
     return reason is not None
+
+
+def warn_if_labels_are_few(
+    metric: str,
+    labels: Sequence[Hashable],
+    classes: Sequence[Hashable],
+    label_counts: Integers,
+    min_group_size: int,
+) -> bool:
+    """Whether a group has too few rows of a true label; if so, warn and name both.
+
+    `label_counts` has shape (n_groups, n_classes).
+    """
+    smallest = max(min_group_size, 1)
+    few = [
+        f"{labels[i]!r} has {counted(label_counts[i, j], 'row')} of {classes[j]!r}"
+        for i, j in np.argwhere(label_counts < smallest)
+    ]
+    if few:
+        warn_outside(
+            f"{metric} is undefined and set to nan: each group needs at least "
+            f"{counted(smallest, 'row')} of each true label, but {listed(few)}."
+        )
+    return bool(few)
 
 
 def warn_outside(

@@ -29,7 +29,7 @@ from skfair.report._words import _summary
 
 FOLDER = Path(skfair.__file__).parent / "report"
 IN_TEMPLATE = re.compile(r"""\b(?:say|marked)\(\s*(?:"([^"]*)"|'([^']*)')""")
-NOUNS = "row", "group", "model", "more such case", "file"
+NOUNS = "row", "group", "model", "file"
 STATES = "beyond chance", "may be chance", "not asked", "not computable", "not tested"
 STATUS = "highest", "compared", "excluded", "unknown"
 
@@ -48,6 +48,7 @@ def messages():
         *STATUS,
     }
     found |= {*_summary.PRIMARY, *_summary._CANNOT_SHOW, _summary.DEFAULT_TITLE}
+    found |= {*_summary.CONCLUSIONS.values()}
     found |= {noun + end for noun in NOUNS for end in ("", "s")}
     found |= {
         text

@@ -64,7 +64,7 @@ BROKEN = [
     (1, {"sums": [1.0]}, "one number for each label"),
     (1, {"sums": [100.0, 1.0]}, "above the total weight"),
     (2, {"matrices": [[1]]}, "shape"),
-    (2, {"counts": [1]}, "one number for each label"),
+    (2, {"label_counts": [1]}, "label_counts must have shape"),
 ]
 
 

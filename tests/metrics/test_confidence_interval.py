@@ -1,5 +1,6 @@
 """Confidence intervals and certificates of disparities."""
 
+import inspect
 import math
 from functools import partial
 from itertools import combinations
@@ -21,6 +22,7 @@ from skfair.metrics import (
     max_gap,
     mcdp,
 )
+from skfair.metrics._confidence import _known_metrics
 from skfair.metrics._confidence._binned import least_differences
 from skfair.metrics._confidence._gap_ends import (
     flat_tail,
@@ -446,3 +448,35 @@ def test_coverage(shift, sizes):
 def gap_of_cdfs(first, second):
     edges = np.linspace(0, 1, 11)
     return first.cdf(edges) - second.cdf(edges)
+
+
+def test_an_option_that_intervals_do_not_know_is_an_error(monkeypatch):
+    """A metric that gets another option has no interval with it until that knows it."""
+
+    def with_square(y_true, y_score, *, square=False, **options):
+        value = abcc(y_true, y_score, **options)
+        return value**2 if square else value
+
+    with_square.__name__ = "abcc"
+    kind = _known_metrics._KINDS[abcc]
+    monkeypatch.setitem(_known_metrics._KINDS, with_square, kind)
+    y_score, groups = np.linspace(0, 1, 40), np.arange(40) // 20
+    rows = {"sensitive_features": groups}
+    assert with_square(None, y_score, **rows, square=True) < 0.5
+    squared = partial(with_square, square=True)
+    for call in (confidence_interval, partial(certify, at_most=0.5)):
+        with pytest.raises(ValueError, match="square must be left .* abcc .* got True"):
+            call(squared, None, y_score, **rows)
+    plain = confidence_interval(with_square, None, y_score, **rows)
+    assert plain == confidence_interval(abcc, None, y_score, **rows)
+
+
+def test_intervals_know_every_option_of_their_metrics():
+    not_options = {"sensitive_features", "control_features", "multistratum"}
+    for metric, kind in _known_metrics._KINDS.items():
+        names = list(inspect.signature(metric).parameters)[2:]
+        assert set(kind.options) == {*names} - not_options - {"sample_weight"}
+        used = {"scale", "method", "n_subdivisions"}  # by compare, for all metrics
+        for function in (kind.observe, kind.compare):
+            used |= set(inspect.signature(function).parameters)
+        assert set(kind.options) <= used

@@ -123,7 +123,7 @@ default=None
     statistic = grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
     check_multigroup(multigroup)
     name = "Equalized odds difference"
-    true = statistic.label_counts.any(axis=0)
+    true = statistic.label_counts.sum(axis=0) > 0
     if warn_if_undefined(name, statistic) or warn_if_labels_are_few(
         name,
         statistic.labels,

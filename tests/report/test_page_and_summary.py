@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skfair.report import FairnessReport
+from skfair.report._language import DASH
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -114,7 +115,7 @@ def check_page(report):
     for row, one in zip(glance, report.summary["verdict"]["glance"], strict=True):
         for text, cell in zip(row[-3:], one["cells"], strict=True):
             if cell["measure"] is None:
-                assert text == "–"
+                assert text == DASH
                 continue
             value = cell["measure"]["value"]
             assert numbers(text)[: value is not None] == rounded([value])

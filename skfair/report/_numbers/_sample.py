@@ -300,7 +300,7 @@ def _decisions(sample: Sample, selected: GroupedOutcomes) -> dict[str, Finding]:
     average = float(rates.mean())
     outlier = int(np.abs(rates - average).argmax())
     groups = cvar_fairness_report(None, selected, alpha=sample.audit.options.alpha)
-    figures = {
+    figures: dict[str, dict[str, Any]] = {
         "demographic_parity_difference": {
             "pair": pair,
             "figures": _of_pair(pair, rates, everyone),

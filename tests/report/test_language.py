@@ -186,7 +186,7 @@ def test_reasons_are_in_the_language_of_the_report(pair):
     assert [(one["label"], one["reason"]) for one in strata["left_out"]] == [
         ("3", "nur 5 Zeilen"),
         ("9", "nur „M“ hat 10 Zeilen oder mehr"),
-        ("0", "„M“ hat keine Zeile mit dem wahren Label „1“"),
+        ("0", "ohne „M“ mit dem wahren Label „1“ (0)"),
     ]
     assert "nach Schicht verglichen" in strata["sentence"]
     assert LITTLE.findall(pair["de"].to_markdown()) == []

@@ -138,7 +138,8 @@ or Groups
         What to do with NaN, None and other nulls: raise, leave those rows out of
         every computation, or treat them as one more value, ``"(missing)"``.
     min_group_size : int, default=1
-        Smallest number of rows with which a group may be compared.
+        Smallest number of rows with which a group may be compared; for error rates,
+        smallest number of rows of each true label.
 
     Returns
     -------

@@ -5,7 +5,7 @@ import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from inspect import signature
+from inspect import isfunction, signature
 from itertools import combinations
 from typing import Any
 
@@ -16,8 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import UndefinedMetricWarning
 
+import skfair.metrics
 from skfair.groups import encode_groups
 from skfair.metrics import (
     MADDBandwidthResult,
@@ -28,6 +30,7 @@ from skfair.metrics import (
     dcp,
     demographic_parity_difference,
     equalized_odds_difference,
+    get_fairness_scorer,
     madd,
     madd_curve,
     madd_optimal_bandwidth,
@@ -35,6 +38,8 @@ from skfair.metrics import (
     mcdp,
     mcdp_curve,
 )
+from skfair.metrics._inputs import unwrapped
+from skfair.metrics._uncertainty._permutation import permutes_within_labels
 from skfair.statistics import (
     GroupedConfusion,
     GroupedHistogram,
@@ -152,6 +157,7 @@ METRICS = {
         exempt={
             "test_scores_outside_zero_and_one": "only the order of scores matters",
             "test_scores_outside_zero_and_one_by_rounding_only": "likewise",
+            "test_scores_of_three_classes": "ROC curves are of two classes",
             "test_pairwise_and_pooled_agree_for_one_large_group_far_off": "a group of "
             "one row has no ROC curve",
         },
@@ -770,7 +776,10 @@ def test_group_below_the_minimal_size(metric):
 @every_metric
 def test_group_of_the_minimal_size_is_enough(metric):
     y_true, values, groups = draw_rows(metric)
-    least = encode_groups(groups, min_group_size=int(np.bincount(groups).min()))
+    # Error rates need as many rows of each true label.
+    cells = groups * 3 + y_true if metric.reads_y_true else groups
+    _, sizes = np.unique(cells, return_counts=True)
+    least = encode_groups(groups, min_group_size=int(sizes.min()))
     value = measure(metric, y_true, values, least)
     np.testing.assert_array_equal(value, measure(metric, y_true, values, groups))
 
@@ -1148,3 +1157,71 @@ def test_other_statistics_are_refused(metric):
         if not isinstance(other, metric.statistic):
             with pytest.raises(TypeError, match=f"{expected} .*{type(other).__name__}"):
                 metric.function(None, other)
+
+
+# --- what a new metric must not lack
+
+
+def public_numbers():
+    """Functions of `skfair.metrics` of rows and groups that return one number."""
+    functions = [getattr(skfair.metrics, name) for name in skfair.metrics.__all__]
+    return [
+        function
+        for function in functions
+        if isfunction(function)
+        and signature(function).return_annotation in ("float", float)
+        and "sensitive_features" in signature(function).parameters
+    ]
+
+
+def test_every_public_number_is_among_the_metrics():
+    tested = {unwrapped(metric.function)[0] for metric in METRICS.values()}
+    assert set(public_numbers()) <= tested
+    assert len(public_numbers()) >= 10
+
+
+@pytest.mark.parametrize("function", public_numbers(), ids=lambda f: f.__name__)
+def test_every_number_has_a_scorer_of_its_name(function):
+    """The scorer of a metric, named after it, is minus its value."""
+    metric = next(m for m in METRICS.values() if unwrapped(m.function)[0] is function)
+    y_true, values, groups = draw_rows(metric, n_rows=60)
+    y_true, values = y_true % 2, values if metric.n_classes is None else values % 2
+    if not metric.reads_y_true:
+        groups = np.arange(60) % 2  # for a number, whose values need enough rows
+
+    class Fixed(ClassifierMixin, BaseEstimator):
+        classes_ = np.array([0, 1])
+
+        def predict(self, X):
+            return (X[:, 0] >= 0.5).astype(int)
+
+        def predict_proba(self, X):
+            return np.stack([1 - X[:, 0], X[:, 0]], axis=1)
+
+    scorer = get_fairness_scorer(f"neg_{function.__name__}")
+    X = np.asarray(values, dtype=float)[:, np.newaxis]
+    score = scorer(Fixed(), X, y_true, sensitive_features=groups)
+    read = X[:, 0] if metric.argument == "y_score" else Fixed().predict(X)
+    assert score == -function(y_true, read, sensitive_features=groups) != 0
+
+
+@for_metrics(lambda metric: metric.is_number and metric.n_classes is None)
+def test_scores_of_three_classes(metric):
+    """The value is the largest over the columns, one for each class."""
+    generator = np.random.default_rng(0)
+    groups = np.arange(80) % 2
+    scores = generator.dirichlet([1, 1, 1], 80)
+    scores[groups == 1] = generator.dirichlet([4, 2, 1], 40)
+    value = metric.function(None, scores, sensitive_features=groups)
+    by_class = [
+        metric.function(None, column, sensitive_features=groups) for column in scores.T
+    ]
+    assert value == max(by_class) > min(by_class)
+
+
+@every_number_within_strata
+def test_metrics_of_errors_say_so(metric):
+    """Groups are permuted within true labels if and only if these are compared."""
+    compares = permutes_within_labels(metric.function)
+    reads = metric.reads_y_true and "error_rate" not in str(metric.function)
+    assert compares == reads

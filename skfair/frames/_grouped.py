@@ -252,7 +252,13 @@ def grouped_confusion(
         sensitive_features=counted.groups,
         sample_weight=counted.weights,
     )
-    return replace(statistic, counts=counted.by_group(counted.rows))
+    # The same entries again, each weighing its number of rows.
+    rows = GroupedConfusion.from_predictions(
+        *counted.classes,
+        sensitive_features=counted.groups,
+        sample_weight=counted.rows,
+    )
+    return replace(statistic, label_counts=rows.matrices.sum(axis=2))
 
 
 def grouped_outcomes(

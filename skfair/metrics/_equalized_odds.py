@@ -6,25 +6,28 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from skfair._utils._types import Bools, Floats
 from skfair.metrics._evaluate import always, specify
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
     grouped_confusion,
-    largest_difference,
 )
 from skfair.metrics._strata import Multistratum
-from skfair.metrics._undefined import warn_if_undefined, warn_undefined
+from skfair.metrics._undefined import warn_if_labels_are_few, warn_if_undefined
 from skfair.statistics import GroupedConfusion
 
 
+@within_strata(combine=lambda values, weights: sum(values))
 def sum_of_differences(
     y_true: Any,
     y_pred: Any,
     *,
     sensitive_features: Any = None,
+    control_features: Any = None,
+    multistratum: Multistratum = "max",
     sample_weight: Any = None,
 ) -> float:
     """Add up all differences between rates of a group and of everyone.
@@ -32,10 +35,10 @@ def sum_of_differences(
     The largest difference takes few values where a group has few rows of a label. Among
     permutations with the same largest difference the sum tells which are larger.
     """
-    rates, everyone = _rates(
+    rates, everyone = rates_of_errors(
         grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
     )
-    return float(np.abs(rates - everyone).sum())
+    return float(np.nansum(np.abs(rates - everyone)))
 
 
 @specify(
@@ -95,7 +98,9 @@ default=None
     -----
     sklearn.exceptions.UndefinedMetricWarning
         If fewer than two groups can be compared, or a group has no row of a true
-        label: its rates do not exist.
+        label, or fewer than the `min_group_size` of its `Groups`. With the true labels
+        as `control_features` such groups are left out among the rows of the label, with
+        a warning, and the others compared.
 
     See Also
     --------
@@ -120,31 +125,44 @@ default=None
     """
     statistic = grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
     check_multigroup(multigroup)
-    if warn_if_undefined("Equalized odds difference", statistic):
+    name = "Equalized odds difference"
+    true = statistic.label_counts.sum(axis=0) > 0
+    if warn_if_undefined(name, statistic) or warn_if_labels_are_few(
+        name,
+        statistic.labels,
+        [c for c, is_true in zip(statistic.classes, true, strict=True) if is_true],
+        statistic.label_counts[:, true],
+        statistic.min_group_size,
+    ):
         return math.nan
-    true = statistic.matrices.sum(axis=(0, 2)) > 0
-    lacks = statistic.label_frequencies[:, true] == 0
-    if lacks.any():
-        group, label = (int(i) for i in np.argwhere(lacks)[0])
-        named = [
-            c for c, is_true in zip(statistic.classes, true, strict=True) if is_true
-        ]
-        warn_undefined(
-            "Equalized odds difference",
-            f"group {statistic.labels[group]!r} has no row of the true label "
-            f"{named[label]!r} ({int(lacks.sum())} such pairs)",
-        )
-        return math.nan
-    rates, everyone = _rates(statistic)
-    return largest_difference(rates, everyone, multigroup)
+    return largest_gap_of_errors(statistic, multigroup)
 
 
-def _rates(
-    statistic: GroupedConfusion,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """P(prediction | true label) of each group, and of everyone."""
-    pooled = statistic.matrices.sum(axis=0)
-    # A class that is only ever predicted has no rates to compare.
-    true = pooled.sum(axis=1) > 0
-    everyone = pooled[true] / pooled[true].sum(axis=1, keepdims=True)
-    return statistic.confusion[:, true], everyone
+def largest_gap_of_errors(statistic: GroupedConfusion, multigroup: Multigroup) -> float:
+    """Largest difference of error rates, without the cells of too few rows."""
+    rates, everyone = rates_of_errors(statistic)
+    if not rates.size:
+        return math.nan
+    if multigroup == "pairwise":
+        return float((np.nanmax(rates, axis=0) - np.nanmin(rates, axis=0)).max())
+    return float(np.nanmax(np.abs(rates - everyone)))
+
+
+def comparable_cells(statistic: GroupedConfusion) -> Bools:
+    """Whether each group has enough rows of each true class, and another group, too."""
+    enough = statistic.label_counts >= max(statistic.min_group_size, 1)
+    return np.asarray(enough & (enough.sum(axis=0) > 1))
+
+
+def rates_of_errors(statistic: GroupedConfusion) -> tuple[Floats, Floats]:
+    """P(prediction | true class) of each group, and of all groups that are compared.
+
+    It is nan for groups with too few rows of the class. Classes for which fewer than
+    two groups are compared are left out.
+    """
+    kept = comparable_cells(statistic)
+    true = kept.any(axis=0)
+    kept = kept[:, true, np.newaxis]
+    rates = np.where(kept, statistic.confusion[:, true], np.nan)
+    pooled = np.where(kept, statistic.matrices[:, true], 0).sum(axis=0)
+    return rates, pooled / pooled.sum(axis=1, keepdims=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._utils._text import listed
+from skfair._utils._text import counted, listed
 from skfair._utils._types import Integers
 from skfair.metrics._inputs import AnyStatistic
 
@@ -47,6 +47,31 @@ def warn_if_undefined(title: str, statistic: AnyStatistic) -> bool:
     if reason is not None:
         warn_undefined(title, reason)
     return reason is not None
+
+
+def warn_if_labels_are_few(
+    title: str,
+    labels: Sequence[Hashable],
+    classes: Sequence[Hashable],
+    label_counts: Integers,
+    min_group_size: int,
+) -> bool:
+    """Whether a group has too few rows of a true label; the reason names both.
+
+    `label_counts` has shape (n_groups, n_classes).
+    """
+    smallest = max(min_group_size, 1)
+    few = [
+        f"{labels[i]!r} has {counted(label_counts[i, j], 'row')} of {classes[j]!r}"
+        for i, j in np.argwhere(label_counts < smallest)
+    ]
+    if few:
+        warn_undefined(
+            title,
+            f"each group needs at least {counted(smallest, 'row')} of each true "
+            f"label, but {listed(few)}",
+        )
+    return bool(few)
 
 
 def warn_undefined(title: str, reason: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -155,9 +155,21 @@ OF_DECISIONS = tuple(m.key for m in MEASURES if m.question == "decisions")
 OF_SCORES = tuple(m.key for m in MEASURES if m.question == "scores")
 #: Metrics that need probabilities: a mean of ranks has no unit of its own.
 OF_PROBABILITIES = ("mean_score_difference",)
+#: Metrics without a bound on their noise.
+UNBOUNDED = ("dcp",)
 #: Among permutations of one equalized odds difference it tells which are larger.
 TIES = "ties_of_equalized_odds_difference"
 OF_ERRORS = (*(m.key for m in MEASURES if m.question == "errors"), TIES)
+
+
+Part = TypeVar("Part")
+
+
+def part_of(parts: Mapping[str, Part], key: str, what: str) -> Part:
+    """Return what a report needs of a metric; raise if nobody has written it."""
+    if key not in parts:
+        raise NotImplementedError(f"{what} of the metric {key!r} is missing.")
+    return parts[key]
 
 
 #: With fewer no p-value is at most 0.05 / 3, the first step of Holm's correction.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,8 +39,8 @@ class GroupedConfusion(JSONStatistic):
     matrices : ndarray of shape (n_groups, n_classes, n_classes)
         Total weight of the rows of each group, true and predicted class: int64 counts
         where every sample weight is a whole number, else float64.
-    counts : ndarray of shape (n_groups,)
-        Number of rows of each group, rows of weight zero excepted.
+    label_counts : ndarray of shape (n_groups, n_classes)
+        Number of rows of each group and true class, rows of weight zero excepted.
     classes : tuple of length n_classes
         Class labels.
     labels : tuple of length n_groups
@@ -47,7 +48,8 @@ class GroupedConfusion(JSONStatistic):
     names : tuple of str
         Names of the sensitive columns, where known.
     min_group_size : int
-        Smallest number of rows with which a group may be compared.
+        Smallest number of rows with which a group may be compared, and of rows of each
+        true class with which its errors may be.
 
     See Also
     --------
@@ -66,7 +68,7 @@ class GroupedConfusion(JSONStatistic):
     """
 
     matrices: NDArray[Any]
-    counts: Integers
+    label_counts: Integers
     classes: tuple[Hashable, ...]
     labels: tuple[Hashable, ...]
     names: tuple[str, ...] = ()
@@ -117,14 +119,16 @@ class GroupedConfusion(JSONStatistic):
         cells = positions_in(classes, true_classes)[true] * n_classes
         cells += positions_in(classes, predicted_classes)[predicted]
         groups = resolve_groups(sensitive_features, n_samples=len(cells))
-        cells, codes, weights, counts = drop_weightless(cells, groups, sample_weight)
-        size = len(counts) * n_classes**2
-        sums = np.bincount(codes * np.intp(n_classes**2) + cells, weights, size)
+        cells, codes, weights, sizes = drop_weightless(cells, groups, sample_weight)
+        shape = len(sizes), n_classes, n_classes
+        cells = codes * np.intp(n_classes**2) + cells
+        matrices = rows = np.bincount(cells, minlength=math.prod(shape))
         if weights is not None:
-            sums = sums.astype(weights.dtype)
+            matrices = np.bincount(cells, weights, math.prod(shape))
+            matrices = matrices.astype(weights.dtype)
         return cls(
-            sums.reshape(len(counts), n_classes, n_classes),
-            counts,
+            matrices.reshape(shape),
+            rows.reshape(shape).sum(axis=2),
             classes,
             groups.labels,
             groups.names,
@@ -154,7 +158,7 @@ class GroupedConfusion(JSONStatistic):
         Returns
         -------
         GroupedConfusion
-            Its `counts` are the sums of the matrices, rounded.
+            Its `label_counts` are sums of the matrices, rounded.
 
         Raises
         ------
@@ -180,12 +184,12 @@ class GroupedConfusion(JSONStatistic):
                 "matrices must add up to less than 2**53, so that rows can be counted, "
                 f"got {array.sum(dtype=float):g}."
             )
-        counts = np.rint(array.sum(axis=(1, 2))).astype(np.intp)
+        label_counts = np.rint(array.sum(axis=2)).astype(np.intp)
         if np.array_equal(array, np.rint(array)):
             array = array.astype(np.int64)
         return cls(
             array,
-            counts,
+            label_counts,
             _names("classes", classes, array.shape[1]),
             _names("labels", labels, len(array)),
         )
@@ -194,6 +198,11 @@ class GroupedConfusion(JSONStatistic):
     def n_groups(self) -> int:
         """Number of groups, absent ones included."""
         return len(self.labels)
+
+    @property
+    def counts(self) -> Integers:
+        """Number of rows of each group, of shape (n_groups,)."""
+        return np.asarray(self.label_counts.sum(axis=1))
 
     @property
     def totals(self) -> NDArray[Any]:
@@ -230,19 +239,21 @@ class GroupedConfusion(JSONStatistic):
         classes = join_labels(self.classes, other.classes)
         shape = len(labels), len(classes), len(classes)
         matrices = np.zeros(shape, np.result_type(self.matrices, other.matrices))
-        counts = np.zeros(len(labels), dtype=np.intp)
+        label_counts = np.zeros(shape[:2], dtype=np.intp)
         for part in (self, other):
             groups = positions_in(labels, part.labels)
             cells = positions_in(classes, part.classes)
             matrices[np.ix_(groups, cells, cells)] += part.matrices
-            counts[groups] += part.counts
-        return GroupedConfusion(matrices, counts, classes, labels, names, smallest)
+            label_counts[np.ix_(groups, cells)] += part.label_counts
+        return GroupedConfusion(
+            matrices, label_counts, classes, labels, names, smallest
+        )
 
     def of_one_group(self, group: int, label: Hashable) -> GroupedConfusion:
         """Statistic of the rows of one group, under a label of its own."""
         return GroupedConfusion(
             self.matrices[[group]],
-            self.counts[[group]],
+            self.label_counts[[group]],
             self.classes,
             labels=(label,),
             min_group_size=self.min_group_size,
@@ -252,17 +263,18 @@ class GroupedConfusion(JSONStatistic):
         n_classes = len(self.classes)
         if self.matrices.shape != (len(self.labels), n_classes, n_classes):
             return "matrices must have shape (n_groups, n_classes, n_classes)"
-        if self.counts.shape != (len(self.labels),):
-            return "counts must have one number for each label"
-        cells = np.count_nonzero(self.matrices, axis=(1, 2))
-        unlike = (cells == 0) & (self.counts > 0)
+        if self.label_counts.shape != (len(self.labels), n_classes):
+            return "label_counts must have shape (n_groups, n_classes)"
+        cells = np.count_nonzero(self.matrices, axis=2)
+        unlike = (cells == 0) & (self.label_counts > 0)
         if self.matrices.dtype.kind == "i":  # fractions may be rounded to no row
-            unlike |= cells > self.counts
+            unlike |= cells > self.label_counts
         if unlike.any():
-            group = int(unlike.argmax())
+            group, label = (int(i) for i in np.argwhere(unlike)[0])
             return (
-                f"group {self.labels[group]!r} has {cells[group]} cells above 0, but "
-                f"{self.counts[group]} rows"
+                f"group {self.labels[group]!r} has {cells[group, label]} cells above 0 "
+                f"of the class {self.classes[label]!r}, but "
+                f"{self.label_counts[group, label]} rows"
             )
         return None
 

@@ -158,7 +158,7 @@ def test_many_groups_are_the_largest_over_pairs():
 def test_a_group_of_one_class_has_no_curve(label):
     y_true = [0, 1, label, label]
     groups = ["a", "a", "b", "b"]
-    match = r"ABROCA is undefined .* group 'b' has rows of one true label only \(1 such"
+    match = f"ABROCA is undefined .* but 'b' has 0 rows of {1 - label}"
     with pytest.warns(UndefinedMetricWarning, match=match) as caught:
         value = abroca(y_true, [0.1, 0.2, 0.3, 0.4], sensitive_features=groups)
     assert np.isnan(value)
@@ -260,3 +260,21 @@ def test_scorer():
         "neg_abroca", sensitive_features="sex", response_method="decision_function"
     )
     assert scorer(model, X, text) == pytest.approx(-expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("weight", [None, 7.5])
+def test_few_rows_of_a_class_are_undefined(weight):
+    y_true = np.r_[np.tile([0, 1], 20), np.zeros(20, int), 1, 1, 1]
+    y_score = np.linspace(0, 1, 63)
+    labels = np.repeat(["a", "b"], [40, 23])
+    weights = None if weight is None else np.full(63, weight)
+    rows = {"y_true": y_true, "y_score": y_score, "sample_weight": weights}
+    message = "at least 5 rows of each true label, but 'b' has 3 rows of 1"
+    groups = encode_groups(labels, min_group_size=5)
+    with pytest.warns(UndefinedMetricWarning, match=message):
+        assert np.isnan(abroca(**rows, sensitive_features=groups))
+    groups = encode_groups(labels, min_group_size=3)
+    assert abroca(**rows, sensitive_features=groups) > 0
+    rows["sample_weight"] = np.where((labels == "b") & (y_true == 1), 0, 1)
+    with pytest.warns(UndefinedMetricWarning, match="'b' has 0 rows of 1"):
+        assert np.isnan(abroca(**rows, sensitive_features=groups))

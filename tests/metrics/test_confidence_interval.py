@@ -1,5 +1,6 @@
 """Confidence intervals and certificates of disparities."""
 
+import inspect
 import math
 from functools import partial
 from itertools import combinations
@@ -21,6 +22,7 @@ from skfair.metrics import (
     max_gap,
     mcdp,
 )
+from skfair.metrics._confidence import _known_metrics
 from skfair.metrics._confidence._binned import least_differences
 from skfair.metrics._confidence._gap_ends import (
     flat_tail,
@@ -70,7 +72,7 @@ def test_the_value_lies_in_its_interval(name, n_groups):
     )
     assert narrow.statistic == wide.statistic == pytest.approx(value, abs=1e-15)
     assert 0 <= wide.low <= narrow.low <= value <= narrow.high <= wide.high
-    assert wide.high < 2 if name.startswith("madd") else 1
+    assert wide.high <= (2 if name.startswith("madd") else 1)
 
 
 @pytest.mark.parametrize("name", FINITE)
@@ -140,9 +142,9 @@ def test_ends_of_gaps_are_monotone(end):
     assert (ends >= 0).all()
     assert (np.diff(ends, axis=1) >= -1e-6).all()
     by_level = np.diff(ends, axis=0)
-    assert (by_level >= -1e-6).all() if end is low_end else (by_level <= 1e-6).all()
-    inside = ends <= values + 1e-9 if end is low_end else ends >= values - 1e-9
-    assert inside.all()
+    sign = 1 if end is low_end else -1
+    assert (sign * by_level >= -1e-6).all()
+    assert (sign * (values - ends) >= -1e-9).all()
 
 
 def test_end_at_one_score_is_of_the_most_variable_proportions():
@@ -446,3 +448,37 @@ def test_coverage(shift, sizes):
 def gap_of_cdfs(first, second):
     edges = np.linspace(0, 1, 11)
     return first.cdf(edges) - second.cdf(edges)
+
+
+def test_an_option_that_intervals_do_not_know_is_an_error(monkeypatch):
+    """A metric that gets another option has no interval with it until that knows it."""
+
+    def with_square(y_true, y_score, *, square=False, **options):
+        value = abcc(y_true, y_score, **options)
+        return value**2 if square else value
+
+    with_square.__name__ = "abcc"
+    kind = _known_metrics._KINDS[abcc]
+    monkeypatch.setitem(_known_metrics._KINDS, with_square, kind)
+    y_score, groups = np.linspace(0, 1, 40), np.arange(40) // 20
+    rows = {"sensitive_features": groups}
+    assert with_square(None, y_score, **rows, square=True) < 0.5
+    squared = partial(with_square, square=True)
+    for call in (confidence_interval, partial(certify, at_most=0.5)):
+        with pytest.raises(
+            ValueError, match=r"square must be left .* abcc .* got True"
+        ):
+            call(squared, None, y_score, **rows)
+    plain = confidence_interval(with_square, None, y_score, **rows)
+    assert plain == confidence_interval(abcc, None, y_score, **rows)
+
+
+def test_intervals_know_every_option_of_their_metrics():
+    not_options = {"sensitive_features", "control_features", "multistratum"}
+    for metric, kind in _known_metrics._KINDS.items():
+        names = list(inspect.signature(metric).parameters)[2:]
+        assert set(kind.options) == {*names} - not_options - {"sample_weight"}
+        used = {"scale", "method", "n_subdivisions"}  # by compare, for all metrics
+        for function in (kind.observe, kind.compare):
+            used |= set(inspect.signature(function).parameters)
+        assert set(kind.options) <= used

@@ -1,9 +1,19 @@
+import json
+
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import confusion_matrix
 
-from skfair.metrics import equalized_odds_difference
+from skfair.groups import encode_groups
+from skfair.metrics import (
+    certify,
+    confidence_interval,
+    equalized_odds_difference,
+    make_fairness_scorer,
+    permutation_test,
+)
 from skfair.statistics import GroupedConfusion
 
 
@@ -39,8 +49,85 @@ def test_class_that_is_only_predicted():
 
 
 def test_group_without_a_label_is_undefined():
-    with pytest.warns(UndefinedMetricWarning, match="group 'b' has no row .* 'y'"):
+    with pytest.warns(UndefinedMetricWarning, match="but 'b' has 0 rows of 'y'"):
         value = equalized_odds_difference(
             ["x", "y", "x", "x"], ["x", "y", "x", "x"], sensitive_features=list("aabb")
         )
     assert np.isnan(value)
+
+
+@pytest.fixture
+def few_positives():
+    """True classes, predictions and groups: "b" has 3 rows of the label 1."""
+    y_true = np.r_[np.tile([0, 1], 20), np.zeros(20, int), 1, 1, 1]
+    y_pred = np.r_[np.tile([0, 1, 1, 1], 10), np.tile([0, 1], 10), 0, 0, 0]
+    return y_true, y_pred, np.repeat(["a", "b"], [40, 23])
+
+
+SMALL = "at least 5 rows of each true label, but 'b' has 3 rows of 1"
+
+
+@pytest.mark.parametrize("weight", [None, 1, 7.5])
+def test_few_rows_of_a_true_label_are_undefined(few_positives, weight):
+    """Rows count, whatever they weigh, given one by one or as a statistic."""
+    y_true, y_pred, labels = few_positives
+    weights = None if weight is None else np.full(63, weight)
+    groups = encode_groups(labels, min_group_size=5)
+    rows = {"sensitive_features": groups, "sample_weight": weights}
+    statistic = GroupedConfusion.from_predictions(y_true, y_pred, **rows)
+    again = GroupedConfusion.from_dict(json.loads(json.dumps(statistic.to_dict())))
+    half = np.arange(63) % 2 == 0
+    parts = [
+        GroupedConfusion.from_predictions(
+            y_true[part],
+            y_pred[part],
+            sensitive_features=groups[part],
+            sample_weight=None if weights is None else weights[part],
+        )
+        for part in (half, ~half)
+    ]
+    for given in (statistic, again, sum(parts)):
+        with pytest.warns(UndefinedMetricWarning, match=SMALL):
+            assert np.isnan(equalized_odds_difference(None, given))
+    with pytest.warns(UndefinedMetricWarning, match=SMALL):
+        assert np.isnan(equalized_odds_difference(y_true, y_pred, **rows))
+    enough = encode_groups(labels, min_group_size=3)
+    value = equalized_odds_difference(
+        y_true, y_pred, sensitive_features=enough, sample_weight=weights
+    )
+    assert value == 1.0
+
+
+def test_tests_intervals_and_scorers_say_that_rows_of_a_label_are_few(few_positives):
+    y_true, y_pred, labels = few_positives
+    groups = encode_groups(labels, min_group_size=5)
+    rows = {"sensitive_features": groups}
+    with pytest.warns(UndefinedMetricWarning, match=SMALL):
+        interval = confidence_interval(
+            equalized_odds_difference, y_true, y_pred, **rows
+        )
+    with pytest.warns(UndefinedMetricWarning, match=SMALL):
+        result = certify(equalized_odds_difference, y_true, y_pred, **rows, at_most=0.5)
+    with pytest.warns(UndefinedMetricWarning, match=SMALL):
+        test = permutation_test(
+            equalized_odds_difference, y_true, y_pred, **rows, n_permutations=9
+        )
+    model = DummyClassifier().fit(y_pred[:, None], y_true)
+    scorer = make_fairness_scorer(equalized_odds_difference)
+    with pytest.warns(UndefinedMetricWarning, match=SMALL):
+        score = scorer(model, y_pred[:, None], y_true, sensitive_features=groups)
+    numbers = [interval.statistic, interval.low, result.least, test.pvalue, score]
+    assert np.isnan(numbers).all()
+    assert not result.certified
+
+
+def test_strata_leave_out_groups_with_few_rows_of_a_label(few_positives):
+    """Within true labels a small cell is a small group, which is left out."""
+    y_true, y_pred, labels = few_positives
+    y_true, y_pred = np.r_[y_true, [1] * 8], np.r_[y_pred, [0] * 4, [1] * 4]
+    groups = encode_groups(np.r_[labels, ["c"] * 8], min_group_size=5)
+    with pytest.warns(UndefinedMetricWarning, match="without 'b': 3 rows"):
+        value = equalized_odds_difference(
+            y_true, y_pred, sensitive_features=groups, control_features=y_true
+        )
+    assert value == 0.5  # of "a" and "c" among true 1, "a" and "b" among true 0

@@ -307,3 +307,20 @@ def test_statistic_stands_alone(metric, extra):
 def test_bad_alpha(alpha):
     with pytest.raises(ValueError, match=r"alpha must be a number in \[0, 1\)"):
         cvar_fairness(None, [1, 0], sensitive_features=["a", "b"], alpha=alpha)
+
+
+@both
+def test_groups_with_few_rows_of_the_true_label_are_left_out(metric):
+    """Of error rates the rows of the label count, not all rows of the group."""
+    y_true = np.array([1] * 12 + [0] * 6)
+    y_pred = np.array([1, 1, 1, 1, 0, 0, 1, 0, 1, 0, 1, 1] + [0] * 6)
+    labels = np.array(["a"] * 5 + ["b"] * 5 + ["c"] * 2 + ["c"] * 6)
+    groups = encode_groups(labels, min_group_size=5)
+    options = {"quality": "true_positive_rate"}
+    with pytest.warns(UndefinedMetricWarning, match=r"fewer than 5 rows .*\('c'\)"):
+        value = metric(y_true, y_pred, sensitive_features=groups, **options)
+    kept = labels != "c"
+    expected = metric(
+        y_true[kept], y_pred[kept], sensitive_features=labels[kept], **options
+    )
+    assert value == expected

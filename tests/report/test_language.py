@@ -29,7 +29,7 @@ from skfair.report._words import _summary
 
 FOLDER = Path(skfair.__file__).parent / "report"
 IN_TEMPLATE = re.compile(r"""\b(?:say|marked)\(\s*(?:"([^"]*)"|'([^']*)')""")
-NOUNS = "row", "group", "model", "more such case", "file"
+NOUNS = "row", "group", "model", "file"
 STATES = "beyond chance", "may be chance", "not asked", "not computable", "not tested"
 STATUS = "highest", "compared", "excluded", "unknown"
 
@@ -48,6 +48,7 @@ def messages():
         *STATUS,
     }
     found |= {*_summary.PRIMARY, *_summary._CANNOT_SHOW, _summary.DEFAULT_TITLE}
+    found |= {*_summary.CONCLUSIONS.values()}
     found |= {noun + end for noun in NOUNS for end in ("", "s")}
     found |= {
         text
@@ -185,7 +186,7 @@ def test_reasons_are_in_the_language_of_the_report(pair):
     assert [(one["label"], one["reason"]) for one in strata["left_out"]] == [
         ("3", "nur 5 Zeilen"),
         ("9", "nur „M“ hat 10 Zeilen oder mehr"),
-        ("0", "„M“ hat keine Zeile mit dem wahren Label „1“"),
+        ("0", "ohne „M“ mit dem wahren Label „1“ (0)"),
     ]
     assert "nach Schicht verglichen" in strata["sentence"]
     assert LITTLE.findall(pair["de"].to_markdown()) == []

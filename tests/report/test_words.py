@@ -101,6 +101,8 @@ def test_chance_is_told(report):
     noise = frame["sentence"].str.contains("This may be noise")
     assert (noise == ~small).all()
     assert frame["sentence"].str.contains("chance alone would give").all()
+    several = frame["sentence"].str.contains("does not say which of them differ")
+    assert (several == (small & (frame["n_groups"] > 2))).all()
 
 
 def test_multiclass_sentence(make_report):
@@ -132,6 +134,13 @@ def test_verdict_names_what_differs(make_report):
     point = report.summary["verdict"]["points"][0]
     assert point["state"] == "beyond chance"
     assert "95% interval" in point["text"]
+    assert point["text"].startswith(
+        "Decisions depend on the group by more than chance explains. Largest "
+        "difference found: “a” gets the positive decision in "
+    )
+    assert report.summary["verdict"]["points"][1]["text"].startswith(
+        "That decisions depend on the group is not shown. Largest difference found: "
+    )
     assert "is fair" not in lead
     assert repr(report).splitlines()[1] == f"m: {lead}"
 
@@ -224,17 +233,18 @@ def test_small_groups_are_left_out_and_named(make_report, scored):
 
 
 def test_undefined_values_are_told_not_warned_of(make_report, scored):
-    y_true, y_score, people = scored
-    y_true = np.where(people["race"] == "z", 0, y_true)
+    y_true, y_score = np.array([0, 1] * 300), scored[1]
+    groups = np.array(["a", "b"] * 300)
     report = make_report(
-        y_true, y_score, sensitive_features={"race": people["race"]}, n_bootstrap=2
+        y_true, y_score, sensitive_features={"race": groups}, n_bootstrap=2
     )
     frame = report.to_frame().set_index("metric")
     assert np.isnan(frame.loc["equalized_odds_difference", "value"])
     assert not np.isnan(frame.loc["dcp", "value"])
     text = " ".join(report.summary["cautions"])
-    assert "Equalized odds difference cannot be computed" in text
-    assert "“z” has no row with the true label “1”" in text
+    assert "Equalized odds difference cannot be computed: no two groups have " in text
+    assert "10 rows or more of one true label" in text
+    assert "“a” with the true label “1” (0)" in text
 
 
 def test_visible_text():

@@ -173,8 +173,8 @@ BROKEN = [
     (1, {"squares": [1e9, 1e9]}, "squared weights"),
     (2, {"matrices": [[1]]}, "shape"),
     (2, {"matrices": []}, "shape"),
-    (2, {"counts": [1]}, "one number for each label"),
-    (2, {"counts": [1, 39]}, r"has \d+ cells above 0, but 1 rows"),
+    (2, {"label_counts": [1]}, "label_counts must have shape"),
+    (2, {"label_counts": [[1, 39], [20, 20]]}, r"cells above 0 of the class .*, but"),
     (2, {"classes": [False, False]}, "classes must be distinct, got False twice"),
     (
         2,

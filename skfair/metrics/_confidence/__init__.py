@@ -6,9 +6,10 @@ from skfair.metrics._confidence._confidence_interval import (
     upper_bound,
 )
 from skfair.metrics._confidence._known_metrics import Arguments, compare, observe
-from skfair.metrics._confidence._noise import Comparisons, Observed
+from skfair.metrics._confidence._noise import UNDEFINED, Comparisons, Observed
 
 __all__ = [
+    "UNDEFINED",
     "Arguments",
     "Comparisons",
     "Observed",

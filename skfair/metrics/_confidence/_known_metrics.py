@@ -39,6 +39,8 @@ from skfair.metrics._strata import check_no_strata
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_scores import pooled_ranks
 
+#: Arguments with a value for each row, which are no options.
+_BY_ROW = ("y_true", "sensitive_features", "control_features", "sample_weight")
 #: Groups up to which a product with each group is faster than counting.
 _FEW_GROUPS = 4
 
@@ -144,11 +146,16 @@ def check_options(metric: Callable[..., float]) -> None:
 
 
 class _Kind(NamedTuple):
-    """How the statistic of a metric is collected and compared; all take options."""
+    """How the statistic of a metric is collected and compared; all take options.
+
+    `options` are those that the functions know. Each of them takes all, and leaves to
+    the other what it does not use.
+    """
 
     statistic: type
     observe: Callable[..., Observed]
     compare: Callable[..., Comparisons]
+    options: tuple[str, ...]
     #: Collects less, which does not serve other options and cannot be added.
     observe_once: Callable[..., Observed] | None = None
 
@@ -176,7 +183,13 @@ def resolve_metric(metric: Any) -> tuple[_Kind, dict[str, Any]]:
             "has a value for each row."
         )
     options.pop("multistratum", None)  # strata are compared one by one
-    return _KINDS[function], options
+    kind = _KINDS[function]
+    for name in options.keys() - {*kind.options, *_BY_ROW}:
+        raise ValueError(
+            f"{name} must be left at its default: intervals of {function.__name__} do "
+            f"not know this option, got {options[name]!r}."
+        )
+    return kind, options
 
 
 def observe_bins(
@@ -279,15 +292,39 @@ def _check_known(sizes: Floats) -> None:
 
 
 _KINDS: dict[Callable[..., float], _Kind] = {
-    mcdp: _Kind(GroupedScores, observe_scores, compare_mcdp),
-    abcc: _Kind(GroupedScores, observe_scores, compare_abcc),
-    madd: _Kind(GroupedScores, observe_scores, compare_madd, observe_bins),
+    mcdp: _Kind(
+        GroupedScores,
+        observe_scores,
+        compare_mcdp,
+        ("epsilon", "method", "n_subdivisions", "scale", "multigroup"),
+    ),
+    abcc: _Kind(GroupedScores, observe_scores, compare_abcc, ("scale", "multigroup")),
+    madd: _Kind(
+        GroupedScores,
+        observe_scores,
+        compare_madd,
+        ("bandwidth", "scale", "multigroup"),
+        observe_bins,
+    ),
     demographic_parity_difference: _Kind(
-        GroupedOutcomes, observe_outcomes, compare_parity
+        GroupedOutcomes,
+        observe_outcomes,
+        compare_parity,
+        ("threshold", "pos_label", "multigroup"),
     ),
     equalized_odds_difference: _Kind(
-        GroupedConfusion, observe_confusion, compare_equalized_odds
+        GroupedConfusion, observe_confusion, compare_equalized_odds, ("multigroup",)
     ),
-    max_gap: _Kind(GroupedOutcomes, observe_quality, compare_max_gap),
-    cvar_fairness: _Kind(GroupedOutcomes, observe_quality, compare_cvar),
+    max_gap: _Kind(
+        GroupedOutcomes,
+        observe_quality,
+        compare_max_gap,
+        ("quality", "group_weights", "pos_label"),
+    ),
+    cvar_fairness: _Kind(
+        GroupedOutcomes,
+        observe_quality,
+        compare_cvar,
+        ("alpha", "quality", "group_weights", "fractional", "pos_label"),
+    ),
 }

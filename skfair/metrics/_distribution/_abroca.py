@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,12 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Bools, Floats
 from skfair._utils._validation import check_numbers
-from skfair.groups import drop_weightless, resolve_groups
+from skfair.groups import Groups, drop_weightless, resolve_groups
 from skfair.metrics._distribution._gap import compared_pairs, largest_bounded
 from skfair.metrics._evaluate import always, specify
 from skfair.metrics._inputs import Multigroup, check_multigroup
 from skfair.metrics._strata import Multistratum
-from skfair.metrics._undefined import warn_if_undefined, warn_undefined
+from skfair.metrics._undefined import (
+    warn_if_labels_are_few,
+    warn_if_undefined,
+    warn_undefined,
+)
 from skfair.statistics import GroupedOutcomes
 from skfair.statistics._grouped_confusion import encode_classes
 
@@ -81,8 +86,8 @@ default=None
     Warns
     -----
     sklearn.exceptions.UndefinedMetricWarning
-        If fewer than two groups can be compared, or a group has rows of one class
-        only: it has no ROC curve.
+        If fewer than two groups can be compared, or a group has no row of a true label,
+        or fewer than the `min_group_size` of its `Groups`.
 
     See Also
     --------
@@ -112,12 +117,14 @@ default=None
     """
     check_multigroup(multigroup)
     scores = check_numbers(y_score, "y_score")
-    positive = _is_last_class(y_true, len(scores))
+    positive, classes = _read_classes(y_true, len(scores))
     groups = resolve_groups(sensitive_features, n_samples=len(scores))
     statistic = GroupedOutcomes.from_outcomes(
         positive, sensitive_features=groups, sample_weight=sample_weight
     )
-    if warn_if_undefined("ABROCA", statistic) or _lacks_a_class(statistic):
+    if warn_if_undefined("ABROCA", statistic) or _lacks_rows(
+        positive, classes, groups, sample_weight
+    ):
         return math.nan
     order = np.argsort(-scores, kind="stable")
     weights = None if sample_weight is None else np.asarray(sample_weight)[order]
@@ -153,8 +160,10 @@ def _largest_area(
     return float(largest_bounded(pairs, bounds, area).value)
 
 
-def _is_last_class(y_true: ArrayLike | None, n_samples: int) -> Bools:
-    """Whether each true label is the last of two classes, in their order."""
+def _read_classes(
+    y_true: ArrayLike | None, n_samples: int
+) -> tuple[Bools, tuple[Hashable, ...]]:
+    """Whether each true label is the last class, and the classes in their order."""
     codes, classes = encode_classes("y_true", y_true)
     if len(codes) != n_samples:
         raise ValueError(
@@ -165,19 +174,25 @@ def _is_last_class(y_true: ArrayLike | None, n_samples: int) -> Bools:
         raise ValueError(
             f"y_true must be binary, got {len(classes)} classes: {list(classes[:5])}."
         )
-    return np.asarray(codes == len(classes) - 1)
+    return np.asarray(codes == len(classes) - 1), classes
 
 
-def _lacks_a_class(statistic: GroupedOutcomes) -> bool:
-    """Whether a group has rows of one class only; if so, warn and name it."""
-    lacks = (statistic.sums == 0) | (statistic.sums == statistic.totals)
-    if lacks.any():
-        warn_undefined(
-            "ABROCA",
-            f"group {statistic.labels[int(lacks.argmax())]!r} has rows of one true "
-            f"label only ({int(lacks.sum())} such groups)",
-        )
-    return bool(lacks.any())
+def _lacks_rows(
+    positive: Bools,
+    classes: tuple[Hashable, ...],
+    groups: Groups,
+    sample_weight: ArrayLike | None,
+) -> bool:
+    """Whether a class, or a group of a class, has too few rows; if so, warn."""
+    if len(classes) < 2:
+        warn_undefined("ABROCA", f"all rows have the true label {classes[0]!r}")
+        return True
+    kept, codes, _, sizes = drop_weightless(positive, groups, sample_weight)
+    cells = codes * np.intp(2) + kept
+    counts = np.bincount(cells, minlength=2 * len(sizes)).reshape(-1, 2)
+    return warn_if_labels_are_few(
+        "ABROCA", groups.labels, classes, counts, groups.min_group_size
+    )
 
 
 def _roc_curve(scores: Floats, positive: Bools, weights: NDArray[Any]) -> Curve:

@@ -68,9 +68,10 @@ class ScoreGrid:
     ) -> dict[str, LargestGap]:
         """Compute metrics by key, for groups given by the weights of their scores.
 
-        Keys are mcdp, mcdp_epsilon, abcc, mean_score_difference and madd.
+        Keys are mcdp, mcdp_epsilon, abcc, mean_score_difference and madd; others have
+        no value here.
         """
-        best = dict.fromkeys(keys, LargestGap(-1.0, (0, None)))
+        best: dict[str, LargestGap] = {}
         pairs, bounds, cdfs = [], [], []
         compared = self._compared(count, n_groups, multigroup, "madd" in keys)
         for pair, ours, theirs in compared:
@@ -83,9 +84,11 @@ class ScoreGrid:
                 "mean_score_difference": abs(self._integral(signed)),
             }
             if "madd" in keys:
-                values["madd"] = self._madd(ours, theirs, best["madd"].value)
-            for key, value in values.items():
-                if key in best and value > best[key].value:
+                needed = best["madd"].value if "madd" in best else -math.inf
+                values["madd"] = self._madd(ours, theirs, needed)
+            for key in values.keys() & set(keys):
+                value = values[key]
+                if key not in best or value > best[key].value:
                     score = self.scores[highest] if key == "mcdp" else math.nan
                     best[key] = LargestGap(value, pair, float(score))
             if "mcdp_epsilon" in keys:

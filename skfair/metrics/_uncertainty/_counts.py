@@ -155,7 +155,8 @@ def _confusion(
     statistic: GroupedConfusion, counts: NDArray[np.int64]
 ) -> GroupedConfusion:
     """Build the statistic of other numbers of rows of the same classes."""
-    return replace(statistic, matrices=counts.reshape(statistic.matrices.shape))
+    matrices = counts.reshape(statistic.matrices.shape)
+    return replace(statistic, matrices=matrices, label_counts=matrices.sum(axis=2))
 
 
 def _outcomes(statistic: GroupedOutcomes, counts: NDArray[np.int64]) -> GroupedOutcomes:

@@ -20,7 +20,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._types import Floats, Integers
-from skfair.groups import Codes
+from skfair.groups import Codes, positions_in, sort_labels
 from skfair.metrics._uncertainty import (
     ROUNDING,
     basic_interval,
@@ -264,7 +264,9 @@ def permuted_codes(
     kinds = [(tuple(key for key in keys if key not in OF_ERRORS), columns)]
     if of_errors := tuple(key for key in keys if key in OF_ERRORS):
         assert audit.y_true is not None
-        kinds.append((of_errors, [*columns, audit.y_true[rows]]))
+        # In the order of permutation_test, whichever class is positive.
+        order = positions_in(tuple(sort_labels(audit.classes)), audit.classes)
+        kinds.append((of_errors, [*columns, order[audit.y_true[rows]]]))
     # A generator each, so that all numbers are those of permutation_test.
     drawn = [
         (_split(rows, within), check_seed(audit.options.random_state), kept)
@@ -290,8 +292,9 @@ def _split(rows: Integers, columns: list[NDArray[Any]]) -> list[Integers]:
 class Uncertainty(NamedTuple):
     """Interval, certificate, mean under permutation and p-value; None where undefined.
 
-    The last is the share of permutations in which the metric is undefined, None where
-    there were none.
+    `as_large` is the share of permutations with a value at least as large, the given
+    order included: the p-value, unless ties are broken. The last is the share of
+    permutations in which the metric is undefined, None where there were none.
     """
 
     lower: float | None = None
@@ -299,6 +302,7 @@ class Uncertainty(NamedTuple):
     certified: float | None = None
     null: float | None = None
     pvalue: float | None = None
+    as_large: float | None = None
     without_test: float | None = None
 
 
@@ -327,9 +331,13 @@ def uncertainty(
         # Noise adds to a disparity, so the interval may lie below the value.
         found = found._replace(lower=min(low, value), upper=max(high, value))
     if permuted is not None:
+        every = draws.permutation[key]
         n_below = _count_below(key, draws, drawn_from)
-        pvalue = exact_pvalue(drawn_from, draws.permutation[key], n_below)
-        found = found._replace(null=float(permuted.mean()), pvalue=pvalue)
+        found = found._replace(
+            null=float(permuted.mean()),
+            pvalue=exact_pvalue(drawn_from, every, n_below),
+            as_large=exact_pvalue(drawn_from, every),
+        )
     return found._replace(without_test=undefined)
 
 

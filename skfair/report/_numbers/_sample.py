@@ -23,7 +23,6 @@ from skfair.metrics import (
     cvar_fairness_report,
     dcp,
     demographic_parity_difference,
-    equalized_odds_difference,
     max_gap,
 )
 from skfair.metrics._distribution import (
@@ -33,10 +32,15 @@ from skfair.metrics._distribution import (
     ScoreGrid,
     cumulate,
 )
-from skfair.metrics._equalized_odds import sum_of_differences
+from skfair.metrics._equalized_odds import (
+    comparable_cells,
+    largest_gap_of_errors,
+    rates_of_errors,
+    sum_of_differences,
+)
 from skfair.metrics._inputs import Multigroup
 from skfair.report._inputs import Attribute, Audit, Model, mid_ranks, set_aside
-from skfair.report._options import OF_DECISIONS, OF_SCORES, TIES
+from skfair.report._options import OF_DECISIONS, OF_SCORES, TIES, part_of
 from skfair.statistics import GroupedConfusion, GroupedOutcomes
 
 #: Seconds after which the search for a certificate of DCP ends.
@@ -80,17 +84,23 @@ class Sample:
     def confusion(self, rows: Integers) -> GroupedConfusion:
         """Count predictions; without true labels all rows are of the first class."""
         groups, n_classes = self.attribute.groups, self.n_classes
-        sizes, weights = self.attribute.sizes, self.audit.weights
-        counted = None if weights is None else weights[rows]
-        matrices = np.bincount(
-            self.classes_of(rows), counted, len(sizes) * n_classes**2
-        )
+        cells, audit = self.classes_of(rows), self.audit
+        shape = len(groups.labels), n_classes, n_classes
+
+        def add_up(weights: NDArray[Any] | None) -> NDArray[Any]:
+            of_rows = None if weights is None else weights[rows]
+            return np.bincount(cells, of_rows, math.prod(shape)).reshape(shape)
+
+        matrices = numbers = add_up(audit.n_alike)
+        if audit.sample_weight is not None:
+            matrices = add_up(audit.weights)
         return GroupedConfusion(
-            matrices.reshape(len(sizes), n_classes, n_classes),
-            sizes,
-            self.audit.classes,
+            matrices,
+            numbers.sum(axis=2).astype(np.intp),
+            audit.classes,
             groups.labels,
             groups.names,
+            groups.min_group_size,
         )
 
     def classes_of(self, rows: Integers) -> Integers:
@@ -151,8 +161,8 @@ class Measuring:
         if not set(keys).isdisjoint(OF_DECISIONS):
             values = self.decision_values(selections(confusion))
         if "equalized_odds_difference" in keys:
-            values["equalized_odds_difference"] = equalized_odds_difference(
-                None, confusion, multigroup=self.multigroup
+            values["equalized_odds_difference"] = largest_gap_of_errors(
+                confusion, self.multigroup
             )
         if TIES in keys:
             values[TIES] = sum_of_differences(None, confusion, sensitive_features=None)
@@ -160,16 +170,17 @@ class Measuring:
             values["dcp"] = dcp(None, confusion)
         found = self.score_gaps(confusion.n_groups, grid, count, keys)
         values |= {key: gap.value for key, gap in found.items()}
-        return {key: values[key] for key in keys}
+        return {key: part_of(values, key, "The value on draws") for key in keys}
 
     def decision_values(self, selected: GroupedOutcomes) -> Values:
         """Metrics of selection rates."""
-        values = (
-            demographic_parity_difference(None, selected, multigroup=self.multigroup),
-            max_gap(None, selected),
-            cvar_fairness(None, selected, alpha=self.alpha),
-        )
-        return dict(zip(OF_DECISIONS, values, strict=True))
+        return {
+            "demographic_parity_difference": demographic_parity_difference(
+                None, selected, multigroup=self.multigroup
+            ),
+            "max_gap": max_gap(None, selected),
+            "cvar_fairness": cvar_fairness(None, selected, alpha=self.alpha),
+        }
 
     def score_gaps(
         self, n_groups: int, grid: ScoreGrid | None, count: Count, keys: Sequence[str]
@@ -250,8 +261,8 @@ class Finding:
     `pair` holds the groups that differ, None for everyone, and `figures` what differs
     between them: rates, mean scores, or shares of scores of at most `score`.
     `classes` and `sizes` are true and predicted class, and weight of the true class, of
-    equalized odds; `lacking` holds a group and a class without rows, for which these
-    are undefined, and the number of such cases. DCP is certified to lie in `bounds`.
+    equalized odds; `few` holds group, class and number of rows of the cells that are
+    left out of these. DCP is certified to lie in `bounds`.
     """
 
     value: float
@@ -261,7 +272,7 @@ class Finding:
     n_tail: int = 0
     classes: tuple[int, int] = (0, 0)
     sizes: tuple[float, float] = (0, 0)
-    lacking: tuple[int, int, int] | None = None
+    few: tuple[tuple[int, int, int], ...] = ()
     bounds: tuple[float, float] | None = None
 
 
@@ -279,7 +290,7 @@ def observe(sample: Sample) -> dict[str, Finding]:
         result = DCPResult.from_predictions(None, confusion, time_limit=DCP_SECONDS)
         bounds = None if result.optimal else (result.lower, result.upper)
         found["dcp"] = Finding(result.upper, bounds=bounds)
-    return {key: found[key] for key in sample.keys}
+    return {key: part_of(found, key, "The value") for key in sample.keys}
 
 
 def _decisions(sample: Sample, selected: GroupedOutcomes) -> dict[str, Finding]:
@@ -289,13 +300,18 @@ def _decisions(sample: Sample, selected: GroupedOutcomes) -> dict[str, Finding]:
     average = float(rates.mean())
     outlier = int(np.abs(rates - average).argmax())
     groups = cvar_fairness_report(None, selected, alpha=sample.audit.options.alpha)
-    difference, gap, tail = values.values()
-    found = (
-        Finding(difference, pair, _of_pair(pair, rates, everyone)),
-        Finding(gap, (outlier, None), (float(rates[outlier]), average)),
-        Finding(tail, n_tail=int(groups["in_tail"].sum())),
-    )
-    return dict(zip(OF_DECISIONS, found, strict=True))
+    figures: dict[str, dict[str, Any]] = {
+        "demographic_parity_difference": {
+            "pair": pair,
+            "figures": _of_pair(pair, rates, everyone),
+        },
+        "max_gap": {
+            "pair": (outlier, None),
+            "figures": (float(rates[outlier]), average),
+        },
+        "cvar_fairness": {"n_tail": int(groups["in_tail"].sum())},
+    }
+    return {key: Finding(values[key], **figures[key]) for key in figures}
 
 
 def _scores(sample: Sample, rows: Integers) -> dict[str, Finding]:
@@ -322,31 +338,39 @@ def _scores(sample: Sample, rows: Integers) -> dict[str, Finding]:
 
 
 def equalized_odds(sample: Sample) -> Finding:
-    """Equalized odds difference, with the classes and groups that differ most."""
+    """Equalized odds difference, with the classes and groups that differ most.
+
+    Groups with too few rows of a true label are not compared among its rows.
+    """
     confusion = sample.confusion(sort_by_group(sample.attribute.groups.codes))
-    sizes, pooled = confusion.matrices.sum(axis=2), confusion.matrices.sum(axis=0)
-    # A class that is only ever predicted has no rates to compare.
-    lacking = np.argwhere((sizes == 0) & (sizes.sum(axis=0) > 0))
-    if len(lacking):
-        group, true = (int(i) for i in lacking[0])
-        return Finding(math.nan, lacking=(group, true, len(lacking)))
-    how, rates = sample.attribute.comparison, confusion.confusion
-    totals = pooled.sum(axis=1, keepdims=True)
-    everyone = np.divide(pooled, totals, out=np.zeros(pooled.shape), where=totals > 0)
-    gaps = np.abs(rates - everyone).max(axis=0)
+    counts, kept = confusion.label_counts, comparable_cells(confusion)
+    few = np.argwhere((counts < confusion.min_group_size) & counts.any(axis=0))
+    left_out = tuple((int(i), int(j), int(counts[i, j])) for i, j in few)
+    how, true_classes = sample.attribute.comparison, np.flatnonzero(kept.any(axis=0))
+    if not len(true_classes):
+        return Finding(math.nan, few=left_out)
+    rates, everyone = rates_of_errors(confusion)
+    gaps = np.nanmax(np.abs(rates - everyone), axis=0)
     if how == "pairwise":
-        gaps = np.ptp(rates, axis=0)
-    if sample.audit.binary:
-        gaps[:, 0] = -1  # the rates of the positive class determine the others
-    true, predicted = (int(i) for i in np.unravel_index(gaps.argmax(), gaps.shape))
-    column, of_all = rates[:, true, predicted], float(everyone[true, predicted])
-    pair = _furthest(sample, column, of_all)
+        gaps = np.nanmax(rates, axis=0) - np.nanmin(rates, axis=0)
+    predicted_classes = np.arange(len(confusion.classes))
+    if sample.audit.binary:  # the rates of the positive class determine the others
+        gaps, predicted_classes = gaps[:, 1:], predicted_classes[1:]
+    row, column = (int(i) for i in np.unravel_index(gaps.argmax(), gaps.shape))
+    true, predicted = int(true_classes[row]), int(predicted_classes[column])
+    groups = np.flatnonzero(kept[:, true])
+    found, of_all = rates[groups, row, predicted], float(everyone[row, predicted])
+    sizes = confusion.matrices[groups, true].sum(axis=1)
+    pair = _furthest(sample, found, of_all)
+    first, second = (None if i is None else int(groups[i]) for i in pair)
+    assert first is not None
     return Finding(
-        equalized_odds_difference(None, confusion, multigroup=how),
-        pair,
-        _of_pair(pair, column, of_all),
+        largest_gap_of_errors(confusion, how),
+        (first, second),
+        _of_pair(pair, found, of_all),
         classes=(true, predicted),
-        sizes=_of_pair(pair, sizes[:, true], totals[true, 0]),
+        sizes=_of_pair(pair, sizes, sizes.sum().item()),
+        few=left_out,
     )
 
 

@@ -59,7 +59,7 @@ class Part(NamedTuple):
 class LeftOut(NamedTuple):
     """A stratum that is left out in whole, or some of its groups, or for one metric.
 
-    `finding` is that of the metric `key`, which is undefined in the stratum.
+    `finding` is that of the metric `key`, for which groups have too few rows.
     """
 
     part: Part
@@ -87,8 +87,7 @@ def within_strata(sample: Sample) -> WithinStrata | None:
     if strata is None or not sample.comparable:
         return None
     parts = _split(sample, strata)
-    bounded = bounded_metrics(sample)
-    metrics = {key: bounded[key] for key in sample.keys if key in bounded}
+    metrics = bounded_metrics(sample, sample.keys)
     found: dict[str, list[tuple[Part, Comparisons]]] = {key: [] for key in metrics}
     left_out = [LeftOut(p) for p in parts if p.sample.attribute.aside or not p.enough]
     with warnings.catch_warnings():
@@ -98,9 +97,10 @@ def within_strata(sample: Sample) -> WithinStrata | None:
             if not part.comparable:
                 continue
             for key, compared in compare_metrics(part.sample, metrics):
-                if math.isnan(compared.value):  # a group has nobody of a true label
-                    left_out.append(LeftOut(part, key, equalized_odds(part.sample)))
-                else:
+                if key == TIED:
+                    finding = equalized_odds(part.sample)
+                    left_out += [LeftOut(part, key, finding)] if finding.few else []
+                if not math.isnan(compared.value):
                     found[key].append((part, compared))
         tests = _test(sample, [part for part in parts if part.comparable], metrics)
         rows = [
@@ -185,7 +185,10 @@ def _with_grid(part: Part) -> Part:
 def _largest(
     parts: list[Part], labels: tuple[Hashable, ...], draw: PermutedCodes
 ) -> Values:
-    """Largest value over strata of each metric, of those where it is defined."""
+    """Largest value over strata of each metric, of those where it is defined.
+
+    Differences that break ties are added up over strata.
+    """
     found: dict[str, list[float]] = {key: [] for _, keys in draw for key in keys}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
@@ -195,4 +198,7 @@ def _largest(
                 rows = sort_by_group(recode(codes[part.entries], labels, own))
                 for key, value in part.sample.values(rows, keys).items():
                     found[key].append(value)
-    return {key: float(np.fmax.reduce(values)) for key, values in found.items()}
+    return {
+        key: float(np.nansum(values) if key == TIES else np.fmax.reduce(values))
+        for key, values in found.items()
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from skfair._utils._text import visible_text
@@ -23,9 +23,16 @@ from skfair.report._language import (
 from skfair.report._numbers._draws import Uncertainty
 from skfair.report._numbers._sample import DCP_SECONDS, Finding, Sample
 from skfair.report._numbers._strata import LeftOut, WithinStrata
+from skfair.report._options import OF_SCORES, part_of
+
+Summary = dict[str, Any]
 
 #: A p-value of at most this is called more than chance.
 LEVEL = 0.05
+
+
+#: Names of the two groups that a finding is about.
+Names = tuple[str, str]
 
 
 def describe(sample: Sample, key: str, found: Finding) -> str:
@@ -34,28 +41,38 @@ def describe(sample: Sample, key: str, found: Finding) -> str:
         return say("Cannot be computed: {reason}", reason=_reason(sample, found))
     labels = [name_of(label) for label in sample.attribute.groups.labels]
     names = quoted(labels, found.pair[0]), quoted(labels, found.pair[1])
-    if key in ("equalized_odds_difference", "dcp"):
-        return _describe_errors(sample, key, found, names)
-    if key in ("demographic_parity_difference", "max_gap", "cvar_fairness"):
-        return _describe_decisions(sample, key, found, names)
-    return _describe_scores(sample, key, found, names)
+    of_ranks = key in OF_SCORES and sample.audit.options.scale == "rank"
+    sentences = SENTENCES_OF_RANKS if of_ranks else SENTENCES
+    return part_of(sentences, key, "The sentence")(sample, found, names)
 
 
 def _reason(sample: Sample, found: Finding) -> str:
     """Say why a metric is undefined."""
-    labels = [name_of(label) for label in sample.attribute.groups.labels]
-    if found.lacking is not None:
-        group, true, n_cases = found.lacking
-        more = ""
-        if n_cases > 1:
-            more = say(", and {cases}", cases=counted(n_cases - 1, "more such case"))
+    if found.few:
         return say(
-            "{group} has no row with the true label {label}{more}",
-            group=quoted(labels, group),
-            label=in_quotes(name_of(sample.audit.classes[true])),
-            more=more,
+            "no two groups have {rows} or more of one true label",
+            rows=counted(sample.attribute.groups.min_group_size, "row"),
         )
     return say("there must be at least two groups, and {why}", why=_too_small(sample))
+
+
+def few_of_labels(sample: Sample, found: Finding) -> list[Summary]:
+    """List groups and true labels that are left out of error rates, and their rows."""
+    labels, classes = sample.attribute.groups.labels, sample.audit.classes
+    return [
+        {"group": name_of(labels[i]), "true_label": name_of(classes[j]), "n": n}
+        for i, j, n in found.few
+    ]
+
+
+def with_rows_of_label(cell: Summary) -> str:
+    """Name a group with a true label, and its number of rows of it."""
+    return say(
+        "{group} with the true label {label} ({n})",
+        group=in_quotes(cell["group"]),
+        label=in_quotes(cell["true_label"]),
+        n=whole(cell["n"]),
+    )
 
 
 def _too_small(sample: Sample) -> str:
@@ -67,34 +84,40 @@ def _too_small(sample: Sample) -> str:
     return say("only {group} has {rows} or more", group=quoted(labels, 0), rows=rows)
 
 
-def _describe_decisions(
-    sample: Sample, key: str, found: Finding, names: tuple[str, str]
-) -> str:
-    (first, second), (ours, theirs) = names, found.figures
-    gap = points(found.value)
-    if key == "demographic_parity_difference":
+def _difference_of_rates(sample: Sample, found: Finding, names: Names) -> str:
+    ours, theirs = found.figures
+    return say(
+        "{first} gets the positive decision in {ours} of cases, {second} in "
+        "{theirs}: {gap} percentage points apart",
+        first=names[0],
+        second=names[1],
+        ours=percent(ours),
+        theirs=percent(theirs),
+        gap=points(found.value),
+    )
+
+
+def _gap_to_average(sample: Sample, found: Finding, names: Names) -> str:
+    ours, theirs = found.figures
+    values = {
+        "first": names[0],
+        "gap": points(found.value),
+        "theirs": percent(theirs),
+    }
+    if ours > theirs:
         return say(
-            "{first} gets the positive decision in {ours} of cases, {second} in "
-            "{theirs}: {gap} percentage points apart",
-            first=first,
-            second=second,
-            ours=percent(ours),
-            theirs=percent(theirs),
-            gap=gap,
-        )
-    if key == "max_gap":
-        values = {"first": first, "gap": gap, "theirs": percent(theirs)}
-        if ours > theirs:
-            return say(
-                "Of all groups {first} is furthest from the average group: {gap} "
-                "points above its selection rate of {theirs}",
-                **values,
-            )
-        return say(
-            "Of all groups {first} is furthest from the average group: {gap} points "
-            "below its selection rate of {theirs}",
+            "Of all groups {first} is furthest from the average group: {gap} "
+            "points above its selection rate of {theirs}",
             **values,
         )
+    return say(
+        "Of all groups {first} is furthest from the average group: {gap} points "
+        "below its selection rate of {theirs}",
+        **values,
+    )
+
+
+def _gap_of_tail(sample: Sample, found: Finding, names: Names) -> str:
     share = figure(f"{100 * (1 - sample.audit.options.alpha):.4g}")
     if found.n_tail == 1:
         return say(
@@ -108,52 +131,11 @@ def _describe_decisions(
         share=share,
         n_tail=found.n_tail,
         n_groups=len(sample.attribute.groups.labels),
-        gap=gap,
+        gap=points(found.value),
     )
 
 
-def _describe_scores(
-    sample: Sample, key: str, found: Finding, names: tuple[str, str]
-) -> str:
-    (first, second), (ours, theirs) = names, found.figures
-    values = {"first": first, "second": second, "gap": points(found.value)}
-    if key == "mcdp":
-        return _describe_largest_gap(sample, found, names)
-    if sample.audit.options.scale == "rank":
-        return _describe_ranks(sample, key, found, values)
-    if key == "mcdp_epsilon":
-        return say(
-            "Throughout some range of thresholds {length} long, {first} and {second} "
-            "are at least {gap} points apart",
-            length=figure(f"{2 * sample.audit.options.epsilon:g}"),
-            **values,
-        )
-    if key == "abcc":
-        return say(
-            "Averaged over all thresholds, the selected shares of {first} and {second} "
-            "differ by {gap} points",
-            **values,
-        )
-    if key == "mean_score_difference":
-        return say(
-            "The mean score is {ours} for {first} and {theirs} for {second}",
-            ours=number(ours),
-            theirs=number(theirs),
-            first=first,
-            second=second,
-        )
-    return say(
-        "For the score histograms of {first} and {second} to agree, about {share} of "
-        "each would need another score",
-        share=percent(found.value / 2),
-        first=first,
-        second=second,
-    )
-
-
-def _describe_largest_gap(
-    sample: Sample, found: Finding, names: tuple[str, str]
-) -> str:
+def _largest_gap_of_scores(sample: Sample, found: Finding, names: Names) -> str:
     """Describe MCDP(0), whose figures are shares of scores up to the threshold."""
     (first, second), (ours, theirs) = names, found.figures
     shares = (second, 1 - theirs), (first, 1 - ours)
@@ -173,41 +155,84 @@ def _describe_largest_gap(
     )
 
 
-def _describe_ranks(
-    sample: Sample, key: str, found: Finding, values: dict[str, str]
-) -> str:
-    """Describe a metric whose windows and bins hold shares of everyone."""
-    if key == "mcdp_epsilon":
-        return say(
-            "Throughout some range of thresholds that holds {share} of everyone, "
-            "{first} and {second} are at least {gap} points apart",
-            share=percent(2 * sample.audit.options.epsilon),
-            **values,
-        )
-    if key == "abcc":
-        return say(
-            "Averaged over thresholds at the scores of everyone, the selected shares "
-            "of {first} and {second} differ by {gap} points",
-            **values,
-        )
+def _sustained_gap(sample: Sample, found: Finding, names: Names) -> str:
+    return say(
+        "Throughout some range of thresholds {length} long, {first} and {second} "
+        "are at least {gap} points apart",
+        length=figure(f"{2 * sample.audit.options.epsilon:g}"),
+        **_pair_and_gap(found, names),
+    )
+
+
+def _sustained_gap_of_ranks(sample: Sample, found: Finding, names: Names) -> str:
+    return say(
+        "Throughout some range of thresholds that holds {share} of everyone, "
+        "{first} and {second} are at least {gap} points apart",
+        share=percent(2 * sample.audit.options.epsilon),
+        **_pair_and_gap(found, names),
+    )
+
+
+def _mean_gap(sample: Sample, found: Finding, names: Names) -> str:
+    return say(
+        "Averaged over all thresholds, the selected shares of {first} and {second} "
+        "differ by {gap} points",
+        **_pair_and_gap(found, names),
+    )
+
+
+def _mean_gap_of_ranks(sample: Sample, found: Finding, names: Names) -> str:
+    return say(
+        "Averaged over thresholds at the scores of everyone, the selected shares "
+        "of {first} and {second} differ by {gap} points",
+        **_pair_and_gap(found, names),
+    )
+
+
+def _pair_and_gap(found: Finding, names: Names) -> dict[str, str]:
+    return {"first": names[0], "second": names[1], "gap": points(found.value)}
+
+
+def _difference_of_means(sample: Sample, found: Finding, names: Names) -> str:
+    ours, theirs = found.figures
+    return say(
+        "The mean score is {ours} for {first} and {theirs} for {second}",
+        ours=number(ours),
+        theirs=number(theirs),
+        first=names[0],
+        second=names[1],
+    )
+
+
+def _distance_of_histograms(sample: Sample, found: Finding, names: Names) -> str:
+    return say(
+        "For the score histograms of {first} and {second} to agree, about {share} of "
+        "each would need another score",
+        share=percent(found.value / 2),
+        first=names[0],
+        second=names[1],
+    )
+
+
+def _distance_of_ranks(sample: Sample, found: Finding, names: Names) -> str:
     return say(
         "For the histograms of the ranks of {first} and {second} to agree, about "
         "{share} of each would need another rank",
         share=percent(found.value / 2),
-        first=values["first"],
-        second=values["second"],
+        first=names[0],
+        second=names[1],
     )
 
 
-def _describe_errors(
-    sample: Sample, key: str, found: Finding, names: tuple[str, str]
-) -> str:
-    if key == "dcp":
-        return say(
-            "Predictions of {share} of people would have to be set aside for the error "
-            "rates of all groups to agree",
-            share=percent(found.value),
-        )
+def _share_set_aside(sample: Sample, found: Finding, names: Names) -> str:
+    return say(
+        "Predictions of {share} of people would have to be set aside for the error "
+        "rates of all groups to agree",
+        share=percent(found.value),
+    )
+
+
+def _difference_of_errors(sample: Sample, found: Finding, names: Names) -> str:
     weighted = sample.audit.sample_weight is not None
     ours, theirs = (
         say("{rate} of {group}", rate=percent(rate), group=name)
@@ -240,6 +265,28 @@ def _describe_errors(
     )
 
 
+#: What each metric says, as functions of sample, finding and names of groups.
+SENTENCES: dict[str, Callable[[Sample, Finding, Names], str]] = {
+    "demographic_parity_difference": _difference_of_rates,
+    "max_gap": _gap_to_average,
+    "cvar_fairness": _gap_of_tail,
+    "mcdp": _largest_gap_of_scores,
+    "mcdp_epsilon": _sustained_gap,
+    "abcc": _mean_gap,
+    "mean_score_difference": _difference_of_means,
+    "madd": _distance_of_histograms,
+    "equalized_odds_difference": _difference_of_errors,
+    "dcp": _share_set_aside,
+}
+#: What metrics of the ranks of scores say, whose windows and bins hold shares.
+SENTENCES_OF_RANKS = {
+    "mcdp": _largest_gap_of_scores,
+    "mcdp_epsilon": _sustained_gap_of_ranks,
+    "abcc": _mean_gap_of_ranks,
+    "madd": _distance_of_ranks,
+}
+
+
 def note(key: str, found: Finding, draws: Uncertainty) -> str:
     """Say what limits a metric: a search that ended early, or undefined shuffles."""
     texts = []
@@ -260,7 +307,7 @@ def note(key: str, found: Finding, draws: Uncertainty) -> str:
             say("Undefined in {share} of shuffles, too many for a test.", share=share)
             if draws.pvalue is None
             else say(
-                "Undefined in {share} of shuffles, which are left out.", share=share
+                "Undefined in {share} of shuffles, which count as large.", share=share
             )
         )
     if key == "dcp" and not math.isnan(found.value) and draws.lower is None:
@@ -270,31 +317,54 @@ def note(key: str, found: Finding, draws: Uncertainty) -> str:
     return " ".join(texts)
 
 
-def with_chance(key: str, sentence: str, draws: Uncertainty) -> str:
-    """Add to a sentence what chance alone gives, and a full stop."""
-    if draws.null is None or draws.pvalue is None:
+def with_chance(sentence: str, key: str, draws: Uncertainty, n_groups: int) -> str:
+    """Add to a sentence what chance alone gives, and a full stop.
+
+    A test of more than two groups at once does not say which of them differ.
+    """
+    if draws.null is None or draws.pvalue is None or draws.as_large is None:
         return sentence + "."
-    text = chance_text(key, draws.null)
-    if draws.pvalue <= LEVEL:
+    values = {"sentence": sentence, "text": chance_text(key, draws.null)}
+    share = percent(draws.as_large)
+    if draws.pvalue > LEVEL:
         return say(
-            "{sentence}; chance alone would give {text}.", sentence=sentence, text=text
+            "{sentence}. This may be noise: chance alone would give {text}, and as "
+            "much as this in {share} of shuffles.",
+            **values,
+            share=share,
         )
-    return say(
-        "{sentence}. This may be noise: chance alone would give {text}, and as much as "
-        "this in {share} of shuffles.",
-        sentence=sentence,
-        text=text,
-        share=percent(draws.pvalue),
-    )
+    text = say("{sentence}; chance alone would give {text}.", **values)
+    if n_groups > 2:
+        more = say("The test is of all groups, and does not say which of them differ.")
+        text = f"{text} {more}"
+    if draws.as_large > LEVEL:
+        more = say(
+            "As much as this is found in {share} of shuffles, which the test tells "
+            "apart by all differences together.",
+            share=share,
+        )
+        text = f"{text} {more}"
+    return text
+
+
+#: How each metric is written in its sentence; percentage points are left out.
+UNITS: dict[str, Callable[[float], str]] = {
+    "demographic_parity_difference": points,
+    "max_gap": points,
+    "cvar_fairness": points,
+    "mcdp": points,
+    "mcdp_epsilon": points,
+    "abcc": points,
+    "mean_score_difference": number,
+    "madd": lambda value: percent(value / 2),  # twice the share that would move
+    "equalized_odds_difference": points,
+    "dcp": percent,
+}
 
 
 def in_unit(key: str, value: float) -> str:
     """Write a value in the unit of its sentence, of which points are left out."""
-    if key == "madd":
-        return percent(value / 2)
-    if key == "mean_score_difference":
-        return number(value)
-    return percent(value) if key == "dcp" else points(value)
+    return part_of(UNITS, key, "The unit")(value)
 
 
 def chance_text(key: str, null: float) -> str:
@@ -379,7 +449,11 @@ def describe_strata(within: WithinStrata, titles: Mapping[str, str]) -> str:
         texts.append(
             say("Left out, in whole or in part: {names}.", names=named)
             if key is None
-            else say("Left out of {metric}: {names}.", metric=titles[key], names=named)
+            else say(
+                "Left out of {metric}, in whole or in part: {names}.",
+                metric=titles[key],
+                names=named,
+            )
         )
     return " ".join(texts)
 
@@ -388,7 +462,9 @@ def reason_left_out(one: LeftOut) -> str:
     """Say why a stratum, or a group within it, is left out."""
     sample = one.part.sample
     if one.finding is not None:
-        return _reason(sample, one.finding)
+        cells = few_of_labels(sample, one.finding)
+        few = listed([with_rows_of_label(cell) for cell in cells])
+        return say("without {groups}", groups=few)
     if not one.part.enough:
         return say("only {rows}", rows=counted(one.part.n_rows, "row"))
     if not sample.comparable:

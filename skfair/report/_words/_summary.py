@@ -35,10 +35,12 @@ from skfair.report._words._sentences import (
     describe,
     describe_ratios,
     describe_strata,
+    few_of_labels,
     in_unit,
     note,
     reason_left_out,
     with_chance,
+    with_rows_of_label,
     with_size,
 )
 
@@ -49,6 +51,19 @@ PRIMARY = {
     "decisions": ("demographic_parity_difference", "max_gap"),
     "scores": ("mcdp", "abcc", "madd", "mean_score_difference"),
     "errors": ("equalized_odds_difference", "dcp"),
+}
+#: What a test of each question says about all groups together, by its outcome. A metric
+#: that was not tested, or is undefined, has no conclusion.
+CONCLUSIONS = {
+    ("decisions", "beyond chance"): "Decisions depend on the group by more than chance "
+    "explains.",
+    ("scores", "beyond chance"): "Scores depend on the group by more than chance "
+    "explains.",
+    ("errors", "beyond chance"): "Error rates depend on the group by more than chance "
+    "explains.",
+    ("decisions", "may be chance"): "That decisions depend on the group is not shown.",
+    ("scores", "may be chance"): "That scores depend on the group is not shown.",
+    ("errors", "may be chance"): "That error rates depend on the group is not shown.",
 }
 #: What a report is called unless it is given a title.
 DEFAULT_TITLE = "Fairness report"
@@ -116,6 +131,7 @@ def _attribute(attribute: Attribute) -> Summary:
     return {
         "name": visible_text(attribute.name),
         "comparison": attribute.comparison,
+        "min_group_size": groups.min_group_size,
         "groups": [{"label": name_of(label), "n": size} for label, size in sizes],
         "aside": [
             {"label": name_of(label), "n": size} for label, size in attribute.aside
@@ -170,9 +186,11 @@ def _measure(
         "certified": drawn.certified,
         "null": drawn.null,
         "pvalue": drawn.pvalue,
+        "as_large": drawn.as_large,
+        "left_out": few_of_labels(sample, found),
         "note": note(measure.key, found, drawn),
         "finding": finding,
-        "sentence": with_chance(measure.key, finding, drawn),
+        "sentence": with_chance(finding, measure.key, drawn, len(sizes)),
     }
 
 
@@ -406,6 +424,10 @@ def _point(attribute: Summary, result: Summary, level: float) -> Summary | None:
         return None
     measure, state = (defined or found)[0]
     text = measure["finding"]
+    conclusion = CONCLUSIONS.get((measure["question"], state))
+    if conclusion is not None:
+        largest = "" if measure["key"] == "dcp" else say("Largest difference found:")
+        text = " ".join(part for part in (say(conclusion), largest, text) if part)
     details = []
     if measure["lower"] is not None:
         ends = measure["lower"], measure["upper"]
@@ -448,9 +470,8 @@ def _count_tests(summary: Summary) -> Summary:
 def cautions(summary: Summary) -> list[str]:
     """List what limits the numbers of a report, each point once."""
     texts: list[str] = []
-    smallest = summary["settings"]["min_group_size"]
     for attribute in summary["attributes"]:
-        texts += _about_groups(attribute, smallest)
+        texts += _about_groups(attribute)
         for result in attribute["results"]:
             texts += _about_measures(summary, attribute, result)
     if summary["settings"]["sample_weight"]:
@@ -503,8 +524,9 @@ def _about_scores(settings: Summary) -> list[str]:
     return texts
 
 
-def _about_groups(attribute: Summary, smallest: int) -> list[str]:
+def _about_groups(attribute: Summary) -> list[str]:
     name, groups, aside = (attribute[key] for key in ("name", "groups", "aside"))
+    smallest = attribute["min_group_size"]
     texts = []
     if len(groups) < 2:
         values = {
@@ -596,9 +618,23 @@ def _about_measures(summary: Summary, attribute: Summary, result: Summary) -> li
     texts = []
     for measure in result["measures"]:
         where = f"{attribute['name']}{model}: {measure['title']}"
+        if measure.get("left_out"):
+            texts.append(_about_labels(attribute, measure))
         if measure["value"] is None:
             finding = measure["finding"]
             texts.append(f"{where} {finding[0].lower()}{finding[1:]}.")
         elif measure["note"]:
             texts.append(f"{where}: {measure['note']}")
     return texts
+
+
+def _about_labels(attribute: Summary, measure: Summary) -> str:
+    """Name the groups that have too few rows of a true label to have error rates."""
+    return say(
+        "{name}: groups with fewer than {rows} of a true label are left out of "
+        "“{title}” among these rows: {names}.",
+        name=attribute["name"],
+        rows=counted(attribute["min_group_size"], "row"),
+        title=measure["title"],
+        names=listed([with_rows_of_label(cell) for cell in measure["left_out"]]),
+    )

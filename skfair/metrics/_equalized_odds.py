@@ -20,7 +20,11 @@ from skfair.metrics._undefined import warn_if_labels_are_few, warn_if_undefined
 from skfair.statistics import GroupedConfusion
 
 
-@within_strata(combine=lambda values, weights: sum(values))
+@specify(
+    "Sum of differences of error rates",
+    compares_errors=always,
+    combine=lambda values, weights: sum(values),
+)
 def sum_of_differences(
     y_true: Any,
     y_pred: Any,

@@ -20,7 +20,7 @@ from skfair.groups import plain_label
 #: Arrays of positions, which are not added up.
 _POSITIONS = ("codes", "bins")
 #: Arrays of whole numbers.
-_WHOLE = (*_POSITIONS, "counts", "rows")
+_WHOLE = (*_POSITIONS, "counts", "label_counts", "rows")
 #: Arrays of scores, which are floats, whole numbers or not.
 _SCORES = ("scores", "lows", "highs")
 #: Whole numbers of 64 bits are below this.
@@ -96,10 +96,11 @@ class JSONStatistic(ABC):
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
         check_entries(data, cls.__name__, names)
         values = {name: _value_from_json(name, data[name]) for name in names}
-        if "matrices" in values and data["matrices"] == []:
-            # Lists do not tell the shape of the matrices of no groups.
-            n_classes = len(values["classes"])
-            values["matrices"] = values["matrices"].reshape(0, n_classes, n_classes)
+        for name, n_axes in (("matrices", 2), ("label_counts", 1)):
+            if data.get(name) == []:
+                # Lists do not tell the shape of the arrays of no groups.
+                shape = (0, *[len(values["classes"])] * n_axes)
+                values[name] = values[name].reshape(shape)
         statistic = cls(**values)
         problem = statistic._find_problem()
         if problem is not None:

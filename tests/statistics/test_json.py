@@ -179,7 +179,7 @@ BROKEN = [
     (
         2,
         {"classes": [[], {}]},
-        "classes must be numbers, dates or lists of these",
+        "classes must be text, numbers, dates or lists of",
     ),
     (3, {"squares": [1e9] * 5}, "differ in length"),
     (3, {"n_bins": 16.0}, "n_bins must be a positive integer, got 16.0"),
@@ -209,8 +209,10 @@ def test_counts_of_rounded_matrices():
     statistic = GroupedConfusion.from_matrices([[[0.2, 0.1], [0, 0.1]]])
     assert statistic.counts.tolist() == [0]
     assert_same(through_text(statistic), statistic)
-    data = statistic.to_dict() | {"matrices": [[[0.0, 0], [0, 0]]], "counts": [3]}
-    with pytest.raises(ValueError, match="group 0 has 0 cells above 0, but 3 rows"):
+    changed = {"matrices": [[[0.0, 0], [0, 0]]], "label_counts": [[3, 0]]}
+    data = statistic.to_dict() | changed
+    match = "group 0 has 0 cells above 0 of the class 0, but 3 rows"
+    with pytest.raises(ValueError, match=match):
         GroupedConfusion.from_dict(data)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
@@ -98,7 +99,7 @@ def metric_to_dict(metric: Callable[..., float]) -> dict[str, Any]:
     }
     for name, value in options.items():
         plain = value is None or isinstance(value, (str, bool, int, float))
-        if not plain or value != value:
+        if not plain or (isinstance(value, float) and math.isnan(value)):
             raise ValueError(
                 f"metric has the option {name}={brief(value)}, expected text, a number "
                 "or None."

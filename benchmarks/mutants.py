@@ -49,6 +49,8 @@ PYTEST = ["-q", "-n", "0", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
 LOADED = "numpy pandas scipy.stats scipy.optimize sklearn.ensemble sklearn.linear_model"
 #: Test files that are run before all others: those named like the source.
 N_FIRST = 6
+#: Test files that are recorded before the record is written.
+N_AT_ONCE = 20
 #: More lines than any source has.
 MAX_LINES = 10_000
 
@@ -411,20 +413,26 @@ def reach_of_tests(files: list[str], tree: Path) -> Tests:
     code = digest([*sorted(ROOT.glob("skfair/**/*.py")), *sorted(helpers)])
     RECORDS.mkdir(parents=True, exist_ok=True)
     cache = RECORDS / f"{code[:16]}.json"
-    known: dict[str, Any] = json.loads(cache.read_text()) if cache.exists() else {}
+    known = read(cache)
     digests = {file: digest([ROOT / file]) for file in files}
     changed = [f for f in files if known.get(f, [""])[0] != digests[f]]
     if changed:
         print(f"Recording what the tests of {len(changed)} files reach.", flush=True)
-        output = tree / "record.json"
-        if in_process(tree, lambda: record(tree, changed, output)):
-            raise RuntimeError("The tests could not be recorded.")
+    output = tree / "record.json"
+    for first in range(0, len(changed), N_AT_ONCE):
+        part = changed[first : first + N_AT_ONCE]
+        if in_process(tree, lambda part=part: record(tree, part, output)):
+            raise RuntimeError(f"The tests of {part} could not be recorded.")
         tests, failed = json.loads(output.read_text())
-        known |= {file: [digests[file], tests[file]] for file in changed}
+        known |= read(cache) | {file: [digests[file], tests[file]] for file in part}
         cache.write_text(json.dumps(known))
         for test in failed:
             print(f"{test} fails without a fault, and is left out.")
     return {test: entry for f in files for test, entry in known[f][1].items()}
+
+
+def read(cache: Path) -> dict[str, Any]:
+    return json.loads(cache.read_text()) if cache.exists() else {}
 
 
 # What each mutant does to the tests

@@ -9,8 +9,8 @@ random and prints those that survive: each is a test that is missing, or a chang
 makes no difference.
 
 The first run records which lines each test reaches, which takes as long as to run
-``--tests`` once. It is kept in ``build/mutants`` until skfair changes; a test file
-that has changed is recorded again.
+``--tests`` once. It is kept in ``build/mutants.json``; a test file is recorded again if
+it or the source has changed.
 """
 
 # ruff: noqa: D102, N815 (methods that ast and pytest call have their names)
@@ -43,7 +43,7 @@ import coverage
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-RECORDS = ROOT / "build" / "mutants"
+RECORD = ROOT / "build" / "mutants.json"
 PYTEST = ["-q", "-n", "0", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
 #: Modules that each test process has loaded when it begins.
 LOADED = "numpy pandas scipy.stats scipy.optimize sklearn.ensemble sklearn.linear_model"
@@ -403,19 +403,22 @@ def record(tree: Path, files: list[str], output: Path) -> int:
     return 0
 
 
-def digest(paths: list[Path]) -> str:
-    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+def digests_of(files: list[str]) -> dict[str, str]:
+    read = {file: (ROOT / file).read_bytes() for file in files}
+    return {file: hashlib.sha256(each).hexdigest() for file, each in read.items()}
 
 
-def reach_of_tests(files: list[str], tree: Path) -> Tests:
+def reach_of_tests(sources: list[str], files: list[str], tree: Path) -> Tests:
     """Read, or record, the lines that each test reaches."""
-    helpers = [p for p in ROOT.glob("tests/**/*.py") if not p.name.startswith("test_")]
-    code = digest([*sorted(ROOT.glob("skfair/**/*.py")), *sorted(helpers)])
-    RECORDS.mkdir(parents=True, exist_ok=True)
-    cache = RECORDS / f"{code[:16]}.json"
-    known = read(cache)
-    digests = {file: digest([ROOT / file]) for file in files}
-    changed = [f for f in files if known.get(f, [""])[0] != digests[f]]
+    wanted, digests = digests_of(sources), digests_of(files)
+    everything = digests_of(files_below(["skfair"], "*.py"))
+
+    def is_known(file: str) -> bool:
+        test_file, code, _ = known.get(file, ("", {}, {}))
+        return test_file == digests[file] and wanted.items() <= code.items()
+
+    known = read_record()
+    changed = [file for file in files if not is_known(file)]
     if changed:
         print(f"Recording what the tests of {len(changed)} files reach.", flush=True)
     output = tree / "record.json"
@@ -424,15 +427,17 @@ def reach_of_tests(files: list[str], tree: Path) -> Tests:
         if in_process(tree, lambda part=part: record(tree, part, output)):
             raise RuntimeError(f"The tests of {part} could not be recorded.")
         tests, failed = json.loads(output.read_text())
-        known |= read(cache) | {file: [digests[file], tests[file]] for file in part}
-        cache.write_text(json.dumps(known))
+        found = {file: (digests[file], everything, tests[file]) for file in part}
+        known |= read_record() | found
+        RECORD.parent.mkdir(parents=True, exist_ok=True)
+        RECORD.write_text(json.dumps(known))
         for test in failed:
-            print(f"{test} fails without a fault, and is left out.")
-    return {test: entry for f in files for test, entry in known[f][1].items()}
+            print(f"{test} fails without a fault, and is left out.", flush=True)
+    return {test: entry for f in files for test, entry in known[f][2].items()}
 
 
-def read(cache: Path) -> dict[str, Any]:
-    return json.loads(cache.read_text()) if cache.exists() else {}
+def read_record() -> dict[str, Any]:
+    return dict(json.loads(RECORD.read_text())) if RECORD.exists() else {}
 
 
 # What each mutant does to the tests
@@ -484,9 +489,9 @@ def dies(mutant: Mutant, tests: Tests, tree: Path, timeout: float) -> bool:
     return False
 
 
-def show(mutant: Mutant) -> str:
+def show(mutant: Mutant, tree: Path) -> str:
     """Location, original lines and mutated lines."""
-    source = (ROOT / mutant.path).read_text()
+    source = (tree / mutant.path).read_text()
     lines = source.splitlines(), mutated(mutant, source).splitlines()
     differing = [line for line in difflib.ndiff(*lines) if line[:2] in ("- ", "+ ")]
     row = source.encode()[: mutant.begin].count(b"\n") + 1
@@ -500,7 +505,8 @@ def lane(
     for mutant in mutants:
         start = time.perf_counter()
         died = dies(mutant, tests, tree, timeout)
-        results.put((mutant, died, time.perf_counter() - start))
+        seconds = time.perf_counter() - start
+        results.put((died, seconds, "" if died else show(mutant, tree)))
 
 
 def files_below(paths: list[str], pattern: str) -> list[str]:
@@ -531,7 +537,7 @@ def main() -> None:
         for tree in trees:
             shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".*", "build"))
         files = [*sources, *files_below(arguments.tests, "test_*.py")]
-        tests = reach_of_tests(files, trees[0])
+        tests = reach_of_tests(sources, files, trees[0])
         context = multiprocessing.get_context("fork")
         results = context.Queue()
         for i, tree in enumerate(trees):
@@ -540,11 +546,11 @@ def main() -> None:
             context.Process(target=lane, args=given).start()
         seconds, n_died = [], 0
         for _ in drawn:
-            mutant, died, each = results.get()
+            died, each, text = results.get()
             n_died += died
             seconds.append(each)
             if not died:
-                print(show(mutant), flush=True)
+                print(text, flush=True)
     print(
         f"{n_died} of {number} mutants died ({len(found)} could be made); "
         f"seconds for one: median {statistics.median(seconds):.1f}, "

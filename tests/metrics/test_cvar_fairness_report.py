@@ -133,6 +133,16 @@ def test_finds_the_groups_that_differ():
     assert found["pvalue"].is_monotonic_increasing
 
 
+def test_groups_without_rows_are_no_hypotheses():
+    y_pred, groups = predictions_with_two_outliers(n_rows=2000, n_groups=20)
+    more = encode_groups(groups, labels=[*range(20), 100, 101])
+    columns = ["size", "pvalue", "adjusted_pvalue"]
+    pd.testing.assert_frame_equal(
+        top_groups(None, y_pred, sensitive_features=more)[columns],
+        top_groups(None, y_pred, sensitive_features=groups)[columns],
+    )
+
+
 @pytest.mark.slow
 def test_false_discoveries_are_rare():
     generator = np.random.default_rng(0)

@@ -13,8 +13,8 @@ With ``--tests`` some of the test files are run; what survives there may die els
 The first run records which lines each test reaches, which takes as long as to run
 ``--tests`` once. It is kept in ``build/mutants.json``; a test file is recorded again if
 it or the source has changed. A test that fails without a fault is left out. Lines that
-an earlier result in a cache hides are not seen to be reached. Processes are forked, which
-Windows cannot.
+an earlier result in a cache hides are not seen to be reached. Processes are forked,
+which Windows cannot.
 """
 
 # ruff: noqa: D102, N815 (methods that ast and pytest call have their names)

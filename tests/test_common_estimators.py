@@ -438,6 +438,26 @@ def test_dropped_column_never_reaches_the_model(model, container, people):
         clone(model).set_params(drop_sensitive=True).fit(X, y, sensitive_features=sex)
 
 
+def forgets_groups(name):
+    """Whether the classifier needs the groups of the training rows only."""
+    predict = signature(CLASSIFIERS[name].predict_proba)
+    return "sensitive_features" not in predict.parameters
+
+
+@pytest.mark.parametrize(
+    "model", quick_first(filter(forgets_groups, CLASSIFIERS)), indirect=True
+)
+def test_the_group_of_a_row_does_not_change_its_score(model, people):
+    X, y, sex = people
+    is_man = (sex == "M").to_numpy()
+    rest = X.drop(columns="is_man")
+    model.set_params(sensitive_features="sex", drop_sensitive=True)
+    model.fit(rest.assign(sex=is_man), y)
+    scores = model.predict_proba(rest.assign(sex=is_man))
+    assert_array_equal(model.predict_proba(rest.assign(sex=~is_man)), scores)
+    assert len(np.unique(scores)) > 10
+
+
 @every_estimator
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_several_columns_are_their_intersection(model, people):

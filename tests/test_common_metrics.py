@@ -381,6 +381,17 @@ def test_rows_of_weight_zero_do_not_count(metric, scale):
     np.testing.assert_array_equal(value, expected)
 
 
+@every_number
+def test_groups_of_the_same_rows_have_no_disparity(metric):
+    *rows, _ = draw_rows(metric, 1, 60)
+    rows, groups = [np.tile(column, 3) for column in rows], np.repeat([0, 1, 2], 60)
+    for options in each_multigroup(metric):
+        value = measure(metric, *rows, groups, **options)
+        np.testing.assert_allclose(value, 0, atol=metric.tolerance)
+        moved = np.where(groups == 2, 0, rows[1])
+        assert measure(metric, rows[0], moved, groups, **options)[0] > 0.01
+
+
 @for_metrics(lambda metric: not metric.reads_y_true)
 def test_y_true_is_ignored(metric):
     _, values, groups = draw_rows(metric)

@@ -133,6 +133,19 @@ def test_finds_the_groups_that_differ():
     assert found["pvalue"].is_monotonic_increasing
 
 
+def test_groups_without_rows_are_no_hypotheses():
+    y_pred, groups = predictions_with_two_outliers(n_rows=60, n_groups=4)
+    more = encode_groups(groups, labels=[0, 1, 2, 3, 100, 101])
+    found, expected = (
+        top_groups(None, y_pred, sensitive_features=given, false_discovery_rate=0.9)[
+            "adjusted_pvalue"
+        ]
+        for given in (more, groups)
+    )
+    assert len(expected) > 1
+    pd.testing.assert_series_equal(found, expected, check_exact=True)
+
+
 @pytest.mark.slow
 def test_false_discoveries_are_rare():
     generator = np.random.default_rng(0)

@@ -79,7 +79,11 @@ def test_last_bin_is_closed(m):
     assert madd(None, y_score, sensitive_features=groups, bandwidth=1 / m) == 0
 
 
-@pytest.mark.parametrize(("m", "k"), [(2, 1), (10, 3), (10, 7), (49, 29), (100, 57)])
+# Just below 5 / 6 and 9 / 10, m times the score is rounded up to k; 15 / 22 is below.
+@pytest.mark.parametrize(
+    ("m", "k"),
+    [(2, 1), (6, 5), (10, 3), (10, 7), (10, 9), (22, 15), (49, 29), (100, 57)],
+)
 def test_bins_are_closed_on_the_left_at_exactly_k_over_m(m, k):
     def value(first, second):
         scores = [first, second]
@@ -88,6 +92,7 @@ def test_bins_are_closed_on_the_left_at_exactly_k_over_m(m, k):
     edge = k / m
     assert value(edge, edge + 0.5 / m) == 0
     assert value(edge, np.nextafter(edge, 0)) == 2
+    assert value(edge - 0.5 / m, np.nextafter(edge, 0)) == 0
 
 
 @given(grid_rows())

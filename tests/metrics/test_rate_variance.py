@@ -110,6 +110,20 @@ def test_probabilities_of_weighted_sampling():
     assert estimate.f2 == pytest.approx(0.5 / once[0] * 2 / 3 + 0.3 / once[1])
 
 
+@pytest.mark.parametrize("exponent", [0, 0.5, 2.0])
+def test_groups_without_weight_are_not_drawn(exponent):
+    options = {"sampling": ("weighted", exponent)}
+    weights = np.array([0.6, 0.4, 0.0])
+    found = rate_variance(
+        None, statistic_of([3, 4, 0], [2, 2, 0]), group_weights=weights, **options
+    )
+    alone = rate_variance(
+        None, statistic_of([3, 4], [2, 2]), group_weights=weights[:2], **options
+    )
+    assert found.value == pytest.approx(alone.value)
+    assert alone.f1 > 0
+
+
 def test_probabilities_of_attribute_specific_sampling():
     statistic = statistic_of([2, 2, 0, 0], [2, 1, 0, 0])
     weights = np.array([0.6, 0.2, 0.1, 0.1])

@@ -2,6 +2,7 @@
 
 import pickle
 from functools import partial
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from sklearn.model_selection import (
     learning_curve,
 )
 
+import skfair.metrics
 from skfair.groups import encode_groups
 from skfair.metrics import (
     demographic_parity_difference,
@@ -172,6 +174,18 @@ def test_names():
         get_fairness_scorer(name)
     with pytest.raises(ValueError, match=r"scoring must be one of .*got 'mcdp'"):
         get_fairness_scorer("mcdp")
+
+
+@pytest.mark.parametrize("name", get_fairness_scorer_names())
+def test_a_name_is_the_metric_without_its_sign(name, biased, make_model):
+    X, y = biased
+    model = make_model().fit(X, y)
+    metric = getattr(skfair.metrics, name.removeprefix("neg_"))
+    reads_scores = list(signature(metric).parameters)[1] == "y_score"
+    response = model.predict_proba(X)[:, 1] if reads_scores else model.predict(X)
+    value = metric(y, response, sensitive_features=X["race"])
+    score = get_fairness_scorer(name, sensitive_features="race")(model, X, y)
+    assert score == -value < 0
 
 
 # --- corrected for noise

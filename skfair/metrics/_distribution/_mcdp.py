@@ -581,7 +581,7 @@ def _previous_lower(heights: NDArray[Any]) -> NDArray[np.integer]:
         minima[-2::-1], found[-2::-1], strict=True
     ):
         blocks = 2 * blocks + 1
-        blocks -= ~(level[np.minimum(blocks, len(level) - 1)] < heights[rows])
+        blocks -= ~(level[blocks] < heights[rows])
         rows = np.concatenate([rows, more_rows])
         blocks = np.concatenate([blocks, more_blocks])
     result[rows] = blocks

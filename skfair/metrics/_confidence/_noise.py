@@ -190,7 +190,9 @@ def exact_distance(rates: Floats, sizes: Floats, level: float) -> Floats:
     hits, misses = sizes * rates, sizes * (1 - rates)
     bounds = np.ones_like(hits)
     some = misses > 0
-    bounds[some] = betainccinv(hits[some] + 1, misses[some], level)
+    found = betainccinv(hits[some] + 1, misses[some], level)
+    # Far in the tail SciPy sometimes finds none.
+    bounds[some] = np.where(np.isnan(found), 1, found)
     return np.maximum(bounds - rates, 0)
 
 

@@ -509,9 +509,7 @@ class FairnessMonitor:
         """Smallest level whose lower bound is above `at_most`; 1 where undefined."""
         if math.isnan(found.value):
             return 1.0
-        return least_level(
-            lambda level: self.at_most - found.low(level / found.n_comparisons)
-        )
+        return least_level(lambda level: self.at_most - lower_bound(found, level))
 
     def _drift(self, parts: Mapping[Hashable, Any]) -> dict[str, Any]:
         """Largest distance of a group from its reference, and its lower bound."""

@@ -3,7 +3,7 @@
 import inspect
 import math
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from skfair.metrics import (
     max_gap,
     mcdp,
 )
-from skfair.metrics._confidence import _known_metrics
+from skfair.metrics._confidence import Observed, _known_metrics, compare, upper_bound
 from skfair.metrics._confidence._binned import least_differences
 from skfair.metrics._confidence._gap_ends import (
     flat_tail,
@@ -154,7 +154,8 @@ def test_end_at_one_score_is_of_the_most_variable_proportions():
     variances = first * shares * (1 - shares) + second * others * (1 - others)
     most = variances.max(axis=0) + first**2 + second**2
     most = np.minimum(most, (first + second) / 4)
-    expected = gaps[(gaps - value <= quantile * np.sqrt(most)).nonzero()[0][-1]]
+    seen = value + np.sqrt(first**2 + second**2) / 2  # half a row of each group
+    expected = gaps[(gaps - seen <= quantile * np.sqrt(most)).nonzero()[0][-1]]
     found = high_end_at_one_score(value, 0.01, (first, second))
     assert found == pytest.approx(expected, abs=1e-3)
 
@@ -170,6 +171,52 @@ def test_exact_coverage_of_rates_next_to_zero(first, second):
         found = confidence_interval(demographic_parity_difference, None, statistic)
         covered += probability * (found.low <= first - second <= found.high)
     assert covered >= 0.95  # by Welch's intervals .93, .88 and .96
+
+
+@pytest.mark.parametrize(
+    "sizes", [(3, 20), (5, 5), pytest.param((20, 200), marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize(
+    "metric",
+    [
+        mcdp,
+        abcc,
+        partial(madd, bandwidth=0.1),
+        demographic_parity_difference,
+        partial(demographic_parity_difference, multigroup="pooled"),
+        max_gap,
+        partial(cvar_fairness, alpha=0),
+    ],
+)
+def test_upper_ends_of_two_rates_are_too_low_in_five_percent(metric, sizes):
+    """Exact probabilities: with scores 0 and 1 all metrics are multiples of one."""
+    observed, rates = {}, np.linspace(0, 1, 11)
+    sizes = np.array(sizes, dtype=float)
+    everything = Observed(of_hits(metric, sizes, sizes * [0, 1]), sizes)
+    largest = compare(metric, everything, "band").value
+    for hits in product(*(range(int(size) + 1) for size in sizes)):
+        found = compare(metric, Observed(of_hits(metric, sizes, hits), sizes), "band")
+        observed[hits] = upper_bound(found, 0.05) / largest
+    least = np.array(list(observed.values())).reshape(*(sizes.astype(int) + 1))
+    chances = [
+        stats.binom.pmf(np.arange(size + 1), size, rates[:, None]) for size in sizes
+    ]
+    for i, j in zip(*(rates[:, None] != rates).nonzero(), strict=True):
+        wrong = least < abs(rates[i] - rates[j]) - 1e-9
+        assert chances[0][i] @ wrong @ chances[1][j] <= 0.05
+
+
+def of_hits(metric, sizes, hits):
+    """Statistic of two groups with scores 1 and 0."""
+    hits = np.array(hits, dtype=float)
+    if getattr(metric, "func", metric) in (mcdp, abcc, madd):
+        return GroupedScores.from_scores(
+            np.array([0.0, 0.0, 1.0, 1.0]),
+            sensitive_features=[0, 1, 0, 1],
+            sample_weight=np.concatenate([sizes - hits, hits]),
+        )
+    counts = sizes.astype(int)
+    return GroupedOutcomes(hits, sizes, counts, sizes, ("a", "b"))
 
 
 def test_estimates_of_differences_are_not_too_large_on_average():
@@ -360,7 +407,7 @@ def test_limits_are_checked(at_most):
 def test_clear_certificates():
     scores, groups = np.tile(np.linspace(0, 1, 20_000), 2), np.repeat([0, 1], 20_000)
     found = certify(mcdp, None, scores, sensitive_features=groups, at_most=0.9)
-    assert found.pvalue == 1e-300
+    assert found.pvalue == 1e-100
     few = certify(mcdp, None, scores[:4], sensitive_features=[0, 1, 0, 1], at_most=0.01)
     assert few.pvalue > 0.8
     assert found.to_frame()["certified"].item()

@@ -1,5 +1,7 @@
 """CVaR fairness: definition 3, propositions 2 and 3, the knapsack of equation 28."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from skfair.groups import encode_groups
 from skfair.metrics import (
     cvar_fairness,
+    cvar_fairness_report,
     get_fairness_scorer,
     make_fairness_scorer,
     max_gap,
@@ -58,6 +61,37 @@ def test_fractional_form_is_the_conditional_value_at_risk(groups, alpha, scheme)
     value = cvar_fairness(None, statistic_of(groups), alpha=alpha, group_weights=scheme)
     expected = by_quantiles(gaps_of(groups, weights), weights, alpha)
     assert value == pytest.approx(expected, abs=1e-12)
+
+
+@given(
+    group_sizes,
+    st.floats(0, 1, exclude_max=True)
+    | st.floats(1e-16, 1).map(lambda share: 1 - share),
+    st.lists(st.floats(-16, 0), min_size=12, max_size=12),
+)
+def test_fractional_form_in_exact_arithmetic(groups, alpha, logarithms):
+    weights = 10.0 ** np.array(logarithms[: len(groups)])
+    value = cvar_fairness(
+        None, statistic_of(groups), alpha=alpha, group_weights=weights
+    )
+    weights = [Fraction(weight) for weight in weights]
+    weights = [weight / sum(weights) for weight in weights]
+    rates = [Fraction(k, n) for n, k in groups]
+    average = sum(w * rate for w, rate in zip(weights, rates, strict=True))
+    gaps = [abs(rate - average) for rate in rates]
+    left, total = 1 - Fraction(alpha), Fraction(0)
+    for gap, weight in sorted(zip(gaps, weights, strict=True), reverse=True):
+        taken = min(left, weight)
+        left, total = left - taken, total + taken * gap
+    assert value == pytest.approx(float(total / (1 - Fraction(alpha))), abs=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [1 - 1e-9, 1 - 1e-10, np.nextafter(1, 0)])
+def test_smallest_tails_are_the_largest_gap(alpha):
+    statistic = statistic_of([(2, 2), (2, 0)])
+    assert cvar_fairness(None, statistic, alpha=alpha) == 0.5
+    report = cvar_fairness_report(None, statistic, alpha=alpha)
+    assert report["weight"] @ report["tail_share"] == pytest.approx(1 - alpha)
 
 
 @given(group_sizes, levels, st.booleans())

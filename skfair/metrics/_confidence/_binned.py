@@ -26,6 +26,7 @@ from skfair.metrics._confidence._noise import (
     contrast,
     differences,
     distribution_free,
+    normal_at_one_score,
     supremum,
     with_values,
 )
@@ -46,6 +47,8 @@ _RATIOS = np.linspace(0, 8, 1001)
 _MAX_HISTOGRAMS = 16
 #: Groups up to which weights of zero are faster than taking the rows of each.
 _FEW_GROUPS = 3
+#: Bins of equal noise from which on their sum counts as normal.
+_MANY_BINS = 4
 #: Rows added to each bin where the noise must not be too small: an empty bin has some.
 _ADDED_ROWS = 0.5
 
@@ -74,7 +77,7 @@ def compare_madd(
     n_bins = number_of_bins(bandwidth)
     found = _histograms(observed, multigroup)(n_bins)
     if method == "band":
-        return _compare_histograms(value, found, sizes, multigroup)
+        return _compare_histograms(value, found, observed, multigroup)
     shares = statistic.totals / statistic.totals.sum()
     one, _ = distribution_free(sizes, shares, multigroup, method)
 
@@ -186,14 +189,14 @@ def _compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
         rows[:, kept] += some * times[kept] / _MAX_HISTOGRAMS
     rows[0] = means
     return _compare_histograms(
-        float(rows[0].max()), _Histograms(*rows), observed.sizes, multigroup, mean=True
+        float(rows[0].max()), _Histograms(*rows), observed, multigroup, mean=True
     )
 
 
 def _compare_histograms(
     value: float,
     found: _Histograms,
-    sizes: Floats,
+    observed: Observed,
     multigroup: Multigroup,
     *,
     mean: bool = False,
@@ -206,15 +209,21 @@ def _compare_histograms(
     which is at most D.
     """
     pairwise = multigroup == "pairwise"
+    # The mean over bins is normal where many of them have noise.
+    many = found.deviations >= math.sqrt(_MANY_BINS) * found.errors
+    sizes, of_everyone = observed.sizes, observed.statistic.totals
     variances = pairs_of_variances(sizes) if pairwise else []
+    at_one_score = normal_at_one_score(
+        sizes, of_everyone / of_everyone.sum(), multigroup
+    )
 
     def high(level: float) -> float:
-        by_tangent = found.values - ndtri(level / 2) * found.scale
+        by_tangent = found.values + 2 * at_one_score(level / 2)
         if pairwise:
             by_tangent = 2 * high_end_at_one_score(
                 found.values / 2, level / 2, np.array(variances).T
             )
-        by_mean = _without_noise(found, -ndtri(level / 2))
+        by_mean = np.where(many, _without_noise(found, -ndtri(level / 2)), np.inf)
         return float(np.minimum(by_tangent, by_mean).max())
 
     def low(level: float) -> float:

@@ -14,10 +14,10 @@ from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_real
 from skfair.metrics._confidence._confidence_interval import compare_rows, upper_bound
 from skfair.metrics._confidence._known_metrics import Arguments
-from skfair.metrics._confidence._noise import Comparisons, Method
+from skfair.metrics._confidence._noise import Method
 
-#: P-values below this are reported as this.
-_LEAST_PVALUE = 1e-300
+#: P-values below this are reported as this: Student's quantiles are rounded there.
+_LEAST_PVALUE = 1e-100
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class CertifyResult(NumbersResult):
         Probability, at most, of data that speak as clearly against a disparity of more
         than `at_most`, if there is one.
     certified : bool
-        Whether the p-value is at most 1 - `confidence_level`.
+        Whether `least` is at most `at_most`, and so the p-value at most
+        1 - `confidence_level`.
     least : float
         Smallest value of `at_most` that these data would certify.
     confidence_level : float
@@ -131,22 +132,16 @@ default=None
     rows = Arguments(y_true, y_score, sensitive_features, sample_weight)
     comparisons = compare_rows(metric, rows, method, control_features)
     limit = check_real("at_most", at_most, 0, comparisons.maximum, closed="neither")
-    pvalue = _least_level(comparisons, limit)
-    return CertifyResult(
-        comparisons.value,
-        limit,
-        pvalue,
-        pvalue <= 1 - level,
-        upper_bound(comparisons, 1 - level),
-        level,
-    )
-
-
-def _least_level(comparisons: Comparisons, limit: float) -> float:
-    """Smallest level whose upper bound is at most the limit, which falls with it."""
-    if math.isnan(comparisons.value):
-        return math.nan
-    return least_level(lambda level: comparisons.high(level) - limit)
+    tail = 1 - level
+    least = upper_bound(comparisons, tail)
+    certified, pvalue = least <= limit, math.nan
+    if not math.isnan(least):
+        pvalue = least_level(lambda one: upper_bound(comparisons, one) - limit)
+        # The root is rounded, the decision is not.
+        pvalue = (
+            min(pvalue, tail) if certified else max(pvalue, math.nextafter(tail, 1))
+        )
+    return CertifyResult(comparisons.value, limit, pvalue, certified, least, level)
 
 
 def least_level(excess: Callable[[float], float]) -> float:

@@ -23,7 +23,8 @@ from skfair.metrics._confidence._noise import (
     Quantiles,
     contrast,
     distribution_free,
-    normal,
+    either_way,
+    normal_at_one_score,
     plus,
     student,
     supremum,
@@ -75,7 +76,9 @@ def compare_mcdp(
     above, below = distribution_free(sizes, shares, multigroup, method)
     if method == "band":
         scale = np.sqrt(contrast(1 / sizes, shares, multigroup))
-        above = supremum(scale, sides=1) if epsilon > 0 else normal(scale / 2)
+        above = supremum(scale, sides=1)
+        if epsilon == 0:
+            above = normal_at_one_score(sizes, shares, multigroup)
         below = supremum(scale, sides=2)
     elif epsilon > 0:
         above = below
@@ -125,8 +128,9 @@ def compare_abcc(
             np.bincount(statistic.codes, values, n_groups) / statistic.totals
             for values in (products, products * statistic.scores)
         )
-        above = student(first, second, sizes, shares, multigroup)
-        below = plus(_area_noise(observed, multigroup), above)
+        of_means = student(first, second, sizes, shares, multigroup)
+        above = either_way(of_means, (first, second), sizes, shares, multigroup)
+        below = plus(_area_noise(observed, multigroup), of_means)
     return _moved(gaps, above, below)
 
 

@@ -90,9 +90,11 @@ def high_end_at_one_score(value: Any, level: float, variances: Any) -> Any:
     """Gaps above which true gaps at one score lie with at most this probability.
 
     The variance of a difference D of proportions is largest where both are as far from
-    one half as their numbers of rows tell.
+    one half as their numbers of rows tell. Counts are whole numbers: half a row of each
+    group is added to the value.
     """
     first, second = variances
+    value = np.minimum(value + np.hypot(first, second) / 2, 1)
     quantile = max(-float(ndtri(level)), 0.0)
     most = (first + second) / 4
     slope = first * second / (first + second) * quantile**2

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import betainccinv, ndtri, stdtrit
 
 from skfair._utils._types import Floats, Integers
 from skfair.metrics._inputs import Multigroup
@@ -109,18 +109,23 @@ def _aligned(shares: Any, by_group: Floats) -> Any:
 
 
 def contrast(
-    by_group: Floats, shares: Any, multigroup: Multigroup, power: int = 2
+    by_group: Floats,
+    shares: Any,
+    multigroup: Multigroup,
+    power: int = 2,
+    others: Floats | None = None,
 ) -> Floats:
-    """Sum over groups of the powers of their coefficients in each comparison.
+    """Sum numbers of groups, times the powers of their coefficients, by comparison.
 
     Those are 1 and -1 for two groups; with everyone, one minus the share of the group,
-    and the shares of the others.
+    and the shares of the others. Groups with a negative coefficient may have `others`.
     """
+    others = by_group if others is None else others
     if multigroup == "pairwise":
         i, j = _every_pair(len(by_group))
-        return np.asarray(by_group[i] + by_group[j])
+        return np.asarray(by_group[i] + others[j])
     shares = _aligned(shares, by_group)
-    everyone = shares**power * by_group
+    everyone = shares**power * others
     return np.asarray(
         (1 - shares) ** power * by_group + everyone.sum(axis=0) - everyone
     )
@@ -129,6 +134,18 @@ def contrast(
 def normal(deviations: Floats) -> Quantiles:
     """Quantiles of normal noise."""
     return lambda level: -ndtri(level) * deviations
+
+
+def normal_at_one_score(
+    sizes: Floats, shares: Any, multigroup: Multigroup
+) -> Quantiles:
+    """Quantiles of the noise of CDFs at one score, where each may be one half.
+
+    Counts are whole numbers: half a row of each group is added.
+    """
+    scale = np.sqrt(contrast(1 / sizes, shares, multigroup))
+    half_rows = np.sqrt(contrast(1 / sizes**2, shares, multigroup)) / 2
+    return plus(half_rows, normal(scale / 2))
 
 
 def supremum(scale: Floats, sides: int) -> Quantiles:
@@ -149,7 +166,13 @@ def student(
     noise = contrast(spread, shares, multigroup)
     doubt = contrast(spread**2 / (sizes + 1), shares, multigroup, power=4)
     freedom = noise**2 / doubt
-    return lambda level: -stdtrit(freedom, level) * np.sqrt(noise)
+
+    def quantiles(level: float) -> Any:
+        found = -stdtrit(freedom, level)
+        # Far in the tail SciPy returns infinity with the wrong sign.
+        return np.where(np.isfinite(found), found, math.inf) * np.sqrt(noise)
+
+    return quantiles
 
 
 def variances_of_means(first: Floats, second: Floats, sizes: Floats) -> Floats:
@@ -160,6 +183,46 @@ def variances_of_means(first: Floats, second: Floats, sizes: Floats) -> Floats:
     """
     mean, square = ((sizes * moment + 1) / (sizes + 2) for moment in (first, second))
     return np.asarray((square - mean**2) / sizes)
+
+
+def exact_distance(rates: Floats, sizes: Floats, level: float) -> Floats:
+    """Distance from rates to their upper bounds of Clopper and Pearson."""
+    hits, misses = sizes * rates, sizes * (1 - rates)
+    bounds = np.ones_like(hits)
+    some = misses > 0
+    found = betainccinv(hits[some] + 1, misses[some], level)
+    # Far in the tail SciPy sometimes finds none.
+    bounds[some] = np.where(np.isnan(found), 1, found)
+    return np.maximum(bounds - rates, 0)
+
+
+def either_way(
+    symmetric: Quantiles,
+    moments: tuple[Floats, Floats],
+    sizes: Floats,
+    shares: Any,
+    multigroup: Multigroup,
+) -> Quantiles:
+    """Quantiles of noise that may hide a true difference of means of either sign.
+
+    Rates near 0 or 1 vary more the further they are from there: the distances to exact
+    bounds of each mean are added as standard deviations are. A mean whose values vary
+    less than those of a rate is taken for a rate of more rows.
+    """
+    means = moments[0]
+    smooth = (sizes * means + 1) / (sizes + 2)
+    rows = smooth * (1 - smooth) / variances_of_means(*moments, sizes)
+    signed = differences(means, shares, multigroup)
+
+    def quantiles(level: float) -> Any:
+        up, down = (exact_distance(p, rows, level) ** 2 for p in (means, 1 - means))
+        rising = np.sqrt(contrast(up, shares, multigroup, others=down))
+        falling = np.sqrt(contrast(down, shares, multigroup, others=up))
+        seen, other = np.where(signed >= 0, (rising, falling), (falling, rising))
+        exact = np.maximum(seen, other - 2 * np.abs(signed))
+        return np.maximum(symmetric(level), exact)
+
+    return quantiles
 
 
 def distribution_free(

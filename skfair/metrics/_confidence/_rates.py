@@ -20,6 +20,7 @@ from skfair.metrics._confidence._noise import (
     contrast,
     differences,
     distribution_free,
+    either_way,
     normal,
     plus,
     student,
@@ -172,44 +173,12 @@ def _compare_means(
     means, squares = moments
     values = np.abs(differences(means, shares, multigroup))
     sizes = np.broadcast_to(sizes, means.shape)
+    below: Quantiles
     if method == "band":
-        above = student(means, squares, sizes, shares, multigroup)
-        if multigroup == "pairwise":
-            return with_values(
-                value,
-                values,
-                _at_the_end(above, moments, sizes),
-                lambda level: above(level / 2),
-            )
+        below = student(means, squares, sizes, shares, multigroup)
+        above = either_way(below, moments, sizes, shares, multigroup)
     else:
         above, _ = distribution_free(sizes, shares, multigroup, method)
+        below = above
     # The noise has either sign.
-    return with_values(value, values, above, lambda level: above(level / 2))
-
-
-def _at_the_end(
-    above: Quantiles, moments: tuple[Floats, Floats], sizes: Floats
-) -> Quantiles:
-    """Quantiles of differences of two means with the variances at the upper end.
-
-    Rates near 0 or 1 vary more the further they are from there. Both means move apart
-    in proportion to their variances, which keep their ratio to those of rates.
-    """
-    means = moments[0]
-    i, j = np.triu_indices(len(means), 1)
-    variances = variances_of_means(*moments, sizes)
-    smooth = (sizes * means + 1) / (sizes + 2)
-    ratios = variances / (smooth * (1 - smooth))
-    total = variances[i] + variances[j]
-    signs = np.where(means[i] >= means[j], 1, -1)
-
-    def at_the_end(level: float) -> Any:
-        noise = above(level)
-        moved = np.zeros_like(total)
-        for group, sign in ((i, signs), (j, -signs)):
-            shift = sign * noise * variances[group] / total
-            mean = np.clip(smooth[group] + shift, 0, 1)
-            moved += ratios[group] * mean * (1 - mean)
-        return noise * np.sqrt(np.maximum(moved / total, 1))
-
-    return at_the_end
+    return with_values(value, values, above, lambda level: below(level / 2))

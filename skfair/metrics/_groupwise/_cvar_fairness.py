@@ -371,13 +371,13 @@ def tail_shares(
     capacity = 1 - alpha
     order = np.argsort(-gaps, kind="stable")
     if fractional:
-        before = np.cumsum(weights[order]) - weights[order]
+        before = np.append(0, np.cumsum(weights[order])[:-1])
         room = np.clip(capacity - before, 0, weights[order])
-        filled = np.ones(len(order))
+        # A room this small in the tail comes from rounding.
+        room[room <= _ROUNDING * capacity] = 0
+        filled = np.zeros(len(order))
         np.divide(room, weights[order], out=filled, where=weights[order] > 0)
-        # A share this small comes from rounding.
-        shares[order] = np.where(filled > _ROUNDING * 1e3, filled, 0)
-        shares[weights == 0] = 0
+        shares[order] = filled
     elif np.ptp(weights[weights > 0]) <= _ROUNDING * weights.max():
         n_fitting = int((capacity + _ROUNDING) / weights.max() * (1 + _ROUNDING))
         shares[order[weights[order] > 0][:n_fitting]] = 1

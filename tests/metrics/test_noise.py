@@ -1,0 +1,475 @@
+"""Exact values of each bound of `confidence_interval`, by the formulas of the docs."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize, stats
+
+from skfair.metrics import (
+    abcc,
+    certify,
+    confidence_interval,
+    cvar_fairness,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    madd,
+    max_gap,
+    mcdp,
+    mcdp_bounds,
+)
+from skfair.metrics._confidence._gap_ends import flat_tail, high_end, low_end
+from skfair.metrics._confidence._noise import student, supremum_quantile
+from skfair.statistics import GroupedHistogram, GroupedOutcomes
+
+ALPHA = 0.025
+SIZES = np.array([400.0, 900.0])
+#: Inverse numbers of rows of two groups.
+INVERSE = tuple(1 / SIZES)
+S = np.sqrt(1 / 400 + 1 / 900)
+
+
+def outcomes(sizes, hits):
+    sizes, hits = np.array(sizes, dtype=float), np.array(hits, dtype=float)
+    labels = tuple("abcdef"[: len(sizes)])
+    return GroupedOutcomes(hits, sizes, sizes.astype(int), sizes, labels)
+
+
+def spread_scores(sizes, largest):
+    """Scores evenly spread from 0 to the largest of each group."""
+    scores = [
+        top * (np.arange(n) + 0.5) / n for n, top in zip(sizes, largest, strict=True)
+    ]
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    return {"y_score": np.concatenate(scores), "sensitive_features": groups}
+
+
+def interval(metric, y_score, **options):
+    return confidence_interval(metric, None, y_score, **options)
+
+
+def mean_at_all_times(n, alpha):
+    """Howard, Ramdas, McAuliffe and Sekhon, with rho = 25."""
+    root = np.sqrt((n / 4 + 25) / 25)
+    return np.sqrt(2 * (n / 4 + 25) * np.log(root / (2 * alpha) + 1)) / n
+
+
+def cdf_at_all_times(n, alpha):
+    """Howard and Ramdas."""
+    return 0.85 * np.sqrt((np.log(np.log(np.e * n)) + 0.8 * np.log(1612 / alpha)) / n)
+
+
+def hoeffding(alpha, scale=S):
+    return scale * np.sqrt(np.log(1 / alpha) / 2)
+
+
+def bands(alpha, sizes=SIZES):
+    """Bands of Dvoretzky, Kiefer, Wolfowitz and Massart of two groups, each at half."""
+    return sum(np.sqrt(np.log(2 / (alpha / 2)) / (2 * n)) for n in sizes)
+
+
+def test_quantiles_of_suprema():
+    assert supremum_quantile(0.05) == pytest.approx(np.sqrt(np.log(40) / 2))
+    assert supremum_quantile(0.05, sides=1) == pytest.approx(np.sqrt(np.log(20) / 2))
+
+
+@pytest.mark.parametrize("metric", [demographic_parity_difference, max_gap])
+def test_means_by_hoeffding(metric):
+    found = interval(metric, outcomes(SIZES, [200, 270]), method="finite_sample")
+    share = 1 if metric is demographic_parity_difference else 0.5
+    assert found.high == pytest.approx(share * (0.2 + hoeffding(ALPHA)), abs=1e-12)
+    # Noise has either sign; of max-gap there are two comparisons.
+    n_tails = 2 if metric is demographic_parity_difference else 4
+    expected = share * (0.2 - hoeffding(ALPHA / n_tails))
+    assert found.low == pytest.approx(expected, abs=1e-12)
+
+
+def test_several_groups_share_the_level_of_lower_ends_only():
+    sizes = np.array([400, 900, 500])
+    found = interval(
+        demographic_parity_difference,
+        outcomes(sizes, [280, 270, 200]),
+        method="finite_sample",
+    )
+    assert found.high == pytest.approx(0.4 + hoeffding(ALPHA), abs=1e-12)
+    assert found.low == pytest.approx(0.4 - hoeffding(ALPHA / 3 / 2), abs=1e-12)
+
+
+def test_means_compared_with_everyone():
+    sizes, rates = np.array([400, 900, 700]), np.array([0.7, 0.3, 0.35])
+    shares = sizes / 2000
+    metric = partial(demographic_parity_difference, multigroup="pooled")
+    statistic = outcomes(sizes, sizes * rates)
+    found = interval(metric, statistic, method="finite_sample")
+    coefficients = np.array([1 - shares[0], -shares[1], -shares[2]])
+    scale = np.sqrt((coefficients**2 / sizes).sum())
+    value = coefficients @ rates
+    assert found.high == pytest.approx(value + hoeffding(ALPHA, scale), abs=1e-12)
+    low = value - hoeffding(ALPHA / 3 / 2, scale)
+    assert found.low == pytest.approx(low, abs=1e-12)
+    found = interval(metric, statistic, method="anytime")
+    noise = np.abs(coefficients) @ mean_at_all_times(sizes, ALPHA / 3)
+    assert found.high == pytest.approx(value + noise, abs=1e-12)
+
+
+def test_means_at_all_times():
+    found = interval(
+        demographic_parity_difference, outcomes(SIZES, [200, 270]), method="anytime"
+    )
+    # Each group has its share.
+    high = 0.2 + mean_at_all_times(SIZES, ALPHA / 2).sum()
+    low = 0.2 - mean_at_all_times(SIZES, ALPHA / 4).sum()
+    assert (found.low, found.high) == pytest.approx((max(low, 0), high), abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0, 0.1])
+def test_score_distributions_by_finite_bounds(epsilon):
+    rows = spread_scores([400, 900], [0.5, 1])
+    for metric in (partial(mcdp, epsilon=epsilon), abcc):
+        found = interval(metric, **rows, method="finite_sample")
+        # Where the gap may fall within a window, all of the CDFs must be bounded.
+        by_bands = metric is not abcc and epsilon
+        noise = bands(ALPHA) if by_bands else hoeffding(ALPHA)
+        assert found.high == pytest.approx(found.statistic + noise, abs=1e-12)
+        low = max(found.statistic - bands(ALPHA), 0)
+        assert found.low == pytest.approx(low, abs=1e-12)
+        found = interval(metric, **rows, method="anytime")
+        low, high = cdf_at_all_times(SIZES, ALPHA / 2).sum(), 0
+        high = low if by_bands else mean_at_all_times(SIZES, ALPHA / 2).sum()
+        expected = max(found.statistic - low, 0), found.statistic + high
+        assert (found.low, found.high) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0, 0.1])
+def test_score_distributions_compared_with_everyone(epsilon):
+    metric = partial(mcdp, epsilon=epsilon, multigroup="pooled")
+    found = interval(metric, **spread_scores([400, 900], [0.5, 1]))
+    share = 900 / 1300  # the first group is further from everyone
+    value, scale, rows = found.statistic, share * S, share * np.hypot(*INVERSE) / 2
+    low = value - scale * np.sqrt(np.log(2 / (ALPHA / 2)) / 2)
+    high = value + scale * np.sqrt(np.log(1 / ALPHA) / 2)
+    if epsilon == 0:
+        high = value + stats.norm.isf(ALPHA) * scale / 2 + rows
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
+
+
+def welch(sizes, means, squares, alpha):
+    """Quantile of Welch's t with the rows 0 and 1 added to each group."""
+    mean, square = (
+        (sizes * means + 1) / (sizes + 2),
+        (sizes * squares + 1) / (sizes + 2),
+    )
+    errors = (square - mean**2) / sizes
+    freedom = errors.sum() ** 2 / (errors**2 / (sizes + 1)).sum()
+    return stats.t.isf(alpha, freedom) * np.sqrt(errors.sum()), errors
+
+
+def exact(sizes, means, alpha):
+    """Distances to the bounds of Clopper and Pearson, up and down."""
+    upper = stats.beta.isf(alpha, sizes * means + 1, sizes * (1 - means))
+    lower = stats.beta.ppf(alpha, sizes * means, sizes * (1 - means) + 1)
+    return upper - means, means - lower
+
+
+@pytest.mark.parametrize("sizes", [(12.0, 30.0), (400.0, 900.0)])
+@pytest.mark.parametrize("rates", [(0.5, 0.1), (0.5, 0.5), (0.1, 0.9), (0.6, 0.5)])
+def test_rates_by_welch_and_by_clopper_and_pearson(sizes, rates):
+    sizes, rates = np.array(sizes), np.array(rates)
+    found = interval(demographic_parity_difference, outcomes(sizes, sizes * rates))
+    value = abs(rates[0] - rates[1])
+    low = value - welch(sizes, rates, rates, ALPHA / 2)[0]
+    up, down = exact(sizes, rates, ALPHA)
+    signed = rates[0] - rates[1]
+    high = max(
+        value + welch(sizes, rates, rates, ALPHA)[0],
+        signed + np.hypot(up[0], down[1]),
+        -signed + np.hypot(down[0], up[1]),
+    )
+    expected = max(low, 0), min(high, 1)
+    assert (found.low, found.high) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", [demographic_parity_difference, abcc])
+def test_mean_scores_are_rates_of_more_rows(metric):
+    rows = spread_scores([40, 90], [0.5, 1])
+    sizes, groups = np.array([40.0, 90.0]), rows["sensitive_features"]
+    first, second = (
+        np.array([(rows["y_score"][groups == g] ** power).mean() for g in (0, 1)])
+        for power in (1, 2)
+    )
+    found = interval(metric, **rows)
+    noise, errors = welch(sizes, first, second, ALPHA)
+    mean = (sizes * first + 1) / (sizes + 2)
+    up, down = exact(mean * (1 - mean) / errors, first, ALPHA)
+    value = found.statistic
+    high = max(value + noise, value + np.hypot(down[0], up[1]))
+    assert found.high == pytest.approx(high, abs=1e-12)
+    if metric is demographic_parity_difference:
+        low = value - welch(sizes, first, second, ALPHA / 2)[0]
+    else:  # the mean of the area of the noise, and a tangent
+        cdfs = stats.uniform(0, 0.5).cdf, stats.uniform(0, 1).cdf
+        area = integrate.quad(
+            lambda t: np.sqrt(
+                sum(
+                    cdf(t) * (1 - cdf(t)) / n
+                    for cdf, n in zip(cdfs, sizes, strict=True)
+                )
+            ),
+            0,
+            1,
+            points=[0.5],
+        )[0]
+        low = value - np.sqrt(2 / np.pi) * area - noise
+    assert found.low == pytest.approx(low, abs=1e-12 if metric is not abcc else 1e-3)
+
+
+def test_rates_of_errors_are_of_the_rows_of_a_class():
+    y_true = np.repeat([0, 1, 0, 1], [20, 30, 40, 50])
+    y_pred = np.concatenate(
+        [np.arange(n) < k for n, k in ((20, 5), (30, 25), (40, 10), (50, 15))]
+    ).astype(int)
+    groups = np.repeat([0, 1], [50, 90])
+    found = confidence_interval(
+        equalized_odds_difference, y_true, y_pred, sensitive_features=groups
+    )
+    sizes, rates = np.array([30.0, 50.0]), np.array([25 / 30, 0.3])
+    # Two classes are compared by two rates each, of which one says all.
+    low = rates[0] - rates[1] - welch(sizes, rates, rates, ALPHA / 4 / 2)[0]
+    up, down = exact(sizes, rates, ALPHA)
+    high = (
+        rates[0]
+        - rates[1]
+        + max(welch(sizes, rates, rates, ALPHA)[0], np.hypot(up[0], down[1]))
+    )
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
+
+
+@pytest.mark.parametrize("gap", [0.2, 0.6])
+@pytest.mark.parametrize("n_added", [0, 1])
+def test_tail_of_a_flat_gap(gap, n_added):
+    y = 0.05
+    deviations = [np.sqrt(one * (gap * (1 - gap) + n_added * one)) for one in INVERSE]
+    length = S**2 * (1 - gap + n_added * S**2)
+
+    # The noise at both ends of the gap, and a bridge between that stays below y.
+    x, other = (np.linspace(-8 * deviation, y, 501) for deviation in deviations)
+    stays = 1 - np.exp(-2 * np.outer(y - x, y - other) / length)
+    density = np.outer(
+        stats.norm.pdf(x, 0, deviations[0]), stats.norm.pdf(other, 0, deviations[1])
+    )
+    inside = integrate.simpson(integrate.simpson(stays * density, x=other), x=x)
+    # Smirnov's bound holds for every gap.
+    expected = min(1 - inside, np.exp(-2 * y**2 / S**2))
+    assert flat_tail(y, gap, INVERSE, n_added) == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize("value", [0.2, 0.7])
+def test_ends_of_gaps_solve_their_equations(value):
+    low = low_end(value, ALPHA, INVERSE)
+    tail = flat_tail(value - low, low, INVERSE)
+    other = tail if low <= 0.5 else np.exp(-2 * (value - 1 + low) ** 2 / S**2)
+    assert tail + other == pytest.approx(ALPHA, rel=1e-3)
+    high = high_end(value, ALPHA, INVERSE)
+    assert flat_tail(high - value, high, INVERSE, 1) == pytest.approx(ALPHA, rel=1e-3)
+    assert low_end(0.02, ALPHA, INVERSE) == 0
+    assert high_end(0.999, ALPHA, INVERSE) == 1
+
+
+def at_one_score(value, alpha):
+    """Largest D with D - v, less half a row of each group, at most z sigma(D)."""
+
+    def excess(gap):
+        variance = S**2 / 4 - gap**2 / SIZES.sum() + (1 / SIZES**2).sum()
+        noise = stats.norm.isf(alpha) * np.sqrt(min(variance, S**2 / 4))
+        return gap - value - np.hypot(*INVERSE) / 2 - noise
+
+    return optimize.brentq(excess, value, 1, xtol=1e-14)
+
+
+@pytest.mark.parametrize("top", [0.99, 0.5])
+def test_pairs_of_score_distributions(top):
+    rows = spread_scores([400, 900], [top, 1])
+    found = interval(mcdp, **rows)
+    assert found.high == pytest.approx(at_one_score(found.statistic, ALPHA), abs=1e-12)
+    assert found.low == low_end(found.statistic, ALPHA, INVERSE)
+    found = interval(partial(mcdp, epsilon=0.1), **rows)
+    high = high_end(found.statistic, ALPHA, INVERSE)
+    assert found.high == pytest.approx(high, abs=1e-12)
+    assert found.low == low_end(found.statistic, ALPHA, INVERSE)
+
+
+def test_three_groups_of_score_distributions():
+    found = interval(mcdp, **spread_scores([400, 900, 900], [0.5, 1, 1]))
+    assert found.high == pytest.approx(at_one_score(found.statistic, ALPHA), abs=1e-9)
+    assert found.low == low_end(found.statistic, ALPHA / 3, INVERSE)
+
+
+def shares_of(rows, n_bins):
+    codes = np.floor(rows["y_score"] * n_bins).astype(int)
+    groups = rows["sensitive_features"]
+    return np.array([np.bincount(codes[groups == g], minlength=n_bins) for g in (0, 1)])
+
+
+def test_histograms_by_finite_bounds():
+    rows, n_bins = spread_scores([400, 900], [0.5, 1]), 4
+    metric = partial(madd, bandwidth=1 / n_bins)
+    found = interval(metric, **rows, method="finite_sample")
+    assert found.statistic == pytest.approx(1)
+    assert found.high == pytest.approx(1 + 2 * hoeffding(ALPHA), abs=1e-12)
+    mean = np.sqrt((n_bins - 1) / SIZES).sum()
+    low = 1 - mean - 2 * hoeffding(ALPHA)
+    assert found.low == pytest.approx(low, abs=1e-12)
+    found = interval(metric, **rows, method="anytime")
+    high = 1 + 2 * mean_at_all_times(SIZES, ALPHA / 2).sum()
+    # At once for the signs of all bins.
+    low = 1 - 2 * mean_at_all_times(SIZES, ALPHA / 2**n_bins / 2).sum()
+    assert (found.low, found.high) == pytest.approx((max(low, 0), high), abs=1e-12)
+
+
+def test_two_bins_are_one_rate():
+    rows = spread_scores([400, 900], [0.5, 1])
+    found = interval(partial(madd, bandwidth=0.5), **rows)
+    high = 2 * at_one_score(found.statistic / 2, ALPHA / 2)
+    assert found.high == pytest.approx(high, abs=1e-12)
+    low = 2 * low_end(found.statistic / 2, ALPHA / 2, INVERSE)
+    deviation = 0.5 / 30  # of both bins; one group is in a single one
+    assert deviation < found.statistic / 2
+    assert found.low >= low
+    pooled = interval(partial(madd, bandwidth=0.5, multigroup="pooled"), **rows)
+    share, quantile = 900 / 1300, stats.norm.isf(ALPHA / 2)
+    noise = share * (quantile * S + np.hypot(*INVERSE))
+    assert pooled.high == pytest.approx(share * found.statistic + noise, abs=1e-12)
+
+
+def test_many_bins_have_no_noise_left():
+    n_bins = 20
+    rows = spread_scores([400, 900], [0.9, 1])
+    metric = partial(madd, bandwidth=1 / n_bins)
+    found = certify(metric, None, **rows, at_most=0.5, confidence_level=1 - ALPHA)
+    counts, sizes = shares_of(rows, n_bins), SIZES[:, None]
+    shares = counts / sizes
+    smooth = (counts + 0.5) / (sizes + 0.5 * n_bins)
+    deviations, most = (
+        np.sqrt((p * (1 - p) / sizes).sum(axis=0)) for p in (shares, smooth)
+    )
+    total, quantile = deviations.sum(), stats.norm.isf(ALPHA / 2)
+
+    def excess(gap):
+        ratio = gap / total
+        mean = 2 * stats.norm.pdf(ratio) + ratio * (1 - 2 * stats.norm.sf(ratio))
+        noise = quantile * np.sqrt((most**2).sum() * (1 + ratio**2 - mean**2))
+        return total * mean - noise - found.statistic
+
+    high = optimize.brentq(excess, 0, 2)
+    assert high < 2 * at_one_score(found.statistic / 2, ALPHA / 2)
+    assert found.least == pytest.approx(high, abs=1e-4)
+
+
+def test_signs_and_sizes_of_differences_in_bins():
+    n_bins = 10
+    rows = spread_scores([400, 900], [0.3, 1])
+    rows["y_score"][:400] = (rows["y_score"][:400] * 20) % 1  # in every second bin
+    rows["y_score"][:400] = np.floor(rows["y_score"][:400] * 5) / 5
+    found = interval(partial(madd, bandwidth=1 / n_bins), **rows)
+    counts, sizes = shares_of(rows, n_bins), SIZES[:, None]
+    gaps = np.abs(np.diff(counts / sizes, axis=0)[0])
+    smooth = (counts + 0.5) / (sizes + 0.5 * n_bins)
+    deviations = np.sqrt((smooth * (1 - smooth) / sizes).sum(axis=0))
+
+    def estimate(gap):
+        ratio = gap / deviations
+        sure = 2 * stats.norm.cdf(ratio) - 1
+        return gap * sure - 2 * deviations * stats.norm.pdf(ratio)
+
+    slopes = (estimate(gaps + 1e-6) - estimate(gaps - 1e-6)) / 2e-6
+    spread = np.sqrt(((slopes * deviations) ** 2).sum())
+    low = estimate(gaps).sum() - stats.norm.isf(ALPHA / 2) * spread
+    assert found.low == pytest.approx(low, abs=1e-8)
+
+
+def tail_mean_of(values, weights, alpha):
+    """Rockafellar and Uryasev."""
+    excess = np.maximum(values - values[:, None], 0) @ weights
+    return (values + excess / (1 - alpha)).min()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 0.9])
+def test_tails_of_many_groups(alpha):
+    sizes, rates = np.array([300.0, 400, 500, 900]), np.array([0.6, 0.1, 0.4, 0.3])
+    weights = np.full(4, 0.25)
+    metric, statistic = (
+        partial(cvar_fairness, alpha=alpha),
+        outcomes(sizes, sizes * rates),
+    )
+    found = interval(metric, statistic)
+    smooth = (sizes * rates + 1) / (sizes + 2)
+    variances = smooth * (1 - smooth) / sizes
+    most = weights / (1 - alpha)
+    chords = ((most + weights) ** 2 - weights**2) * variances / most
+    variance = weights**2 @ variances + tail_mean_of(chords, weights, alpha)
+    noise = np.sqrt(variance) * stats.norm.isf(ALPHA)
+    value = found.statistic
+    assert found.high == pytest.approx(min(value + noise, 1), abs=1e-12)
+    contrasts = np.sqrt((1 - 2 * weights) * variances + (weights**2 * variances).sum())
+    each = tail_mean_of(contrasts * stats.norm.isf(ALPHA / 8), weights, alpha)
+
+    def mean(t):
+        ratio = t / contrasts
+        excess = contrasts * stats.norm.pdf(ratio) - t * stats.norm.sf(ratio)
+        return t + 2 * weights @ excess / (1 - alpha)
+
+    together = optimize.minimize_scalar(mean, bounds=(0, 0.2), method="bounded").fun
+    low = value - min(each, together + noise)
+    assert found.low == pytest.approx(
+        max(low, 0), abs=1e-4 if together + noise < each else 1e-12
+    )
+    found = interval(metric, statistic, method="finite_sample")
+    scales = np.sqrt((1 - 2 * weights) / sizes + (weights**2 / sizes).sum())
+    radii = np.array([hoeffding(ALPHA / 8, scale) for scale in scales])
+    noise = tail_mean_of(radii, weights, alpha)
+    expected = max(value - noise, 0), min(value + noise, 1)
+    assert (found.low, found.high) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("multistratum", ["max", "weighted"])
+def test_strata_share_the_level(multistratum):
+    """Rates of two groups in two strata, of 400 and 900 rows each."""
+    y_pred = np.concatenate(
+        [np.arange(n) < k for n, k in ((400, 320), (900, 270), (400, 200), (900, 270))]
+    ).astype(int)
+    groups = np.tile(np.repeat([0, 1], [400, 900]), 2)
+    found = interval(
+        partial(demographic_parity_difference, multistratum=multistratum),
+        y_pred,
+        sensitive_features=groups,
+        control_features=np.repeat([0, 1], 1300),
+        method="finite_sample",
+    )
+    if multistratum == "max":
+        high, low = 0.5 + hoeffding(ALPHA), 0.5 - hoeffding(ALPHA / 2 / 2)
+    else:
+        high, low = 0.35 + hoeffding(ALPHA / 2), 0.35 - hoeffding(ALPHA / 2 / 2)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
+
+
+def test_bins_widen_intervals_by_their_bounds():
+    rows = spread_scores([400, 900], [0.5, 1])
+    histogram = GroupedHistogram.from_scores(
+        rows["y_score"], sensitive_features=rows["sensitive_features"], n_bins=8
+    )
+    bounds, found = mcdp_bounds(histogram), interval(mcdp, histogram)
+    value = mcdp(None, histogram.at_edges())
+    low = low_end(value, ALPHA, INVERSE) - max(value - bounds.lower, 0)
+    high = at_one_score(value, ALPHA) + max(bounds.upper - value, 0)
+    assert bounds.lower <= found.statistic <= bounds.upper
+    assert found.low == pytest.approx(low, abs=1e-12)
+    assert found.high == pytest.approx(min(high, 1), abs=1e-12)
+    assert low < low_end(value, ALPHA, INVERSE) or high > at_one_score(value, ALPHA)
+
+
+def test_quantiles_of_student_are_of_either_group():
+    one, sizes = np.array([0.3, 0.3]), np.array([5.0, 1e9])
+    found = student(one, one, sizes, sizes / sizes.sum(), "pairwise")(0.05)[0]
+    mean = 2.5 / 7
+    expected = stats.t.isf(0.05, 6) * np.sqrt(mean * (1 - mean) / 5)
+    assert found == pytest.approx(expected, rel=1e-6)

@@ -50,7 +50,7 @@ def dcp(
     method : str, default="auto"
         As in `dcp_bounds`. ``"local"`` has no proof but takes milliseconds.
     tol : float in (0, 1), default=1e-4
-        The value is at most this above the true one, unless `method` has no proof or
+        The value is at most this above the true one, unless `method` is "local" or
         `time_limit` ends first.
     time_limit : float, default=None
         Seconds after which the search ends.
@@ -334,6 +334,6 @@ def _message(is_defined: bool, optimal: bool, options: Options) -> str:
         return "undefined: a group is absent or too small"
     if optimal:
         return f"optimal: the bounds differ by at most {options.tol:g}"
-    if options.method in ("auto", "enumerate", "branch_and_bound"):
-        return f"time_limit of {options.time_limit:g} s reached"
-    return f"method {options.method!r} does not search for a proof"
+    if options.method == "local":
+        return "method 'local' does not search for a proof"
+    return f"time_limit of {options.time_limit:g} s reached"

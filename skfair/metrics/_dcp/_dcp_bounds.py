@@ -59,14 +59,12 @@ def dcp_bounds(
         The search ends when ``upper - lower`` is at most this.
     time_limit : float, default=None
         Seconds after which the search ends in any case, with a valid interval.
-    method : {"auto", "enumerate", "branch_and_bound", "local", "average", \
-"greedy", "greedy+lm"}, default="auto"
+    method : {"auto", "enumerate", "branch_and_bound", "local"}, default="auto"
         ``"enumerate"`` examines every vertex where the optimum can lie,
         ``"branch_and_bound"`` solves linear programs on boxes; both end with a proof.
         ``"auto"`` enumerates up to 400,000 vertices for each class, for example 5
         classes in 51 groups, and uses branch and bound for more. ``"local"`` searches
-        without proof. The last three are the paper's methods, for comparison. Methods
-        without proof return the paper's lower bound.
+        without proof, and returns the paper's lower bound.
     n_jobs : int, default=None
         Number of processes among which true classes are divided, as in scikit-learn.
     verbose : int, default=0
@@ -102,7 +100,7 @@ def dcp_bounds(
     References
     ----------
     .. [1] Sabato, Treister, Yom-Tov. "Disparate Conditional Prediction in Multiclass
-       Classifiers". ICML 2025. Equations 4, 5 and 7, Algorithm 1, Appendix C.
+       Classifiers". ICML 2025. Equations 4, 5 and 7.
 
     Examples
     --------

@@ -15,12 +15,12 @@ from skfair.metrics._dcp._search._enumeration import (
     best_vertex,
     estimated_vertices,
 )
-from skfair.metrics._dcp._search._heuristics import (
+from skfair.metrics._dcp._search._linear_program import maximise_explained
+from skfair.metrics._dcp._search._local_search import (
     average_row,
     improve_row,
     starting_rows,
 )
-from skfair.metrics._dcp._search._linear_program import maximise_explained
 from skfair.metrics._dcp._search._rows import (
     RowResult,
     explained_shares,

@@ -15,12 +15,10 @@ from skfair._utils._validation import check_choice, check_real
 from skfair.metrics._dcp._clock import Clock, check_verbose, progress
 from skfair.metrics._dcp._search._branch_and_bound import RowSearch
 from skfair.metrics._dcp._search._enumeration import enumerate_row, n_vertices
-from skfair.metrics._dcp._search._heuristics import search_locally, solve_as_paper
+from skfair.metrics._dcp._search._local_search import search_locally
 from skfair.metrics._dcp._search._rows import RowResult, halves
 
-Method = Literal[
-    "auto", "enumerate", "branch_and_bound", "local", "average", "greedy", "greedy+lm"
-]
+Method = Literal["auto", "enumerate", "branch_and_bound", "local"]
 
 _SECONDS_BETWEEN_LINES = 10.0
 #: "auto" enumerates up to this many vertices of a class, in about a second.
@@ -140,6 +138,4 @@ def _solve_row(problem: _RowProblem, method: Method, clock: Clock) -> RowResult:
             )
         found = enumerate_row(rates, weights, clock)
         return found or search_locally(rates, weights, clock, halves(n_classes))
-    if method == "local":
-        return search_locally(rates, weights, clock)
-    return solve_as_paper(method, problem.position, rates, weights, clock)
+    return search_locally(rates, weights, clock)

@@ -68,8 +68,8 @@ def dcp_bounds(
     n_jobs : int, default=None
         Number of processes among which true classes are divided, as in scikit-learn.
     verbose : int, default=0
-        Above 0, prints a line for each class that is done, and about every ten
-        seconds the bounds of the class that is searched.
+        Above 0, the standard error stream shows the bounds of each class that is done,
+        and of the class that is searched.
     sum_tolerance : float in [0, 0.1], default=1e-6
         How much the sums of frequencies and of rows of matrices may differ from one,
         because they are rounded. They are scaled to sum to one.

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from skfair._utils._progress import Progress
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.metrics._dcp._channel._upper_bound import Carried, Frequencies
-from skfair.metrics._dcp._clock import Clock, Report
+from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._rows import halves
 
 #: Boxes that are split at a time.
@@ -150,7 +151,7 @@ class MergedSearch:
 
 
 def merged_lower_bound(
-    data: Frequencies, found: Carried, tol: float, clock: Clock, report: Report
+    data: Frequencies, found: Carried, tol: float, clock: Clock, progress: Progress
 ) -> tuple[float, Floats]:
     """Largest lower bound over ways of merging predicted classes into 2 or 3 sets.
 
@@ -167,7 +168,7 @@ def merged_lower_bound(
     ]
     # The upper bound of a search says how large its lower bound can become.
     pairs = sorted(pairs, key=lambda search: -search.upper)[:_MAX_SEARCHES]
-    best = _advance(pairs, goal - tol, tol / 4, clock, report)
+    best = _advance(pairs, goal - tol, tol / 4, clock, progress)
     pairs = sorted(pairs, key=lambda search: -search.lower)
     refined = [
         MergedSearch(data, sets, channel)
@@ -176,7 +177,7 @@ def merged_lower_bound(
     ]
     refined = sorted(refined, key=lambda search: -search.upper)[:_MAX_SEARCHES]
     if best < goal - tol:
-        best = max(best, _advance(refined, goal - tol, tol / 4, clock, report))
+        best = max(best, _advance(refined, goal - tol, tol / 4, clock, progress))
     return min(best, goal), _expanded(pairs[0], found.channel, data)
 
 
@@ -198,7 +199,7 @@ def _advance(
     goal: float,
     tol: float,
     clock: Clock,
-    report: Report,
+    progress: Progress,
 ) -> float:
     """Continue all searches, then the better half of them, and so on."""
     best = 0.0
@@ -209,7 +210,9 @@ def _advance(
                     break
                 search.step(tol)
                 best = max(best, search.lower)
-                report(f"{len(searches)} ways of merging classes, lower {best:.6f}")
+                progress.update(
+                    f"{len(searches)} ways of merging classes, lower {best:.6f}"
+                )
         waiting = [s for s in searches if not s.is_done and s.upper > best + tol]
         waiting.sort(key=lambda search: -search.lower)
         searches = waiting[: -(-len(waiting) // 2)]

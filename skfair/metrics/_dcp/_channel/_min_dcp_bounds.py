@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from skfair._utils._progress import Progress, check_verbose
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_integer, check_real
 from skfair.metrics._dcp._channel._lower_bound import merged_lower_bound
@@ -19,7 +20,7 @@ from skfair.metrics._dcp._channel._upper_bound import (
     best_channel,
     search_from,
 )
-from skfair.metrics._dcp._clock import Clock, check_time_limit, check_verbose, progress
+from skfair.metrics._dcp._clock import Clock, check_time_limit
 from skfair.metrics._dcp._dcp import table_of_disparities
 from skfair.metrics._dcp._frequencies import (
     check_distributions,
@@ -154,7 +155,7 @@ def min_dcp_bounds(
         ``0.005 * n_classes`` if they are rounded to two decimals. They are scaled to
         sum to one.
     verbose : int, default=0
-        Above 0, prints how far the searches are, a line about every second.
+        Above 0, the standard error stream shows how far the searches are.
 
     Returns
     -------
@@ -196,7 +197,7 @@ def min_dcp_bounds(
     """
     tol = check_real("tol", tol, 0, 1, closed="neither")
     n_starts = check_integer("n_starts", n_starts, 1)
-    report = progress("min_dcp_bounds", check_verbose(verbose), seconds=1)
+    progress = Progress("min_dcp_bounds", check_verbose(verbose))
     data = _frequencies(
         group_weights, label_frequencies, prediction_frequencies, sum_tolerance
     )
@@ -206,16 +207,18 @@ def min_dcp_bounds(
         n_starts,
         check_random_state(random_state),
         clock.part(_SHARE_OF_SEARCH),
-        report,
+        progress,
     )
     lower, merged = merged_lower_bound(
-        data, found, tol, clock.part(_SHARE_OF_BOUND), report
+        data, found, tol, clock.part(_SHARE_OF_BOUND), progress
     )
     if found.loss - lower > tol:
         n_searches += 1
         again = search_from(merged, data, clock)
         found = found if again is None or again.loss >= found.loss else again
-    return _result(found, lower, n_searches, tol, data)
+    result = _result(found, lower, n_searches, tol, data)
+    progress.line(f"{result.lower:.6f} to {result.upper:.6f}, {n_searches} searches")
+    return result
 
 
 def _frequencies(

@@ -8,8 +8,9 @@ from itertools import count
 
 import numpy as np
 
+from skfair._utils._progress import Progress
 from skfair._utils._types import Floats
-from skfair.metrics._dcp._clock import Clock, Report
+from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._enumeration import (
     ROUNDING,
     best_vertex,
@@ -66,7 +67,7 @@ class RowSearch:
         self.order = count()
         self.heap: list[tuple[float, int, _Box]] = []
 
-    def run(self, clock: Clock, report: Report) -> RowResult:
+    def run(self, clock: Clock, progress: Progress) -> RowResult:
         """Search until the bounds differ by at most `tol` or the time is over."""
         self.clock = clock
         if not self.heap:
@@ -75,7 +76,11 @@ class RowSearch:
             box = heapq.heappop(self.heap)[2]
             for part in self._branch(box):
                 self._add(part)
-            report(f"{self._lower():.6f} to {self.loss:.6f}, {self.n_nodes} nodes")
+            progress.update(str(self._result()))
+        return self._result()
+
+    def _result(self) -> RowResult:
+        """Bounds and best row so far."""
         return RowResult(self._lower(), self.loss, self.baseline, self.n_nodes)
 
     @property

@@ -32,6 +32,9 @@ class RowResult:
     baseline: Floats
     n_nodes: int  # linear programs, trees and boxes that were examined
 
+    def __str__(self) -> str:
+        return f"{self.lower:.6f} to {self.upper:.6f}, {self.n_nodes} nodes"
+
 
 def least_ratios(baselines: Floats, rates: Floats) -> Floats:
     """Least ratio of each group's rates to those of each baseline row."""

@@ -10,9 +10,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._utils._progress import Progress, check_verbose
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice, check_real
-from skfair.metrics._dcp._clock import Clock, check_verbose, progress
+from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._branch_and_bound import RowSearch
 from skfair.metrics._dcp._search._enumeration import enumerate_row, n_vertices
 from skfair.metrics._dcp._search._local_search import search_locally
@@ -20,7 +21,6 @@ from skfair.metrics._dcp._search._rows import RowResult, halves
 
 Method = Literal["auto", "enumerate", "branch_and_bound", "local"]
 
-_SECONDS_BETWEEN_LINES = 10.0
 #: "auto" enumerates up to this many vertices of a class, in about a second.
 _MAX_AUTO_VERTICES = 400_000
 #: "enumerate" would need more memory than most machines have.
@@ -83,37 +83,28 @@ def _solve_some(
     searches: dict[int, RowSearch] = {}
     results: list[RowResult] = []
 
-    def search(i: int, own: Clock) -> RowResult:
-        name = f"dcp_bounds: class {problems[i].position}"
-        report = progress(name, options.verbose, _SECONDS_BETWEEN_LINES)
-        return searches[i].run(own, report)
+    shown = [
+        Progress(f"dcp_bounds: class {problem.position}", options.verbose)
+        for problem in problems
+    ]
 
     for i, problem in enumerate(problems):
         own = clock.part(1 / (len(problems) - i))
         if _needs_branch_and_bound(problem, options.method):
             searches[i] = RowSearch(problem.rates, problem.weights, tol)
-            results.append(search(i, own))
+            results.append(searches[i].run(own, shown[i]))
         else:
             results.append(_solve_row(problem, options.method, own))
-        _report(problem, results[i], options.verbose)
+        shown[i].line(str(results[i]))
     # The time that easy classes did not need goes to searches that have not ended.
     while not clock.is_over():
         waiting = [i for i, search in searches.items() if not search.is_done]
         if not waiting:
             break
         for left, i in zip(range(len(waiting), 0, -1), waiting, strict=True):
-            results[i] = search(i, clock.part(1 / left))
-            _report(problems[i], results[i], options.verbose)
+            results[i] = searches[i].run(clock.part(1 / left), shown[i])
+            shown[i].line(str(results[i]))
     return results
-
-
-def _report(problem: _RowProblem, result: RowResult, verbose: int) -> None:
-    if verbose:
-        print(
-            f"dcp_bounds: class {problem.position}: {result.lower:.6f} to "
-            f"{result.upper:.6f}, {result.n_nodes} nodes",
-            flush=True,
-        )
 
 
 def _needs_branch_and_bound(problem: _RowProblem, method: Method) -> bool:

@@ -270,6 +270,7 @@ def test_too_many_vertices_to_enumerate(instance):
         dcp_bounds(*instance(9, 51, 0), method="enumerate")
 
 
+@pytest.mark.slow
 def test_progress_of_a_long_class(capsys, monkeypatch, instance):
     monkeypatch.setattr("skfair._utils._progress._INTERVAL", 0.0)
     given_ = instance(5, 20, 0)

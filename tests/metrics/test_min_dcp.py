@@ -251,6 +251,7 @@ def test_table_sums_to_the_upper_bound():
     assert frame.columns[:4].tolist() == ["group", "class", "weight", "eta"]
 
 
+@pytest.mark.slow
 def test_progress_is_printed_on_demand(capsys, monkeypatch):
     monkeypatch.setattr("skfair._utils._progress._INTERVAL", 0.0)
     weights, true, predicted, _ = instance(3, 4, 0)

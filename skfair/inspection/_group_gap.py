@@ -274,22 +274,18 @@ class GroupGapDisplay:
         ValueError
             As in `from_predictions`; also if X lacks a named column.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_pred, groups, strata = _inputs.estimator_response(
-            estimator,
-            X,
-            sensitive_features,
-            "predict",
-            control_features=control_features,
-        )
         classes: Any = getattr(estimator, "classes_", ())
         if pos_label is None and len(classes) == 2:
             pos_label = classes[1]
-        return cls.from_predictions(
+        drawn: Self = _inputs.draw_estimator(
+            cls,
+            estimator,
+            X,
             y,
-            y_pred,
-            sensitive_features=groups,
-            control_features=strata,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            name=name,
+            method="predict",
             alpha=alpha,
             quality=quality,
             group_weights=group_weights,
@@ -297,8 +293,8 @@ class GroupGapDisplay:
             pos_label=pos_label,
             sample_weight=sample_weight,
             ax=ax,
-            name=type(estimator).__name__ if name is None else name,
         )
+        return drawn
 
     @classmethod
     def from_predictions(

@@ -18,8 +18,16 @@ from skfair._utils._response import (
 )
 from skfair._utils._text import label_text, listed
 from skfair._utils._types import Floats
-from skfair._utils._validation import Scale, as_array, check_real, count_rows
+from skfair._utils._validation import (
+    Scale,
+    as_array,
+    check_integer,
+    check_real,
+    count_rows,
+)
 from skfair.groups import CROSS, Groups, resolve_groups, resolve_strata
+from skfair.inspection import _style
+from skfair.metrics import permutation_test
 from skfair.metrics._inputs import grouped_scores, undefined_reason, unwrapped
 from skfair.metrics._strata import results_by_stratum, warn_of_results
 from skfair.statistics import GroupedScores
@@ -61,6 +69,39 @@ def estimator_response(
             estimator, method, X, sensitive_features=routed, control_features=own
         )
     return response, groups, strata
+
+
+def draw_estimator(
+    display: Any,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    name: str | None,
+    method: str = "predict_proba",
+    control_features: Any = None,
+    scale: Scale | None = None,
+    **options: Any,
+) -> Any:
+    """Draw the responses of an estimator to X by a display's `from_predictions`."""
+    _style.require_matplotlib(f"{display.__name__}.from_estimator")
+    response, groups, strata = estimator_response(
+        estimator,
+        X,
+        sensitive_features,
+        method,
+        control_features=control_features,
+        scale=scale,
+    )
+    if strata is not None:
+        options["control_features"] = strata
+    if scale is not None:
+        options["scale"] = scale
+    name = type(estimator).__name__ if name is None else name
+    return display.from_predictions(
+        y, response, sensitive_features=groups, name=name, **options
+    )
 
 
 def _method_of_scores(estimator: Any, scale: Scale | None) -> str:
@@ -150,6 +191,34 @@ def comparable_scores(
     if reason is not None:
         raise ValueError(f"sensitive_features leave nothing to compare: {reason}.")
     return statistic
+
+
+def permuted_values(
+    metric: Callable[..., float],
+    y_score: ArrayLike | GroupedScores,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None,
+    n_permutations: Any,
+    random_state: Any,
+) -> Floats | None:
+    """Values of a metric of scores after random permutations, None if none are made."""
+    n_permutations = check_integer("n_permutations", n_permutations, 0)
+    if not n_permutations:
+        return None
+    if isinstance(y_score, GroupedScores):
+        raise ValueError(
+            "n_permutations must be 0 where a statistic takes the place of rows, which "
+            f"alone can be permuted, got {n_permutations}."
+        )
+    return permutation_test(
+        metric,
+        None,
+        y_score,
+        sensitive_features=sensitive_features,
+        n_permutations=n_permutations,
+        sample_weight=sample_weight,
+        random_state=random_state,
+    ).null_distribution
 
 
 def check_level(effective_sizes: Floats, confidence_level: Any) -> float:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skfair._utils._types import Floats
-from skfair.inspection import _fonts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +27,7 @@ _MAX_SHARE = 0.7
 
 def legend(ax: Axes, heading: str | None, **place: Any) -> Legend:
     """Draw a legend in small type, at a place that matplotlib's keywords describe."""
-    drawn = ax.legend(
+    return ax.legend(
         title=heading,
         alignment="left",
         fontsize="small",
@@ -36,8 +35,6 @@ def legend(ax: Axes, heading: str | None, **place: Any) -> Legend:
         framealpha=0.9,
         **place,
     )
-    _fonts.complete_fonts(ax)
-    return drawn
 
 
 def legend_in_corner(
@@ -117,7 +114,6 @@ def legend_above_data(
 
 def arrange(ax: Axes) -> None:
     """Place the axes of a figure as they will be drawn, by its layout if it has one."""
-    _fonts.complete_fonts(ax)
     figure = _root(ax)
     engine = figure.get_layout_engine()
     if engine is not None:

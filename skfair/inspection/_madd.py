@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._validation import Scale, check_integer
+from skfair._utils._validation import Scale
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._histograms import (
     HEADROOM,
@@ -18,12 +18,7 @@ from skfair.inspection._histograms import (
     draw_histograms,
     shares_in_bins,
 )
-from skfair.metrics import (
-    MADDBandwidthResult,
-    madd,
-    madd_optimal_bandwidth,
-    permutation_test,
-)
+from skfair.metrics import MADDBandwidthResult, madd, madd_optimal_bandwidth
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
@@ -305,26 +300,21 @@ class MADDDisplay:
             As in `from_predictions`; also if the estimator is not a binary classifier
             with `predict_proba` (or what `scale` takes), or X lacks a named column.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_score, groups, strata = _inputs.estimator_response(
+        drawn: Self = _inputs.draw_estimator(
+            cls,
             estimator,
             X,
-            sensitive_features,
-            control_features=control_features,
-            scale=scale,
-        )
-        return cls.from_predictions(
             y,
-            y_score,
-            sensitive_features=groups,
-            control_features=strata,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            name=name,
             n_permutations=n_permutations,
             scale=scale,
             sample_weight=sample_weight,
             random_state=random_state,
             ax=ax,
-            name=type(estimator).__name__ if name is None else name,
         )
+        return drawn
 
     @classmethod
     def from_predictions(
@@ -393,17 +383,18 @@ class MADDDisplay:
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
         rows = _inputs.Given(y_true, y_score, sensitive_features, sample_weight, name)
+        metric = partial(madd, scale=scale)
         y_true, y_score, sensitive_features, sample_weight, name = (
-            _inputs.stratum_of_largest(
-                partial(madd, scale=scale), rows, control_features
-            )
+            _inputs.stratum_of_largest(metric, rows, control_features)
         )
-        check_integer("n_permutations", n_permutations, 0)
-        if n_permutations and isinstance(y_score, GroupedScores):
-            raise ValueError(
-                f"n_permutations must be 0 where a statistic takes the place of rows, "
-                f"which alone can be permuted, got {n_permutations}."
-            )
+        null = _inputs.permuted_values(
+            metric,
+            y_score,
+            sensitive_features,
+            sample_weight,
+            n_permutations,
+            random_state,
+        )
         statistic = _inputs.comparable_scores(
             y_true, y_score, sensitive_features, sample_weight, scale
         )
@@ -411,17 +402,6 @@ class MADDDisplay:
         edges, shares, counts = shares_in_bins(
             statistic, result.groups, bins_to_show(result)
         )
-        null = None
-        if n_permutations and not isinstance(y_score, GroupedScores):
-            null = permutation_test(
-                partial(madd, scale=scale),
-                None,
-                y_score,
-                sensitive_features=sensitive_features,
-                n_permutations=n_permutations,
-                sample_weight=sample_weight,
-                random_state=random_state,
-            ).null_distribution
         display = cls(
             result=result,
             edges=edges,

@@ -254,25 +254,20 @@ class MCDPCurveDisplay:
         >>> display.name
         'LogisticRegression'
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_score, groups, strata = _inputs.estimator_response(
+        drawn: Self = _inputs.draw_estimator(
+            cls,
             estimator,
             X,
-            sensitive_features,
-            control_features=control_features,
-            scale=scale,
-        )
-        return cls.from_predictions(
             y,
-            y_score,
-            sensitive_features=groups,
-            control_features=strata,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            name=name,
             scale=scale,
             sample_weight=sample_weight,
             confidence_level=confidence_level,
             ax=ax,
-            name=type(estimator).__name__ if name is None else name,
         )
+        return drawn
 
     @classmethod
     def from_predictions(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Hashable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from skfair._utils._optional import extra, require
 from skfair._utils._text import one_line
 from skfair._utils._types import Integers
-from skfair.inspection import _fonts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,13 +101,40 @@ def group_style(position: int) -> dict[str, Any]:
 
 def plain_text(value: Any, max_length: int | None = None) -> str:
     """Text on one line that matplotlib shows as it is, never as mathematics."""
-    text = _fonts.drawable(one_line(value))
+    text = _drawable(one_line(value))
     if max_length is not None and len(text) > max_length:
         text = text[: max_length - 3] + "..."
     if not text or text.startswith("_"):
         # Legends leave out entries that begin with an underscore.
         text = f"'{text}'"
     return text.replace("$", r"\$")
+
+
+def _drawable(text: str) -> str:
+    """Replace characters that the fonts lack by their codes, such as U+4E2D.
+
+    The fonts are those of matplotlib's setting ``font.family``. It would draw an empty
+    box for each of these characters, and warn. Nothing is replaced where pictures hold
+    text that the viewer's fonts will show.
+    """
+    from matplotlib import rcParams
+    from matplotlib.font_manager import FontProperties, findfont
+
+    if rcParams["svg.fonttype"] == "none":
+        return text
+    families = FontProperties().get_family()
+    paths = [str(findfont(FontProperties(family=[family]))) for family in families]
+    known = frozenset(" ").union(*map(_characters, paths))
+    shown = [char if char in known else f" U+{ord(char):04X} " for char in text]
+    return " ".join("".join(shown).split())
+
+
+@cache
+def _characters(path: str) -> frozenset[str]:
+    """Characters that a font file has."""
+    from matplotlib.font_manager import get_font
+
+    return frozenset(map(chr, get_font(path).get_charmap()))
 
 
 def folded(text: str, width: int = _MAX_LINE) -> str:

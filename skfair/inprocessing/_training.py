@@ -84,10 +84,16 @@ def train(
     steps: list[dict[str, float]] = []
     validation: dict[int, float] = {}
     best = parameters
-    batches = _batches(rows, loss, options, rng)
+    # Where a gap is penalised, mini-batches have equally many rows of each cell.
+    cells = rows.cells if loss.strength else np.zeros(len(rows.y), dtype=np.intp)
+    batches = mini_batches(cells, options.batch_size, rng)
     for step, (chosen, factors) in enumerate(islice(batches, options.max_iter), 1):
-        batch = rows.take(chosen)
-        steps.append(_step(step, batch, factors, optimizer, loss, options, rng))
+        record, gradients = batch_gradients(
+            parameters, rows.take(chosen), factors, loss, options, rng
+        )
+        optimizer.step(gradients, options.rate(step - 1))
+        _check_finite(record["penalised_loss"], parameters, step, options)
+        steps.append({"step": step, **record})
         if held_out is None or step % _VALIDATION_INTERVAL:
             continue
         validation[step] = _validation_loss(parameters, held_out, loss)
@@ -102,35 +108,6 @@ def train(
     return best, history
 
 
-def _batches(
-    rows: TrainingRows,
-    loss: PenalisedLoss,
-    options: TrainingOptions,
-    rng: np.random.RandomState,
-) -> Iterator[tuple[Positions, Array]]:
-    """Mini-batches, with equally many rows of each cell if a gap is penalised."""
-    cells = rows.cells if loss.strength else np.zeros(len(rows.y), dtype=np.intp)
-    return mini_batches(cells, options.batch_size, rng)
-
-
-def _step(
-    step: int,
-    rows: TrainingRows,
-    factors: Array,
-    optimizer: Adam,
-    loss: PenalisedLoss,
-    options: TrainingOptions,
-    rng: np.random.RandomState,
-) -> dict[str, float]:
-    """Change the parameters by one step, and return the losses before it."""
-    record, gradients = batch_gradients(
-        optimizer.parameters, rows, factors, loss, options, rng
-    )
-    optimizer.step(gradients, options.rate(step - 1))
-    _check_finite(record["penalised_loss"], optimizer.parameters, step, options)
-    return {"step": step, **record}
-
-
 def batch_gradients(
     parameters: Parameters,
     rows: TrainingRows,
@@ -139,10 +116,10 @@ def batch_gradients(
     options: TrainingOptions,
     rng: np.random.RandomState | None = None,
 ) -> tuple[dict[str, float], Parameters]:
-    """Return the losses of a mini-batch, and the gradient of their sum.
+    """Return the losses of a mini-batch, and the gradient of the penalised loss.
 
-    The gradient has the shapes of the parameters; the factors make means over the batch
-    estimate means over all rows.
+    The gradient has the shapes of the parameters. Rows are weighted by `factors`, with
+    which means over the batch estimate means over all rows.
     """
     activations = forward(rows.X, parameters, options.dropout, rng)
     logits = activations[-1][:, 0].astype(np.float64)
@@ -209,7 +186,7 @@ def _check_finite(
 def even_sizes(available: NDArray[np.intp], total: int) -> NDArray[np.intp]:
     """Allocate a total number of rows to groups, as evenly as their sizes allow.
 
-    Small groups get all their rows, the others equally many, up to one.
+    Small groups get all their rows; the numbers of the others differ by at most one.
     """
     sizes = np.zeros_like(available)
     remaining = total
@@ -221,25 +198,25 @@ def even_sizes(available: NDArray[np.intp], total: int) -> NDArray[np.intp]:
 
 
 def mini_batches(
-    strata: NDArray[np.integer], batch_size: int, rng: np.random.RandomState
+    cells: NDArray[np.integer], batch_size: int, rng: np.random.RandomState
 ) -> Iterator[tuple[Positions, Array]]:
     """Yield mini-batches without end: positions of rows, and factors with mean 1.
 
-    Every stratum has the same number of rows in a batch, unless it has fewer in all.
+    Every cell has the same number of rows in a batch, unless it has fewer in all.
     """
     # A gap estimated from few rows of a group is too large on average: a batch of 1,024
     # rows holds 26 of a group with 2.5 % of the rows, and two samples of these sizes
     # from one distribution have a gap of 0.17 on average. The factors undo the unequal
     # sampling: with them, means over a batch estimate means over all rows.
-    n_samples = len(strata)
+    n_samples = len(cells)
     if batch_size >= n_samples:
         everyone = np.arange(n_samples), np.ones(n_samples)
         while True:
             yield everyone
-    found = np.unique(strata)
-    if len(found) > batch_size:  # some groups would never be in a batch
-        strata, found = np.zeros(n_samples, dtype=np.intp), found[:1] * 0
-    members = [np.flatnonzero(strata == group) for group in found]
+    found = np.unique(cells)
+    if len(found) > batch_size:  # some cells would never be in a batch
+        cells, found = np.zeros(n_samples, dtype=np.intp), found[:1] * 0
+    members = [np.flatnonzero(cells == cell) for cell in found]
     available = np.array([len(rows) for rows in members])
     sizes = even_sizes(available, batch_size)
     draws = [_draws(rows, size, rng) for rows, size in zip(members, sizes, strict=True)]
@@ -251,7 +228,7 @@ def mini_batches(
 def _draws(
     rows: Positions, size: int, rng: np.random.RandomState
 ) -> Iterator[Positions]:
-    """Yield `size` rows at a time, in a random order drawn anew when it is used up."""
+    """Yield `size` rows at a time, in a random order; then in another, without end."""
     while True:
         shuffled = rng.permutation(rows)
         for start in range(0, len(rows) - size + 1, size):

@@ -164,7 +164,7 @@ class CDFGapDisplay:
         return self
 
     def _coloured_groups(self) -> list[int]:
-        """List the groups drawn in colour: of many groups, only the marked pairs."""
+        """List the groups drawn in colour: all, or of many groups the marked pairs."""
         if len(self.labels) <= _style.MAX_GROUPS:
             return list(range(len(self.labels)))
         # Keeps the order of the marks, and each group once.
@@ -247,7 +247,7 @@ class CDFGapDisplay:
         return lines, windows
 
     def _mark_text(self, mark: GapMark) -> str:
-        """Value of a mark, the scores where it is attained and its pair of groups."""
+        """Legend entry of a mark: its value, its scores and its pair of groups."""
         text = f"MCDP({mark.epsilon:.3g}) = {mark.value:.3f}"
         unit = {"probability": "score", "rank": "rank"}[self.scale]
         if mark.value > 0 and mark.epsilon > 0:

@@ -25,7 +25,7 @@ from skfair.statistics import GroupedScores
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Room above the curve.
+#: Least height of the axes as a multiple of the largest gap.
 _HEADROOM = 1.1
 
 
@@ -324,7 +324,7 @@ class ContinuousMCDPDisplay:
 
 
 def _defined(*arguments: Any, **options: Any) -> ContinuousMCDPResult:
-    """Find the gap at each cut point; raise ValueError where there is none."""
+    """Return the gap at each cut point; raise ValueError where all are undefined."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", UndefinedMetricWarning)
         try:

@@ -29,7 +29,7 @@ _MAX_NAMED = 40
 _ROW, _FRAME, _HEIGHT = 0.27, 1.3, 6.5
 #: Least width and height in inches of axes in a figure of their own.
 _LEAST_SIZE = 4.5, 1.2
-#: Letters of a label that stand on an inch.
+#: Number of letters of a label on an inch.
 _LETTERS = 11
 
 
@@ -125,7 +125,7 @@ class GroupGapDisplay:
         in_tail = self.report["in_tail"].to_numpy(dtype=bool)
         self.tail_area_ = None
         if in_tail.any():
-            # The groups of a tail of whole groups need not come first.
+            # A tail of whole groups need not hold the groups with the largest gaps.
             last = int(np.flatnonzero(in_tail).max()) + 1
             self.tail_area_ = self.ax_.axhspan(
                 0.5, last + 0.5, color=_style.SHADE, alpha=0.25, linewidth=0
@@ -156,7 +156,7 @@ class GroupGapDisplay:
         return self
 
     def _draw_points(self, ranks: Integers, in_tail: Bools) -> list[Line2D]:
-        """Mark the groups, filled in the tail and hollow elsewhere."""
+        """Mark each group; marks are filled in the tail and hollow outside it."""
         named = len(ranks) <= _MAX_NAMED
         differences = self.report["difference"].to_numpy()
         sizes = self.report["size"].to_numpy()
@@ -197,7 +197,7 @@ class GroupGapDisplay:
             self.ax_.set_yticks(ranks, texts)
 
     def _name_columns(self) -> None:
-        """Write the sensitive columns beside the groups, on lines as long as they."""
+        """Write the sensitive columns along the y-axis, in lines that fit beside it."""
         names = _style.names_text([str(n) for n in self.report.index.names if n]) or ""
         n_groups = len(self.report)
         if n_groups > _MAX_NAMED:

@@ -42,12 +42,12 @@ def estimator_response(
     control_features: Any = None,
     scale: Scale | None = None,
 ) -> tuple[NDArray[Any], Groups, Groups | None]:
-    """Scores of a binary classifier, or predictions, and groups and strata of the rows.
+    """Response of an estimator to X, and groups and strata of the rows.
 
-    With ``scale="rank"`` they are scores of any estimator; None is for displays that
-    have no scale.
-
-    Labels that are given beside X are passed to the method if it asks for them.
+    The method ``"predict_proba"`` stands for probabilities of a binary classifier, or,
+    with ``scale="rank"``, for scores of any estimator; None is for displays that have
+    no scale. Groups and strata that are given beside X are passed to the method if it
+    asks for them.
     """
     check_is_fitted(estimator)
     if method == "predict_proba":
@@ -129,7 +129,7 @@ def _method_of_scores(estimator: Any, scale: Scale | None) -> str:
 
 
 class Given(NamedTuple):
-    """What a display is made from: arguments by row, and its name."""
+    """Arguments of `from_predictions`: arrays with one entry per row, and a name."""
 
     y_true: Any
     y_score: Any
@@ -141,9 +141,10 @@ class Given(NamedTuple):
 def stratum_of_largest(
     metric: Callable[..., float], given: Given, control_features: Any
 ) -> Given:
-    """Rows of the stratum in which a metric is largest, which the name then tells.
+    """Arguments for the stratum in which a metric is largest, which the name names.
 
-    Without strata these are all rows; ValueError if no stratum can be compared.
+    Without strata the arguments are returned as they are. ValueError is raised if the
+    groups can be compared in no stratum.
     """
     if control_features is None:
         return given
@@ -183,7 +184,7 @@ def comparable_scores(
     sample_weight: ArrayLike | None = None,
     scale: Scale = "probability",
 ) -> GroupedScores:
-    """Statistic of the scores; raise ValueError where metrics of it would be nan."""
+    """Return the statistic of scores; raise ValueError if its metrics would be nan."""
     statistic = grouped_scores(
         y_true, y_score, sensitive_features, sample_weight, scale
     )
@@ -222,7 +223,7 @@ def permuted_values(
 
 
 def check_level(effective_sizes: Floats, confidence_level: Any) -> float:
-    """Return the level of a band, whose width needs the effective group sizes."""
+    """Check the level of a confidence band and that effective sizes are known."""
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     if np.isnan(effective_sizes).any():
         raise ValueError(

@@ -97,7 +97,7 @@ def legend_above_data(
     least_headroom: float,
     **options: Any,
 ) -> float:
-    """Draw a legend inside the axes, and scale them so that the data end below it.
+    """Draw a legend inside the axes, and scale the y-axis so that data end below it.
 
     The y-axis ends at `highest` times `least_headroom`, or more if the legend is high.
     Returns the share of the height that is left for the data.
@@ -130,7 +130,7 @@ def inches(ax: Axes) -> Floats:
 def keep_size(ax: Axes, size: Sequence[float] | Floats) -> None:
     """Enlarge the figure until the axes have at least a size in inches."""
     figure = _root(ax)
-    for _ in range(2):  # enlarged by rounding and by ticks that need more room
+    for _ in range(2):  # larger axes may have more ticks, which take room of their own
         short = np.maximum(np.asarray(size) - inches(ax), 0)
         if not short.any():
             return
@@ -144,13 +144,13 @@ def _enlarge(figure: Any, inches: Sequence[float] | Floats) -> None:
 
 
 def _root(ax: Axes) -> Any:
-    """Return the figure of the axes, of a subfigure the whole figure."""
+    """Return the figure of the axes; of axes in a subfigure, the whole figure."""
     figure: Any = ax.figure
     return getattr(figure, "figure", figure) or figure
 
 
 def marks(ax: Axes) -> list[tuple[Floats, bool]]:
-    """Vertices on the screen of all that was drawn, and whether they are an area."""
+    """Vertices of each drawn artist on the screen, and whether it is a filled area."""
     found = [(_line_vertices(line), False) for line in ax.lines]
     for patch in ax.patches:
         path = patch.get_transform().transform_path(patch.get_path())

@@ -164,7 +164,7 @@ class MADDDisplay:
         """Draw MADD over its bandwidths, the stable interval and the mean there."""
         result = self.result
         low, high = result.interval
-        # MADD of 1/m holds for the bandwidths above 1/(m + 1), hence steps before it.
+        # The value at bandwidth 1/m holds down to 1/(m + 1), hence steps before points.
         (self.line_,) = ax.plot(
             result.bandwidths,
             result.values,
@@ -229,7 +229,7 @@ class MADDDisplay:
         ax.set_xlim(bandwidths[0], max(1, self.result.h_sup))
 
     def _draw_search_legend(self, ax: Axes) -> None:
-        """Draw the legend above the curve, where the full-height marks end too."""
+        """Draw the legend above the curve, and shorten the vertical marks below it."""
         drawn = [line.get_ydata()[0] for line in self.null_lines_]
         highest = max(float(np.max([self.result.values.max(), *drawn])), 0.01)
         groups = _style.groups_text(self.result.groups, self.counts)

@@ -130,7 +130,7 @@ class MCDPCurveDisplay:
         self.figure_ = self.ax_.figure
         name = self.name if name is None else name
         before = "" if name is None else f"{_style.label_text(name)}: "
-        # A curve that is already there has two lines.
+        # Each curve that was drawn before has two lines.
         style = _style.group_style(len(self.ax_.get_lines()) // 2)
         (self.line_,) = self.ax_.plot(
             np.append(self.epsilons, 0.5),
@@ -164,7 +164,7 @@ class MCDPCurveDisplay:
             ylabel="MCDP(epsilon) (0 to 1)",
             xlim=(0, 0.5),
         )
-        # The top stays free to grow with the curve of another model.
+        # The upper end is left to matplotlib, so that the curve of another model fits.
         self.ax_.set_ylim(bottom=0, auto=True)
         _layout.legend_in_corner(
             self.ax_, self._heading(), ["upper right"], may_grow=ax is None

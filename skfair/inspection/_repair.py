@@ -154,7 +154,7 @@ class RepairDisplay:
         return self
 
     def _draw_losses(self, ax: Axes) -> None:
-        """Draw the losses against the level, and mark the level chosen and why."""
+        """Draw losses against the level; mark the chosen level and the least loss."""
         column_of_x, name_of_x = "repair_level", "Level"
         if self.max_gap is not None:
             column_of_x, name_of_x = "max_gap", "Largest gap"
@@ -186,7 +186,7 @@ class RepairDisplay:
                 color=_style.SHADE,
                 alpha=0.4,
                 linewidth=0,
-                # With its number, since a narrow band looks like a line.
+                # The number is written, since a narrow band looks like a line.
                 label="Least total loss + 1 standard error "
                 f"({self.standard_error:.2g})",
             )

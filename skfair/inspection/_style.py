@@ -39,15 +39,15 @@ LINE_STYLES: tuple[Any, ...] = (
     (0, (1, 3)),
     (0, (2, 2)),
 )
-#: More groups than this have no style of their own and are not listed in a legend.
+#: Largest number of groups that have a style of their own and an entry in a legend.
 MAX_GROUPS = len(COLORS)
-#: What scores are called on an axis, and the unit of their differences, by scale.
+#: Label of an axis of scores, and unit of differences of scores, by scale.
 SCORE_LABELS = {
     "probability": "Predicted probability of the positive class",
     "rank": "Rank of the score among everyone (0 to 1)",
 }
 UNITS = {"probability": "score units", "rank": "share of everyone"}
-#: Marks that stand out from the groups' colours.
+#: Colours of marks that are no group.
 INK = "#222222"
 SHADE = "#999999"
 _MAX_LABEL = 40
@@ -138,7 +138,7 @@ def _characters(path: str) -> frozenset[str]:
 
 
 def folded(text: str, width: int = _MAX_LINE) -> str:
-    """Text on as many lines as it needs if none is longer than a width."""
+    """Break a text into lines of at most `width` characters."""
     lines = "\n".join(textwrap.wrap(text, width))
     return lines.replace("\\\n$", "\n\\$")  # an escaped dollar sign is not parted
 
@@ -178,13 +178,13 @@ def joined_text(labels: Sequence[Hashable]) -> str:
 
 
 def range_text(counts: Integers) -> str:
-    """Range of group sizes."""
+    """Text of the range of group sizes."""
     low, high = int(counts.min()), int(counts.max())
     return f"n = {low:,}" if low == high else f"n = {low:,} to {high:,}"
 
 
 def pairs_text(n_groups: int) -> str | None:
-    """Text for a largest value over pairs of groups, None for a single pair."""
+    """Text that a value is the largest over pairs of groups; None for one pair."""
     n_pairs = n_groups * (n_groups - 1) // 2
     return f"largest of {n_pairs:,} pairs" if n_pairs > 1 else None
 

@@ -330,6 +330,7 @@ def table_of_disparities(result: Any) -> pd.DataFrame:
 
 
 def _message(is_defined: bool, optimal: bool, options: Options) -> str:
+    """Text that says how the search ended."""
     if not is_defined:
         return "undefined: a group is absent or too small"
     if optimal:

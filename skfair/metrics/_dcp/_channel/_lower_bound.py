@@ -109,7 +109,7 @@ class MergedSearch:
         self.lower = float(self.bounds.min(initial=self.closed))
 
     def _split(self, chosen: Integers) -> tuple[Floats, Floats, Floats]:
-        """Halve one side of each box, for the set with the largest loss there."""
+        """Halve one side of each box; return corners and bounds of the halves."""
         lows, highs = self.lows[chosen], self.highs[chosen]
         middles = (lows + highs) / 2
         now, then = self._losses(lows, highs), self._losses(middles, middles)
@@ -182,11 +182,15 @@ def merged_lower_bound(
 
 
 def _expanded(search: MergedSearch, channel: Floats, data: Frequencies) -> Floats:
-    """Channel of a search on two sets, divided within each set as in another one."""
+    """Channel between all classes with the probabilities that a search found for sets.
+
+    Within each set they are divided among the classes as in another `channel`.
+    """
     (inside,), (share,) = search.sets, search.best
     expanded = np.zeros_like(channel)
     for members, mass in ((inside, share), (~inside, 1 - share)):
-        # Where that channel never predicts the set, as all groups together do.
+        # Where that channel never predicts the set, they are divided as the predictions
+        # of all groups together.
         parts = np.where(members, channel, 0.0)
         parts[parts.sum(axis=1) == 0] = members * (data.weights @ data.predicted)
         parts[parts.sum(axis=1) == 0] = members

@@ -36,7 +36,7 @@ from skfair.metrics._inputs import check_group_weights
 
 #: Share of the time limit that the search for the upper bound may take.
 _SHARE_OF_SEARCH = 0.4
-#: Share of what is left of it that the lower bound may take.
+#: Share of the time that is left then that the lower bound may take.
 _SHARE_OF_BOUND = 0.9
 _MAX_VIOLATION = 1e-8
 
@@ -227,7 +227,7 @@ def _frequencies(
     prediction_frequencies: ArrayLike,
     sum_tolerance: float,
 ) -> Frequencies:
-    """Check what was published; the frequencies, and labels of groups and classes."""
+    """Check published frequencies; return them with labels of groups and classes."""
     sum_tolerance = check_sum_tolerance(sum_tolerance)
     tables = {
         "label_frequencies": label_frequencies,
@@ -291,10 +291,10 @@ def _result(
 
 
 def _completed(found: Carried, data: Frequencies) -> Floats:
-    """Confusion matrices of a channel and the mass it carries.
+    """Confusion matrices that follow from a channel and the mass that it carries.
 
-    The mass of true classes that is not carried is divided among the predictions that
-    remain, in proportion to both. The row of a class that a group never has is that of
+    Mass that is not carried is divided in proportion to what remains of the true and
+    of the predicted frequencies. The row of a class that a group never has is that of
     the channel.
     """
     left_true = data.true - found.carried

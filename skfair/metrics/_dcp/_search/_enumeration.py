@@ -182,7 +182,10 @@ def _attach(trees: _Trees, low: Floats, high: Floats, rates: Floats) -> _Trees:
 
 
 def _ratio_limits(rows: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Range of each further class, given the classes that trees have."""
+    """Least and largest probability that a row of the box can have for each class.
+
+    They are on the scale of the trees' rows, which fix the other classes.
+    """
     scale_high = (rows / high).max(axis=1, keepdims=True)
     in_tree = np.where(rows > 0, rows, np.inf)
     scale_low = np.where(low > 0, in_tree / low, np.inf).min(axis=1, keepdims=True)

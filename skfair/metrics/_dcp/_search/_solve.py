@@ -108,6 +108,7 @@ def _solve_some(
 
 
 def _needs_branch_and_bound(problem: _RowProblem, method: Method) -> bool:
+    """Whether a class is solved by branch and bound."""
     if method == "branch_and_bound":
         return len(problem.rates) > 0
     return method == "auto" and n_vertices(*problem.rates.shape) > _MAX_AUTO_VERTICES

@@ -397,7 +397,7 @@ class CDFGapDisplay:
             groups, or a group that is absent or too small. See `plot` for bands.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
-        rows = _inputs.Given(y_true, y_score, sensitive_features, sample_weight, name)
+        rows = y_true, y_score, sensitive_features, sample_weight, name
         y_true, y_score, sensitive_features, sample_weight, name = (
             _inputs.stratum_of_largest(
                 partial(mcdp, epsilon=epsilon, scale=scale), rows, control_features

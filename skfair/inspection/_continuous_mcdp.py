@@ -25,9 +25,6 @@ from skfair.statistics import GroupedScores
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Least height of the axes as a multiple of the largest gap.
-_HEADROOM = 1.1
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ContinuousMCDPDisplay:
@@ -134,7 +131,7 @@ class ContinuousMCDPDisplay:
             ylabel=f"MCDP({self.epsilon:g}) at the cut (0 to 1)",
         )
         _style.title(self.ax_, self.name if name is None else name)
-        _layout.legend_above_data(self.ax_, None, max(highest, 0.01), _HEADROOM)
+        _layout.legend_above_data(self.ax_, None, max(highest, 0.01), 1.1)
         return self
 
     @classmethod
@@ -291,9 +288,9 @@ class ContinuousMCDPDisplay:
             "scale": scale,
         }
         metric = partial(continuous_mcdp, **options)
-        given = _inputs.Given(y_true, y_score, sensitive_features, sample_weight, name)
+        rows = y_true, y_score, sensitive_features, sample_weight, name
         y_true, y_score, sensitive_features, sample_weight, name = (
-            _inputs.stratum_of_largest(metric, given, control_features)
+            _inputs.stratum_of_largest(metric, rows, control_features)
         )
         if isinstance(y_score, GroupedScores):
             names = y_score.names
@@ -302,7 +299,7 @@ class ContinuousMCDPDisplay:
             sensitive_features = resolve_groups(sensitive_features, n_samples=n_samples)
             names = sensitive_features.names
         options["sample_weight"] = sample_weight
-        result = _defined(
+        result = _cuts_of(
             y_true, y_score, sensitive_features=sensitive_features, **options
         )
         null = _inputs.permuted_values(
@@ -323,7 +320,7 @@ class ContinuousMCDPDisplay:
         return display.plot(ax)
 
 
-def _defined(*arguments: Any, **options: Any) -> ContinuousMCDPResult:
+def _cuts_of(*arguments: Any, **options: Any) -> ContinuousMCDPResult:
     """Return the gap at each cut point; raise ValueError where all are undefined."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", UndefinedMetricWarning)

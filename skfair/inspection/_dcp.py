@@ -129,9 +129,9 @@ class DCPDisplay:
             color = "white" if eta > _DARK else _style.INK
             cell = self.ax_.text(column, row, text, ha="center", va="center")
             cell.set(color=color, fontsize="small")
-        classes = [_style.label_text(label) for label in result.classes]
+        classes = [_style.short_label(label) for label in result.classes]
         groups = [
-            f"{_style.label_text(result.groups[a])} ({parts[a]:.4f})" for a in order
+            f"{_style.short_label(result.groups[a])} ({parts[a]:.4f})" for a in order
         ]
         self.ax_.set_xticks(range(len(classes)), classes)
         self.ax_.set_yticks(range(n_shown), groups)

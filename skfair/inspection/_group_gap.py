@@ -361,7 +361,7 @@ class GroupGapDisplay:
             group_weights=group_weights,
             pos_label=pos_label,
         )
-        rows = _inputs.Given(y_true, y_pred, sensitive_features, sample_weight, name)
+        rows = y_true, y_pred, sensitive_features, sample_weight, name
         y_true, y_pred, sensitive_features, sample_weight, name = (
             _inputs.stratum_of_largest(metric, rows, control_features)
         )

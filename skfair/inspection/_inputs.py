@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -128,27 +128,21 @@ def _method_of_scores(estimator: Any, scale: Scale | None) -> str:
     return method
 
 
-class Given(NamedTuple):
-    """Arguments of `from_predictions`: arrays with one entry per row, and a name."""
-
-    y_true: Any
-    y_score: Any
-    sensitive_features: Any
-    sample_weight: Any
-    name: str | None
+#: True classes, scores, groups and weights of rows, and a name of what is drawn.
+RowsToDraw: TypeAlias = tuple[Any, Any, Any, Any, str | None]
 
 
 def stratum_of_largest(
-    metric: Callable[..., float], given: Given, control_features: Any
-) -> Given:
-    """Arguments for the stratum in which a metric is largest, which the name names.
+    metric: Callable[..., float], rows: RowsToDraw, control_features: Any
+) -> RowsToDraw:
+    """Rows of the stratum in which a metric is largest, with its label in the name.
 
-    Without strata the arguments are returned as they are. ValueError is raised if the
-    groups can be compared in no stratum.
+    Without strata the rows are returned as they are. ValueError is raised if the groups
+    can be compared in no stratum.
     """
     if control_features is None:
-        return given
-    y_true, y_score, groups, weights, name = given
+        return rows
+    y_true, y_score, groups, weights, name = rows
     results, reason = results_by_stratum(
         metric,
         y_true,
@@ -165,14 +159,14 @@ def stratum_of_largest(
         raise ValueError(f"control_features leave nothing to compare: {why}.")
     warn_of_results(unwrapped(metric)[0].__name__, results)
     largest = max(found, key=lambda one: one.result).stratum
-    rows = largest.rows
+    kept = largest.rows
     names = resolve_strata(control_features, n_samples=len(y_score)).names
     text = f"{CROSS.join(names) or 'stratum'} {label_text(largest.label)}"
-    return Given(
-        None if y_true is None else as_array(y_true, "y_true")[rows],
-        as_array(y_score, "y_score")[rows],
+    return (
+        None if y_true is None else as_array(y_true, "y_true")[kept],
+        as_array(y_score, "y_score")[kept],
         largest.groups,
-        None if weights is None else as_array(weights, "sample_weight")[rows],
+        None if weights is None else as_array(weights, "sample_weight")[kept],
         text if name is None else f"{name}, {text}",
     )
 

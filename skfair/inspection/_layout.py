@@ -58,7 +58,7 @@ def legend_outside(ax: Axes, heading: str | None, *, may_grow: bool) -> None:
     without a layout keeps the legend inside, where it covers least.
     """
     drawn = legend(ax, heading, loc="best")
-    figure = _root(ax)
+    figure = _whole_figure(ax)
     if not may_grow and figure.get_layout_engine() is None:
         return
     drawn.set_in_layout(False)
@@ -80,7 +80,7 @@ def _legend_below(ax: Axes, heading: str | None) -> None:
     """Draw a legend below the axes and their labels, from their left edge on."""
     from matplotlib.transforms import ScaledTranslation
 
-    figure = _root(ax)
+    figure = _whole_figure(ax)
     arrange(ax)
     labels = ax.xaxis.get_tightbbox()
     lowest = ax.bbox.y0 if labels is None else labels.y0
@@ -114,7 +114,7 @@ def legend_above_data(
 
 def arrange(ax: Axes) -> None:
     """Place the axes of a figure as they will be drawn, by its layout if it has one."""
-    figure = _root(ax)
+    figure = _whole_figure(ax)
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
@@ -124,12 +124,12 @@ def inches(ax: Axes) -> Floats:
     """Width and height of the axes as they will be drawn."""
     arrange(ax)
     box = ax.get_window_extent()
-    return np.array([box.width, box.height]) / float(_root(ax).dpi)
+    return np.array([box.width, box.height]) / float(_whole_figure(ax).dpi)
 
 
 def keep_size(ax: Axes, size: Sequence[float] | Floats) -> None:
     """Enlarge the figure until the axes have at least a size in inches."""
-    figure = _root(ax)
+    figure = _whole_figure(ax)
     for _ in range(2):  # larger axes may have more ticks, which take room of their own
         short = np.maximum(np.asarray(size) - inches(ax), 0)
         if not short.any():
@@ -143,7 +143,7 @@ def _enlarge(figure: Any, inches: Sequence[float] | Floats) -> None:
     figure.set_size_inches(figure.get_size_inches() + np.asarray(inches))
 
 
-def _root(ax: Axes) -> Any:
+def _whole_figure(ax: Axes) -> Any:
     """Return the figure of the axes; of axes in a subfigure, the whole figure."""
     figure: Any = ax.figure
     return getattr(figure, "figure", figure) or figure

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _TICKS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-#: Least height of the axes as a multiple of the highest value of MADD.
-_HEADROOM = 1.8
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -233,7 +231,7 @@ class MADDDisplay:
         drawn = [line.get_ydata()[0] for line in self.null_lines_]
         highest = max(float(np.max([self.result.values.max(), *drawn])), 0.01)
         groups = _style.groups_text(self.result.groups, self.counts)
-        share = _layout.legend_above_data(ax, groups, highest, _HEADROOM)
+        share = _layout.legend_above_data(ax, groups, highest, 1.8)
         self.interval_.set_height(share)
         self.h_sup_line_.set_ydata([0, share])
         top = ax.get_ylim()[1]
@@ -382,7 +380,7 @@ class MADDDisplay:
         pairs of groups.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
-        rows = _inputs.Given(y_true, y_score, sensitive_features, sample_weight, name)
+        rows = y_true, y_score, sensitive_features, sample_weight, name
         metric = partial(madd, scale=scale)
         y_true, y_score, sensitive_features, sample_weight, name = (
             _inputs.stratum_of_largest(metric, rows, control_features)

@@ -129,7 +129,7 @@ class MCDPCurveDisplay:
         self.ax_ = _style.one_axes(self, ax)
         self.figure_ = self.ax_.figure
         name = self.name if name is None else name
-        before = "" if name is None else f"{_style.label_text(name)}: "
+        before = "" if name is None else f"{_style.short_label(name)}: "
         # Each curve that was drawn before has two lines.
         style = _style.group_style(len(self.ax_.get_lines()) // 2)
         (self.line_,) = self.ax_.plot(
@@ -334,7 +334,7 @@ class MCDPCurveDisplay:
         [1.0, 0.5, 0.0]
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
-        rows = _inputs.Given(y_true, y_score, sensitive_features, sample_weight, name)
+        rows = y_true, y_score, sensitive_features, sample_weight, name
         y_true, y_score, sensitive_features, sample_weight, name = (
             _inputs.stratum_of_largest(
                 partial(mcdp, scale=scale), rows, control_features

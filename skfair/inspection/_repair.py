@@ -31,8 +31,6 @@ _CURVES = {
     "accuracy_loss": "Accuracy loss",
     "fairness_loss": "Fairness loss, predicted",
 }
-#: Least height of the axes as a multiple of the largest loss.
-_HEADROOM = 1.25
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -194,7 +192,7 @@ class RepairDisplay:
         ax.set(xlabel=xlabel, ylabel="Loss on held-out rows")
         ax.margins(x=0.02)
         highest = float(self.losses[list(_CURVES)].max().max())
-        share = _layout.legend_above_data(ax, None, highest, _HEADROOM, ncols=3)
+        share = _layout.legend_above_data(ax, None, highest, 1.25, ncols=3)
         self.level_line_.set_ydata([0, share])
 
     @classmethod

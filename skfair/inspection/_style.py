@@ -148,7 +148,7 @@ def metric_text(name: str) -> str:
     return plain_text(name.replace("_", " "))
 
 
-def label_text(label: Hashable) -> str:
+def short_label(label: Hashable) -> str:
     """Plain text of a group label, shortened if long; a tuple is an intersection."""
     parts = label if isinstance(label, tuple) else (label,)
     return plain_text(", ".join(str(part) for part in parts), _MAX_LABEL)
@@ -159,7 +159,7 @@ def group_text(label: Hashable, count: int, effective: float | None = None) -> s
     more = ""
     if effective is not None and round(effective) != count:
         more = f", effective {effective:,.0f}"
-    return f"{label_text(label)} (n = {count:,}{more})"
+    return f"{short_label(label)} (n = {count:,}{more})"
 
 
 def groups_text(labels: Sequence[Hashable], counts: Integers) -> str:
@@ -172,7 +172,7 @@ def groups_text(labels: Sequence[Hashable], counts: Integers) -> str:
 
 def joined_text(labels: Sequence[Hashable]) -> str:
     """Text of a pair of groups, on two lines if it is long."""
-    first, second = map(label_text, labels)
+    first, second = map(short_label, labels)
     between = " " if len(first) + len(second) < _MAX_LINE else "\n"
     return f"{first} and{between}{second}"
 

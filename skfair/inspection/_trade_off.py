@@ -379,7 +379,7 @@ def _params_lines(params: Mapping[str, Any]) -> list[str]:
         for value in params.values()
     ]
     lines = [
-        f"  {_style.label_text(name)} = {_style.label_text(value)}"
+        f"  {_style.short_label(name)} = {_style.short_label(value)}"
         for name, value in zip(names, values, strict=True)
     ]
     more = len(lines) - _MAX_PARAMS

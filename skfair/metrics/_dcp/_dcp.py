@@ -16,7 +16,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair._utils._types import Floats
 from skfair.metrics._dcp._clock import check_time_limit
 from skfair.metrics._dcp._search._rows import RowResult, etas
-from skfair.metrics._dcp._search._solve import Method, Options, solve_rows
+from skfair.metrics._dcp._search._solve import SearchMethod, SearchOptions, solve_rows
 from skfair.metrics._inputs import grouped_confusion, undefined_reason
 from skfair.metrics._uncertainty._permutation import compares_errors
 from skfair.statistics import GroupedConfusion
@@ -28,7 +28,7 @@ def dcp(
     y_pred: ArrayLike | GroupedConfusion,
     *,
     sensitive_features: Any = None,
-    method: Method = "auto",
+    method: SearchMethod = "auto",
     tol: float = 1e-4,
     time_limit: float | None = None,
     sample_weight: ArrayLike | None = None,
@@ -162,7 +162,7 @@ class DCPResult:
         sample_weight: ArrayLike | None = None,
         tol: float = 1e-4,
         time_limit: float | None = None,
-        method: Method = "auto",
+        method: SearchMethod = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> Self:
@@ -208,7 +208,9 @@ class DCPResult:
         >>> round(result.upper, 3), result.optimal
         (0.125, True)
         """
-        options = Options(tol, check_time_limit(time_limit), method, n_jobs, verbose)
+        options = SearchOptions(
+            tol, check_time_limit(time_limit), method, n_jobs, verbose
+        )
         statistic = grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
         reason = undefined_reason(statistic)
         smallest = max(statistic.min_group_size, 1)
@@ -236,7 +238,7 @@ class DCPResult:
         weights: Floats,
         groups: tuple[Hashable, ...],
         classes: tuple[Hashable, ...],
-        options: Options,
+        options: SearchOptions,
         is_defined: bool = True,
     ) -> Self:
         """Solve for the weights of groups and true classes; nan where undefined."""
@@ -329,7 +331,7 @@ def table_of_disparities(result: Any) -> pd.DataFrame:
     )
 
 
-def _message(is_defined: bool, optimal: bool, options: Options) -> str:
+def _message(is_defined: bool, optimal: bool, options: SearchOptions) -> str:
     """Text that says how the search ended."""
     if not is_defined:
         return "undefined: a group is absent or too small"

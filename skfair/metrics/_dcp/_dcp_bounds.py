@@ -13,14 +13,14 @@ from skfair.metrics._dcp._clock import check_time_limit
 from skfair.metrics._dcp._dcp import DCPResult
 from skfair.metrics._dcp._frequencies import (
     check_distributions,
-    check_numbers,
     check_sum_tolerance,
+    check_table,
     column_labels,
     first_labels,
     positions,
     row_labels,
 )
-from skfair.metrics._dcp._search._solve import Method, Options
+from skfair.metrics._dcp._search._solve import SearchMethod, SearchOptions
 from skfair.metrics._inputs import check_group_weights
 
 
@@ -31,7 +31,7 @@ def dcp_bounds(
     *,
     tol: float = 1e-4,
     time_limit: float | None = None,
-    method: Method = "auto",
+    method: SearchMethod = "auto",
     n_jobs: int | None = None,
     verbose: int = 0,
     sum_tolerance: float = 1e-6,
@@ -110,15 +110,15 @@ def dcp_bounds(
     >>> round(result.lower, 5), round(result.upper, 5), result.optimal
     (0.05625, 0.05625, True)
     """
-    options = Options(tol, check_time_limit(time_limit), method, n_jobs, verbose)
+    options = SearchOptions(tol, check_time_limit(time_limit), method, n_jobs, verbose)
     sum_tolerance = check_sum_tolerance(sum_tolerance)
     confusion, matrix_classes = _aligned_matrices(confusion)
-    matrices = check_numbers(
+    matrices = check_table(
         "confusion", confusion, ("n_groups", "n_classes", "n_classes")
     )
     n_groups, _, n_classes = matrices.shape
-    matrices = check_numbers("confusion", matrices, (n_groups, n_classes, n_classes))
-    frequencies = check_numbers(
+    matrices = check_table("confusion", matrices, (n_groups, n_classes, n_classes))
+    frequencies = check_table(
         "label_frequencies", label_frequencies, (n_groups, n_classes)
     )
     columns = column_labels(label_frequencies)

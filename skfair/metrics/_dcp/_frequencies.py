@@ -22,7 +22,7 @@ def check_sum_tolerance(sum_tolerance: Any) -> float:
     return check_real("sum_tolerance", sum_tolerance, 0, _MAX_SUM_TOLERANCE)
 
 
-def check_numbers(name: str, values: Any, shape: tuple[int | str, ...]) -> Floats:
+def check_table(name: str, values: Any, shape: tuple[int | str, ...]) -> Floats:
     """Return values as floats of a shape; a str in it stands for any length but 0."""
     check_unmasked(values, name)
     try:
@@ -135,8 +135,8 @@ def positions(
             return np.asarray(found)
     raise ValueError(
         f"{name} and {other} must have the same {of_what}, each once, got the labels "
-        f"{_listed(own)} and {_listed(expected)}. Pass {name}.to_numpy() if the order "
-        "is the same."
+        f"{_first_five(own)} and {_first_five(expected)}. Pass {name}.to_numpy() if "
+        "the order is the same."
     )
 
 
@@ -145,7 +145,7 @@ def _as_index(labels: Sequence[Hashable]) -> pd.Index:
     return pd.Index(list(labels), dtype=object, tupleize_cols=False)
 
 
-def _listed(labels: pd.Index) -> str:
+def _first_five(labels: pd.Index) -> str:
     """Text of the first five labels."""
     shown = ", ".join(map(repr, labels[:5]))
     return f"[{shown}{', ...' if len(labels) > 5 else ''}]"

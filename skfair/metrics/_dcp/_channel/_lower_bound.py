@@ -21,7 +21,7 @@ from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._rows import halves
 
 #: Boxes that are split at a time.
-_BATCH = 4096
+_SPLIT_AT_ONCE = 4096
 #: Batches of each search in a round; after a round the better half continues.
 _ROUNDS = (5, 9, 18, 36, 66)
 #: Ways of merging into two sets that are refined to three.
@@ -94,7 +94,7 @@ class MergedSearch:
 
     def step(self, tol: float) -> None:
         """Split the boxes with the least bounds; close those within `tol`."""
-        n_split = min(_BATCH, len(self.bounds))
+        n_split = min(_SPLIT_AT_ONCE, len(self.bounds))
         chosen = np.argpartition(self.bounds, n_split - 1)[:n_split]
         rest = np.ones(len(self.bounds), bool)
         rest[chosen] = False

@@ -24,8 +24,8 @@ from skfair.metrics._dcp._clock import Clock, check_time_limit
 from skfair.metrics._dcp._dcp import table_of_disparities
 from skfair.metrics._dcp._frequencies import (
     check_distributions,
-    check_numbers,
     check_sum_tolerance,
+    check_table,
     column_labels,
     first_labels,
     positions,
@@ -216,7 +216,7 @@ def min_dcp_bounds(
         n_searches += 1
         again = search_from(merged, data, clock)
         found = found if again is None or again.loss >= found.loss else again
-    result = _result(found, lower, n_searches, tol, data)
+    result = _completed_result(found, lower, n_searches, tol, data)
     progress.line(f"{result.lower:.6f} to {result.upper:.6f}, {n_searches} searches")
     return result
 
@@ -236,7 +236,7 @@ def _frequencies(
     shape: tuple[int | str, ...] = "n_groups", "n_classes"
     arrays, rows, columns = {}, {}, {}
     for name, table in tables.items():
-        arrays[name] = check_numbers(name, table, shape)
+        arrays[name] = check_table(name, table, shape)
         shape = arrays[name].shape
         rows[name], columns[name] = row_labels(table), column_labels(table)
     rows["group_weights"] = row_labels(group_weights)
@@ -256,7 +256,7 @@ def _frequencies(
     return Frequencies(weights, true, predicted, groups[1], classes[1])
 
 
-def _result(
+def _completed_result(
     found: Carried, lower: float, n_searches: int, tol: float, data: Frequencies
 ) -> MinDCPResult:
     """Complete the matrices of a channel; their DCP is the upper bound."""

@@ -12,7 +12,7 @@ from skfair._utils._progress import Progress
 from skfair._utils._types import Floats
 from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._enumeration import (
-    ROUNDING,
+    LOSS_ROUNDING,
     best_vertex,
     estimated_vertices,
 )
@@ -93,7 +93,7 @@ class RowSearch:
         if self.heap:
             return min(self.loss, max(self.floor, self.total + self.heap[0][0]))
         # Every box has been closed, or none was opened yet.
-        return max(self.loss - ROUNDING, 0.0) if self.n_nodes else self.floor
+        return max(self.loss - LOSS_ROUNDING, 0.0) if self.n_nodes else self.floor
 
     def _add(self, box: _Box) -> None:
         heapq.heappush(self.heap, (-box.limit, next(self.order), box))

@@ -24,9 +24,9 @@ from skfair.metrics._dcp._search._rows import RowResult, row_losses
 #: Relative noise that breaks ties between groups, which would hide vertices.
 _TIE_BREAK = 1e-12
 #: How far breaking ties and rounding can move the loss of a class.
-ROUNDING = 1e-10
+LOSS_ROUNDING = 1e-10
 #: Numbers in a block of trees that grow in one step.
-_BLOCK = 500_000
+_GROWN_AT_ONCE = 500_000
 
 
 class _Trees(NamedTuple):
@@ -83,7 +83,7 @@ def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | N
     losses = row_losses(candidates, rates, weights)
     best = int(losses.argmin())
     loss = float(losses[best])
-    lower = max(min(found.lower, loss) - ROUNDING, 0.0)
+    lower = max(min(found.lower, loss) - LOSS_ROUNDING, 0.0)
     return RowResult(lower, loss, candidates[best], found.n_nodes)
 
 
@@ -143,7 +143,7 @@ def _roots(low: Floats, rates: Floats) -> _Trees:
 
 def _grow(trees: _Trees, low: Floats, high: Floats, rates: Floats) -> Iterator[_Trees]:
     """Attach each possible leaf to each tree, a block of trees at a time."""
-    step = max(1, _BLOCK // rates.size)
+    step = max(1, _GROWN_AT_ONCE // rates.size)
     for start in range(0, len(trees.rows), step):
         block = _Trees._make(part[start : start + step] for part in trees)
         yield _attach(block, low, high, rates)

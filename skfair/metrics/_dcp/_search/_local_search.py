@@ -17,7 +17,7 @@ from skfair.metrics._dcp._search._rows import (
 
 #: With more classes the sets are single classes and pairs, to keep their number small.
 _MAX_SUBSET_CLASSES = 10
-_N_STARTS = 5
+_N_LOCAL_STARTS = 5
 _MAX_MOVES = 200
 #: A decrease of the loss below this is rounding.
 _LEAST_DECREASE = 1e-13
@@ -41,7 +41,7 @@ def search_locally(
     """Best row of a few local searches, with the lower bound of `merged_bound`."""
     lower = merged_bound(rates, weights, subsets)
     found = []
-    for start in starting_rows(rates, weights, _N_STARTS):
+    for start in starting_rows(rates, weights, _N_LOCAL_STARTS):
         found.append(improve_row(start, rates, weights, clock))
         if clock.is_over():
             break

@@ -19,7 +19,7 @@ from skfair.metrics._dcp._search._enumeration import enumerate_row, n_vertices
 from skfair.metrics._dcp._search._local_search import search_locally
 from skfair.metrics._dcp._search._rows import RowResult, halves
 
-Method = Literal["auto", "enumerate", "branch_and_bound", "local"]
+SearchMethod = Literal["auto", "enumerate", "branch_and_bound", "local"]
 
 #: "auto" enumerates up to this many vertices of a class, in about a second.
 _MAX_AUTO_VERTICES = 400_000
@@ -28,18 +28,18 @@ _MAX_VERTICES = 10_000_000
 
 
 @dataclass
-class Options:
+class SearchOptions:
     """How to solve: see the parameters of `dcp_bounds`."""
 
     tol: float
     time_limit: float  # inf where there is none
-    method: Method
+    method: SearchMethod
     n_jobs: int | None
     verbose: int
 
     def __post_init__(self) -> None:
         self.tol = check_real("tol", self.tol, 0, 1, closed="neither")
-        check_choice("method", self.method, get_args(Method))
+        check_choice("method", self.method, get_args(SearchMethod))
         self.verbose = check_verbose(self.verbose)
 
 
@@ -52,7 +52,9 @@ class _RowProblem:
     weights: Floats
 
 
-def solve_rows(confusion: Floats, weights: Floats, options: Options) -> list[RowResult]:
+def solve_rows(
+    confusion: Floats, weights: Floats, options: SearchOptions
+) -> list[RowResult]:
     """Bound the loss of every true class.
 
     `confusion` has shape (n_groups, n_classes, n_classes), `weights` shape (n_groups,
@@ -76,7 +78,10 @@ def solve_rows(confusion: Floats, weights: Floats, options: Options) -> list[Row
 
 
 def _solve_some(
-    problems: Sequence[_RowProblem], options: Options, tol: float, time_limit: float
+    problems: Sequence[_RowProblem],
+    options: SearchOptions,
+    tol: float,
+    time_limit: float,
 ) -> list[RowResult]:
     """Solve one by one, each in an equal share of the time that is left."""
     clock = Clock.of(time_limit)
@@ -107,14 +112,14 @@ def _solve_some(
     return results
 
 
-def _needs_branch_and_bound(problem: _RowProblem, method: Method) -> bool:
+def _needs_branch_and_bound(problem: _RowProblem, method: SearchMethod) -> bool:
     """Whether a class is solved by branch and bound."""
     if method == "branch_and_bound":
         return len(problem.rates) > 0
     return method == "auto" and n_vertices(*problem.rates.shape) > _MAX_AUTO_VERTICES
 
 
-def _solve_row(problem: _RowProblem, method: Method, clock: Clock) -> RowResult:
+def _solve_row(problem: _RowProblem, method: SearchMethod, clock: Clock) -> RowResult:
     """Solve one class by any method but branch and bound."""
     rates, weights = problem.rates, problem.weights
     n_groups, n_classes = rates.shape

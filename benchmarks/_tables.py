@@ -38,7 +38,7 @@ def split_table(name: str, seed: int, n_train: int | None = None) -> Split:
 
 def _census() -> Task:
     """US census 1990: people of 16 or more at work; income above their median; sex."""
-    table = _read("us_census_1990_raw_50k.csv.gz", "UCI, US Census Data (1990)")
+    table = read_table("us_census_1990_raw_50k.csv.gz", "UCI, US Census Data (1990)")
     table = table[(table["AGE"] >= 16) & (table["WORKLWK"] == 1)]
     y = table["RPINCOME"] > table["RPINCOME"].median()
     categories = ["CLASS", "MARITAL", "MEANS", "RACE", "SCHOOL", "MILITARY", "ENGLISH"]
@@ -49,7 +49,7 @@ def _census() -> Task:
 
 def _nist() -> Task:
     """NIST excerpt of ACS 2019: adults; income above their median; sex."""
-    table = _read("nist_acs_2019_national.csv.gz", "NIST, doi:10.18434/mds2-2895")
+    table = read_table("nist_acs_2019_national.csv.gz", "NIST, doi:10.18434/mds2-2895")
     table = table[(table["AGEP"] >= 18) & table["PINCP"].notna()]
     y = table["PINCP"] > table["PINCP"].median()
     categories = ["MSP", "RAC1P", "HOUSING_TYPE", "OWN_RENT", "INDP_CAT", "PUMA"]
@@ -60,7 +60,7 @@ def _nist() -> Task:
 
 def _diabetes() -> Task:
     """Diabetes in 130 US hospitals: first encounters; readmitted at all; gender."""
-    table = _read("diabetes_130_us_hospitals.csv.gz", "UCI, doi:10.24432/C5230J")
+    table = read_table("diabetes_130_us_hospitals.csv.gz", "UCI, doi:10.24432/C5230J")
     table = table[table["gender"].isin(["Female", "Male"])]
     table = table.drop_duplicates("patient_nbr").copy()
     table["years"] = table["age"].str.extract(r"(\d+)", expand=False).astype(int)
@@ -75,7 +75,7 @@ def _diabetes() -> Task:
 
 def _oulad() -> Task:
     """Students of the Open University; passed or better; the more deprived half."""
-    table = _read("oulad_studentclick.csv.gz", "OULAD, doi:10.1038/sdata.2017.171")
+    table = read_table("oulad_studentclick.csv.gz", "OULAD, doi:10.1038/sdata.2017.171")
     table = table[table["imd_band"].notna()]
     y = table["final_result"].isin(["Pass", "Distinction"])
     categories = ["code_module", "code_presentation", "region", "highest_education"]
@@ -99,7 +99,8 @@ def _task(
     return Task(X, numbers, y.to_numpy(int), groups.to_numpy(object))
 
 
-def _read(filename: str, source: str) -> pd.DataFrame:
+def read_table(filename: str, source: str) -> pd.DataFrame:
+    """Read a file of the directory, in which only empty cells are missing values."""
     return pd.read_csv(
         find_table(filename, source=source),
         keep_default_na=False,
@@ -108,4 +109,4 @@ def _read(filename: str, source: str) -> pd.DataFrame:
     )
 
 
-__all__ = ["TABLES", "Rows", "Split", "Task", "load_table", "split_table"]
+__all__ = ["TABLES", "Rows", "Split", "Task", "load_table", "read_table", "split_table"]

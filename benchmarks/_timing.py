@@ -1,4 +1,7 @@
-"""Times two calls in turn, so that a drift of the machine's speed cancels."""
+"""Times of calls: wall time, two calls in turn, and processor time.
+
+Calls that alternate cancel a drift of the machine's speed.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,16 @@ def seconds(call: Callable[[], Any], n_calls: int = 1) -> float:
     for _ in range(n_calls):
         call()
     return (time.perf_counter() - start) / n_calls
+
+
+def processor_seconds(call: Callable[[], Any], n_calls: int = 1) -> float:
+    """Least processor time of several calls."""
+    times = []
+    for _ in range(n_calls):
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return min(times)
 
 
 def pairs(
@@ -38,7 +51,7 @@ def compare(
 
     `at_most` bounds our time as a multiple of theirs; `at_least` is how many times
     faster than theirs we must be. Where theirs takes seconds and gigabytes, ours is
-    the mean of `n_calls` in a row, lest it pays for their emptied caches.
+    the mean of `n_calls` in a row, since theirs has emptied the caches.
     """
     times = pairs(ours, theirs, repeats, n_calls)
     mine, other = (1e3 * median(column) for column in zip(*times, strict=True))

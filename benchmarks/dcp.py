@@ -17,15 +17,16 @@ from a fixed seed.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import time
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import _paper_dcp as paper
 import numpy as np
 import pandas as pd
+from _tables import read_table
+from _timing import seconds
+from min_dcp_tables import NAMES, elections
 from sklearn.tree import DecisionTreeClassifier
 
 from skfair.metrics import dcp, dcp_bounds, min_dcp_bounds
@@ -81,13 +82,13 @@ def true_loss(baseline: Any, confusion: Any, weights: Any) -> float:
     )
 
 
-def compare(name: str, given: tuple[Any, ...], seconds: float) -> dict[str, Any]:
+def compare(name: str, given: tuple[Any, ...], time_limit: float) -> dict[str, Any]:
     """Print one row: our interval and the paper's bounds."""
     confusion, group_weights, frequencies = given
     weights = group_weights[:, None] * frequencies
     k = weights.shape[1]
     start = time.perf_counter()
-    ours = dcp_bounds(*given, time_limit=seconds)
+    ours = dcp_bounds(*given, time_limit=time_limit)
     elapsed = time.perf_counter() - start
     lower = sum(paper.lower_bound(confusion[:, y], weights[:, y]) for y in range(k))
     rng = np.random.default_rng(0)
@@ -109,7 +110,7 @@ def compare(name: str, given: tuple[Any, ...], seconds: float) -> dict[str, Any]
     }
     print(
         f"{name:24s} {ours.lower:.5f} {ours.upper:.5f} {'yes' if closed else 'NO ':3s} "
-        f"{elapsed:6.1f}/{seconds:3.0f} s | {lower:.5f} "
+        f"{elapsed:6.1f}/{time_limit:3.0f} s | {lower:.5f} "
         + " ".join(f"{value:.5f}" for value in theirs.values())
         + f" | {row['ratio']:.3f} {min(theirs.values()) / max(lower, 1e-12):.3f}"
         + ("" if row["never above"] and attained else "  FAILED"),
@@ -127,13 +128,13 @@ HEADER = (
 def random_instances(quick: bool) -> None:
     print(HEADER)
     rows = []
-    for k, n_groups, seconds in SIZES:
-        if quick and seconds > 10:
+    for k, n_groups, time_limit in SIZES:
+        if quick and time_limit > 10:
             continue
         for kind in KINDS:
             given = random_instance(k, n_groups, kind, 0)
             name = f"{k} x {n_groups} {kind}"
-            row = compare(name, given, seconds)
+            row = compare(name, given, time_limit)
             rows.append({**row, "classes": k, "kind": kind})
     summary(pd.DataFrame(rows))
 
@@ -161,38 +162,22 @@ def speed(quick: bool) -> None:
     for k, n_groups, target in ((3, 51, 20), (4, 20, 100)):
         for kind in KINDS:
             given = random_instance(k, n_groups, kind, 0)
-            times = []
-            for _ in range(7):
-                start = time.perf_counter()
-                dcp_bounds(*given, method="enumerate")
-                times.append(1e3 * (time.perf_counter() - start))
+            solve = partial(dcp_bounds, *given, method="enumerate")
+            taken = 1e3 * np.median([seconds(solve) for _ in range(7)])
             print(
-                f"enumerate {k} x {n_groups} {kind}: {np.median(times):.1f} ms "
+                f"enumerate {k} x {n_groups} {kind}: {taken:.1f} ms "
                 f"(target: {target} ms)"
             )
     rng = np.random.default_rng(0)
     y_true, groups = rng.integers(0, 5, 50_000), rng.integers(0, 10, 50_000)
     y_pred = np.where(rng.random(50_000) < 0.3, rng.integers(0, 5, 50_000), y_true)
-    times = []
-    for _ in range(9):
-        start = time.perf_counter()
-        dcp(y_true, y_pred, sensitive_features=groups, method="local")
-        times.append(1e3 * (time.perf_counter() - start))
-    print(f"metric on 50,000 rows, local: {np.median(times):.1f} ms (target: 50 ms)")
-
-
-def data_directory() -> Path:
-    if "SKFAIR_DATA" not in os.environ:
-        raise SystemExit("set SKFAIR_DATA to the directory of the tables")
-    return Path(os.environ["SKFAIR_DATA"])
+    solve = partial(dcp, y_true, y_pred, sensitive_features=groups, method="local")
+    taken = 1e3 * np.median([seconds(solve) for _ in range(9)])
+    print(f"metric on 50,000 rows, local: {taken:.1f} ms (target: 50 ms)")
 
 
 def census(quick: bool) -> None:
-    table = pd.read_csv(
-        data_directory() / "us_census_1990_raw_50k.csv.gz",
-        keep_default_na=False,
-        na_values=[""],
-    )
+    table = read_table("us_census_1990_raw_50k.csv.gz", "UCI, US Census Data (1990)")
     table = table[(table["POWSTATE"] > 0) & (table["POWSTATE"] < 90)]
     sizes = table.nunique()
     targets = [
@@ -226,16 +211,12 @@ def census(quick: bool) -> None:
 
 
 def uk(quick: bool) -> None:
-    pairs = json.loads((data_directory() / "uk_min_dcp_inputs.json").read_text())
     print(
         "pair            lower   upper  lower/upper  seconds  seeds | best of 11, paper"
     )
     rows = []
-    for name, pair in list(pairs.items())[: 3 if quick else None]:
-        given = [
-            pair[key]
-            for key in ("group_weights", "label_frequencies", "prediction_frequencies")
-        ]
+    for name, pair in list(elections().items())[: 3 if quick else None]:
+        given = [pair[key] for key in NAMES]
         start = time.perf_counter()
         result = min_dcp_bounds(*given, random_state=0)
         elapsed = time.perf_counter() - start
@@ -255,7 +236,7 @@ def uk(quick: bool) -> None:
             }
         )
         print(
-            f"{name[5:]:14s} {100 * result.lower:6.3f} {100 * result.upper:6.3f} "
+            f"{name:14s} {100 * result.lower:6.3f} {100 * result.upper:6.3f} "
             f"{result.lower / result.upper:8.3f} {search:6.1f} + "
             f"{elapsed - search:4.1f} "
             f"{spread:.0e} | {best:.3f} {printed:.2f}",

@@ -6,12 +6,11 @@ python benchmarks/interval_speed.py [--rows 1000000]
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
+from _timing import processor_seconds
 
 from skfair.metrics import (
     abcc,
@@ -34,16 +33,6 @@ METRICS: dict[str, Callable[..., float]] = {
 TARGET = 1.5
 
 
-def least_time(call: Callable[[], Any]) -> float:
-    """Return the least processor time of seven calls."""
-    times = []
-    for _ in range(7):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -55,9 +44,9 @@ def main() -> None:
     rows = {"sensitive_features": groups}
     for name, metric in METRICS.items():
         given = (scores > 0.3).astype(int) if name == "equalized odds" else scores
-        plain = least_time(lambda m=metric, s=given: m(y_true, s, **rows))
-        bounds = least_time(
-            lambda m=metric, s=given: confidence_interval(m, y_true, s, **rows)
+        plain = processor_seconds(lambda m=metric, s=given: m(y_true, s, **rows), 7)
+        bounds = processor_seconds(
+            lambda m=metric, s=given: confidence_interval(m, y_true, s, **rows), 7
         )
         verdict = "reached" if bounds <= TARGET * plain else "MISSED"
         print(

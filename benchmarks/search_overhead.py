@@ -16,12 +16,11 @@ precision is the same number, computed from the response that the other scorers 
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
 from statistics import median
 from typing import Any
 
 import pandas as pd
+from _timing import processor_seconds
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import average_precision_score, make_scorer
 from sklearn.model_selection import GridSearchCV
@@ -85,19 +84,12 @@ CASES = {
 }
 
 
-def seconds(call: Callable[[], Any]) -> float:
-    """Processor time of a call."""
-    start = time.process_time()
-    call()
-    return time.process_time() - start
-
-
 def parts(X: pd.DataFrame, y: pd.Series) -> None:
     """Print what one fold costs: the fit, a response, and each metric."""
     n_test = len(X) // 5
     test, labels, model = X[:n_test], y[:n_test], boosting()
-    fitting = seconds(lambda: model.fit(X[n_test:], y[n_test:]))
-    responding = seconds(lambda: model.predict_proba(test))
+    fitting = processor_seconds(lambda: model.fit(X[n_test:], y[n_test:]))
+    responding = processor_seconds(lambda: model.predict_proba(test))
     print(f"one fold: fit {fitting:.3f} s, one response {responding:.4f} s", end="")
     scores = model.predict_proba(test)[:, 1]
 
@@ -106,7 +98,7 @@ def parts(X: pd.DataFrame, y: pd.Series) -> None:
 
     for name, scorer in FAIRNESS.items():
         times = [
-            seconds(lambda s=scorer: s._score(cached, model, test, labels))
+            processor_seconds(lambda s=scorer: s._score(cached, model, test, labels))
             for _ in range(9)
         ]
         print(f", {name} {median(times):.4f} s", end="")
@@ -119,8 +111,8 @@ def compare(name: str, X: pd.DataFrame, y: pd.Series, repeats: int) -> None:
     both = {**plain, **FAIRNESS}
     times = [
         (
-            seconds(lambda: search(X, y, make(), both)),
-            seconds(lambda: search(X, y, make(), plain)),
+            processor_seconds(lambda: search(X, y, make(), both)),
+            processor_seconds(lambda: search(X, y, make(), plain)),
         )
         for _ in range(repeats)
     ]

@@ -9,13 +9,12 @@ subgroups of one half of the test rows of Adult read on the other half.
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from _timing import processor_seconds
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -26,18 +25,8 @@ from skfair.datasets import fetch_adult
 from skfair.metrics import continuous_mcdp, mcdp, worst_subgroup
 from skfair.metrics._groupwise import _subgroup_search
 
-N_ROWS = 100_000
+N_ROWS, N_CALLS = 100_000, 3
 AGES = {"age": [25, 35, 45, 55, 65]}
-
-
-def processor_time(call: Callable[[], Any], n_times: int = 3) -> float:
-    """Least processor time of several calls, in seconds."""
-    times = []
-    for _ in range(n_times):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
 
 
 def speed() -> None:
@@ -45,14 +34,15 @@ def speed() -> None:
     rng = np.random.default_rng(0)
     age, noise = rng.integers(18, 98, N_ROWS), rng.random(N_ROWS)
     for name, y_score in (("no disparity", noise), ("by age", noise ** (40 / age))):
-        once = processor_time(
-            lambda y=y_score: mcdp(None, y, sensitive_features=age > 50)
+        once = processor_seconds(
+            lambda y=y_score: mcdp(None, y, sensitive_features=age > 50), N_CALLS
         )
         for kind, column in (("80 ages", age), ("distinct", age + noise[::-1])):
-            search = processor_time(
+            search = processor_seconds(
                 lambda y=y_score, a=column: continuous_mcdp(
                     None, y, sensitive_features=a
-                )
+                ),
+                N_CALLS,
             )
             print(f"continuous_mcdp, {kind}, {name}: {search / once:.1f} times mcdp")
     columns = rng.integers(0, 10, (N_ROWS, 5))
@@ -60,11 +50,10 @@ def speed() -> None:
     concerned = (columns[:, 0] == 3) & (columns[:, 2] == 7)
     y_score = np.where(concerned, noise**2, noise)
     for quality, response in (("mcdp", y_score), ("selection_rate", y_score > 0.5)):
-        seconds = processor_time(
+        seconds = processor_seconds(
             lambda q=quality, r=response: worst_subgroup(
                 None, r, quality=q, n_permutations=0, **options
             ),
-            n_times=1,
         )
         print(f"worst_subgroup, five columns of ten values, {quality}: {seconds:.2f} s")
     print(f"refinements: {count_refinements(y_score, options)}")

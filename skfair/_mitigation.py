@@ -70,23 +70,14 @@ class Mitigator(LinkedToSite):
     classes_: NDArray[Any]
 
     def _check_fit_inputs(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        *,
-        reset: bool = True,
-        classes: NDArray[Any] | None = None,
+        self, X: Any, y: Any, sample_weight: ArrayLike | None
     ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-        """Return X that can be indexed, y, its two classes, and the weights.
-
-        If `classes` are given, y may have one of them only.
-        """
+        """Return X that can be indexed, y, its two classes, and the weights."""
         X = _check_table(X)
-        validate_data(self, X, y, skip_check_array=True, reset=reset)
+        validate_data(self, X, y, skip_check_array=True)
         weights = check_weights(sample_weight, count_rows(X))
         y = _check_target(X, y)
-        found = _find_classes(y, getattr(self, "estimator", None), weights, classes)
+        found = _find_classes(y, getattr(self, "estimator", None), weights)
         return X, y, found, weights
 
     def _check_predict_input(self, X: Any, fitted_attribute: str) -> Any:
@@ -216,14 +207,10 @@ def _check_target(X: Any, y: Any) -> NDArray[Any]:
 
 
 def _find_classes(
-    y: NDArray[Any],
-    estimator: Any,
-    sample_weight: NDArray[Any] | None,
-    known: NDArray[Any] | None,
+    y: NDArray[Any], estimator: Any, sample_weight: NDArray[Any] | None
 ) -> NDArray[Any]:
-    """Return the two classes: known ones, those of a frozen estimator, or of y."""
-    found = weighted = np.unique(y)
-    classes = found if known is None else known
+    """Return the two classes: those of a frozen estimator, or of y."""
+    classes = found = weighted = np.unique(y)
     if isinstance(estimator, FrozenEstimator):
         check_is_fitted(estimator)
         classes = np.asarray(estimator.classes_)
@@ -238,14 +225,13 @@ def _find_classes(
         raise ValueError(
             "sample_weight is zero in every row, expected positive weights."
         )
-    if known is None and len(weighted) < 2:
+    if len(weighted) < 2:
         raise ValueError(f"y must have two classes, got 1 class: {weighted.tolist()}.")
     unknown = np.setdiff1d(found, classes)
     if len(unknown):
         raise ValueError(
-            f"y has the classes {unknown.tolist()}, expected those of the "
-            f"{'first call' if known is not None else 'fitted estimator'}, "
-            f"{classes.tolist()}."
+            f"y has the classes {unknown.tolist()}, expected those of the fitted "
+            f"estimator, {classes.tolist()}."
         )
     return classes
 

@@ -124,7 +124,7 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
                 f"{float(flat.min())} to {float(flat.max())}. Apply torch.sigmoid to "
                 "logits."
             )
-        shares = _shares(flat, groups, sample_weight)
+        shares = _group_shares(flat, groups, sample_weight)
         if len(shares) < 2:
             return flat.sum() * 0
         if self.objective == "dp":
@@ -132,7 +132,7 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
             return means.max() - means.min()
         grid = torch.as_tensor(threshold_grid(self.temperature)).to(flat)
         if self.objective == "abcc":
-            return _area(self._cdfs(flat, shares, grid), grid)
+            return _largest_area(self._cdfs(flat, shares, grid), grid)
         with torch.no_grad():
             cdfs = self._cdfs(flat, shares, grid)
             best = (cdfs.amax(dim=0) - cdfs.amin(dim=0)).argmax()
@@ -165,7 +165,9 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
         return best
 
 
-def _shares(scores: torch.Tensor, groups: Any, sample_weight: Any) -> torch.Tensor:
+def _group_shares(
+    scores: torch.Tensor, groups: Any, sample_weight: Any
+) -> torch.Tensor:
     """Weight of each row within each group that has weight, (n_groups, n_samples)."""
     weights = torch.ones_like(scores)
     if sample_weight is not None:
@@ -194,7 +196,7 @@ def _shares(scores: torch.Tensor, groups: Any, sample_weight: Any) -> torch.Tens
     return shares
 
 
-def _area(cdfs: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
+def _largest_area(cdfs: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
     """Largest area between two CDFs, by the trapezoidal rule."""
     with torch.no_grad():
         widths = torch.full_like(grid, float(grid[1]))

@@ -94,10 +94,7 @@ class PenalisedLoss:
         closed. The strength is multiplied by the variance of the labels over that of
         balanced ones.
         """
-        return self.for_share(float(np.average(y, weights=weights)))
-
-    def for_share(self, share: float) -> Self:
-        """Return the loss whose strength suits a share of labels that are 1."""
+        share = float(np.average(y, weights=weights))
         return replace(self, strength=self.strength * 4 * share * (1 - share))
 
     def rescaled(

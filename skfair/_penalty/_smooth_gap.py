@@ -25,10 +25,6 @@ _INTERVALS = (64, 1024)
 _BLOCK_SIZE = 4096
 #: Newton steps from the best threshold of the grid.
 NEWTON_STEPS = 6
-#: Rows of each group over which a running gap averages, about.
-_MEMORY = 200
-#: Sharpness of its soft maximum.
-_SHARPNESS = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,57 +127,6 @@ def rows_by_code(codes: NDArray[np.integer]) -> list[NDArray[np.intp]]:
     n_codes = int(codes.max(initial=-1)) + 1
     starts = np.searchsorted(codes[order], np.arange(n_codes + 1))
     return np.split(order, starts)[1:-1]
-
-
-class RunningGap:
-    """Smooth gap of the rows of one mini-batch after the other.
-
-    The gap of few rows is mostly noise, and a batch may lack a group: what is compared
-    are running averages of each group's CDF, over about `_MEMORY` rows of it. The
-    gradient is in the scores of the batch.
-    """
-
-    def __init__(self, temperature: float) -> None:
-        self.temperature = temperature
-        self.n_rows = np.zeros(0)
-        self.cdfs = np.zeros((0, len(threshold_grid(temperature))))
-        self.means = np.zeros(0)
-
-    def update(
-        self,
-        scores: Array,
-        codes: NDArray[np.integer],
-        sample_weight: Array | None,
-        objective: Objective,
-    ) -> SmoothGap:
-        """Average in the rows of a batch, and return the gap; codes keep their meaning.
-
-        Rows with the code -1 belong to no group.
-        """
-        shares, batch_codes, present = _shares(codes, sample_weight)
-        batch = _Rows(scores, batch_codes, shares, self.temperature)
-        if len(present):
-            self._average(batch, present)
-        known = np.flatnonzero(self.n_rows)
-        if len(known) < 2:
-            return _no_gap(len(scores))
-        positions = np.append(np.searchsorted(known, present), -1)
-        rows = batch._replace(codes=positions[batch_codes])
-        averaged = _Averaged(rows, self.cdfs[known], self.means[known])
-        return _with_codes(_gap_of(averaged, objective, _SHARPNESS), known)
-
-    def _average(self, batch: _Rows, present: NDArray[np.intp]) -> None:
-        """Average in the CDFs of the groups that a batch has."""
-        new = max(0, int(present.max()) + 1 - len(self.n_rows))
-        self.n_rows = np.append(self.n_rows, np.zeros(new))
-        self.means = np.append(self.means, np.zeros(new))
-        self.cdfs = np.vstack([self.cdfs, np.zeros((new, self.cdfs.shape[1]))])
-        n_rows = np.bincount(batch.codes[batch.codes >= 0])
-        shares = n_rows / (n_rows + self.n_rows[present])
-        self.means[present] += shares * (batch.means() - self.means[present])
-        change = batch.cdfs()[1] - self.cdfs[present]
-        self.cdfs[present] += shares[:, None] * change
-        self.n_rows[present] = np.minimum(self.n_rows[present] + n_rows, _MEMORY)
 
 
 def threshold_grid(temperature: float) -> Array:
@@ -291,30 +236,6 @@ class _Grid(NamedTuple):
         return signed
 
 
-class _Averaged(NamedTuple):
-    """Rows of a batch, with CDFs and means of other rows beside them."""
-
-    rows: _Rows
-    averages: Array
-    mean_scores: Array
-
-    def cdfs(self) -> tuple[Array, Array]:
-        """Thresholds of the grid, and averaged CDFs, (n_groups, n_thresholds)."""
-        return threshold_grid(self.rows.temperature), self.averages
-
-    def gradient(self, thresholds: Array, slopes: Array) -> Array:
-        """Gradient in the scores of the batch, from the slopes in the CDFs."""
-        return self.rows.gradient(thresholds, slopes)
-
-    def means(self) -> Array:
-        """Averaged mean score of each group."""
-        return self.mean_scores
-
-    def signed_shares(self, pair: tuple[int, int]) -> Array:
-        """Shares in the pair's first group, minus those in its second, else 0."""
-        return self.rows.signed_shares(pair)
-
-
 @lru_cache(maxsize=1)
 def _sigmoids_on_grid(temperature: float, n_scores: int) -> tuple[Array, Array]:
     """Sigmoids of thresholds minus scores, and their slopes, by score and threshold."""
@@ -334,9 +255,7 @@ def _with_codes(gap: SmoothGap, codes: NDArray[np.intp]) -> SmoothGap:
     return replace(gap, pair=(int(codes[first]), int(codes[second])))
 
 
-def _gap_of(
-    rows: _Rows | _Grid | _Averaged, objective: Objective, sharpness: float
-) -> SmoothGap:
+def _gap_of(rows: _Rows | _Grid, objective: Objective, sharpness: float) -> SmoothGap:
     """Gap of an objective, for ``"mcdp"`` by the soft maximum."""
     if objective == "dp":
         return _mean_gap(rows)
@@ -351,7 +270,7 @@ def _extremes(values: NDArray[Any]) -> tuple[int, int]:
     return (first, second) if first != second else (0, 1)
 
 
-def _mean_gap(rows: _Rows | _Grid | _Averaged) -> SmoothGap:
+def _mean_gap(rows: _Rows | _Grid) -> SmoothGap:
     """Difference of the largest and the least mean score."""
     means = rows.means()
     pair = _extremes(-means)
@@ -392,7 +311,7 @@ def _refine_threshold(rows: _Rows, signed: Array, threshold: float) -> float:
     return best
 
 
-def _soft_maximum(rows: _Rows | _Grid | _Averaged, sharpness: float) -> SmoothGap:
+def _soft_maximum(rows: _Rows | _Grid, sharpness: float) -> SmoothGap:
     """Soft maximum of the gap over the thresholds of the grid."""
     thresholds, cdfs = rows.cdfs()
     gaps = cdfs.max(axis=0) - cdfs.min(axis=0)
@@ -409,7 +328,7 @@ def _soft_maximum(rows: _Rows | _Grid | _Averaged, sharpness: float) -> SmoothGa
     return SmoothGap(value, gradient, float(thresholds[best]), _extremes(cdfs[:, best]))
 
 
-def _area(rows: _Rows | _Grid | _Averaged) -> SmoothGap:
+def _area(rows: _Rows | _Grid) -> SmoothGap:
     """Largest area between two CDFs, by the trapezoidal rule."""
     thresholds, cdfs = rows.cdfs()
     widths = np.full(len(thresholds), thresholds[1])

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_array, check_random_state, column_or_1d
+from sklearn.utils import Tags, check_array, check_random_state
 
 from skfair._comparison import PlainComparison, compare_on_rows
 from skfair._mitigation import Mitigator
 from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
 from skfair._penalty._smooth_gap import Objective
 from skfair._penalty._training_rows import (
-    Labels,
     TrainingRows,
     check_validation_fraction,
     hold_out,
@@ -27,18 +26,11 @@ from skfair._penalty._training_rows import (
 from skfair._utils._validation import check_choice
 from skfair.groups import Selector
 from skfair.inprocessing._network import (
-    Adam,
-    Parameters,
     initial_parameters,
     layer_sizes,
     predict_logits,
 )
-from skfair.inprocessing._training import (
-    Stream,
-    TrainingOptions,
-    train,
-    train_further,
-)
+from skfair.inprocessing._training import TrainingOptions, train
 
 _REMEDY = (
     "Choose a smaller strength, or more steps and larger mini-batches, with "
@@ -109,8 +101,6 @@ class DiffMCDPClassifier(
         Share of the rows that is held out, for the comparison with a plain network and
         for early stopping. With None nothing is compared and no plain network is
         trained, which halves the time; so it is with fewer than 200 rows.
-    warm_start : bool, default=False
-        Whether to start from the parameters of the last `fit`.
     random_state : int, RandomState instance or None, default=None
         Random numbers for the first parameters, the mini-batches, dropout and the rows
         held out.
@@ -143,14 +133,14 @@ class DiffMCDPClassifier(
         penalised); ``penalised_loss``, the log-loss plus the L2 term plus
         :math:`\lambda` times the gap; and if `early_stopping` is True
         ``validation_penalised_loss``, the log-loss plus :math:`\lambda` times the gap
-        on the rows held out. After `partial_fit` it has the steps of the last call.
+        on the rows held out.
     comparison_ : PlainComparison or None
         Average precision and MCDP(0) (within strata, if there are any) of this network
         and of the plain one on the rows held out: `average_precision`,
         `plain_average_precision`, `mcdp`, `plain_mcdp`, the standard errors of both
         differences, and `problems`, what is worse by more than noise; `to_frame` makes
         a table. None if nothing is compared: without rows held out, without groups,
-        with strength 0, and after a warm start or `partial_fit`.
+        and with strength 0.
     loss_curve_ : list of length `n_iter_`
         The penalised loss of each mini-batch.
     n_iter_ : int
@@ -216,10 +206,6 @@ class DiffMCDPClassifier(
         "sensitive_features": True,
         "control_features": True,
     }
-    __metadata_request__partial_fit: ClassVar = {
-        "sensitive_features": True,
-        "control_features": True,
-    }
 
     def __init__(
         self,
@@ -236,7 +222,6 @@ class DiffMCDPClassifier(
         dropout: float = 0.0,
         early_stopping: bool = False,
         validation_fraction: float | None = 0.1,
-        warm_start: bool = False,
         random_state: Any = None,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
@@ -254,7 +239,6 @@ class DiffMCDPClassifier(
         self.dropout = dropout
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
         self.random_state = random_state
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
@@ -315,152 +299,44 @@ class DiffMCDPClassifier(
         """
         loss, options = _check_parameters(self)
         rng = check_random_state(self.random_state)
-        warm = bool(self.warm_start) and hasattr(self, "coefs_")
-        X, y, classes, weights = self._check_fit_inputs(
-            X, y, sample_weight, reset=not warm
-        )
+        X, y, self.classes_, weights = self._check_fit_inputs(X, y, sample_weight)
         features = self._features(X)
         consequence = "no gap is penalised" if self.strength else None
         groups = self._find_groups_if_given(sensitive_features, X, consequence)
         strata = self._find_strata(control_features, X)
-        positive = y == classes[1]
+        positive = y == self.classes_[1]
         if weights is not None:  # the rows that have weight, with a mean weight of 1
             kept = np.flatnonzero(weights)
             features, positive = features[kept], positive[kept]
             groups = None if groups is None else groups[kept]
             strata = None if strata is None else strata[kept]
             weights = weights[kept] / weights[kept].mean()
-        rows, labels, self.strata_ = training_rows(
+        rows, self.groups_, self.strata_ = training_rows(
             features, positive, groups, weights, strata
         )
-        parameters = self._first_parameters(features, classes, warm, rng)
+        sizes = features.shape[1], *layer_sizes(self.hidden_layer_sizes), 1
+        first = initial_parameters(sizes, features.dtype, rng)
         loss = loss.for_labels(rows.y, rows.weights)
-        # A warm start has been trained on rows that would be held out now.
-        compares = bool(loss.strength and labels and not warm)
+        compares = bool(loss.strength and self.groups_)
         rows, held_out = self._hold_out(rows, compares, rng)
         watched = held_out if self.early_stopping else None
-        first = [values.copy() for values in parameters]
-        parameters, self.history_ = train(parameters, rows, watched, loss, options, rng)
+        parameters, self.history_ = train(
+            [values.copy() for values in first], rows, watched, loss, options, rng
+        )
         self.comparison_: PlainComparison | None = None
         if held_out is not None and compares:
             unpenalised = replace(loss, strength=0.0)
             plain, _ = train(first, rows, watched, unpenalised, options, rng)
             self.comparison_ = compare_on_rows(
                 held_out,
-                labels,
+                self.groups_,
                 expit(predict_logits(held_out.X, plain)),
                 expit(predict_logits(held_out.X, parameters)),
             )
             self.comparison_.warn(self, _REMEDY)
-        self._keep(parameters, classes, labels)
+        self.coefs_, self.intercepts_ = parameters[::2], parameters[1::2]
         self.n_iter_ = len(self.history_)
         self.loss_curve_ = self.history_["penalised_loss"].tolist()
-        self._stream: Stream | None = None
-        return self
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        classes: ArrayLike | None = None,
-        sensitive_features: Any = None,
-        control_features: Any = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Train the network further, by one pass over some rows.
-
-        For data that come in parts. A part is cut into mini-batches of `batch_size`
-        rows; one of fewer rows is a single step. It may lack a group or a class: the
-        gap is that of running averages over about 200 rows of each group, and classes
-        and weights are counted over all calls. Steps go on where the last call, or
-        `fit`, ended. Nothing is held out, and nothing is compared with a plain network.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training data: numbers, apart from columns that are dropped.
-        y : array-like of shape (n_samples,)
-            Class of each row.
-        classes : array-like of shape (2,), default=None
-            Both classes; needed in the first call.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Group of each row, as in `fit`. Groups may be new: `groups_` has all of
-            them, in the order in which they came.
-        control_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Stratum of each row, as in `fit`: each stratum has its own averages, and may
-            be new. Give it in all calls, or in none.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights of the rows in the log-loss and in the CDFs.
-
-        Returns
-        -------
-        self : DiffMCDPClassifier
-            `history_` has the steps of this call, `loss_curve_` those of all.
-
-        Raises
-        ------
-        ValueError
-            Without `classes` in the first call, if they differ from those of earlier
-            calls or are not two, with ``early_stopping=True``, for which rows would
-            have to be held out, and as `fit`.
-
-        Warns
-        -----
-        UserWarning
-            If no groups are given and `strength` is not 0: no gap is penalised.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from skfair.inprocessing import DiffMCDPClassifier
-        >>> rng = np.random.default_rng(0)
-        >>> model = DiffMCDPClassifier(hidden_layer_sizes=16, random_state=0)
-        >>> for _ in range(20):
-        ...     sex = rng.integers(0, 2, 100)
-        ...     X = rng.normal(size=(100, 2)) + np.outer(sex, [0, 1.5])
-        ...     y = X.sum(axis=1) > 1
-        ...     model = model.partial_fit(
-        ...         X, y, classes=[False, True], sensitive_features=sex
-        ...     )
-        >>> model.n_iter_
-        20
-        """
-        loss, options = _check_parameters(self)
-        if self.early_stopping:
-            raise ValueError(
-                "early_stopping=True needs rows that are held out: use fit, or "
-                "early_stopping=False for partial_fit."
-            )
-        warm = hasattr(self, "coefs_")
-        known = _check_classes(classes, self.classes_ if warm else None)
-        X, y, found, weights = self._check_fit_inputs(
-            X, y, sample_weight, reset=not warm, classes=known
-        )
-        features = self._features(X)
-        consequence = "no gap is penalised" if self.strength else None
-        groups = self._find_groups_if_given(sensitive_features, X, consequence)
-        strata = self._find_strata(control_features, X)
-        stream = getattr(self, "_stream", None)
-        if stream is None:
-            rng = check_random_state(self.random_state)
-            parameters = self._first_parameters(features, found, warm, rng)
-            stream = Stream(Adam(parameters), rng, self.n_iter_ if warm else 0)
-        else:
-            self._check_sizes()
-        rows = stream.take(features, y == found[1], groups, strata, weights)
-        loss = loss.for_share(stream.positive / stream.weight)
-        self.history_ = train_further(stream, rows, loss, options)
-        self._keep(stream.optimizer.parameters, found, stream.labels)
-        self.strata_ = stream.strata
-        self.n_iter_, self.comparison_ = stream.n_steps, None
-        self.loss_curve_ = [
-            *(self.loss_curve_ if warm else []),
-            *self.history_["penalised_loss"],
-        ]
-        self._stream = stream
         return self
 
     def _hold_out(
@@ -480,13 +356,6 @@ class DiffMCDPClassifier(
             else (rows.take(parts[0]), rows.take(parts[1]))
         )
 
-    def _keep(
-        self, parameters: Parameters, classes: NDArray[Any], groups: Labels
-    ) -> None:
-        """Keep what is fitted: parameters layer by layer, classes and groups."""
-        self.coefs_, self.intercepts_ = parameters[::2], parameters[1::2]
-        self.classes_, self.groups_ = classes, groups
-
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Predict the log-odds of the second class.
 
@@ -504,7 +373,9 @@ class DiffMCDPClassifier(
             If called before `fit`.
         """
         X = self._check_predict_input(X, "coefs_")
-        return predict_logits(self._features(X), self._parameters())
+        layers = zip(self.coefs_, self.intercepts_, strict=True)
+        parameters = [values for layer in layers for values in layer]
+        return predict_logits(self._features(X), parameters)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probability of each class.
@@ -555,36 +426,6 @@ class DiffMCDPClassifier(
                 input_name="X",
             )
 
-    def _parameters(self) -> Parameters:
-        """Return the fitted coefficients and intercepts, layer by layer."""
-        pairs = zip(self.coefs_, self.intercepts_, strict=True)
-        return [values for pair in pairs for values in pair]
-
-    def _first_parameters(
-        self, features: Any, classes: NDArray[Any], warm: bool, rng: Any
-    ) -> Parameters:
-        """Return drawn parameters, or those of the last fit, which must match."""
-        if not warm:
-            sizes = features.shape[1], *layer_sizes(self.hidden_layer_sizes), 1
-            return initial_parameters(sizes, features.dtype, rng)
-        self._check_sizes()
-        if not np.array_equal(classes, self.classes_):
-            raise ValueError(
-                f"y has the classes {classes.tolist()}, expected those of the fit that "
-                f"warm_start continues, {self.classes_.tolist()}."
-            )
-        return [values.astype(features.dtype) for values in self._parameters()]
-
-    def _check_sizes(self) -> None:
-        """Raise unless the hidden layers are those that were fitted."""
-        hidden = layer_sizes(self.hidden_layer_sizes)
-        fitted = tuple(len(coefs) for coefs in self.coefs_[1:])
-        if hidden != fitted:
-            raise ValueError(
-                f"hidden_layer_sizes must be {fitted}, as in the fit that is "
-                f"continued, got {hidden}."
-            )
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -597,24 +438,7 @@ def _check_parameters(
 ) -> tuple[PenalisedLoss, TrainingOptions]:
     """Check the parameters, and return the loss and the options of the steps."""
     layer_sizes(model.hidden_layer_sizes)
-    for name in ("early_stopping", "warm_start", "drop_sensitive"):
+    for name in ("early_stopping", "drop_sensitive"):
         check_choice(name, getattr(model, name), (True, False))
     check_validation_fraction(model)
     return check_penalised_loss(model), TrainingOptions.of(model)
-
-
-def _check_classes(classes: Any, known: NDArray[Any] | None) -> NDArray[Any]:
-    """Return the two classes, known or given to the first call of `partial_fit`."""
-    if classes is None:
-        if known is None:
-            raise ValueError("classes must be given in the first call of partial_fit.")
-        return known
-    given = np.unique(column_or_1d(classes))
-    if len(given) != 2:
-        raise ValueError(f"classes must be two, got {given.tolist()}.")
-    if known is not None and not np.array_equal(given, known):
-        raise ValueError(
-            f"classes must be those of the first call, {known.tolist()}, got "
-            f"{given.tolist()}."
-        )
-    return np.asarray(given)

@@ -27,6 +27,7 @@ from skfair._penalty._training_rows import (
     hold_out_if_possible,
     training_rows,
 )
+from skfair._utils._progress import Progress
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.groups import Selector
 from skfair.inprocessing._reweighting import (
@@ -130,7 +131,7 @@ class MCDPReweighter(
         to `fit` take precedence. None compares groups among all rows. A column stays a
         feature.
     verbose : bool, default=False
-        Whether to print a line after each round.
+        Whether to print a line after each round, to the standard error stream.
 
     Attributes
     ----------
@@ -365,8 +366,9 @@ class MCDPReweighter(
         rounds = reweighting_rounds(
             fits, held_out, loss, self.averaging, max_iter, self.tol
         )
+        progress = Progress("MCDPReweighter", bool(self.verbose))
         with self._tip_to_drop(X):
-            plain, kept, self.history_ = choose_round(rounds, bool(self.verbose))
+            plain, kept, self.history_ = choose_round(rounds, progress)
         kept = self._keep_round(plain, kept, held_out)
         self.history_["kept"] = self.history_["round"] == kept.number
         self.estimator_, self.n_iter_ = kept.estimator, len(self.history_)

@@ -65,7 +65,7 @@ def forward(
 def backward(
     activations: list[Any], parameters: Parameters, slopes: Array, dropout: float = 0.0
 ) -> Parameters:
-    """Return the gradient in all parameters, from the derivatives in the logits."""
+    """Return the gradient of a loss, given its derivatives in the logits (`slopes`)."""
     gradients: Parameters = [np.empty(0)] * len(parameters)
     delta = slopes.astype(parameters[0].dtype)[:, None]
     for layer in range(len(parameters) - 2, -1, -2):

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from skfair._mitigation import params_of_rows, take_rows
 from skfair._penalty._penalised_loss import Evaluation, PenalisedLoss, clip_scores
 from skfair._penalty._training_rows import Array, TrainingRows
+from skfair._utils._progress import Progress
 from skfair._utils._response import respond
 
 Form: TypeAlias = Literal["two_label", "sample_weight"]
@@ -154,7 +155,7 @@ def reweighting_rounds(
 
 
 def choose_round(
-    rounds: Iterator[Round], verbose: bool
+    rounds: Iterator[Round], progress: Progress
 ) -> tuple[Round, Round, pd.DataFrame]:
     """Return the plain round, a reweighted one, and the history.
 
@@ -170,8 +171,8 @@ def choose_round(
             record |= _columns(found.held_out[1], "validation_")
             value = found.held_out[1].penalised_loss
         records.append(record)
-        if verbose:
-            _print_record(record)
+        shown = [f"{name} {value:.4f}" for name, value in record.items()][1:]
+        progress.line(f"round {found.number}: {', '.join(shown)}")
         if found.number == 0:
             plain = kept = found
         elif value <= least:
@@ -201,10 +202,3 @@ def _columns(evaluation: Evaluation, prefix: str = "") -> dict[str, float]:
     """Columns of the history."""
     names = ("loss", "gap", "threshold", "penalised_loss")
     return {prefix + name: getattr(evaluation, name) for name in names}
-
-
-def _print_record(record: dict[str, Any]) -> None:
-    """Print a line of the history."""
-    number = record["round"]
-    shown = [f"{name} {value:.4f}" for name, value in record.items() if name != "round"]
-    print(f"[MCDPReweighter] round {number}: {', '.join(shown)}", flush=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Self
 
@@ -14,15 +14,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from skfair._penalty._penalised_loss import PenalisedLoss
-from skfair._penalty._smooth_gap import (
-    RunningGap,
-    SmoothGap,
-    mean_over_strata,
-    smooth_gap,
-)
-from skfair._penalty._training_rows import Array, Labels, Positions, TrainingRows
+from skfair._penalty._smooth_gap import SmoothGap, mean_over_strata, smooth_gap
+from skfair._penalty._training_rows import Array, Positions, TrainingRows
 from skfair._utils._validation import check_choice, check_integer, check_real
-from skfair.groups import Groups, positions_in
 from skfair.inprocessing._network import (
     Adam,
     Parameters,
@@ -69,64 +63,7 @@ class TrainingOptions:
         """Learning rate of a step, the first of which is 0."""
         if self.learning_rate == "constant":
             return self.learning_rate_init
-        step = min(step, self.max_iter - 1)  # of many calls of partial_fit
         return float(self.learning_rate_init * 0.1 ** (3 * step // self.max_iter))
-
-
-@dataclass
-class Stream:
-    """What `partial_fit` keeps from call to call, beside the fitted attributes.
-
-    `gaps` has a running gap for each stratum, by its code.
-    """
-
-    optimizer: Adam
-    rng: np.random.RandomState
-    n_steps: int
-    gaps: dict[int, RunningGap] = field(default_factory=dict)
-    labels: Labels = ()
-    strata: Labels = ()
-    n_rows: int = 0
-    weight: float = 0.0
-    positive: float = 0.0
-
-    def take(
-        self,
-        X: Any,
-        positive: NDArray[np.bool_],
-        groups: Groups | None,
-        strata: Groups | None,
-        weights: NDArray[Any] | None,
-    ) -> TrainingRows:
-        """Count the rows of a call, and return those with weight.
-
-        The mean weight is 1 over the rows of all calls.
-        """
-        weights = np.ones(len(positive)) if weights is None else weights + 0.0
-        kept = np.flatnonzero(weights)
-        X, positive, weights = X[kept], positive[kept], weights[kept]
-        codes = stratum_codes = None
-        if groups is not None:
-            self.labels, codes = _join_codes(self.labels, groups[kept])
-        if strata is not None:
-            self.strata, stratum_codes = _join_codes(self.strata, strata[kept])
-        self.n_rows += len(kept)
-        self.weight += float(weights.sum())
-        self.positive += float(weights[positive].sum())
-        weights *= self.n_rows / self.weight
-        codes = np.full(len(kept), -1) if codes is None else codes
-        return TrainingRows(X, positive + 0.0, codes, weights, stratum_codes)
-
-
-def _join_codes(labels: Labels, groups: Groups) -> tuple[Labels, NDArray[np.intp]]:
-    """Labels with those of some rows after them, and the code of each row in these."""
-    present = np.flatnonzero(groups.sizes())
-    found = tuple(groups.labels[group] for group in present)
-    known = set(labels)
-    labels = (*labels, *(label for label in found if label not in known))
-    codes = np.full(len(groups.labels) + 1, -1)  # the last is that of no group
-    codes[present] = positions_in(labels, found)
-    return labels, np.asarray(codes[groups.codes])
 
 
 @np.errstate(over="ignore", invalid="ignore")  # _check_finite raises instead
@@ -147,10 +84,16 @@ def train(
     steps: list[dict[str, float]] = []
     validation: dict[int, float] = {}
     best = parameters
-    batches = _batches(rows, loss, options, rng)
+    # Where a gap is penalised, mini-batches have equally many rows of each cell.
+    cells = rows.cells if loss.strength else np.zeros(len(rows.y), dtype=np.intp)
+    batches = mini_batches(cells, options.batch_size, rng)
     for step, (chosen, factors) in enumerate(islice(batches, options.max_iter), 1):
-        batch = rows.take(chosen)
-        steps.append(_step(step, batch, factors, optimizer, loss, options, rng))
+        record, gradients = batch_gradients(
+            parameters, rows.take(chosen), factors, loss, options, rng
+        )
+        optimizer.step(gradients, options.rate(step - 1))
+        _check_finite(record["penalised_loss"], parameters, step, options)
+        steps.append({"step": step, **record})
         if held_out is None or step % _VALIDATION_INTERVAL:
             continue
         validation[step] = _validation_loss(parameters, held_out, loss)
@@ -165,54 +108,6 @@ def train(
     return best, history
 
 
-@np.errstate(over="ignore", invalid="ignore")  # _check_finite raises instead
-def train_further(
-    stream: Stream, rows: TrainingRows, loss: PenalisedLoss, options: TrainingOptions
-) -> pd.DataFrame:
-    """Train on mini-batches that are about as many rows as there are, in place.
-
-    Returns a history with one row per step.
-    """
-    batches = _batches(rows, loss, options, stream.rng)
-    n_steps = max(1, round(len(rows.y) / options.batch_size))
-    state = stream.optimizer, loss, options, stream.rng, stream.gaps
-    steps = []
-    for chosen, factors in islice(batches, n_steps):
-        stream.n_steps += 1
-        steps.append(_step(stream.n_steps, rows.take(chosen), factors, *state))
-    return pd.DataFrame(steps)
-
-
-def _batches(
-    rows: TrainingRows,
-    loss: PenalisedLoss,
-    options: TrainingOptions,
-    rng: np.random.RandomState,
-) -> Iterator[tuple[Positions, Array]]:
-    """Mini-batches, with equally many rows of each cell if a gap is penalised."""
-    cells = rows.cells if loss.strength else np.zeros(len(rows.y), dtype=np.intp)
-    return mini_batches(cells, options.batch_size, rng)
-
-
-def _step(
-    step: int,
-    rows: TrainingRows,
-    factors: Array,
-    optimizer: Adam,
-    loss: PenalisedLoss,
-    options: TrainingOptions,
-    rng: np.random.RandomState,
-    running: dict[int, RunningGap] | None = None,
-) -> dict[str, float]:
-    """Change the parameters by one step, and return the losses before it."""
-    record, gradients = batch_gradients(
-        optimizer.parameters, rows, factors, loss, options, rng, running
-    )
-    optimizer.step(gradients, options.rate(step - 1))
-    _check_finite(record["penalised_loss"], optimizer.parameters, step, options)
-    return {"step": step, **record}
-
-
 def batch_gradients(
     parameters: Parameters,
     rows: TrainingRows,
@@ -220,12 +115,11 @@ def batch_gradients(
     loss: PenalisedLoss,
     options: TrainingOptions,
     rng: np.random.RandomState | None = None,
-    running: dict[int, RunningGap] | None = None,
 ) -> tuple[dict[str, float], Parameters]:
-    """Return the losses of a mini-batch, and the gradient of their sum.
+    """Return the losses of a mini-batch, and the gradient of the penalised loss.
 
-    The gradient has the shapes of the parameters; the factors make means over the batch
-    estimate means over all rows.
+    The gradient has the shapes of the parameters. Rows are weighted by `factors`, with
+    which means over the batch estimate means over all rows.
     """
     activations = forward(rows.X, parameters, options.dropout, rng)
     logits = activations[-1][:, 0].astype(np.float64)
@@ -233,7 +127,7 @@ def batch_gradients(
     shares = factors * rows.weights / len(factors)
     log_loss = float(shares @ log_losses(logits, rows.y))
     slopes = shares * (scores - rows.y)
-    gap = _penalised_gap(scores, rows, loss, running)
+    gap = _penalised_gap(scores, rows, loss)
     if gap is not None:
         slopes += loss.strength * gap.gradient * scores * (1 - scores)
     gradients = backward(activations, parameters, slopes, options.dropout)
@@ -252,24 +146,15 @@ def batch_gradients(
 
 
 def _penalised_gap(
-    scores: Array,
-    rows: TrainingRows,
-    loss: PenalisedLoss,
-    running: dict[int, RunningGap] | None = None,
+    scores: Array, rows: TrainingRows, loss: PenalisedLoss
 ) -> SmoothGap | None:
     """Gap of the scores of some rows, None where nothing is penalised."""
     if not loss.strength or rows.codes.max() < 0:
         return None
-    kind = loss.temperature, loss.objective
 
     def gap_of(part: Any, stratum: int) -> SmoothGap:
         of_part = scores[part], rows.codes[part], rows.weights[part]
-        if running is None:
-            return smooth_gap(*of_part, *kind)
-        gap = running.get(stratum)
-        if gap is None or gap.temperature != loss.temperature:
-            gap = running[stratum] = RunningGap(loss.temperature)
-        return gap.update(*of_part, loss.objective)
+        return smooth_gap(*of_part, loss.temperature, loss.objective)
 
     return mean_over_strata(rows.strata, rows.weights, gap_of)
 
@@ -301,7 +186,7 @@ def _check_finite(
 def even_sizes(available: NDArray[np.intp], total: int) -> NDArray[np.intp]:
     """Allocate a total number of rows to groups, as evenly as their sizes allow.
 
-    Small groups get all their rows, the others equally many, up to one.
+    Small groups get all their rows; the numbers of the others differ by at most one.
     """
     sizes = np.zeros_like(available)
     remaining = total
@@ -313,25 +198,25 @@ def even_sizes(available: NDArray[np.intp], total: int) -> NDArray[np.intp]:
 
 
 def mini_batches(
-    strata: NDArray[np.integer], batch_size: int, rng: np.random.RandomState
+    cells: NDArray[np.integer], batch_size: int, rng: np.random.RandomState
 ) -> Iterator[tuple[Positions, Array]]:
     """Yield mini-batches without end: positions of rows, and factors with mean 1.
 
-    Every stratum has the same number of rows in a batch, unless it has fewer in all.
+    Every cell has the same number of rows in a batch, unless it has fewer in all.
     """
     # A gap estimated from few rows of a group is too large on average: a batch of 1,024
     # rows holds 26 of a group with 2.5 % of the rows, and two samples of these sizes
     # from one distribution have a gap of 0.17 on average. The factors undo the unequal
     # sampling: with them, means over a batch estimate means over all rows.
-    n_samples = len(strata)
+    n_samples = len(cells)
     if batch_size >= n_samples:
         everyone = np.arange(n_samples), np.ones(n_samples)
         while True:
             yield everyone
-    found = np.unique(strata)
-    if len(found) > batch_size:  # some groups would never be in a batch
-        strata, found = np.zeros(n_samples, dtype=np.intp), found[:1] * 0
-    members = [np.flatnonzero(strata == group) for group in found]
+    found = np.unique(cells)
+    if len(found) > batch_size:  # some cells would never be in a batch
+        cells, found = np.zeros(n_samples, dtype=np.intp), found[:1] * 0
+    members = [np.flatnonzero(cells == cell) for cell in found]
     available = np.array([len(rows) for rows in members])
     sizes = even_sizes(available, batch_size)
     draws = [_draws(rows, size, rng) for rows, size in zip(members, sizes, strict=True)]
@@ -343,7 +228,7 @@ def mini_batches(
 def _draws(
     rows: Positions, size: int, rng: np.random.RandomState
 ) -> Iterator[Positions]:
-    """Yield `size` rows at a time, in a random order drawn anew when it is used up."""
+    """Yield `size` rows at a time, in a random order; then in another, without end."""
     while True:
         shuffled = rng.permutation(rows)
         for start in range(0, len(rows) - size + 1, size):

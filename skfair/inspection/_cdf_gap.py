@@ -164,7 +164,7 @@ class CDFGapDisplay:
         return self
 
     def _coloured_groups(self) -> list[int]:
-        """List the groups drawn in colour: of many groups, only the marked pairs."""
+        """List the groups drawn in colour: all, or of many groups the marked pairs."""
         if len(self.labels) <= _style.MAX_GROUPS:
             return list(range(len(self.labels)))
         # Keeps the order of the marks, and each group once.
@@ -247,7 +247,7 @@ class CDFGapDisplay:
         return lines, windows
 
     def _mark_text(self, mark: GapMark) -> str:
-        """Value of a mark, the scores where it is attained and its pair of groups."""
+        """Legend entry of a mark: its value, its scores and its pair of groups."""
         text = f"MCDP({mark.epsilon:.3g}) = {mark.value:.3f}"
         unit = {"probability": "score", "rank": "rank"}[self.scale]
         if mark.value > 0 and mark.epsilon > 0:
@@ -331,26 +331,21 @@ class CDFGapDisplay:
         >>> display.ax_.get_title()
         'LogisticRegression'
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_score, groups, strata = _inputs.estimator_response(
+        drawn: Self = _inputs.draw_estimator(
+            cls,
             estimator,
             X,
-            sensitive_features,
-            control_features=control_features,
-            scale=scale,
-        )
-        return cls.from_predictions(
             y,
-            y_score,
-            sensitive_features=groups,
-            control_features=strata,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            name=name,
             epsilon=epsilon,
             confidence_level=confidence_level,
             scale=scale,
             sample_weight=sample_weight,
             ax=ax,
-            name=type(estimator).__name__ if name is None else name,
         )
+        return drawn
 
     @classmethod
     def from_predictions(
@@ -402,7 +397,7 @@ class CDFGapDisplay:
             groups, or a group that is absent or too small. See `plot` for bands.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
-        rows = _inputs.Given(y_true, y_score, sensitive_features, sample_weight, name)
+        rows = y_true, y_score, sensitive_features, sample_weight, name
         y_true, y_score, sensitive_features, sample_weight, name = (
             _inputs.stratum_of_largest(
                 partial(mcdp, epsilon=epsilon, scale=scale), rows, control_features

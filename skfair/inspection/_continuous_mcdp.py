@@ -12,22 +12,18 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._types import Floats
-from skfair._utils._validation import Scale, as_array, check_integer
+from skfair._utils._validation import Scale, as_array
 from skfair.groups import resolve_groups
 from skfair.inspection import _inputs, _layout, _style
 from skfair.metrics import (
     ContinuousMCDPResult,
     continuous_mcdp,
     continuous_mcdp_cuts,
-    permutation_test,
 )
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-#: Room above the curve.
-_HEADROOM = 1.1
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -135,7 +131,7 @@ class ContinuousMCDPDisplay:
             ylabel=f"MCDP({self.epsilon:g}) at the cut (0 to 1)",
         )
         _style.title(self.ax_, self.name if name is None else name)
-        _layout.legend_above_data(self.ax_, None, max(highest, 0.01), _HEADROOM)
+        _layout.legend_above_data(self.ax_, None, max(highest, 0.01), 1.1)
         return self
 
     @classmethod
@@ -203,19 +199,14 @@ class ContinuousMCDPDisplay:
             As in `from_predictions`; also if the estimator is not a binary classifier
             with `predict_proba` (or what `scale` takes), or X lacks a named column.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_score, groups, strata = _inputs.estimator_response(
+        drawn: Self = _inputs.draw_estimator(
+            cls,
             estimator,
             X,
-            sensitive_features,
-            control_features=control_features,
-            scale=scale,
-        )
-        return cls.from_predictions(
             y,
-            y_score,
-            sensitive_features=groups,
-            control_features=strata,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            name=name,
             epsilon=epsilon,
             min_share=min_share,
             n_permutations=n_permutations,
@@ -223,8 +214,8 @@ class ContinuousMCDPDisplay:
             sample_weight=sample_weight,
             random_state=random_state,
             ax=ax,
-            name=type(estimator).__name__ if name is None else name,
         )
+        return drawn
 
     @classmethod
     def from_predictions(
@@ -291,42 +282,34 @@ class ContinuousMCDPDisplay:
             `n_permutations` is not 0 beside a statistic.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
-        check_integer("n_permutations", n_permutations, 0)
         options: dict[str, Any] = {
             "epsilon": epsilon,
             "min_share": min_share,
             "scale": scale,
         }
         metric = partial(continuous_mcdp, **options)
-        given = _inputs.Given(y_true, y_score, sensitive_features, sample_weight, name)
+        rows = y_true, y_score, sensitive_features, sample_weight, name
         y_true, y_score, sensitive_features, sample_weight, name = (
-            _inputs.stratum_of_largest(metric, given, control_features)
+            _inputs.stratum_of_largest(metric, rows, control_features)
         )
-        rows: dict[str, Any] = {"sample_weight": sample_weight}
-        rows["sensitive_features"] = sensitive_features
-        if not isinstance(y_score, GroupedScores):
-            n_samples = len(as_array(y_score, "y_score"))
-            groups = resolve_groups(sensitive_features, n_samples=n_samples)
-            rows["sensitive_features"], names = groups, groups.names
-        else:
-            names = y_score.names
-        result = _defined(y_true, y_score, **rows, **options)
-        null = None
         if isinstance(y_score, GroupedScores):
-            if n_permutations:
-                raise ValueError(
-                    "n_permutations must be 0 where a statistic takes the place of "
-                    f"rows, which alone can be permuted, got {n_permutations}."
-                )
-        elif n_permutations:
-            null = permutation_test(
-                metric,
-                None,
-                y_score,
-                n_permutations=n_permutations,
-                random_state=random_state,
-                **rows,
-            ).null_distribution
+            names = y_score.names
+        else:
+            n_samples = len(as_array(y_score, "y_score"))
+            sensitive_features = resolve_groups(sensitive_features, n_samples=n_samples)
+            names = sensitive_features.names
+        options["sample_weight"] = sample_weight
+        result = _cuts_of(
+            y_true, y_score, sensitive_features=sensitive_features, **options
+        )
+        null = _inputs.permuted_values(
+            metric,
+            y_score,
+            sensitive_features,
+            sample_weight,
+            n_permutations,
+            random_state,
+        )
         display = cls(
             result=result,
             epsilon=float(epsilon),
@@ -337,8 +320,8 @@ class ContinuousMCDPDisplay:
         return display.plot(ax)
 
 
-def _defined(*arguments: Any, **options: Any) -> ContinuousMCDPResult:
-    """Find the gap at each cut point; raise ValueError where there is none."""
+def _cuts_of(*arguments: Any, **options: Any) -> ContinuousMCDPResult:
+    """Return the gap at each cut point; raise ValueError where all are undefined."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", UndefinedMetricWarning)
         try:

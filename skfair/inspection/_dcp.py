@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._validation import check_integer
-from skfair.inspection import _fonts, _inputs, _layout, _style
+from skfair.inspection import _inputs, _layout, _style
 from skfair.metrics import DCPResult
 from skfair.statistics import GroupedConfusion
 
@@ -103,7 +103,6 @@ class DCPDisplay:
         self.cells_ = self._draw_cells(n_shown)
         self.interval_ax_, self.interval_line_ = self._draw_interval()
         _style.title(self.interval_ax_, self.name if name is None else name)
-        _fonts.complete_fonts(self.ax_)
         if ax is None:
             _layout.keep_size(self.ax_, size)
         return self
@@ -130,9 +129,9 @@ class DCPDisplay:
             color = "white" if eta > _DARK else _style.INK
             cell = self.ax_.text(column, row, text, ha="center", va="center")
             cell.set(color=color, fontsize="small")
-        classes = [_style.label_text(label) for label in result.classes]
+        classes = [_style.short_label(label) for label in result.classes]
         groups = [
-            f"{_style.label_text(result.groups[a])} ({parts[a]:.4f})" for a in order
+            f"{_style.short_label(result.groups[a])} ({parts[a]:.4f})" for a in order
         ]
         self.ax_.set_xticks(range(len(classes)), classes)
         self.ax_.set_yticks(range(n_shown), groups)
@@ -220,20 +219,20 @@ class DCPDisplay:
         ValueError
             As in `from_predictions`; also if X lacks a named column.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_pred, groups, _ = _inputs.estimator_response(
-            estimator, X, sensitive_features, "predict"
-        )
-        return cls.from_predictions(
+        drawn: Self = _inputs.draw_estimator(
+            cls,
+            estimator,
+            X,
             y,
-            y_pred,
-            sensitive_features=groups,
+            sensitive_features=sensitive_features,
+            name=name,
+            method="predict",
             sample_weight=sample_weight,
             time_limit=time_limit,
             max_groups=max_groups,
             ax=ax,
-            name=type(estimator).__name__ if name is None else name,
         )
+        return drawn
 
     @classmethod
     def from_predictions(

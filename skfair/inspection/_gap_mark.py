@@ -1,4 +1,4 @@
-"""Where the groups' score distributions lie furthest apart."""
+"""Scores at which the groups' CDFs differ most, for the marks of pictures."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def gap_mark(statistic: GroupedScores, epsilon: float) -> GapMark:
 
 
 def step_cdf(statistic: GroupedScores, group: int) -> tuple[Floats, Floats]:
-    """CDF of one group as post steps from (0, 0) to (1, 1)."""
+    """Scores and heights of the CDF of one group, a step function from 0 to 1.
+
+    Each height holds from its score to the next one.
+    """
     scores, shares = statistic.cdf(group)
     return np.concatenate([[0.0], scores, [1.0]]), np.concatenate(
         [[0.0], shares, [1.0]]
@@ -64,5 +67,5 @@ def step_cdf(statistic: GroupedScores, group: int) -> tuple[Floats, Floats]:
 
 
 def shares_at(scores: Floats, shares: Floats, where: Any) -> Any:
-    """Evaluate a CDF, given as `step_cdf` returns it, at one or many scores."""
+    """Heights of a CDF, in the form that `step_cdf` returns, at one or many scores."""
     return shares[np.searchsorted(scores, where, side="right") - 1]

@@ -29,7 +29,7 @@ _MAX_NAMED = 40
 _ROW, _FRAME, _HEIGHT = 0.27, 1.3, 6.5
 #: Least width and height in inches of axes in a figure of their own.
 _LEAST_SIZE = 4.5, 1.2
-#: Letters of a label that stand on an inch.
+#: Number of letters of a label on an inch.
 _LETTERS = 11
 
 
@@ -125,7 +125,7 @@ class GroupGapDisplay:
         in_tail = self.report["in_tail"].to_numpy(dtype=bool)
         self.tail_area_ = None
         if in_tail.any():
-            # The groups of a tail of whole groups need not come first.
+            # A tail of whole groups need not hold the groups with the largest gaps.
             last = int(np.flatnonzero(in_tail).max()) + 1
             self.tail_area_ = self.ax_.axhspan(
                 0.5, last + 0.5, color=_style.SHADE, alpha=0.25, linewidth=0
@@ -156,7 +156,7 @@ class GroupGapDisplay:
         return self
 
     def _draw_points(self, ranks: Integers, in_tail: Bools) -> list[Line2D]:
-        """Mark the groups, filled in the tail and hollow elsewhere."""
+        """Mark each group; marks are filled in the tail and hollow outside it."""
         named = len(ranks) <= _MAX_NAMED
         differences = self.report["difference"].to_numpy()
         sizes = self.report["size"].to_numpy()
@@ -197,7 +197,7 @@ class GroupGapDisplay:
             self.ax_.set_yticks(ranks, texts)
 
     def _name_columns(self) -> None:
-        """Write the sensitive columns beside the groups, on lines as long as they."""
+        """Write the sensitive columns along the y-axis, in lines that fit beside it."""
         names = _style.names_text([str(n) for n in self.report.index.names if n]) or ""
         n_groups = len(self.report)
         if n_groups > _MAX_NAMED:
@@ -274,22 +274,18 @@ class GroupGapDisplay:
         ValueError
             As in `from_predictions`; also if X lacks a named column.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_pred, groups, strata = _inputs.estimator_response(
-            estimator,
-            X,
-            sensitive_features,
-            "predict",
-            control_features=control_features,
-        )
         classes: Any = getattr(estimator, "classes_", ())
         if pos_label is None and len(classes) == 2:
             pos_label = classes[1]
-        return cls.from_predictions(
+        drawn: Self = _inputs.draw_estimator(
+            cls,
+            estimator,
+            X,
             y,
-            y_pred,
-            sensitive_features=groups,
-            control_features=strata,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            name=name,
+            method="predict",
             alpha=alpha,
             quality=quality,
             group_weights=group_weights,
@@ -297,8 +293,8 @@ class GroupGapDisplay:
             pos_label=pos_label,
             sample_weight=sample_weight,
             ax=ax,
-            name=type(estimator).__name__ if name is None else name,
         )
+        return drawn
 
     @classmethod
     def from_predictions(
@@ -365,7 +361,7 @@ class GroupGapDisplay:
             group_weights=group_weights,
             pos_label=pos_label,
         )
-        rows = _inputs.Given(y_true, y_pred, sensitive_features, sample_weight, name)
+        rows = y_true, y_pred, sensitive_features, sample_weight, name
         y_true, y_pred, sensitive_features, sample_weight, name = (
             _inputs.stratum_of_largest(metric, rows, control_features)
         )

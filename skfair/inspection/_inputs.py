@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,8 +18,16 @@ from skfair._utils._response import (
 )
 from skfair._utils._text import label_text, listed
 from skfair._utils._types import Floats
-from skfair._utils._validation import Scale, as_array, check_real, count_rows
+from skfair._utils._validation import (
+    Scale,
+    as_array,
+    check_integer,
+    check_real,
+    count_rows,
+)
 from skfair.groups import CROSS, Groups, resolve_groups, resolve_strata
+from skfair.inspection import _style
+from skfair.metrics import permutation_test
 from skfair.metrics._inputs import grouped_scores
 from skfair.metrics._spec import unwrapped
 from skfair.metrics._strata import results_by_stratum, warn_of_results
@@ -36,12 +44,12 @@ def estimator_response(
     control_features: Any = None,
     scale: Scale | None = None,
 ) -> tuple[NDArray[Any], Groups, Groups | None]:
-    """Scores of a binary classifier, or predictions, and groups and strata of the rows.
+    """Response of an estimator to X, and groups and strata of the rows.
 
-    With ``scale="rank"`` they are scores of any estimator; None is for displays that
-    have no scale.
-
-    Labels that are given beside X are passed to the method if it asks for them.
+    The method ``"predict_proba"`` stands for probabilities of a binary classifier, or,
+    with ``scale="rank"``, for scores of any estimator; None is for displays that have
+    no scale. Groups and strata that are given beside X are passed to the method if it
+    asks for them.
     """
     check_is_fitted(estimator)
     if method == "predict_proba":
@@ -63,6 +71,39 @@ def estimator_response(
             estimator, method, X, sensitive_features=routed, control_features=own
         )
     return response, groups, strata
+
+
+def draw_estimator(
+    display: Any,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    name: str | None,
+    method: str = "predict_proba",
+    control_features: Any = None,
+    scale: Scale | None = None,
+    **options: Any,
+) -> Any:
+    """Draw the responses of an estimator to X by a display's `from_predictions`."""
+    _style.require_matplotlib(f"{display.__name__}.from_estimator")
+    response, groups, strata = estimator_response(
+        estimator,
+        X,
+        sensitive_features,
+        method,
+        control_features=control_features,
+        scale=scale,
+    )
+    if strata is not None:
+        options["control_features"] = strata
+    if scale is not None:
+        options["scale"] = scale
+    name = type(estimator).__name__ if name is None else name
+    return display.from_predictions(
+        y, response, sensitive_features=groups, name=name, **options
+    )
 
 
 def _method_of_scores(estimator: Any, scale: Scale | None) -> str:
@@ -89,26 +130,21 @@ def _method_of_scores(estimator: Any, scale: Scale | None) -> str:
     return method
 
 
-class Given(NamedTuple):
-    """What a display is made from: arguments by row, and its name."""
-
-    y_true: Any
-    y_score: Any
-    sensitive_features: Any
-    sample_weight: Any
-    name: str | None
+#: True classes, scores, groups and weights of rows, and a name of what is drawn.
+RowsToDraw: TypeAlias = tuple[Any, Any, Any, Any, str | None]
 
 
 def stratum_of_largest(
-    metric: Callable[..., float], given: Given, control_features: Any
-) -> Given:
-    """Rows of the stratum in which a metric is largest, which the name then tells.
+    metric: Callable[..., float], rows: RowsToDraw, control_features: Any
+) -> RowsToDraw:
+    """Rows of the stratum in which a metric is largest, with its label in the name.
 
-    Without strata these are all rows; ValueError if no stratum can be compared.
+    Without strata the rows are returned as they are. ValueError is raised if the groups
+    can be compared in no stratum.
     """
     if control_features is None:
-        return given
-    y_true, y_score, groups, weights, name = given
+        return rows
+    y_true, y_score, groups, weights, name = rows
     results, reason = results_by_stratum(
         metric,
         y_true,
@@ -125,14 +161,14 @@ def stratum_of_largest(
         raise ValueError(f"control_features leave nothing to compare: {why}.")
     warn_of_results(unwrapped(metric)[0].__name__, results)
     largest = max(found, key=lambda one: one.result).stratum
-    rows = largest.rows
+    kept = largest.rows
     names = resolve_strata(control_features, n_samples=len(y_score)).names
     text = f"{CROSS.join(names) or 'stratum'} {label_text(largest.label)}"
-    return Given(
-        None if y_true is None else as_array(y_true, "y_true")[rows],
-        as_array(y_score, "y_score")[rows],
+    return (
+        None if y_true is None else as_array(y_true, "y_true")[kept],
+        as_array(y_score, "y_score")[kept],
         largest.groups,
-        None if weights is None else as_array(weights, "sample_weight")[rows],
+        None if weights is None else as_array(weights, "sample_weight")[kept],
         text if name is None else f"{name}, {text}",
     )
 
@@ -144,7 +180,7 @@ def comparable_scores(
     sample_weight: ArrayLike | None = None,
     scale: Scale = "probability",
 ) -> GroupedScores:
-    """Statistic of the scores; raise ValueError where metrics of it would be nan."""
+    """Return the statistic of scores; raise ValueError if its metrics would be nan."""
     statistic = grouped_scores(
         y_true, y_score, sensitive_features, sample_weight, scale
     )
@@ -154,8 +190,36 @@ def comparable_scores(
     return statistic
 
 
+def permuted_values(
+    metric: Callable[..., float],
+    y_score: ArrayLike | GroupedScores,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None,
+    n_permutations: Any,
+    random_state: Any,
+) -> Floats | None:
+    """Values of a metric of scores after random permutations, None if none are made."""
+    n_permutations = check_integer("n_permutations", n_permutations, 0)
+    if not n_permutations:
+        return None
+    if isinstance(y_score, GroupedScores):
+        raise ValueError(
+            "n_permutations must be 0 where a statistic takes the place of rows, which "
+            f"alone can be permuted, got {n_permutations}."
+        )
+    return permutation_test(
+        metric,
+        None,
+        y_score,
+        sensitive_features=sensitive_features,
+        n_permutations=n_permutations,
+        sample_weight=sample_weight,
+        random_state=random_state,
+    ).null_distribution
+
+
 def check_level(effective_sizes: Floats, confidence_level: Any) -> float:
-    """Return the level of a band, whose width needs the effective group sizes."""
+    """Check the level of a confidence band and that effective sizes are known."""
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     if np.isnan(effective_sizes).any():
         raise ValueError(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skfair._utils._types import Floats
-from skfair.inspection import _fonts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +27,7 @@ _MAX_SHARE = 0.7
 
 def legend(ax: Axes, heading: str | None, **place: Any) -> Legend:
     """Draw a legend in small type, at a place that matplotlib's keywords describe."""
-    drawn = ax.legend(
+    return ax.legend(
         title=heading,
         alignment="left",
         fontsize="small",
@@ -36,8 +35,6 @@ def legend(ax: Axes, heading: str | None, **place: Any) -> Legend:
         framealpha=0.9,
         **place,
     )
-    _fonts.complete_fonts(ax)
-    return drawn
 
 
 def legend_in_corner(
@@ -61,7 +58,7 @@ def legend_outside(ax: Axes, heading: str | None, *, may_grow: bool) -> None:
     without a layout keeps the legend inside, where it covers least.
     """
     drawn = legend(ax, heading, loc="best")
-    figure = _root(ax)
+    figure = _whole_figure(ax)
     if not may_grow and figure.get_layout_engine() is None:
         return
     drawn.set_in_layout(False)
@@ -83,7 +80,7 @@ def _legend_below(ax: Axes, heading: str | None) -> None:
     """Draw a legend below the axes and their labels, from their left edge on."""
     from matplotlib.transforms import ScaledTranslation
 
-    figure = _root(ax)
+    figure = _whole_figure(ax)
     arrange(ax)
     labels = ax.xaxis.get_tightbbox()
     lowest = ax.bbox.y0 if labels is None else labels.y0
@@ -100,7 +97,7 @@ def legend_above_data(
     least_headroom: float,
     **options: Any,
 ) -> float:
-    """Draw a legend inside the axes, and scale them so that the data end below it.
+    """Draw a legend inside the axes, and scale the y-axis so that data end below it.
 
     The y-axis ends at `highest` times `least_headroom`, or more if the legend is high.
     Returns the share of the height that is left for the data.
@@ -117,8 +114,7 @@ def legend_above_data(
 
 def arrange(ax: Axes) -> None:
     """Place the axes of a figure as they will be drawn, by its layout if it has one."""
-    _fonts.complete_fonts(ax)
-    figure = _root(ax)
+    figure = _whole_figure(ax)
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
@@ -128,13 +124,13 @@ def inches(ax: Axes) -> Floats:
     """Width and height of the axes as they will be drawn."""
     arrange(ax)
     box = ax.get_window_extent()
-    return np.array([box.width, box.height]) / float(_root(ax).dpi)
+    return np.array([box.width, box.height]) / float(_whole_figure(ax).dpi)
 
 
 def keep_size(ax: Axes, size: Sequence[float] | Floats) -> None:
     """Enlarge the figure until the axes have at least a size in inches."""
-    figure = _root(ax)
-    for _ in range(2):  # enlarged by rounding and by ticks that need more room
+    figure = _whole_figure(ax)
+    for _ in range(2):  # larger axes may have more ticks, which take room of their own
         short = np.maximum(np.asarray(size) - inches(ax), 0)
         if not short.any():
             return
@@ -147,14 +143,14 @@ def _enlarge(figure: Any, inches: Sequence[float] | Floats) -> None:
     figure.set_size_inches(figure.get_size_inches() + np.asarray(inches))
 
 
-def _root(ax: Axes) -> Any:
-    """Return the figure of the axes, of a subfigure the whole figure."""
+def _whole_figure(ax: Axes) -> Any:
+    """Return the figure of the axes; of axes in a subfigure, the whole figure."""
     figure: Any = ax.figure
     return getattr(figure, "figure", figure) or figure
 
 
 def marks(ax: Axes) -> list[tuple[Floats, bool]]:
-    """Vertices on the screen of all that was drawn, and whether they are an area."""
+    """Vertices of each drawn artist on the screen, and whether it is a filled area."""
     found = [(_line_vertices(line), False) for line in ax.lines]
     for patch in ax.patches:
         path = patch.get_transform().transform_path(patch.get_path())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._validation import Scale, check_integer
+from skfair._utils._validation import Scale
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._histograms import (
     HEADROOM,
@@ -18,20 +18,13 @@ from skfair.inspection._histograms import (
     draw_histograms,
     shares_in_bins,
 )
-from skfair.metrics import (
-    MADDBandwidthResult,
-    madd,
-    madd_optimal_bandwidth,
-    permutation_test,
-)
+from skfair.metrics import MADDBandwidthResult, madd, madd_optimal_bandwidth
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _TICKS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-#: Least height of the axes as a multiple of the highest value of MADD.
-_HEADROOM = 1.8
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -169,7 +162,7 @@ class MADDDisplay:
         """Draw MADD over its bandwidths, the stable interval and the mean there."""
         result = self.result
         low, high = result.interval
-        # MADD of 1/m holds for the bandwidths above 1/(m + 1), hence steps before it.
+        # The value at bandwidth 1/m holds down to 1/(m + 1), hence steps before points.
         (self.line_,) = ax.plot(
             result.bandwidths,
             result.values,
@@ -234,11 +227,11 @@ class MADDDisplay:
         ax.set_xlim(bandwidths[0], max(1, self.result.h_sup))
 
     def _draw_search_legend(self, ax: Axes) -> None:
-        """Draw the legend above the curve, where the full-height marks end too."""
+        """Draw the legend above the curve, and shorten the vertical marks below it."""
         drawn = [line.get_ydata()[0] for line in self.null_lines_]
         highest = max(float(np.max([self.result.values.max(), *drawn])), 0.01)
         groups = _style.groups_text(self.result.groups, self.counts)
-        share = _layout.legend_above_data(ax, groups, highest, _HEADROOM)
+        share = _layout.legend_above_data(ax, groups, highest, 1.8)
         self.interval_.set_height(share)
         self.h_sup_line_.set_ydata([0, share])
         top = ax.get_ylim()[1]
@@ -305,26 +298,21 @@ class MADDDisplay:
             As in `from_predictions`; also if the estimator is not a binary classifier
             with `predict_proba` (or what `scale` takes), or X lacks a named column.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_score, groups, strata = _inputs.estimator_response(
+        drawn: Self = _inputs.draw_estimator(
+            cls,
             estimator,
             X,
-            sensitive_features,
-            control_features=control_features,
-            scale=scale,
-        )
-        return cls.from_predictions(
             y,
-            y_score,
-            sensitive_features=groups,
-            control_features=strata,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            name=name,
             n_permutations=n_permutations,
             scale=scale,
             sample_weight=sample_weight,
             random_state=random_state,
             ax=ax,
-            name=type(estimator).__name__ if name is None else name,
         )
+        return drawn
 
     @classmethod
     def from_predictions(
@@ -392,18 +380,19 @@ class MADDDisplay:
         pairs of groups.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
-        rows = _inputs.Given(y_true, y_score, sensitive_features, sample_weight, name)
+        rows = y_true, y_score, sensitive_features, sample_weight, name
+        metric = partial(madd, scale=scale)
         y_true, y_score, sensitive_features, sample_weight, name = (
-            _inputs.stratum_of_largest(
-                partial(madd, scale=scale), rows, control_features
-            )
+            _inputs.stratum_of_largest(metric, rows, control_features)
         )
-        check_integer("n_permutations", n_permutations, 0)
-        if n_permutations and isinstance(y_score, GroupedScores):
-            raise ValueError(
-                f"n_permutations must be 0 where a statistic takes the place of rows, "
-                f"which alone can be permuted, got {n_permutations}."
-            )
+        null = _inputs.permuted_values(
+            metric,
+            y_score,
+            sensitive_features,
+            sample_weight,
+            n_permutations,
+            random_state,
+        )
         statistic = _inputs.comparable_scores(
             y_true, y_score, sensitive_features, sample_weight, scale
         )
@@ -411,17 +400,6 @@ class MADDDisplay:
         edges, shares, counts = shares_in_bins(
             statistic, result.groups, bins_to_show(result)
         )
-        null = None
-        if n_permutations and not isinstance(y_score, GroupedScores):
-            null = permutation_test(
-                partial(madd, scale=scale),
-                None,
-                y_score,
-                sensitive_features=sensitive_features,
-                n_permutations=n_permutations,
-                sample_weight=sample_weight,
-                random_state=random_state,
-            ).null_distribution
         display = cls(
             result=result,
             edges=edges,

@@ -129,8 +129,8 @@ class MCDPCurveDisplay:
         self.ax_ = _style.one_axes(self, ax)
         self.figure_ = self.ax_.figure
         name = self.name if name is None else name
-        before = "" if name is None else f"{_style.label_text(name)}: "
-        # A curve that is already there has two lines.
+        before = "" if name is None else f"{_style.short_label(name)}: "
+        # Each curve that was drawn before has two lines.
         style = _style.group_style(len(self.ax_.get_lines()) // 2)
         (self.line_,) = self.ax_.plot(
             np.append(self.epsilons, 0.5),
@@ -164,7 +164,7 @@ class MCDPCurveDisplay:
             ylabel="MCDP(epsilon) (0 to 1)",
             xlim=(0, 0.5),
         )
-        # The top stays free to grow with the curve of another model.
+        # The upper end is left to matplotlib, so that the curve of another model fits.
         self.ax_.set_ylim(bottom=0, auto=True)
         _layout.legend_in_corner(
             self.ax_, self._heading(), ["upper right"], may_grow=ax is None
@@ -254,25 +254,20 @@ class MCDPCurveDisplay:
         >>> display.name
         'LogisticRegression'
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        y_score, groups, strata = _inputs.estimator_response(
+        drawn: Self = _inputs.draw_estimator(
+            cls,
             estimator,
             X,
-            sensitive_features,
-            control_features=control_features,
-            scale=scale,
-        )
-        return cls.from_predictions(
             y,
-            y_score,
-            sensitive_features=groups,
-            control_features=strata,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            name=name,
             scale=scale,
             sample_weight=sample_weight,
             confidence_level=confidence_level,
             ax=ax,
-            name=type(estimator).__name__ if name is None else name,
         )
+        return drawn
 
     @classmethod
     def from_predictions(
@@ -339,7 +334,7 @@ class MCDPCurveDisplay:
         [1.0, 0.5, 0.0]
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
-        rows = _inputs.Given(y_true, y_score, sensitive_features, sample_weight, name)
+        rows = y_true, y_score, sensitive_features, sample_weight, name
         y_true, y_score, sensitive_features, sample_weight, name = (
             _inputs.stratum_of_largest(
                 partial(mcdp, scale=scale), rows, control_features

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from skfair.monitoring import FairnessMonitor
 
-#: With more looks than this, single ones are not marked.
+#: Largest number of looks that are marked one by one.
 _FEW_LOOKS = 40
 
 
@@ -126,7 +126,7 @@ class MonitorDisplay:
         self.ax_.set(xlabel="Rows so far", ylabel=_style.metric_text(self.metric))
         _style.title(self.ax_, self.name if name is None else name)
         highest = max(self.at_most, looks["high"].max())
-        if not highest > 0:  # undefined so far
+        if not highest > 0:  # nan, while the metric is undefined
             highest = 1.0
         _layout.legend_above_data(self.ax_, None, highest, 1.05)
         return self

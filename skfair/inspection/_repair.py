@@ -31,8 +31,6 @@ _CURVES = {
     "accuracy_loss": "Accuracy loss",
     "fairness_loss": "Fairness loss, predicted",
 }
-#: Least height of the axes as a multiple of the largest loss.
-_HEADROOM = 1.25
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -154,7 +152,7 @@ class RepairDisplay:
         return self
 
     def _draw_losses(self, ax: Axes) -> None:
-        """Draw the losses against the level, and mark the level chosen and why."""
+        """Draw losses against the level; mark the chosen level and the least loss."""
         column_of_x, name_of_x = "repair_level", "Level"
         if self.max_gap is not None:
             column_of_x, name_of_x = "max_gap", "Largest gap"
@@ -186,7 +184,7 @@ class RepairDisplay:
                 color=_style.SHADE,
                 alpha=0.4,
                 linewidth=0,
-                # With its number, since a narrow band looks like a line.
+                # The number is written, since a narrow band looks like a line.
                 label="Least total loss + 1 standard error "
                 f"({self.standard_error:.2g})",
             )
@@ -194,7 +192,7 @@ class RepairDisplay:
         ax.set(xlabel=xlabel, ylabel="Loss on held-out rows")
         ax.margins(x=0.02)
         highest = float(self.losses[list(_CURVES)].max().max())
-        share = _layout.legend_above_data(ax, None, highest, _HEADROOM, ncols=3)
+        share = _layout.legend_above_data(ax, None, highest, 1.25, ncols=3)
         self.level_line_.set_ydata([0, share])
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Hashable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from skfair._utils._optional import extra, require
 from skfair._utils._text import one_line
 from skfair._utils._types import Integers
-from skfair.inspection import _fonts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,15 +39,15 @@ LINE_STYLES: tuple[Any, ...] = (
     (0, (1, 3)),
     (0, (2, 2)),
 )
-#: More groups than this have no style of their own and are not listed in a legend.
+#: Largest number of groups that have a style of their own and an entry in a legend.
 MAX_GROUPS = len(COLORS)
-#: What scores are called on an axis, and the unit of their differences, by scale.
+#: Label of an axis of scores, and unit of differences of scores, by scale.
 SCORE_LABELS = {
     "probability": "Predicted probability of the positive class",
     "rank": "Rank of the score among everyone (0 to 1)",
 }
 UNITS = {"probability": "score units", "rank": "share of everyone"}
-#: Marks that stand out from the groups' colours.
+#: Colours of marks that are no group.
 INK = "#222222"
 SHADE = "#999999"
 _MAX_LABEL = 40
@@ -101,7 +101,7 @@ def group_style(position: int) -> dict[str, Any]:
 
 def plain_text(value: Any, max_length: int | None = None) -> str:
     """Text on one line that matplotlib shows as it is, never as mathematics."""
-    text = _fonts.drawable(one_line(value))
+    text = _drawable(one_line(value))
     if max_length is not None and len(text) > max_length:
         text = text[: max_length - 3] + "..."
     if not text or text.startswith("_"):
@@ -110,8 +110,35 @@ def plain_text(value: Any, max_length: int | None = None) -> str:
     return text.replace("$", r"\$")
 
 
+def _drawable(text: str) -> str:
+    """Replace characters that the fonts lack by their codes, such as U+4E2D.
+
+    The fonts are those of matplotlib's setting ``font.family``. It would draw an empty
+    box for each of these characters, and warn. Nothing is replaced where pictures hold
+    text that the viewer's fonts will show.
+    """
+    from matplotlib import rcParams
+    from matplotlib.font_manager import FontProperties, findfont
+
+    if rcParams["svg.fonttype"] == "none":
+        return text
+    families = FontProperties().get_family()
+    paths = [str(findfont(FontProperties(family=[family]))) for family in families]
+    known = frozenset(" ").union(*map(_characters, paths))
+    shown = [char if char in known else f" U+{ord(char):04X} " for char in text]
+    return " ".join("".join(shown).split())
+
+
+@cache
+def _characters(path: str) -> frozenset[str]:
+    """Characters that a font file has."""
+    from matplotlib.font_manager import get_font
+
+    return frozenset(map(chr, get_font(path).get_charmap()))
+
+
 def folded(text: str, width: int = _MAX_LINE) -> str:
-    """Text on as many lines as it needs if none is longer than a width."""
+    """Break a text into lines of at most `width` characters."""
     lines = "\n".join(textwrap.wrap(text, width))
     return lines.replace("\\\n$", "\n\\$")  # an escaped dollar sign is not parted
 
@@ -121,7 +148,7 @@ def metric_text(name: str) -> str:
     return plain_text(name.replace("_", " "))
 
 
-def label_text(label: Hashable) -> str:
+def short_label(label: Hashable) -> str:
     """Plain text of a group label, shortened if long; a tuple is an intersection."""
     parts = label if isinstance(label, tuple) else (label,)
     return plain_text(", ".join(str(part) for part in parts), _MAX_LABEL)
@@ -132,7 +159,7 @@ def group_text(label: Hashable, count: int, effective: float | None = None) -> s
     more = ""
     if effective is not None and round(effective) != count:
         more = f", effective {effective:,.0f}"
-    return f"{label_text(label)} (n = {count:,}{more})"
+    return f"{short_label(label)} (n = {count:,}{more})"
 
 
 def groups_text(labels: Sequence[Hashable], counts: Integers) -> str:
@@ -145,19 +172,19 @@ def groups_text(labels: Sequence[Hashable], counts: Integers) -> str:
 
 def joined_text(labels: Sequence[Hashable]) -> str:
     """Text of a pair of groups, on two lines if it is long."""
-    first, second = map(label_text, labels)
+    first, second = map(short_label, labels)
     between = " " if len(first) + len(second) < _MAX_LINE else "\n"
     return f"{first} and{between}{second}"
 
 
 def range_text(counts: Integers) -> str:
-    """Range of group sizes."""
+    """Text of the range of group sizes."""
     low, high = int(counts.min()), int(counts.max())
     return f"n = {low:,}" if low == high else f"n = {low:,} to {high:,}"
 
 
 def pairs_text(n_groups: int) -> str | None:
-    """Text for a largest value over pairs of groups, None for a single pair."""
+    """Text that a value is the largest over pairs of groups; None for one pair."""
     n_pairs = n_groups * (n_groups - 1) // 2
     return f"largest of {n_pairs:,} pairs" if n_pairs > 1 else None
 

@@ -170,7 +170,7 @@ class TradeOffDisplay:
         )
         front = points.loc[list(self.front)]
         front = front.sort_values(["x", "y"], ascending=self._negated)
-        # Up to the next point, the fairer one is the best candidate.
+        # Between two points of the front, the fairer one is the best candidate.
         (self.front_line_,) = self.ax_.plot(
             front["x"],
             front["y"],
@@ -362,7 +362,7 @@ def _finite_candidates(
 
 
 def _params_of(results: CVResults, best_index: Any) -> dict[str, Any] | None:
-    """Parameters of the candidate at a position, None where the search has none."""
+    """Parameters of the candidate at `best_index`, None if the results have none."""
     if best_index is None:
         return None
     n_candidates = len(results["params"]) if "params" in results else 0
@@ -379,7 +379,7 @@ def _params_lines(params: Mapping[str, Any]) -> list[str]:
         for value in params.values()
     ]
     lines = [
-        f"  {_style.label_text(name)} = {_style.label_text(value)}"
+        f"  {_style.short_label(name)} = {_style.short_label(value)}"
         for name, value in zip(names, values, strict=True)
     ]
     more = len(lines) - _MAX_PARAMS

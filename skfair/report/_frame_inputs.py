@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._progress import Progress
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import ROUNDING
 from skfair.frames._batches import lie_in
@@ -271,7 +272,8 @@ def _count_rows(
 
 def _count(table: Table, n_rows: int, options: Options) -> _Entries:
     """Count rows by score, or in bins, of which those of many rows become finer."""
-    _show(options, f"counting {n_rows:,} rows")
+    progress = Progress("FairnessReport", options.verbose)
+    progress.line(f"counting {n_rows:,} rows")
     if table.score is None or n_rows <= _MAX_SCORES:
         return _Entries.of(count_rows_by(table, None), None)
     if table.scale == "rank":
@@ -290,7 +292,7 @@ def _count(table: Table, n_rows: int, options: Options) -> _Entries:
         ranges = merge_bins(bins, n_bins)
         again = lie_in(ranges, entries.lows)
         n_bins *= max(2, power_of_two(_MAX_CELLS / n_kinds / len(bins)))
-        _show(options, f"counting {n_rows:,} rows, pass {i + 2} of {1 + _MAX_PASSES}")
+        progress.line(f"counting {n_rows:,} rows, pass {i + 2} of {1 + _MAX_PASSES}")
         finer = count_rows_by(table, n_bins, ranges)
         if finer.rows.sum() != entries.rows[again].sum():
             raise ValueError(
@@ -312,13 +314,6 @@ def _in_unit_interval(table: Table) -> Table:
     moved = (score - low) / ((high - low) or 1.0)
     rows = table.frame.with_columns(moved.alias(table.score))
     return replace(table, frame=rows, scale="probability")
-
-
-def _show(options: Options, text: str) -> None:
-    """Show what is done, on a line that the count of draws replaces."""
-    if options.verbose:
-        line = f"\rFairnessReport: {text}"
-        print(f"{line:60s}", end="", file=sys.stderr, flush=True)
 
 
 def _blur(audit: Audit, entries: _Entries) -> tuple[float, float]:

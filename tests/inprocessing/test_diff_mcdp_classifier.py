@@ -154,22 +154,6 @@ def test_too_few_rows_to_hold_out(quick):
         quick(early_stopping=True).fit(X, y, sensitive_features=[0, 1] * 3)
 
 
-def test_warm_start(proxy_people, quick):
-    X, y, sex = proxy_people
-    groups = {"sensitive_features": sex}
-    model = quick(warm_start=True, max_iter=20).fit(X, y, **groups)
-    first = model.history_["penalised_loss"]
-    coefs = [values.copy() for values in model.coefs_]
-    again = model.fit(X, y, **groups).history_["penalised_loss"]
-    assert again.iloc[0] < first.iloc[-1]
-    assert not np.allclose(model.coefs_[0], coefs[0])
-    with pytest.raises(ValueError, match=r"hidden_layer_sizes must be \(16,\)"):
-        model.set_params(hidden_layer_sizes=(4,)).fit(X, y, **groups)
-    model.set_params(hidden_layer_sizes=(16,))
-    with pytest.raises(ValueError, match="warm_start continues"):
-        model.fit(X, y == "yes", **groups)
-
-
 def test_sparse_and_single_precision(proxy_people, quick):
     X, y, sex = proxy_people
     dense = X.to_numpy()
@@ -312,9 +296,6 @@ def test_networks_that_are_not_compared(proxy_people, quick):
     X, y, sex = proxy_people
     options = {"max_iter": 3, "sensitive_features": None}
     model = quick(validation_fraction=None, **options)
-    assert model.fit(X, y, sensitive_features=sex).comparison_ is None
-    model = quick(warm_start=True, **options)
-    assert model.fit(X, y, sensitive_features=sex).comparison_ is not None
     assert model.fit(X, y, sensitive_features=sex).comparison_ is None
     with pytest.raises(ValueError, match=r"must be a number in \(0, 1\), got None"):
         quick(validation_fraction=None, early_stopping=True).fit(

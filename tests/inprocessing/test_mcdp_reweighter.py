@@ -174,9 +174,9 @@ def test_rounds_settle(people, logistic):
 def test_verbose_prints_every_round(people, capsys, logistic):
     X, y, sex = people
     model = logistic(verbose=True, max_iter=3, tol=0).fit(X, y, sensitive_features=sex)
-    lines = capsys.readouterr().out.splitlines()
+    lines = capsys.readouterr().err.splitlines()
     assert len(lines) == model.n_iter_ == 3
-    assert lines[0].startswith("[MCDPReweighter] round 0: loss 0.")
+    assert lines[0].startswith("MCDPReweighter: round 0: loss 0.")
 
 
 def test_scores_of_0_and_1(people):

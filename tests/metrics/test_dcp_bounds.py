@@ -1,5 +1,6 @@
 """Bounds of DCP against the paper's equations, by every method and in limited time."""
 
+import re
 import time
 
 import numpy as np
@@ -11,7 +12,7 @@ from skfair.metrics import dcp_bounds
 from skfair.metrics._dcp._search._rows import row_losses
 
 PROVEN = ["enumerate", "branch_and_bound"]
-HEURISTIC = ["local", "average", "greedy", "greedy+lm"]
+METHODS = [*PROVEN, "local"]
 
 # Each example takes long.
 few_examples = settings(max_examples=settings.default.max_examples // 5)
@@ -64,7 +65,7 @@ def test_simpler_form_is_the_paper_s_objective(instance, seed, n_labels, kind):
 @given(seeds, st.integers(2, 5), st.sampled_from(["mixed", "near-fair", "sparse"]))
 def test_upper_is_the_objective_at_the_baseline(instance, seed, n_labels, kind):
     given_ = instance(n_labels, 5, seed, kind)
-    for method in [*PROVEN, *HEURISTIC]:
+    for method in METHODS:
         result = dcp_bounds(*given_, method=method)
         np.testing.assert_allclose(result.baseline.sum(axis=1), 1, atol=1e-12)
         assert (result.baseline >= 0).all()
@@ -75,17 +76,16 @@ def test_upper_is_the_objective_at_the_baseline(instance, seed, n_labels, kind):
 
 @few_examples
 @given(seeds, st.integers(2, 5), st.sampled_from(["mixed", "near-fair", "sparse"]))
-def test_proofs_agree_and_bound_every_method(instance, seed, n_labels, kind):
+def test_proofs_agree_and_bound_the_local_search(instance, seed, n_labels, kind):
     given_ = instance(n_labels, 6, seed, kind)
     exact, boxed = (dcp_bounds(*given_, method=method) for method in PROVEN)
     assert exact.optimal
     assert boxed.optimal
     assert exact.lower <= boxed.upper + 1e-12
     assert boxed.lower <= exact.upper + 1e-12
-    for method in HEURISTIC:
-        other = dcp_bounds(*given_, method=method)
-        assert other.upper >= exact.lower
-        assert other.lower <= exact.upper + 1e-12
+    local = dcp_bounds(*given_, method="local")
+    assert local.upper >= exact.lower
+    assert local.lower <= exact.upper + 1e-12
 
 
 @pytest.mark.parametrize("kind", ["mixed", "near-fair", "sparse"])
@@ -133,7 +133,7 @@ def test_merging_labels_never_raises_it(instance, seed, n_labels):
     assert after.lower <= before.upper + 1e-12
 
 
-@pytest.mark.parametrize("method", [*PROVEN, *HEURISTIC])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n_labels", [2, 3, 6])
 def test_equal_matrices_are_fair(method, n_labels):
     rng = np.random.default_rng(0)
@@ -171,7 +171,7 @@ def test_zeros_are_exact():
     np.testing.assert_allclose(result.baseline, [[0, 1, 0]] * 3, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", [*PROVEN, *HEURISTIC])
+@pytest.mark.parametrize("method", METHODS)
 def test_label_that_is_alone_has_probability_one(method):
     # A row of 1 - 1e-16 would leave everybody unexplained by equation 4.
     weights = np.random.default_rng(0).random(9)
@@ -196,7 +196,7 @@ def solved(request, instance):
 
 
 @pytest.mark.parametrize("time_limit", [1e-6, 1e-3, 5e-3, 0.02])
-@pytest.mark.parametrize("method", ["auto", *PROVEN, *HEURISTIC])
+@pytest.mark.parametrize("method", ["auto", *METHODS])
 def test_intervals_are_valid_under_any_time_limit(time_limit, method, solved):
     given_, exact = solved
     result = dcp_bounds(*given_, method=method, time_limit=time_limit)
@@ -272,13 +272,12 @@ def test_too_many_vertices_to_enumerate(instance):
 
 @pytest.mark.slow
 def test_progress_of_a_long_class(capsys, monkeypatch, instance):
-    clock = iter(range(0, 10_000_000, 20))
-    monkeypatch.setattr("skfair.metrics._dcp._clock._now", lambda: next(clock))
+    monkeypatch.setattr("skfair._utils._progress._INTERVAL", 0.0)
     given_ = instance(5, 20, 0)
     options = {"method": "branch_and_bound", "time_limit": 1.0}
     dcp_bounds(*given_, **options)
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr() == ("", "")
     dcp_bounds(*given_, verbose=True, **options)
-    lines = capsys.readouterr().out.splitlines()
+    lines = re.split("[\r\n]", capsys.readouterr().err)[:-1]
     assert len(lines) > 5
     assert all(line.startswith("dcp_bounds: class ") for line in lines)

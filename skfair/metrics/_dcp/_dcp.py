@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from skfair._utils._types import Floats
 from skfair.metrics._dcp._clock import check_time_limit
 from skfair.metrics._dcp._search._rows import RowResult, etas
-from skfair.metrics._dcp._search._solve import Method, Options, solve_rows
+from skfair.metrics._dcp._search._solve import SearchMethod, SearchOptions, solve_rows
 from skfair.metrics._evaluate import always, specify
 from skfair.metrics._inputs import grouped_confusion
 from skfair.metrics._strata import Multistratum
@@ -29,7 +29,7 @@ def dcp(
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
-    method: Method = "auto",
+    method: SearchMethod = "auto",
     tol: float = 1e-4,
     time_limit: float | None = None,
     multistratum: Multistratum = "max",
@@ -57,7 +57,7 @@ default=None
     method : str, default="auto"
         As in `dcp_bounds`. ``"local"`` has no proof but takes milliseconds.
     tol : float in (0, 1), default=1e-4
-        The value is at most this above the true one, unless `method` has no proof or
+        The value is at most this above the true one, unless `method` is "local" or
         `time_limit` ends first.
     time_limit : float, default=None
         Seconds after which the search ends, in each stratum.
@@ -171,7 +171,7 @@ class DCPResult:
         sample_weight: ArrayLike | None = None,
         tol: float = 1e-4,
         time_limit: float | None = None,
-        method: Method = "auto",
+        method: SearchMethod = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> Self:
@@ -216,7 +216,9 @@ class DCPResult:
         >>> round(result.upper, 3), result.optimal
         (0.125, True)
         """
-        options = Options(tol, check_time_limit(time_limit), method, n_jobs, verbose)
+        options = SearchOptions(
+            tol, check_time_limit(time_limit), method, n_jobs, verbose
+        )
         statistic = grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
         undefined = warn_if_undefined("DCP", statistic)
         return cls._solve(
@@ -235,7 +237,7 @@ class DCPResult:
         weights: Floats,
         groups: tuple[Hashable, ...],
         classes: tuple[Hashable, ...],
-        options: Options,
+        options: SearchOptions,
         is_defined: bool = True,
     ) -> Self:
         """Solve for the weights of groups and true classes; nan where undefined."""
@@ -328,11 +330,12 @@ def table_of_disparities(result: Any) -> pd.DataFrame:
     )
 
 
-def _message(is_defined: bool, optimal: bool, options: Options) -> str:
+def _message(is_defined: bool, optimal: bool, options: SearchOptions) -> str:
+    """Text that says how the search ended."""
     if not is_defined:
         return "undefined: a group is absent or too small"
     if optimal:
         return f"optimal: the bounds differ by at most {options.tol:g}"
-    if options.method in ("auto", "enumerate", "branch_and_bound"):
-        return f"time_limit of {options.time_limit:g} s reached"
-    return f"method {options.method!r} does not search for a proof"
+    if options.method == "local":
+        return "method 'local' does not search for a proof"
+    return f"time_limit of {options.time_limit:g} s reached"

@@ -13,14 +13,14 @@ from skfair.metrics._dcp._clock import check_time_limit
 from skfair.metrics._dcp._dcp import DCPResult
 from skfair.metrics._dcp._frequencies import (
     check_distributions,
-    check_numbers,
     check_sum_tolerance,
+    check_table,
     column_labels,
     first_labels,
     positions,
     row_labels,
 )
-from skfair.metrics._dcp._search._solve import Method, Options
+from skfair.metrics._dcp._search._solve import SearchMethod, SearchOptions
 from skfair.metrics._inputs import check_group_weights
 
 
@@ -31,7 +31,7 @@ def dcp_bounds(
     *,
     tol: float = 1e-4,
     time_limit: float | None = None,
-    method: Method = "auto",
+    method: SearchMethod = "auto",
     n_jobs: int | None = None,
     verbose: int = 0,
     sum_tolerance: float = 1e-6,
@@ -59,19 +59,17 @@ def dcp_bounds(
         The search ends when ``upper - lower`` is at most this.
     time_limit : float, default=None
         Seconds after which the search ends in any case, with a valid interval.
-    method : {"auto", "enumerate", "branch_and_bound", "local", "average", \
-"greedy", "greedy+lm"}, default="auto"
+    method : {"auto", "enumerate", "branch_and_bound", "local"}, default="auto"
         ``"enumerate"`` examines every vertex where the optimum can lie,
         ``"branch_and_bound"`` solves linear programs on boxes; both end with a proof.
         ``"auto"`` enumerates up to 400,000 vertices for each class, for example 5
         classes in 51 groups, and uses branch and bound for more. ``"local"`` searches
-        without proof. The last three are the paper's methods, for comparison. Methods
-        without proof return the paper's lower bound.
+        without proof, and returns the paper's lower bound.
     n_jobs : int, default=None
         Number of processes among which true classes are divided, as in scikit-learn.
     verbose : int, default=0
-        Above 0, prints a line for each class that is done, and about every ten
-        seconds the bounds of the class that is searched.
+        Above 0, the standard error stream shows the bounds of each class that is done,
+        and of the class that is searched.
     sum_tolerance : float in [0, 0.1], default=1e-6
         How much the sums of frequencies and of rows of matrices may differ from one,
         because they are rounded. They are scaled to sum to one.
@@ -102,7 +100,7 @@ def dcp_bounds(
     References
     ----------
     .. [1] Sabato, Treister, Yom-Tov. "Disparate Conditional Prediction in Multiclass
-       Classifiers". ICML 2025. Equations 4, 5 and 7, Algorithm 1, Appendix C.
+       Classifiers". ICML 2025. Equations 4, 5 and 7.
 
     Examples
     --------
@@ -112,15 +110,15 @@ def dcp_bounds(
     >>> round(result.lower, 5), round(result.upper, 5), result.optimal
     (0.05625, 0.05625, True)
     """
-    options = Options(tol, check_time_limit(time_limit), method, n_jobs, verbose)
+    options = SearchOptions(tol, check_time_limit(time_limit), method, n_jobs, verbose)
     sum_tolerance = check_sum_tolerance(sum_tolerance)
     confusion, matrix_classes = _aligned_matrices(confusion)
-    matrices = check_numbers(
+    matrices = check_table(
         "confusion", confusion, ("n_groups", "n_classes", "n_classes")
     )
     n_groups, _, n_classes = matrices.shape
-    matrices = check_numbers("confusion", matrices, (n_groups, n_classes, n_classes))
-    frequencies = check_numbers(
+    matrices = check_table("confusion", matrices, (n_groups, n_classes, n_classes))
+    frequencies = check_table(
         "label_frequencies", label_frequencies, (n_groups, n_classes)
     )
     columns = column_labels(label_frequencies)

@@ -13,7 +13,7 @@ import pandas as pd
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_real, check_unmasked
 
-#: Sums that differ from one by more are no rounded shares, but another scale.
+#: Sums that differ from one by more come from another scale, such as percentages.
 _MAX_SUM_TOLERANCE = 0.1
 
 
@@ -22,8 +22,8 @@ def check_sum_tolerance(sum_tolerance: Any) -> float:
     return check_real("sum_tolerance", sum_tolerance, 0, _MAX_SUM_TOLERANCE)
 
 
-def check_numbers(name: str, values: Any, shape: tuple[int | str, ...]) -> Floats:
-    """Values as floats; a str in `shape` names a length of at least one."""
+def check_table(name: str, values: Any, shape: tuple[int | str, ...]) -> Floats:
+    """Return values as floats of a shape; a str in it stands for any length but 0."""
     check_unmasked(values, name)
     try:
         given = np.asarray(values)
@@ -49,7 +49,9 @@ def check_distributions(
     groups: Sequence[Hashable],
     classes: Sequence[Hashable],
 ) -> list[Floats]:
-    """Tables of non-negative numbers by group, scaled to sum to one on the last axis.
+    """Check tables of shares by group; return them with sums of exactly one.
+
+    Sums are those over the last axis.
 
     `groups` and `classes` name the first two axes in messages.
     """
@@ -79,7 +81,7 @@ def check_distributions(
 
 
 def _sum_advice(largest: float) -> str:
-    """Advice on sums of which one differs from one by `largest`."""
+    """Advice for sums that differ from one, the worst of them by `largest`."""
     if largest > _MAX_SUM_TOLERANCE:
         return "Expected shares: divide percentages by 100, and counts by their sums."
     # Rounded up to two digits, so that the value itself is accepted.
@@ -106,7 +108,10 @@ def column_labels(values: Any) -> pd.Index | None:
 def first_labels(
     labels: Mapping[str, pd.Index | None], length: int
 ) -> tuple[str, tuple[Hashable, ...]]:
-    """Name of the first argument with labels and these; positions if none has any."""
+    """Name of the first argument that has labels, and the labels.
+
+    If none has any, the name is empty and the labels are positions.
+    """
     for name, index in labels.items():
         if index is not None:
             return name, tuple(index.tolist())
@@ -119,7 +124,7 @@ def positions(
     reference: tuple[str, tuple[Hashable, ...]],
     of_what: str,
 ) -> Integers:
-    """Positions of labels in the order of another argument's, the `reference`."""
+    """Position of each label of another argument, the `reference`, among `labels`."""
     other, wanted = reference
     if labels is None or tuple(labels.tolist()) == wanted:
         return np.arange(len(wanted))
@@ -130,8 +135,8 @@ def positions(
             return np.asarray(found)
     raise ValueError(
         f"{name} and {other} must have the same {of_what}, each once, got the labels "
-        f"{_listed(own)} and {_listed(expected)}. Pass {name}.to_numpy() if the order "
-        "is the same."
+        f"{_first_five(own)} and {_first_five(expected)}. Pass {name}.to_numpy() if "
+        "the order is the same."
     )
 
 
@@ -140,6 +145,7 @@ def _as_index(labels: Sequence[Hashable]) -> pd.Index:
     return pd.Index(list(labels), dtype=object, tupleize_cols=False)
 
 
-def _listed(labels: pd.Index) -> str:
+def _first_five(labels: pd.Index) -> str:
+    """Text of the first five labels."""
     shown = ", ".join(map(repr, labels[:5]))
     return f"[{shown}{', ...' if len(labels) > 5 else ''}]"

@@ -7,7 +7,6 @@ returns the numbers of the report. Counts stand for many rows.
 from __future__ import annotations
 
 import math
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._utils._progress import Progress
 from skfair._utils._types import Floats, Integers
 from skfair.groups import Codes, positions_in, sort_labels
 from skfair.metrics._uncertainty import (
@@ -143,7 +143,7 @@ def _jobs(sample: Sample, source: Sample | Cells) -> list[_Job]:
 
 def _run(jobs: list[_Job], options: Options) -> Iterator[Draws]:
     """Do the jobs in order, and show how far they are."""
-    progress = _Progress(jobs, bool(options.verbose))
+    progress = _DrawsDone(jobs, options.verbose)
     if options.n_jobs in (None, 1):
         for job in jobs:
             yield _draw(job, progress)
@@ -156,29 +156,26 @@ def _run(jobs: list[_Job], options: Options) -> Iterator[Draws]:
         yield draws
 
 
-class _Progress:
+class _DrawsDone:
     """Counts draws on the standard error stream, and estimates the time left."""
 
-    def __init__(self, jobs: list[_Job], shown: bool) -> None:
+    def __init__(self, jobs: list[_Job], verbose: int) -> None:
         self.total = sum(job.n_draws for job in jobs)
         self.work = sum(job.work for job in jobs)
         self.done = self.work_done = 0
-        self.shown, self.start = shown, time.monotonic()
+        self.progress = Progress("FairnessReport", verbose)
+        self.start = time.monotonic()
 
     def __call__(self, job: _Job, n_draws: int = 1) -> None:
         self.done += n_draws
         self.work_done += n_draws * job.n_groups
-        # Fast draws would otherwise spend their time in the terminal.
-        if not self.shown or (self.done % 10 and self.done != self.total):
-            return
-        text = f"FairnessReport: {self.done:,} of {self.total:,} draws"
+        text = f"{self.done:,} of {self.total:,} draws"
         if self.done == self.total:
-            print(f"\r{text:60s}", file=sys.stderr, flush=True)
+            self.progress.line(text)
             return
         passed = time.monotonic() - self.start
         left = passed * (self.work / self.work_done - 1)
-        text += f", about {duration(left)} left"
-        print(f"\r{text:60s}", end="", file=sys.stderr, flush=True)
+        self.progress.update(f"{text}, about {duration(left)} left")
 
 
 def duration(seconds: float) -> str:

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from skfair._utils._progress import Progress
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.metrics._dcp._channel._upper_bound import Carried, Frequencies
-from skfair.metrics._dcp._clock import Clock, Report
+from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._rows import halves
 
 #: Boxes that are split at a time.
-_BATCH = 4096
+_SPLIT_AT_ONCE = 4096
 #: Batches of each search in a round; after a round the better half continues.
 _ROUNDS = (5, 9, 18, 36, 66)
 #: Ways of merging into two sets that are refined to three.
@@ -93,7 +94,7 @@ class MergedSearch:
 
     def step(self, tol: float) -> None:
         """Split the boxes with the least bounds; close those within `tol`."""
-        n_split = min(_BATCH, len(self.bounds))
+        n_split = min(_SPLIT_AT_ONCE, len(self.bounds))
         chosen = np.argpartition(self.bounds, n_split - 1)[:n_split]
         rest = np.ones(len(self.bounds), bool)
         rest[chosen] = False
@@ -108,7 +109,7 @@ class MergedSearch:
         self.lower = float(self.bounds.min(initial=self.closed))
 
     def _split(self, chosen: Integers) -> tuple[Floats, Floats, Floats]:
-        """Halve one side of each box, for the set with the largest loss there."""
+        """Halve one side of each box; return corners and bounds of the halves."""
         lows, highs = self.lows[chosen], self.highs[chosen]
         middles = (lows + highs) / 2
         now, then = self._losses(lows, highs), self._losses(middles, middles)
@@ -150,7 +151,7 @@ class MergedSearch:
 
 
 def merged_lower_bound(
-    data: Frequencies, found: Carried, tol: float, clock: Clock, report: Report
+    data: Frequencies, found: Carried, tol: float, clock: Clock, progress: Progress
 ) -> tuple[float, Floats]:
     """Largest lower bound over ways of merging predicted classes into 2 or 3 sets.
 
@@ -167,7 +168,7 @@ def merged_lower_bound(
     ]
     # The upper bound of a search says how large its lower bound can become.
     pairs = sorted(pairs, key=lambda search: -search.upper)[:_MAX_SEARCHES]
-    best = _advance(pairs, goal - tol, tol / 4, clock, report)
+    best = _advance(pairs, goal - tol, tol / 4, clock, progress)
     pairs = sorted(pairs, key=lambda search: -search.lower)
     refined = [
         MergedSearch(data, sets, channel)
@@ -176,16 +177,20 @@ def merged_lower_bound(
     ]
     refined = sorted(refined, key=lambda search: -search.upper)[:_MAX_SEARCHES]
     if best < goal - tol:
-        best = max(best, _advance(refined, goal - tol, tol / 4, clock, report))
+        best = max(best, _advance(refined, goal - tol, tol / 4, clock, progress))
     return min(best, goal), _expanded(pairs[0], found.channel, data)
 
 
 def _expanded(search: MergedSearch, channel: Floats, data: Frequencies) -> Floats:
-    """Channel of a search on two sets, divided within each set as in another one."""
+    """Channel between all classes with the probabilities that a search found for sets.
+
+    Within each set they are divided among the classes as in another `channel`.
+    """
     (inside,), (share,) = search.sets, search.best
     expanded = np.zeros_like(channel)
     for members, mass in ((inside, share), (~inside, 1 - share)):
-        # Where that channel never predicts the set, as all groups together do.
+        # Where that channel never predicts the set, they are divided as the predictions
+        # of all groups together.
         parts = np.where(members, channel, 0.0)
         parts[parts.sum(axis=1) == 0] = members * (data.weights @ data.predicted)
         parts[parts.sum(axis=1) == 0] = members
@@ -198,7 +203,7 @@ def _advance(
     goal: float,
     tol: float,
     clock: Clock,
-    report: Report,
+    progress: Progress,
 ) -> float:
     """Continue all searches, then the better half of them, and so on."""
     best = 0.0
@@ -209,7 +214,9 @@ def _advance(
                     break
                 search.step(tol)
                 best = max(best, search.lower)
-                report(f"{len(searches)} ways of merging classes, lower {best:.6f}")
+                progress.update(
+                    f"{len(searches)} ways of merging classes, lower {best:.6f}"
+                )
         waiting = [s for s in searches if not s.is_done and s.upper > best + tol]
         waiting.sort(key=lambda search: -search.lower)
         searches = waiting[: -(-len(waiting) // 2)]

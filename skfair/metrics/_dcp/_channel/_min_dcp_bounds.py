@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from skfair._utils._progress import Progress, check_verbose
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_integer, check_real
 from skfair.metrics._dcp._channel._lower_bound import merged_lower_bound
@@ -19,12 +20,12 @@ from skfair.metrics._dcp._channel._upper_bound import (
     best_channel,
     search_from,
 )
-from skfair.metrics._dcp._clock import Clock, check_time_limit, check_verbose, progress
+from skfair.metrics._dcp._clock import Clock, check_time_limit
 from skfair.metrics._dcp._dcp import table_of_disparities
 from skfair.metrics._dcp._frequencies import (
     check_distributions,
-    check_numbers,
     check_sum_tolerance,
+    check_table,
     column_labels,
     first_labels,
     positions,
@@ -35,7 +36,7 @@ from skfair.metrics._inputs import check_group_weights
 
 #: Share of the time limit that the search for the upper bound may take.
 _SHARE_OF_SEARCH = 0.4
-#: Share of what is left of it that the lower bound may take.
+#: Share of the time that is left then that the lower bound may take.
 _SHARE_OF_BOUND = 0.9
 _MAX_VIOLATION = 1e-8
 
@@ -154,7 +155,7 @@ def min_dcp_bounds(
         ``0.005 * n_classes`` if they are rounded to two decimals. They are scaled to
         sum to one.
     verbose : int, default=0
-        Above 0, prints how far the searches are, a line about every second.
+        Above 0, the standard error stream shows how far the searches are.
 
     Returns
     -------
@@ -196,7 +197,7 @@ def min_dcp_bounds(
     """
     tol = check_real("tol", tol, 0, 1, closed="neither")
     n_starts = check_integer("n_starts", n_starts, 1)
-    report = progress("min_dcp_bounds", check_verbose(verbose), seconds=1)
+    progress = Progress("min_dcp_bounds", check_verbose(verbose))
     data = _frequencies(
         group_weights, label_frequencies, prediction_frequencies, sum_tolerance
     )
@@ -206,16 +207,18 @@ def min_dcp_bounds(
         n_starts,
         check_random_state(random_state),
         clock.part(_SHARE_OF_SEARCH),
-        report,
+        progress,
     )
     lower, merged = merged_lower_bound(
-        data, found, tol, clock.part(_SHARE_OF_BOUND), report
+        data, found, tol, clock.part(_SHARE_OF_BOUND), progress
     )
     if found.loss - lower > tol:
         n_searches += 1
         again = search_from(merged, data, clock)
         found = found if again is None or again.loss >= found.loss else again
-    return _result(found, lower, n_searches, tol, data)
+    result = _completed_result(found, lower, n_searches, tol, data)
+    progress.line(f"{result.lower:.6f} to {result.upper:.6f}, {n_searches} searches")
+    return result
 
 
 def _frequencies(
@@ -224,7 +227,7 @@ def _frequencies(
     prediction_frequencies: ArrayLike,
     sum_tolerance: float,
 ) -> Frequencies:
-    """Check what was published; the frequencies, and labels of groups and classes."""
+    """Check published frequencies; return them with labels of groups and classes."""
     sum_tolerance = check_sum_tolerance(sum_tolerance)
     tables = {
         "label_frequencies": label_frequencies,
@@ -233,7 +236,7 @@ def _frequencies(
     shape: tuple[int | str, ...] = "n_groups", "n_classes"
     arrays, rows, columns = {}, {}, {}
     for name, table in tables.items():
-        arrays[name] = check_numbers(name, table, shape)
+        arrays[name] = check_table(name, table, shape)
         shape = arrays[name].shape
         rows[name], columns[name] = row_labels(table), column_labels(table)
     rows["group_weights"] = row_labels(group_weights)
@@ -253,7 +256,7 @@ def _frequencies(
     return Frequencies(weights, true, predicted, groups[1], classes[1])
 
 
-def _result(
+def _completed_result(
     found: Carried, lower: float, n_searches: int, tol: float, data: Frequencies
 ) -> MinDCPResult:
     """Complete the matrices of a channel; their DCP is the upper bound."""
@@ -288,10 +291,10 @@ def _result(
 
 
 def _completed(found: Carried, data: Frequencies) -> Floats:
-    """Confusion matrices of a channel and the mass it carries.
+    """Confusion matrices that follow from a channel and the mass that it carries.
 
-    The mass of true classes that is not carried is divided among the predictions that
-    remain, in proportion to both. The row of a class that a group never has is that of
+    Mass that is not carried is divided in proportion to what remains of the true and
+    of the predicted frequencies. The row of a class that a group never has is that of
     the channel.
     """
     left_true = data.true - found.carried

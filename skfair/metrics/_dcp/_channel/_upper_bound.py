@@ -21,8 +21,9 @@ from operator import attrgetter
 import numpy as np
 from scipy.sparse import block_diag, csc_array, hstack, kron, vstack
 
+from skfair._utils._progress import Progress
 from skfair._utils._types import Floats
-from skfair.metrics._dcp._clock import Clock, Report
+from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._linear_program import maximise
 from skfair.metrics._dcp._search._rows import explained_shares
 
@@ -67,7 +68,7 @@ def best_channel(
     n_starts: int,
     generator: np.random.RandomState,
     clock: Clock,
-    report: Report,
+    progress: Progress,
 ) -> tuple[Carried, int]:
     """Search from many starts; the best channel, and the number of searches."""
     best, n_searches = _constant_channel(data), 0
@@ -78,20 +79,22 @@ def best_channel(
     # the least absolute misfit, under varied weights of the groups, are close to it.
     starts = []
     for size in _SET_SIZES:
-        fits = _fits(_set_emphases(data.weights, size, n_starts), data, clock, report)
+        fits = _fits(_set_emphases(data.weights, size, n_starts), data, clock, progress)
         starts += _distinct(fits)[:n_starts]
     # Random fits are all kept: those of the least loss would be too similar. Squares
     # make the factors of the weights differ by orders of magnitude.
     shape = -(-n_starts // 2), len(data.weights)
     random = data.weights * generator.exponential(size=shape) ** 2
-    starts += _fits(list(random), data, clock, report)
+    starts += _fits(list(random), data, clock, progress)
     for start in starts:
         best = min(best, start, key=_by_loss)
         if clock.is_over():
             break
         n_searches += 1
         best = min(best, _improve(start, data, clock), key=_by_loss)
-        report(f"{n_searches} of {len(starts)} local searches, upper {best.loss:.6f}")
+        progress.update(
+            f"{n_searches} of {len(starts)} local searches, upper {best.loss:.6f}"
+        )
     return best, n_searches
 
 
@@ -126,7 +129,7 @@ def _set_emphases(weights: Floats, size: int, n_starts: int) -> list[Floats]:
 
 
 def _fits(
-    emphases: list[Floats], data: Frequencies, clock: Clock, report: Report
+    emphases: list[Floats], data: Frequencies, clock: Clock, progress: Progress
 ) -> list[Carried]:
     """Channel fitted with each emphasis, and the mass that it carries."""
     fits = []
@@ -137,7 +140,7 @@ def _fits(
         fit = None if channel is None else carry(channel, data, clock)
         if fit is not None:
             fits.append(fit)
-            report(f"{len(fits)} of {len(emphases)} fits")
+            progress.update(f"{len(fits)} of {len(emphases)} fits")
     return fits
 
 

@@ -8,19 +8,20 @@ from itertools import count
 
 import numpy as np
 
+from skfair._utils._progress import Progress
 from skfair._utils._types import Floats
-from skfair.metrics._dcp._clock import Clock, Report
+from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._enumeration import (
-    ROUNDING,
+    LOSS_ROUNDING,
     best_vertex,
     estimated_vertices,
 )
-from skfair.metrics._dcp._search._heuristics import (
+from skfair.metrics._dcp._search._linear_program import maximise_explained
+from skfair.metrics._dcp._search._local_search import (
     average_row,
     improve_row,
     starting_rows,
 )
-from skfair.metrics._dcp._search._linear_program import maximise_explained
 from skfair.metrics._dcp._search._rows import (
     RowResult,
     explained_shares,
@@ -33,11 +34,12 @@ _N_STARTS = 8
 _MAX_BOX_VERTICES = 300.0
 #: Enumeration of a box stops after this many trees: the estimate was too low.
 _MAX_TREES = 20_000
-#: A side is split this far from its middle towards the program's solution.
+#: Point at which a side of a box is split: this share of the way from its middle to
+#: the solution of the linear program.
 _TOWARDS_SOLUTION = 0.75
-#: Either part of a side that is split is at least this share of it.
+#: Both parts of a split side have at least this share of its length.
 _LEAST_SHARE = 0.1
-#: Added to bounds from the multipliers of a linear program: more than their rounding.
+#: Added to bounds from the multipliers of a linear program, which rounding may lower.
 _PRICE_ROUNDING = 1e-12
 
 
@@ -48,8 +50,8 @@ class _Box:
     low: Floats
     high: Floats
     limit: float  # upper bound of the weight that these rows explain
-    # (n_groups, n_classes), of McCormick's inequalities; they sum to at most the
-    # weight of each group.
+    # Multipliers of McCormick's inequalities, shape (n_groups, n_classes). Those of a
+    # group sum to at most its weight.
     multipliers: Floats
 
 
@@ -66,7 +68,7 @@ class RowSearch:
         self.order = count()
         self.heap: list[tuple[float, int, _Box]] = []
 
-    def run(self, clock: Clock, report: Report) -> RowResult:
+    def run(self, clock: Clock, progress: Progress) -> RowResult:
         """Search until the bounds differ by at most `tol` or the time is over."""
         self.clock = clock
         if not self.heap:
@@ -75,7 +77,11 @@ class RowSearch:
             box = heapq.heappop(self.heap)[2]
             for part in self._branch(box):
                 self._add(part)
-            report(f"{self._lower():.6f} to {self.loss:.6f}, {self.n_nodes} nodes")
+            progress.update(str(self._result()))
+        return self._result()
+
+    def _result(self) -> RowResult:
+        """Bounds and best row so far."""
         return RowResult(self._lower(), self.loss, self.baseline, self.n_nodes)
 
     @property
@@ -87,7 +93,7 @@ class RowSearch:
         if self.heap:
             return min(self.loss, max(self.floor, self.total + self.heap[0][0]))
         # Every box has been closed, or none was opened yet.
-        return max(self.loss - ROUNDING, 0.0) if self.n_nodes else self.floor
+        return max(self.loss - LOSS_ROUNDING, 0.0) if self.n_nodes else self.floor
 
     def _add(self, box: _Box) -> None:
         heapq.heappush(self.heap, (-box.limit, next(self.order), box))
@@ -100,7 +106,8 @@ class RowSearch:
             if self.clock.is_over() or self.loss - self.floor <= self.tol:
                 break
             self._improve(start)
-        # All rows, except those that are worse by one class against the others alone.
+        # The first box has all rows but those that are worse than the best known one
+        # already where all classes but one are merged.
         low, high = np.transpose([self._range(column) for column in self.rates.T])
         no_multipliers = np.zeros_like(self.rates)
         self._add(_Box(low, high, self.total - self.floor, no_multipliers))
@@ -112,7 +119,7 @@ class RowSearch:
             self.loss, self.baseline = loss, row
 
     def _range(self, rates: Floats) -> tuple[float, float]:
-        """Probabilities of a class between which a row can be as good as the best."""
+        """Least and largest probability of a class in rows that may be the best."""
         points = np.unique(np.concatenate([[0.0, 1.0], rates]))
         good = np.flatnonzero(self._is_good(points, rates))
         if not len(good):  # only by rounding
@@ -127,7 +134,10 @@ class RowSearch:
         return low, high
 
     def _crossing(self, bad: float, good: float, rates: Floats) -> float:
-        """Where a class stops being good, from the bad side, by bisection."""
+        """Probability where a class stops being good, by bisection.
+
+        Of the last interval it is the bad end, so that no good row is left out.
+        """
         for _ in range(30):
             middle = (bad + good) / 2
             if self._is_good(np.array([middle]), rates)[0]:
@@ -197,7 +207,11 @@ class RowSearch:
 def _relax(
     box: _Box, rates: Floats, weights: Floats, clock: Clock
 ) -> tuple[_Box, Floats, Floats] | None:
-    """Solve the linear relaxation of a box: the box with its limit, row and shares."""
+    """Solve the linear relaxation of a box; None if there is no time.
+
+    Returns the box with a new limit and multipliers, the row of the solution, and the
+    share of each group that the relaxed problem explains with it.
+    """
     cap = explained_shares(box.low, rates)
     # Elsewhere McCormick's inequality follows from the cap alone.
     binds = (box.high > 0) & (rates < cap[:, None] * box.high)
@@ -214,7 +228,8 @@ def _relax(
     )
     if solved is None:
         return None
-    # The limit comes from the multipliers: it is valid whatever the solver's tolerance.
+    # The limit is computed from the multipliers, so that it is valid for any tolerance
+    # of the solver.
     multipliers = np.zeros_like(rates)
     multipliers[binds] = np.maximum(-solved.ineqlin.marginals, 0)
     excess = multipliers.sum(axis=1) / weights
@@ -231,8 +246,8 @@ def _limits(
     lows: Floats, highs: Floats, rates: Floats, weights: Floats, multipliers: Floats
 ) -> Floats:
     """Upper bounds of the weight that boxes explain, by Lagrangian relaxation."""
-    # Any multipliers of McCormick's inequalities give a bound; those of the box from
-    # which these were split often make a linear program unnecessary.
+    # All non-negative multipliers of McCormick's inequalities give a bound. Those of
+    # the box before it was split often make a linear program unnecessary.
     cap = explained_shares(lows, rates)
     inverse = np.divide(1.0, highs, out=np.zeros_like(highs), where=highs > 0)
     constant = cap @ weights + inverse @ (multipliers * rates).sum(axis=0)

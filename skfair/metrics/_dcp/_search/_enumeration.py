@@ -24,9 +24,9 @@ from skfair.metrics._dcp._search._rows import RowResult, row_losses
 #: Relative noise that breaks ties between groups, which would hide vertices.
 _TIE_BREAK = 1e-12
 #: How far breaking ties and rounding can move the loss of a class.
-ROUNDING = 1e-10
+LOSS_ROUNDING = 1e-10
 #: Numbers in a block of trees that grow in one step.
-_BLOCK = 500_000
+_GROWN_AT_ONCE = 500_000
 
 
 class _Trees(NamedTuple):
@@ -89,7 +89,7 @@ def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | N
     )
     best = int(losses.argmin())
     loss = float(losses[best])
-    lower = max(min(found.lower, loss) - ROUNDING, 0.0)
+    lower = max(min(found.lower, loss) - LOSS_ROUNDING, 0.0)
     return RowResult(lower, loss, candidates[best], found.n_nodes)
 
 
@@ -149,7 +149,7 @@ def _roots(low: Floats, rates: Floats) -> _Trees:
 
 def _grow(trees: _Trees, low: Floats, high: Floats, rates: Floats) -> Iterator[_Trees]:
     """Attach each possible leaf to each tree, a block of trees at a time."""
-    step = max(1, _BLOCK // rates.size)
+    step = max(1, _GROWN_AT_ONCE // rates.size)
     for start in range(0, len(trees.rows), step):
         block = _Trees._make(part[start : start + step] for part in trees)
         yield from _attach(block, low, high, rates)
@@ -198,7 +198,10 @@ def _attach(
 
 
 def _ratio_limits(rows: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Range of each further class, given the classes that trees have."""
+    """Least and largest probability that a row of the box can have for each class.
+
+    They are on the scale of the trees' rows, which fix the other classes.
+    """
     scale_high = (rows / high).max(axis=1, keepdims=True)
     in_tree = np.where(rows > 0, rows, np.inf)
     scale_low = np.where(low > 0, in_tree / low, np.inf).min(axis=1, keepdims=True)

@@ -32,6 +32,9 @@ class RowResult:
     baseline: Floats
     n_nodes: int  # linear programs, trees and boxes that were examined
 
+    def __str__(self) -> str:
+        return f"{self.lower:.6f} to {self.upper:.6f}, {self.n_nodes} nodes"
+
 
 def least_ratios(baselines: Floats, rates: Floats) -> Floats:
     """Least ratio of each group's rates to those of each baseline row."""
@@ -85,7 +88,10 @@ def best_split(first: Floats, second: Floats, weights: Floats) -> tuple[Floats, 
 
 
 def merged_bound(rates: Floats, weights: Floats, subsets: Bools | None = None) -> float:
-    """Lower bound of the loss: the largest after merging classes into two."""
+    """Lower bound of the loss: the largest of the losses with two merged classes.
+
+    Each row of `subsets` merges the classes in it, and the classes outside it.
+    """
     # Merging can only lower the loss (appendix C), and two classes are solved exactly.
     # Single classes as subsets, the default, give the paper's bound, equation 7.
     if subsets is None:

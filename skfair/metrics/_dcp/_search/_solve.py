@@ -10,19 +10,17 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._utils._progress import Progress, check_verbose
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice, check_real
-from skfair.metrics._dcp._clock import Clock, check_verbose, progress
+from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._branch_and_bound import RowSearch
 from skfair.metrics._dcp._search._enumeration import enumerate_row, n_vertices
-from skfair.metrics._dcp._search._heuristics import search_locally, solve_as_paper
+from skfair.metrics._dcp._search._local_search import search_locally
 from skfair.metrics._dcp._search._rows import RowResult, halves
 
-Method = Literal[
-    "auto", "enumerate", "branch_and_bound", "local", "average", "greedy", "greedy+lm"
-]
+SearchMethod = Literal["auto", "enumerate", "branch_and_bound", "local"]
 
-_SECONDS_BETWEEN_LINES = 10.0
 #: "auto" enumerates up to this many vertices of a class, in about a second.
 _MAX_AUTO_VERTICES = 400_000
 #: "enumerate" would need more memory than most machines have.
@@ -30,18 +28,18 @@ _MAX_VERTICES = 10_000_000
 
 
 @dataclass
-class Options:
+class SearchOptions:
     """How to solve: see the parameters of `dcp_bounds`."""
 
     tol: float
     time_limit: float  # inf where there is none
-    method: Method
+    method: SearchMethod
     n_jobs: int | None
     verbose: int
 
     def __post_init__(self) -> None:
         self.tol = check_real("tol", self.tol, 0, 1, closed="neither")
-        check_choice("method", self.method, get_args(Method))
+        check_choice("method", self.method, get_args(SearchMethod))
         self.verbose = check_verbose(self.verbose)
 
 
@@ -54,7 +52,9 @@ class _RowProblem:
     weights: Floats
 
 
-def solve_rows(confusion: Floats, weights: Floats, options: Options) -> list[RowResult]:
+def solve_rows(
+    confusion: Floats, weights: Floats, options: SearchOptions
+) -> list[RowResult]:
     """Bound the loss of every true class.
 
     `confusion` has shape (n_groups, n_classes, n_classes), `weights` shape (n_groups,
@@ -78,53 +78,48 @@ def solve_rows(confusion: Floats, weights: Floats, options: Options) -> list[Row
 
 
 def _solve_some(
-    problems: Sequence[_RowProblem], options: Options, tol: float, time_limit: float
+    problems: Sequence[_RowProblem],
+    options: SearchOptions,
+    tol: float,
+    time_limit: float,
 ) -> list[RowResult]:
     """Solve one by one, each in an equal share of the time that is left."""
     clock = Clock.of(time_limit)
     searches: dict[int, RowSearch] = {}
     results: list[RowResult] = []
 
-    def search(i: int, own: Clock) -> RowResult:
-        name = f"dcp_bounds: class {problems[i].position}"
-        report = progress(name, options.verbose, _SECONDS_BETWEEN_LINES)
-        return searches[i].run(own, report)
+    shown = [
+        Progress(f"dcp_bounds: class {problem.position}", options.verbose)
+        for problem in problems
+    ]
 
     for i, problem in enumerate(problems):
         own = clock.part(1 / (len(problems) - i))
         if _needs_branch_and_bound(problem, options.method):
             searches[i] = RowSearch(problem.rates, problem.weights, tol)
-            results.append(search(i, own))
+            results.append(searches[i].run(own, shown[i]))
         else:
             results.append(_solve_row(problem, options.method, own))
-        _report(problem, results[i], options.verbose)
+        shown[i].line(str(results[i]))
     # The time that easy classes did not need goes to searches that have not ended.
     while not clock.is_over():
         waiting = [i for i, search in searches.items() if not search.is_done]
         if not waiting:
             break
         for left, i in zip(range(len(waiting), 0, -1), waiting, strict=True):
-            results[i] = search(i, clock.part(1 / left))
-            _report(problems[i], results[i], options.verbose)
+            results[i] = searches[i].run(clock.part(1 / left), shown[i])
+            shown[i].line(str(results[i]))
     return results
 
 
-def _report(problem: _RowProblem, result: RowResult, verbose: int) -> None:
-    if verbose:
-        print(
-            f"dcp_bounds: class {problem.position}: {result.lower:.6f} to "
-            f"{result.upper:.6f}, {result.n_nodes} nodes",
-            flush=True,
-        )
-
-
-def _needs_branch_and_bound(problem: _RowProblem, method: Method) -> bool:
+def _needs_branch_and_bound(problem: _RowProblem, method: SearchMethod) -> bool:
+    """Whether a class is solved by branch and bound."""
     if method == "branch_and_bound":
         return len(problem.rates) > 0
     return method == "auto" and n_vertices(*problem.rates.shape) > _MAX_AUTO_VERTICES
 
 
-def _solve_row(problem: _RowProblem, method: Method, clock: Clock) -> RowResult:
+def _solve_row(problem: _RowProblem, method: SearchMethod, clock: Clock) -> RowResult:
     """Solve one class by any method but branch and bound."""
     rates, weights = problem.rates, problem.weights
     n_groups, n_classes = rates.shape
@@ -140,6 +135,4 @@ def _solve_row(problem: _RowProblem, method: Method, clock: Clock) -> RowResult:
             )
         found = enumerate_row(rates, weights, clock)
         return found or search_locally(rates, weights, clock, halves(n_classes))
-    if method == "local":
-        return search_locally(rates, weights, clock)
-    return solve_as_paper(method, problem.position, rates, weights, clock)
+    return search_locally(rates, weights, clock)

@@ -44,11 +44,24 @@ def test_metric_is_the_bound_of_the_counted_matrices(make_predictions):
     assert result.classes == ("x", "y", "z")
 
 
-def test_one_group_is_zero_with_a_warning(make_predictions):
+def test_one_group_is_undefined(make_predictions):
     y_true, y_pred, _ = make_predictions(400, n_groups=3, n_classes=3)
-    with pytest.warns(UndefinedMetricWarning, match="DCP is 0 .* only \\['all'\\]"):
+    with pytest.warns(UndefinedMetricWarning, match="DCP is undefined .* \\['all'\\]"):
         value = dcp(y_true, y_pred, sensitive_features=["all"] * len(y_true))
-    assert value == 0
+    assert np.isnan(value)
+
+
+def test_within_strata_it_is_the_largest_of_those_of_the_strata(make_predictions):
+    y_true, y_pred, groups = make_predictions(600, n_groups=2, n_classes=3)
+    strata = np.arange(600) % 3
+    values = [
+        dcp(y_true[rows], y_pred[rows], sensitive_features=groups[rows])
+        for rows in (strata == stratum for stratum in range(3))
+    ]
+    rows = {"sensitive_features": groups, "control_features": strata}
+    assert dcp(y_true, y_pred, **rows) == max(values)
+    mean = dcp(y_true, y_pred, multistratum="weighted", **rows)
+    assert mean == pytest.approx(np.mean(values))
 
 
 def test_labels_that_some_groups_never_have():

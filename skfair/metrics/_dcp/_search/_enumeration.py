@@ -80,7 +80,7 @@ def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | N
     # The noise moves the vertex found. Where groups are equal, the row of one of them
     # is the optimum, and is exact.
     candidates = np.vstack([found.baseline, rates])
-    step = max(1, _BLOCK // rates.size)
+    step = max(1, _GROWN_AT_ONCE // rates.size)
     losses = np.concatenate(
         [
             row_losses(candidates[start : start + step], rates, weights)
@@ -186,7 +186,7 @@ def _attach(
     once = last == leaf
     tree, leaf, group, degrees = tree[once], leaf[once], group[once], degrees[once]
     value = values[tree, leaf, group]
-    step = max(1, _BLOCK // rates.size)
+    step = max(1, _GROWN_AT_ONCE // rates.size)
     for start in range(0, max(len(tree), 1), step):  # at least an empty part
         part = slice(start, start + step)
         before, leaves, new = tree[part], leaf[part], value[part]

@@ -38,7 +38,7 @@ from skfair.metrics import (
     mcdp,
     mcdp_curve,
 )
-from skfair.metrics._inputs import unwrapped
+from skfair.metrics._spec import unwrapped
 from skfair.metrics._uncertainty._permutation import permutes_within_labels
 from skfair.statistics import (
     GroupedConfusion,

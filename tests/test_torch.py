@@ -1,5 +1,6 @@
 """The loss for networks in PyTorch, against the gap of NumPy."""
 
+import doctest
 import importlib
 import pickle
 import subprocess
@@ -154,3 +155,11 @@ def test_without_torch_the_error_names_the_extra(monkeypatch):
     monkeypatch.delitem(sys.modules, "skfair.torch", raising=False)
     with pytest.raises(ImportError, match="the extra 'torch'"):
         importlib.import_module("skfair.torch")
+
+
+def test_examples_of_the_documentation(torch):
+    module = importlib.import_module("skfair.torch")
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    found = doctest.testmod(module, optionflags=flags)
+    assert found.attempted > 0
+    assert found.failed == 0

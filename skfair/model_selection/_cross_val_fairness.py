@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import signature
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -467,13 +467,14 @@ class _HeldOut(NamedTuple):
     def specification(self) -> Specification:
         """What is known of the metric; rows take the place of scores."""
         known = specification_of(self.metric)[0]
+        ties = None if known.ties is None else self._replace(metric=known.ties)
         return Specification(
-            self,
+            cast(Callable[..., float], self),
             known.title,
             takes_strata=True,
             groups_are_numbers=known.groups_are_numbers,
             compares_errors=known.compares_errors,
-            ties=None if known.ties is None else self._replace(metric=known.ties),
+            ties=cast(Callable[..., float] | None, ties),
         )
 
     def __call__(

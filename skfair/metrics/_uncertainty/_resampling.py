@@ -15,13 +15,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import as_array, check_weights
+from skfair._utils._validation import as_array, check_weights, scores_on
 from skfair.groups import Codes, Groups, intersect, resolve_groups, resolve_strata
 from skfair.metrics._spec import specification_of
 from skfair.metrics._strata import over_strata
 from skfair.metrics._uncertainty._counts import COUNTED, Counts
 from skfair.statistics import GroupedScores
-from skfair.statistics._grouped_scores import SortedScores, scores_on
+from skfair.statistics._grouped_scores import SortedScores
 
 #: Values this close to the observed one count as equal: weighted sums round.
 ROUNDING = 1e-12

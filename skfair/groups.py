@@ -447,7 +447,13 @@ def decode_dictionary(column: Any) -> pd.Categorical:
 
     array = pa.array(column.array) if isinstance(column, pd.Series) else column
     chunks = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
-    return pd.Categorical(chunks.unify_dictionaries().to_pandas())
+    parts = chunks.unify_dictionaries().chunks
+    if not parts:
+        return pd.Categorical([])
+    # Some versions of PyArrow convert no dictionary with unsigned positions to pandas.
+    codes = [part.indices.cast(pa.int64()).fill_null(-1).to_numpy() for part in parts]
+    categories = pd.Index(parts[0].dictionary.to_pandas())
+    return pd.Categorical.from_codes(np.concatenate(codes), categories)
 
 
 def _with_plain_labels(
@@ -522,13 +528,14 @@ _NEAR_ONE = 1e-6
 
 def check_no_probabilities(columns: Sequence[Any], argument: str) -> None:
     """Raise if columns hold the probabilities of the groups in place of labels."""
+    if len(columns) < 2:
+        return
     arrays = []
     for column in columns:
-        arrays.append(np.asarray(column))
+        known = isinstance(column, (pd.Series, pd.Categorical, np.ndarray))
+        arrays.append(np.asarray(column if known else _to_pandas_or_numpy(column)))
         if arrays[-1].dtype.kind != "f":
             return
-    if len(arrays) < 2:
-        return
     table = np.column_stack(arrays)
     if not ((table >= 0) & (table <= 1)).all():
         return

@@ -20,35 +20,15 @@ from skfair._utils._response import (
 )
 from skfair._utils._validation import check_choice, count_rows
 from skfair.groups import Selector, resolve_groups, resolve_strata
-from skfair.metrics._dcp._dcp import dcp
-from skfair.metrics._demographic_parity import demographic_parity_difference
-from skfair.metrics._distribution._abcc import abcc
-from skfair.metrics._distribution._abroca import abroca
-from skfair.metrics._distribution._continuous_mcdp import continuous_mcdp
-from skfair.metrics._distribution._madd import madd
-from skfair.metrics._distribution._mcdp import mcdp
-from skfair.metrics._equalized_odds import equalized_odds_difference
-from skfair.metrics._groupwise._cvar_fairness import cvar_fairness
-from skfair.metrics._groupwise._max_gap import max_gap
-from skfair.metrics._spec import specification_of, unwrapped
+from skfair.metrics._spec import numbers_by_name, specification_of, unwrapped
 from skfair.metrics._strata import over_strata
 from skfair.metrics._uncertainty._noise import without_noise
 
 #: scikit-learn's consumers treat only instances of this class as scorers.
 _Scorer: Any = type(make_scorer(accuracy_score))
 
-_METRICS: dict[str, Callable[..., float]] = {
-    "neg_abcc": abcc,
-    "neg_abroca": abroca,
-    "neg_continuous_mcdp": continuous_mcdp,
-    "neg_cvar_fairness": cvar_fairness,
-    "neg_dcp": dcp,
-    "neg_demographic_parity_difference": demographic_parity_difference,
-    "neg_equalized_odds_difference": equalized_odds_difference,
-    "neg_madd": madd,
-    "neg_max_gap": max_gap,
-    "neg_mcdp": mcdp,
-}
+#: Names of scorers are those of metrics with this before, as they are negated.
+_NEGATED = "neg_"
 
 
 class GroupScorer(_Scorer):  # type: ignore[misc]
@@ -458,12 +438,12 @@ def get_fairness_scorer(
     >>> get_fairness_scorer("neg_mcdp", sensitive_features="sex")
     make_fairness_scorer(mcdp, sensitive_features='sex', ...)
     """
-    if scoring not in _METRICS:
+    if scoring not in get_fairness_scorer_names():
         raise ValueError(
             f"scoring must be one of {get_fairness_scorer_names()}, got {scoring!r}."
         )
     return make_fairness_scorer(
-        _METRICS[scoring],
+        numbers_by_name()[scoring.removeprefix(_NEGATED)],
         sensitive_features=sensitive_features,
         control_features=control_features,
         **kwargs,
@@ -483,7 +463,7 @@ def get_fairness_scorer_names() -> list[str]:
     >>> get_fairness_scorer_names()[-1]
     'neg_mcdp'
     """
-    return sorted(_METRICS)
+    return sorted(_NEGATED + name for name in numbers_by_name())
 
 
 def _check_options(metric: Callable[..., float], options: dict[str, Any]) -> None:

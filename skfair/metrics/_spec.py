@@ -59,6 +59,15 @@ def register(metric: Callable[..., Any], specification: Specification) -> None:
     _KNOWN[metric] = specification
 
 
+def numbers_by_name() -> dict[str, Callable[..., float]]:
+    """Return the metrics of skfair that are one number, by name."""
+    return {
+        specification.name: metric
+        for metric, specification in _KNOWN.items()
+        if specification.combine is None
+    }
+
+
 def specification_of(metric: Any) -> tuple[Specification, dict[str, Any]]:
     """Return the specification of a metric, and the options that `partial` has set.
 

@@ -35,9 +35,9 @@ from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._groupwise._cvar_fairness import cvar_fairness
 from skfair.metrics._groupwise._max_gap import max_gap
 from skfair.metrics._inputs import effective_sizes, grouped_quality, unranked_scores
-from skfair.metrics._spec import unwrapped
+from skfair.metrics._spec import specification_of, unwrapped
 from skfair.metrics._strata import check_no_strata
-from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics import GroupedConfusion, GroupedOutcomes
 from skfair.statistics._grouped_scores import pooled_ranks
 
 #: Arguments with a value for each row, which are no options.
@@ -78,13 +78,13 @@ def compare(
     check_choice("method", method, get_args(Method))
     kind, options = resolve_metric(metric)
     if options.pop("scale", "probability") == "rank":
-        if method != "band" and kind is not _KINDS[mcdp]:
+        if method != "band" and not kind.bounds_ranks:
             raise ValueError(
                 f"scale must be 'probability' with method={method!r} for "
                 f"{unwrapped(metric)[0].__name__}, got 'rank': the ranks are data, too."
             )
         observed = observed._replace(statistic=pooled_ranks(observed.statistic))
-        if kind is _KINDS[mcdp]:
+        if kind.bounds_ranks:
             options["ranked"] = True
     return kind.compare(observed, method, **options)
 
@@ -124,7 +124,7 @@ def metric_from_dict(data: Any) -> tuple[Callable[..., float], Any]:
         metric_to_dict(metric)
     except TypeError as error:
         raise ValueError(f"options of {name} are not those of it: {error}.") from error
-    return metric, _KINDS[known[name]].statistic
+    return metric, specification_of(metric)[0].statistic
 
 
 def check_options(metric: Callable[..., float]) -> None:
@@ -153,12 +153,14 @@ class _Kind(NamedTuple):
     the other what it does not use.
     """
 
-    statistic: type
     observe: Callable[..., Observed]
     compare: Callable[..., Comparisons]
     options: tuple[str, ...]
     #: Collects less, which does not serve other options and cannot be added.
     observe_once: Callable[..., Observed] | None = None
+    #: Whether bounds hold on the scale of ranks for every method; then `compare` is
+    #: told that scores are ranks.
+    bounds_ranks: bool = False
 
 
 def resolve_metric(metric: Any) -> tuple[_Kind, dict[str, Any]]:
@@ -294,36 +296,32 @@ def _check_known(sizes: Floats) -> None:
 
 _KINDS: dict[Callable[..., float], _Kind] = {
     mcdp: _Kind(
-        GroupedScores,
         observe_scores,
         compare_mcdp,
         ("epsilon", "method", "n_subdivisions", "scale", "multigroup"),
+        bounds_ranks=True,
     ),
-    abcc: _Kind(GroupedScores, observe_scores, compare_abcc, ("scale", "multigroup")),
+    abcc: _Kind(observe_scores, compare_abcc, ("scale", "multigroup")),
     madd: _Kind(
-        GroupedScores,
         observe_scores,
         compare_madd,
         ("bandwidth", "scale", "multigroup"),
         observe_bins,
     ),
     demographic_parity_difference: _Kind(
-        GroupedOutcomes,
         observe_outcomes,
         compare_parity,
         ("threshold", "pos_label", "multigroup"),
     ),
     equalized_odds_difference: _Kind(
-        GroupedConfusion, observe_confusion, compare_equalized_odds, ("multigroup",)
+        observe_confusion, compare_equalized_odds, ("multigroup",)
     ),
     max_gap: _Kind(
-        GroupedOutcomes,
         observe_quality,
         compare_max_gap,
         ("quality", "group_weights", "pos_label"),
     ),
     cvar_fairness: _Kind(
-        GroupedOutcomes,
         observe_quality,
         compare_cvar,
         ("alpha", "quality", "group_weights", "fractional", "pos_label"),

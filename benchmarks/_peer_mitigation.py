@@ -210,7 +210,7 @@ PEERS: dict[str, dict[str, Method]] = {
         "DiffMCDPClassifier": Method(network),
         **{
             f"ScoreRepairer({path})": Method(partial(repaired, path=path), aware=True)
-            for path in ("max_gap", "repair_level")
+            for path in ("max_mcdp", "repair_level")
         },
     },
     "fairlearn": {

@@ -108,12 +108,12 @@ def measure(
         truth,
         found.value,
         found.corrected,
-        found.high - found.low,
-        found.low <= truth <= found.high,
-        truth < found.low,
-        truth > found.high,
-        basic.low <= truth <= basic.high,
-        basic.high - basic.low,
+        found.upper - found.lower,
+        found.lower <= truth <= found.upper,
+        truth < found.lower,
+        truth > found.upper,
+        basic.lower <= truth <= basic.upper,
+        basic.upper - basic.lower,
     ]
 
 

@@ -87,9 +87,9 @@ def audit(y_true: Any, y_score: Any, groups: Any) -> pd.DataFrame:
             metric, y_true, y_score, n_permutations=199, random_state=0, **data
         )
         rows[name] = {
-            "value": interval.statistic,
-            "95% low": interval.low,
-            "95% high": interval.high,
+            "value": interval.value,
+            "95% low": interval.lower,
+            "95% high": interval.upper,
             "without disparity": test.null_mean,
             "p-value": test.pvalue,
         }

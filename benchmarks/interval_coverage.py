@@ -200,9 +200,9 @@ def study(
                 METRICS[name], None, **arguments(name, scores, groups, statistic)
             )
             value = truth.truth(name, statistic)
-            below[name] += value < found.low - ROUNDING
-            covered[name] += found.low - ROUNDING <= value <= found.high + ROUNDING
-            width[name] += (found.high - found.low) / len(seeds)
+            below[name] += value < found.lower - ROUNDING
+            covered[name] += found.lower - ROUNDING <= value <= found.upper + ROUNDING
+            width[name] += (found.upper - found.lower) / len(seeds)
         if seed < N_BOOTSTRAPPED and shift in AWAY and n_groups == 2:
             for name, one in bootstrapped_widths(names, scores, groups, seed).items():
                 rough[name] += one / N_BOOTSTRAPPED

@@ -144,7 +144,7 @@ def main() -> None:
             scores = population.draw(list(sizes), seed)
             statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
             found = confidence_interval(METRICS[NAME], None, statistic)
-            widths.append(found.high - found.low)
+            widths.append(found.upper - found.lower)
             if seed < N_BOOTSTRAPPED:
                 rough.append(bootstrapped_widths([NAME], scores, groups, seed)[NAME])
         print(

@@ -29,7 +29,5 @@ for course in ("BBB", "FFF"):
             )
             mixed = np.where(groups == 1, scores, 1 - scores).clip(0, 1)
             published = madd(None, mixed, sensitive_features=groups)
-            cells.append(
-                f"{test.statistic:.2f} ({test.null_mean:.2f}), {published:.2f}"
-            )
+            cells.append(f"{test.value:.2f} ({test.null_mean:.2f}), {published:.2f}")
         print(f"| {model} | {' | '.join(cells)} |", flush=True)

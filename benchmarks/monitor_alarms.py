@@ -47,7 +47,7 @@ def watch(name: str, scores: Floats) -> tuple[Floats, Floats, bool]:
         found = monitor._compare(monitor.statistic_)
         level = (1 - monitor.confidence_level) / found.n_comparisons
         noise.append(found.value - found.low(level))
-    return monitor.history_["statistic"].to_numpy(), np.array(noise), monitor.alarm_
+    return monitor.history_["value"].to_numpy(), np.array(noise), monitor.alarm_
 
 
 def largest_gaps(scores: Floats) -> Floats:

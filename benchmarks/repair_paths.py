@@ -70,22 +70,22 @@ def compare_paths(table: str, seed: int) -> dict[str, float]:
     order = np.argsort(levels[:, 1])
     for name, share in (("half", 0.5), ("quarter", 0.25)):
         level = measured(repaired(repair_level=1 - share))
-        gap = measured(repaired(max_gap=share * mcdp(None, held_out, **groups)))
+        gap = measured(repaired(max_mcdp=share * mcdp(None, held_out, **groups)))
         equal = np.interp(gap[1], levels[order, 1], levels[order, 0])
         found[f"{name}, lost by the level"] = (plain - level)[0] / plain[0]
         found[f"gained by the gap ({name})"] = (gap - level)[0] / plain[0]
         found[f"at equal test MCDP ({name})"] = (gap[0] - equal) / plain[0]
         found[f"MCDP, level ({name})"], found[f"MCDP, gap ({name})"] = level[1], gap[1]
     # Both paths end in the same order of rows, with other scores.
-    full, mapped, mean = repaired(), repaired(calibrate=True), repaired(max_gap=0.0)
+    full, mapped, mean = repaired(), repaired(calibrate=True), repaired(max_mcdp=0.0)
     losses = [
         log_loss(test.y, np.clip(v, LEAST, 1 - LEAST)) for v in (full, mapped, mean)
     ]
     right = [np.mean((v > 0.5) == test.y) for v in (full, mean)]
     found["calibration: log-loss lower by"] = losses[0] - losses[1]
-    found["full repair by max_gap=0: log-loss lower by"] = losses[0] - losses[2]
-    found["full repair by max_gap=0: accuracy higher by"] = right[1] - right[0]
-    for name, other in (("calibration", mapped), ("max_gap=0", mean)):
+    found["full repair by max_mcdp=0: log-loss lower by"] = losses[0] - losses[2]
+    found["full repair by max_mcdp=0: accuracy higher by"] = right[1] - right[0]
+    for name, other in (("calibration", mapped), ("max_mcdp=0", mean)):
         found[f"{name}: largest change of AP and MCDP"] = np.abs(
             measured(full) - measured(other)
         ).max()

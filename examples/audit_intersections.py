@@ -96,7 +96,7 @@ assert (summary["p-value of max-gap"] > 0.05).all()
 
 options = {"sensitive_features": groups, "quality": "error_rate"}
 report = cvar_fairness_report(y_test, y_pred, alpha=0.9, **options)
-print(report[["size", "rate", "low", "high", "gap"]].head(10).round(3).to_string())
+print(report[["size", "rate", "lower", "upper", "gap"]].head(10).round(3).to_string())
 assert report["size"].head(6).max() < 10
 
 # %%

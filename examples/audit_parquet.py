@@ -47,9 +47,9 @@ histogram = grouped_histogram(
 )
 test = permutation_test(mcdp, None, histogram, n_permutations=99, random_state=0)
 interval = confidence_interval(mcdp, None, histogram)
-print(f"p = {test.pvalue}, {interval.low:.4f} to {interval.high:.4f}")
+print(f"p = {test.pvalue}, {interval.lower:.4f} to {interval.upper:.4f}")
 assert test.pvalue == 0.01
-assert interval.low < exact.lower < interval.high
+assert interval.lower < exact.lower < interval.upper
 
 # %%
 # The report takes names of columns in place of arrays. The command line writes it

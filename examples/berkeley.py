@@ -76,7 +76,7 @@ rows = {
 test = permutation_test(
     demographic_parity_difference, None, y[others], **rows, random_state=0
 )
-print(f"B to F: largest {test.statistic:.3f}, p = {test.pvalue:.2f}.")
+print(f"B to F: largest {test.value:.3f}, p = {test.pvalue:.2f}.")
 assert test.pvalue > 0.5
 
 # %%

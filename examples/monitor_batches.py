@@ -25,9 +25,9 @@ for day in range(20):
     _, y_score, group = make_biased_scores(300, random_state=day)
     monitor.update(None, y_score, sensitive_features=group)
 history = monitor.history_
-print(history[["n_rows", "statistic", "low", "high", "alarm"]].round(3).to_string())
+print(history[["n_rows", "value", "lower", "upper", "alarm"]].round(3).to_string())
 assert monitor.alarm_
-assert history["low"].iloc[-1] > history["low"].iloc[0]
+assert history["lower"].iloc[-1] > history["lower"].iloc[0]
 
 # %%
 # The interval narrows as rows are added up:

@@ -75,9 +75,9 @@ for metric in (mcdp, madd, abcc, demographic_parity_difference):
         random_state=0,
     )
     rows[metric.__name__] = {
-        "value": interval.statistic,
-        "95% low": interval.low,
-        "95% high": interval.high,
+        "value": interval.value,
+        "95% low": interval.lower,
+        "95% high": interval.upper,
         "without disparity": test.null_mean,
         "p-value": test.pvalue,
     }

@@ -45,7 +45,7 @@ report = FairnessReport.from_estimator(
     sensitive_features=["sex", "region"],
     title="Two models of simulated data",
     random_state=0,
-    n_bootstrap=99,
+    n_resamples=99,
     n_permutations=99,
 )
 page = report.to_html()  # or to_html("report.html")

@@ -48,7 +48,7 @@ of_ranks = partial(mcdp, scale="rank", epsilon=0.05)
 rows = {"sensitive_features": sex[test]}
 print(f"MCDP(0.05) of limits from {predicted.min():.0f} to {predicted.max():.0f}:")
 interval = confidence_interval(of_ranks, None, predicted, **rows)
-print(f"{interval.statistic:.3f}, from {interval.low:.3f} to {interval.high:.3f}")
+print(f"{interval.value:.3f}, from {interval.lower:.3f} to {interval.upper:.3f}")
 p_value = permutation_test(
     of_ranks, None, predicted, n_permutations=99, random_state=0, **rows
 ).pvalue
@@ -58,7 +58,7 @@ assert p_value < 0.05
 # %%
 # Euros or logarithms of euros: ranks are the same.
 
-assert of_ranks(None, np.exp(predicted / 1e4), **rows) == interval.statistic
+assert of_ranks(None, np.exp(predicted / 1e4), **rows) == interval.value
 
 # %%
 # Where one group is ahead at every score, 0.5 + ABCC of ranks is the chance that a man

@@ -51,7 +51,7 @@ class PlainComparison(NumbersResult):
         The MCDP(0) that two groups of these sizes exceed in at most 5 % of samples if
         their scores have the same distribution (for the pair with the largest gap, and
         all pairs together).
-    max_gap : float or None
+    max_mcdp : float or None
         Largest gap that the mitigator was asked for, None if it was asked for none.
     n_samples : int
         Number of rows with a weight.
@@ -84,7 +84,7 @@ class PlainComparison(NumbersResult):
     plain_mcdp: float
     mcdp_error: float
     noise: float
-    max_gap: float | None
+    max_mcdp: float | None
     n_samples: int
     n_rarer: int
     group_sizes: dict[Hashable, int] = field(repr=False)
@@ -118,10 +118,10 @@ class PlainComparison(NumbersResult):
                 f"no gain is shown, and {self.n_rarer} rows of the rarer class are too "
                 f"few to tell what is lost: {figures}"
             )
-        if self.max_gap is not None and self.mcdp > self.max_gap + self.noise:
+        if self.max_mcdp is not None and self.mcdp > self.max_mcdp + self.noise:
             found.append(
                 f"MCDP(0) is {self.mcdp:.3f}, above the largest gap asked for, "
-                f"{self.max_gap:g}, by more than sampling noise ({self.noise:.3f}); "
+                f"{self.max_mcdp:g}, by more than sampling noise ({self.noise:.3f}); "
                 f"the plain classifier's is {self.plain_mcdp:.3f}"
             )
         return found
@@ -157,7 +157,7 @@ def compare_with_plain(
     *,
     strata: NDArray[np.integer] | None = None,
     sample_weight: ArrayLike | None = None,
-    max_gap: float | None = None,
+    max_mcdp: float | None = None,
 ) -> PlainComparison:
     """Compare the scores of a mitigated classifier with those of the plain one.
 
@@ -192,7 +192,7 @@ def compare_with_plain(
         plain_gap.value,
         math.hypot(_error(gap, plain_gap, weights), *half_rows),
         min(1.0, float(noise)) if half_rows else math.nan,
-        max_gap,
+        max_mcdp,
         len(y),
         int(min(y.sum(), len(y) - y.sum())),
         dict(zip(present, sizes[sizes > 0].tolist(), strict=True)),

@@ -29,7 +29,7 @@ _FILES = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(_FILES)
 HOSTILE = _FILES.HOSTILE
 
-FEW = ["--bootstrap", "2", "--permutations", "59"]
+FEW = ["--resamples", "2", "--permutations", "59"]
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_report_is_that_of_the_library(audit, table, scores, attributes):
         sample_weight=table["w"],
         threshold=0.4,
         min_group_size=5,
-        n_bootstrap=2,
+        n_resamples=2,
         n_permutations=59,
         random_state=3,
         title="Audit",

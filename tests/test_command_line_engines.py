@@ -16,7 +16,7 @@ pytest.importorskip("pyarrow", reason="needs the extra duckdb")
 
 METRICS = "--y-true y --y-score p --sensitive sex,code --out out.json --format json"
 ONE = METRICS.replace("sex,code", "sex")
-FEW = "--bootstrap 1 --permutations 59 --min-group-size 2"
+FEW = "--resamples 1 --permutations 59 --min-group-size 2"
 
 
 @pytest.fixture

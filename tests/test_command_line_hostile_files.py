@@ -22,7 +22,7 @@ pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra duckdb")
 pytest.importorskip("duckdb", reason="needs the extra duckdb")
 
 COMMAND = "--y-true y --y-score p --out out.json --format json --permutations 59"
-FEW = "--bootstrap 1 --min-group-size 1"
+FEW = "--resamples 1 --min-group-size 1"
 
 
 def rows(y="01", p=("0.1", "0.4", "0.7"), sex="FFMM", sep=",", end="\n", n=24):
@@ -419,7 +419,7 @@ def test_same_numbers_as_the_report(tmp_path_factory, seed, weighted, strata):
         sensitive_features={"sex": table["sex"]},
         sample_weight=table["w"] if weighted else None,
         control_features=table[["place"]] if strata else None,
-        n_bootstrap=1,
+        n_resamples=1,
         n_permutations=59,
         min_group_size=1,
         random_state=0,

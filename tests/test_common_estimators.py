@@ -62,7 +62,7 @@ ESTIMATORS = {
         LogisticRegression(), cv=2, ensemble=False
     ),
     "MADDPostProcessor, largest gap": MADDPostProcessor(
-        LogisticRegression(), cv=2, max_gap=0.1, calibrate=True
+        LogisticRegression(), cv=2, max_mcdp=0.1, calibrate=True
     ),
     "MADDPostProcessor, random ties": MADDPostProcessor(
         LogisticRegression(), cv=2, ties="random", random_state=0

@@ -267,7 +267,7 @@ def few_rows(metric, n_rows):
 def flatten(result):
     """All numbers of a result, one after the other."""
     if isinstance(result, MADDBandwidthResult):
-        numbers = [*result.interval, result.madd, result.std, result.h_sup]
+        numbers = [*result.interval, result.value, result.std, result.h_sup]
         return np.concatenate([numbers, result.bandwidths, result.values])
     return np.concatenate([np.ravel(part) for part in np.atleast_1d(result)])
 
@@ -747,7 +747,7 @@ def assert_undefined(metric, groups, match):
     if isinstance(result, tuple):
         result = result[1]
     elif isinstance(result, MADDBandwidthResult):
-        result = [*result.interval, result.madd, result.std, *result.values]
+        result = [*result.interval, result.value, result.std, *result.values]
     assert np.isnan(result).all()
 
 

@@ -130,9 +130,9 @@ def test_undefined_is_nan_without_a_warning():
     alone = compare_with_plain(y, plain, fair, Groups(groups.codes * 0, ("a", "b")))
     assert np.isnan([alone.mcdp, alone.mcdp_error, alone.noise]).all()
     assert np.isfinite(alone.average_precision_error)
-    negative = compare_with_plain(y * 0, plain, fair, groups, max_gap=0.9)
+    negative = compare_with_plain(y * 0, plain, fair, groups, max_mcdp=0.9)
     assert np.isnan([negative.average_precision, negative.plain_average_precision])[0]
-    none = compare_with_plain([], [], [], groups[:0], max_gap=0.1)
+    none = compare_with_plain([], [], [], groups[:0], max_mcdp=0.1)
     assert np.isnan([none.average_precision, none.mcdp, none.noise]).all()
     for comparison in (alone, negative, none):
         assert not comparison.problems
@@ -189,11 +189,11 @@ def test_few_rows_of_a_class_cannot_show_a_loss():
 
 def test_the_gap_asked_for():
     y, plain, fair, groups = draw(2000)
-    found = compare_with_plain(y, plain, fair, groups, max_gap=0.1)
+    found = compare_with_plain(y, plain, fair, groups, max_mcdp=0.1)
     (problem,) = found.problems
     assert "above the largest gap asked for, 0.1, by more than sampling" in problem
     inside = found.mcdp - found.noise / 2  # missed by less than noise
-    assert not compare_with_plain(y, plain, fair, groups, max_gap=inside).problems
+    assert not compare_with_plain(y, plain, fair, groups, max_mcdp=inside).problems
 
 
 def test_nothing_to_say_of_the_same_scores():
@@ -237,13 +237,13 @@ def test_equally_good_models_are_rarely_called_worse(n_samples, rate, n_groups):
 def test_a_thousand_groups_of_text_labels():
     y, plain, fair, groups = draw(3000, n_groups=1000)
     labels = np.array([f"group {code}" for code in groups.codes])
-    found = compare_with_plain(y, plain, fair, encode_groups(labels), max_gap=0.5)
+    found = compare_with_plain(y, plain, fair, encode_groups(labels), max_mcdp=0.5)
     assert found.noise == 1
     assert len(found.group_sizes) == len(set(labels))
 
 
 def test_table_and_pickle():
-    found = compare_with_plain(*draw(100), max_gap=0.2)
+    found = compare_with_plain(*draw(100), max_mcdp=0.2)
     table = found.to_frame()
     assert table.shape == (1, 10)
     assert table.loc[0, "plain_mcdp"] == found.plain_mcdp

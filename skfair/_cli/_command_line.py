@@ -62,7 +62,7 @@ _OPTIONS = {
     "min_group_size": "--min-group-size",
     "impact_ratios": "--impact-ratios",
     "min_share": "--min-share",
-    "n_bootstrap": "--bootstrap",
+    "n_resamples": "--resamples",
     "n_permutations": "--permutations",
     "random_state": "--seed",
     "language": "--language",
@@ -166,7 +166,7 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
     )
     for parameter, default, what in (
         ("min_group_size", 10, "groups with fewer rows are left out and named"),
-        ("n_bootstrap", 500, "resamples behind the interval of DCP"),
+        ("n_resamples", 500, "resamples behind the interval of DCP"),
         ("n_permutations", 199, "shuffles behind each p-value"),
         ("random_state", 0, "the same one gives the same page"),
         ("n_jobs", 1, "number of processes"),

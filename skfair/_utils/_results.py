@@ -24,8 +24,8 @@ class NumbersResult:
         >>> from skfair.metrics import BootstrapResult
         >>> result = BootstrapResult(0.3, 0.2, 0.4, 0.95, 3, [0.3, 0.3, 0.4])
         >>> result.to_frame()
-           statistic  low  high  confidence_level  n_resamples
-        0        0.3  0.2   0.4              0.95            3
+           value  lower  upper  confidence_level  n_resamples
+        0    0.3    0.2    0.4              0.95            3
         """
         shown = [field.name for field in fields(self) if field.repr]
         return pd.DataFrame({name: [getattr(self, name)] for name in shown})

@@ -32,8 +32,8 @@ def grouped_histogram(
     *,
     y_score: str,
     sensitive_features: str | list[str],
-    sample_weight: str | None = None,
     n_bins: int = 2**16,
+    sample_weight: str | None = None,
 ) -> GroupedHistogram:
     """Count the scores of each group in bins, where the rows are.
 
@@ -49,10 +49,10 @@ def grouped_histogram(
         Name of the column of scores in [0, 1].
     sensitive_features : str or list of str
         Name of the column of groups; several stand for their intersection.
-    sample_weight : str, default=None
-        Name of the column of non-negative sample weights.
     n_bins : int, default=65536
         Number of bins, a power of two.
+    sample_weight : str, default=None
+        Name of the column of non-negative sample weights.
 
     Returns
     -------
@@ -134,8 +134,8 @@ def grouped_scores(
     *,
     y_score: str,
     sensitive_features: str | list[str],
-    sample_weight: str | None = None,
     scale: Scale = "probability",
+    sample_weight: str | None = None,
 ) -> GroupedScores:
     """Count how often each score occurs in each group, where the rows are.
 
@@ -152,11 +152,11 @@ def grouped_scores(
         numbers.
     sensitive_features : str or list of str
         Name of the column of groups; several stand for their intersection.
-    sample_weight : str, default=None
-        Name of the column of non-negative sample weights.
     scale : {"probability", "rank"}, default="probability"
         ``"rank"`` is for scores that are no probabilities, of which metrics take ranks:
         pass ``scale="rank"`` to them, too. The statistic keeps the scores.
+    sample_weight : str, default=None
+        Name of the column of non-negative sample weights.
 
     Returns
     -------
@@ -266,8 +266,8 @@ def grouped_outcomes(
     *,
     y_pred: str,
     sensitive_features: str | list[str],
-    sample_weight: str | None = None,
     pos_label: Any = None,
+    sample_weight: str | None = None,
 ) -> GroupedOutcomes:
     """Count the rows and the positive decisions of each group, where the rows are.
 
@@ -279,11 +279,11 @@ def grouped_outcomes(
         Name of the column of predicted labels of two classes.
     sensitive_features : str or list of str
         Name of the column of groups; several stand for their intersection.
-    sample_weight : str, default=None
-        Name of the column of non-negative sample weights.
     pos_label : int, float, bool or str, default=None
         The predicted label that counts as positive. None stands for 1 where labels
         are numbers; text labels need it.
+    sample_weight : str, default=None
+        Name of the column of non-negative sample weights.
 
     Returns
     -------

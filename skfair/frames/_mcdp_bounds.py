@@ -98,10 +98,10 @@ def mcdp_bounds(
     y_score: str,
     sensitive_features: str | list[str],
     control_features: str | list[str] | None = None,
-    sample_weight: str | None = None,
     tol: float = 0.0,
     max_passes: int = 3,
     multigroup: Multigroup = "pairwise",
+    sample_weight: str | None = None,
 ) -> RefinedBounds:
     """Bound MCDP(0) of a table of any size, where the rows are.
 
@@ -126,8 +126,6 @@ def mcdp_bounds(
         Name of the column of strata, within which groups are compared; several stand
         for their intersection. The value is the largest over strata, as that of
         `skfair.metrics.mcdp`; further passes read only rows that may change it.
-    sample_weight : str, default=None
-        Name of the column of non-negative sample weights.
     tol : float in [0, 1], default=0.0
         The search ends when ``upper - lower`` is at most this.
     max_passes : int, default=3
@@ -135,6 +133,8 @@ def mcdp_bounds(
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
         the group included. With `control_features` it must be ``"pairwise"``.
+    sample_weight : str, default=None
+        Name of the column of non-negative sample weights.
 
     Returns
     -------

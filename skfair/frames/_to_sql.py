@@ -13,9 +13,9 @@ def to_sql(
     *,
     y_score: str,
     sensitive_features: str | list[str],
-    sample_weight: str | None = None,
     n_bins: int = 2**16,
     quote: str = '"',
+    sample_weight: str | None = None,
 ) -> str:
     """Write the aggregation of `grouped_histogram` as a SQL query.
 
@@ -33,14 +33,14 @@ def to_sql(
         Name of the column of groups; several stand for their intersection. One that
         has the name of a column of the result, such as ``low``, is called
         ``group_low`` there, which `from_cells` undoes.
-    sample_weight : str, default=None
-        Name of the column of non-negative sample weights. DuckDB and Trino take
-        booleans as 0 and 1, other databases need numbers.
     n_bins : int, default=65536
         Number of bins, a power of two; `from_cells` needs the same.
     quote : {'"', "`"}, default='"'
         Quotation mark of names of columns: a double one in standard SQL, a backtick in
         BigQuery, Spark, Databricks and MySQL.
+    sample_weight : str, default=None
+        Name of the column of non-negative sample weights. DuckDB and Trino take
+        booleans as 0 and 1, other databases need numbers.
 
     Returns
     -------

@@ -101,9 +101,6 @@ class DiffMCDPClassifier(
         Share of the rows that is held out, for the comparison with a plain network and
         for early stopping. With None nothing is compared and no plain network is
         trained, which halves the time; so it is with fewer than 200 rows.
-    random_state : int, RandomState instance or None, default=None
-        Random numbers for the first parameters, the mini-batches, dropout and the rows
-        held out.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
@@ -115,6 +112,9 @@ class DiffMCDPClassifier(
         for their intersection, or a function of X that returns the strata. Strata given
         to `fit` take precedence. None compares groups among all rows. A column stays a
         feature.
+    random_state : int, RandomState instance or None, default=None
+        Random numbers for the first parameters, the mini-batches, dropout and the rows
+        held out.
 
     Attributes
     ----------
@@ -222,10 +222,10 @@ class DiffMCDPClassifier(
         dropout: float = 0.0,
         early_stopping: bool = False,
         validation_fraction: float | None = 0.1,
-        random_state: Any = None,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
+        random_state: Any = None,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.strength = strength
@@ -239,10 +239,10 @@ class DiffMCDPClassifier(
         self.dropout = dropout
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
-        self.random_state = random_state
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
         self.control_features = control_features
+        self.random_state = random_state
 
     def fit(
         self,

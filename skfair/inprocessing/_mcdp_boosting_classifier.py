@@ -98,23 +98,12 @@ class MCDPBoostingClassifier(
         `strength` times :math:`4 \pi (1 - \pi)`, with the share :math:`\pi` of rows of
         the second class, so that the same `strength` has about the same effect for rare
         positives.
-    sensitive_features : str, int, list of str, list of int, or callable, default=None
-        Column of X with the groups, several columns for their intersection, or a
-        function of X that returns the groups. Groups given to `fit` take precedence. A
-        column is also a feature, unless `drop_sensitive` is True.
-    drop_sensitive : bool, default=False
-        Whether the columns named by `sensitive_features` are dropped from the features.
-    control_features : str, int, list of str, list of int, or callable, default=None
-        Column of X with the strata within which groups are compared, several columns
-        for their intersection, or a function of X that returns the strata. Strata given
-        to `fit` take precedence. None compares groups among all rows. A column stays a
-        feature.
+    temperature : float, default=50.0
+        Steepness of the sigmoids that smooth the CDFs, above 0.
     objective : {"mcdp", "dp", "abcc"}, default="mcdp"
         Which gap is penalised: the largest difference of the CDFs, the difference of
         the mean scores, or the area between the CDFs. With more than two groups, it is
         the largest over pairs of groups.
-    temperature : float, default=50.0
-        Steepness of the sigmoids that smooth the CDFs, above 0.
     validation_fraction : float in (0, 1), "auto" or None, default="auto"
         Share of the rows, stratified by group and class, that is held out from
         training. The plain classifier is fitted to the same rows, and both are compared
@@ -126,6 +115,17 @@ class MCDPBoostingClassifier(
         own groups, no longer falls.
     n_iter_no_change : int, default=10
         Number of trees without a smaller loss after which training stops early.
+    sensitive_features : str, int, list of str, list of int, or callable, default=None
+        Column of X with the groups, several columns for their intersection, or a
+        function of X that returns the groups. Groups given to `fit` take precedence. A
+        column is also a feature, unless `drop_sensitive` is True.
+    drop_sensitive : bool, default=False
+        Whether the columns named by `sensitive_features` are dropped from the features.
+    control_features : str, int, list of str, list of int, or callable, default=None
+        Column of X with the strata within which groups are compared, several columns
+        for their intersection, or a function of X that returns the strata. Strata given
+        to `fit` take precedence. None compares groups among all rows. A column stays a
+        feature.
     random_state : int, RandomState instance or None, default=None
         Random numbers for the rows held out, and for the halves by which probabilities
         of groups are estimated. `estimator` has a `random_state` of its own.
@@ -221,27 +221,27 @@ class MCDPBoostingClassifier(
         estimator: Any,
         *,
         strength: float = 0.3,
-        sensitive_features: Selector | None = None,
-        drop_sensitive: bool = False,
-        objective: Objective = "mcdp",
         temperature: float = 50.0,
+        objective: Objective = "mcdp",
         validation_fraction: float | Literal["auto"] | None = "auto",
         early_stopping: bool = False,
         n_iter_no_change: int = 10,
-        random_state: Any = None,
+        sensitive_features: Selector | None = None,
+        drop_sensitive: bool = False,
         control_features: Selector | None = None,
+        random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.strength = strength
-        self.sensitive_features = sensitive_features
-        self.drop_sensitive = drop_sensitive
-        self.objective = objective
         self.temperature = temperature
+        self.objective = objective
         self.validation_fraction = validation_fraction
         self.early_stopping = early_stopping
         self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
+        self.sensitive_features = sensitive_features
+        self.drop_sensitive = drop_sensitive
         self.control_features = control_features
+        self.random_state = random_state
 
     def fit(
         self,

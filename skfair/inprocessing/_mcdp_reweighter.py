@@ -84,10 +84,6 @@ class MCDPReweighter(
     estimator : classifier
         A binary classifier with `predict_proba` whose `fit` takes `sample_weight`, or a
         pipeline that ends with one.
-    sensitive_features : str, int, list of str, list of int, or callable, default=None
-        Column of X with the groups, several columns for their intersection, or a
-        function of X that returns the groups. Groups given to `fit` take precedence. A
-        column is also a feature, unless `drop_sensitive` is True.
     strength : float, default=0.3
         Weight of the gap, at least 0; 0 is the plain classifier. :math:`\lambda` is
         `strength` times :math:`4 \pi (1 - \pi)`, with the share :math:`\pi` of rows of
@@ -120,9 +116,10 @@ class MCDPReweighter(
     tol : float, default=0.0001
         Training stops after a round that changes the scores by at most this much on
         average.
-    random_state : int, RandomState instance or None, default=None
-        Random numbers for the rows held out. `estimator` has a `random_state` of its
-        own.
+    sensitive_features : str, int, list of str, list of int, or callable, default=None
+        Column of X with the groups, several columns for their intersection, or a
+        function of X that returns the groups. Groups given to `fit` take precedence. A
+        column is also a feature, unless `drop_sensitive` is True.
     drop_sensitive : bool, default=False
         Whether the columns named by `sensitive_features` are dropped from the features.
     control_features : str, int, list of str, list of int, or callable, default=None
@@ -130,6 +127,9 @@ class MCDPReweighter(
         for their intersection, or a function of X that returns the strata. Strata given
         to `fit` take precedence. None compares groups among all rows. A column stays a
         feature.
+    random_state : int, RandomState instance or None, default=None
+        Random numbers for the rows held out. `estimator` has a `random_state` of its
+        own.
     verbose : bool, default=False
         Whether to print a line after each round, to the standard error stream.
 
@@ -245,7 +245,6 @@ class MCDPReweighter(
         self,
         estimator: Any,
         *,
-        sensitive_features: Selector | None = None,
         strength: float = 0.3,
         temperature: float = 50.0,
         objective: Objective = "mcdp",
@@ -254,13 +253,13 @@ class MCDPReweighter(
         averaging: bool = True,
         validation_fraction: float | None = 0.2,
         tol: float = 1e-4,
-        random_state: Any = None,
+        sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
-        verbose: bool | int = False,
         control_features: Selector | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
     ) -> None:
         self.estimator = estimator
-        self.sensitive_features = sensitive_features
         self.strength = strength
         self.temperature = temperature
         self.objective = objective
@@ -269,10 +268,11 @@ class MCDPReweighter(
         self.averaging = averaging
         self.validation_fraction = validation_fraction
         self.tol = tol
-        self.random_state = random_state
+        self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
-        self.verbose = verbose
         self.control_features = control_features
+        self.random_state = random_state
+        self.verbose = verbose
 
     def fit(
         self,

@@ -139,8 +139,8 @@ class GroupGapDisplay:
         )
         self.intervals_ = self.ax_.hlines(
             ranks,
-            self.report["low"] - average,
-            self.report["high"] - average,
+            self.report["lower"] - average,
+            self.report["upper"] - average,
             color=np.where(in_tail, _style.COLORS[1], _style.SHADE),
             linewidth=1.5 if named else 0.5,
             label=f"{self.confidence_level:.4g} interval, each group alone",

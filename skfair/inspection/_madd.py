@@ -85,7 +85,7 @@ class MADDDisplay:
     >>> display = MADDDisplay.from_predictions(
     ...     y_true, y_score, sensitive_features=group, n_permutations=19, random_state=0
     ... )
-    >>> bool(display.result.madd > display.null_distribution.max())
+    >>> bool(display.result.value > display.null_distribution.max())
     True
     """
 
@@ -186,10 +186,10 @@ class MADDDisplay:
             label=f"Best order of magnitude, h_sup = {result.h_sup:.3g}",
         )
         self.madd_line_ = ax.axhline(
-            result.madd,
+            result.value,
             color=_style.INK,
             linewidth=1.5,
-            label=f"MADD = {result.madd:.3f} (mean of the interval)",
+            label=f"MADD = {result.value:.3f} (mean of the interval)",
         )
 
     def _draw_null(self, ax: Axes) -> list[Any]:

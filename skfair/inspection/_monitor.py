@@ -96,11 +96,11 @@ class MonitorDisplay:
         """
         self.ax_ = _style.one_axes(self, ax)
         self.figure_ = self.ax_.figure
-        looks = self.history[["n_rows", "statistic", "low", "high"]].astype(float)
+        looks = self.history[["n_rows", "value", "lower", "upper"]].astype(float)
         few = len(looks) <= _FEW_LOOKS
         (self.line_,) = self.ax_.plot(
             looks["n_rows"],
-            looks["statistic"],
+            looks["value"],
             color=_style.COLORS[0],
             marker="o" if few else None,
             markersize=4,
@@ -108,8 +108,8 @@ class MonitorDisplay:
         )
         self.band_ = self.ax_.fill_between(
             looks["n_rows"],
-            looks["low"],
-            looks["high"],
+            looks["lower"],
+            looks["upper"],
             color=_style.COLORS[0],
             alpha=0.2,
             linewidth=0,
@@ -125,7 +125,7 @@ class MonitorDisplay:
         self.alarm_line_ = self._draw_alarm()
         self.ax_.set(xlabel="Rows so far", ylabel=_style.metric_text(self.metric))
         _style.title(self.ax_, self.name if name is None else name)
-        highest = max(self.at_most, looks["high"].max())
+        highest = max(self.at_most, looks["upper"].max())
         if not highest > 0:  # nan, while the metric is undefined
             highest = 1.0
         _layout.legend_above_data(self.ax_, None, highest, 1.05)

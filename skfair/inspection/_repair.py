@@ -43,11 +43,11 @@ class RepairDisplay:
     Parameters
     ----------
     losses : DataFrame of n_levels rows
-        Columns ``repair_level`` or ``max_gap``, ``total_loss``, ``accuracy_loss`` and
+        Columns ``repair_level`` or ``max_mcdp``, ``total_loss``, ``accuracy_loss`` and
         ``fairness_loss``.
     repair_level : float or None
-        The level chosen; None if `max_gap` is given.
-    max_gap : float, default=None
+        The level chosen; None if `max_mcdp` is given.
+    max_mcdp : float, default=None
         The largest gap allowed, if that was given in place of a level.
     standard_error : float, default=None
         Standard error of the least total loss, by which the level was chosen; None if
@@ -101,7 +101,7 @@ class RepairDisplay:
 
     losses: pd.DataFrame
     repair_level: float | None
-    max_gap: float | None = None
+    max_mcdp: float | None = None
     standard_error: float | None = None
     edges: NDArray[Any]
     before: NDArray[Any]
@@ -154,8 +154,8 @@ class RepairDisplay:
     def _draw_losses(self, ax: Axes) -> None:
         """Draw losses against the level; mark the chosen level and the least loss."""
         column_of_x, name_of_x = "repair_level", "Level"
-        if self.max_gap is not None:
-            column_of_x, name_of_x = "max_gap", "Largest gap"
+        if self.max_mcdp is not None:
+            column_of_x, name_of_x = "max_mcdp", "Largest gap"
         amount: Any = getattr(self, column_of_x)
         self.lines_ = [
             ax.plot(
@@ -188,7 +188,7 @@ class RepairDisplay:
                 label="Least total loss + 1 standard error "
                 f"({self.standard_error:.2g})",
             )
-        xlabel = "Level of repair" if self.max_gap is None else "Largest gap allowed"
+        xlabel = "Level of repair" if self.max_mcdp is None else "Largest gap allowed"
         ax.set(xlabel=xlabel, ylabel="Loss on held-out rows")
         ax.margins(x=0.02)
         highest = float(self.losses[list(_CURVES)].max().max())
@@ -254,7 +254,7 @@ class RepairDisplay:
         display = cls(
             losses=pd.DataFrame(model.losses_),
             repair_level=model.repair_level_,
-            max_gap=model.max_gap,
+            max_mcdp=model.max_mcdp,
             standard_error=model.standard_error_,
             edges=edges,
             before=shares,

@@ -74,7 +74,7 @@ class CrossValFairnessResult(NumbersResult):
     ----------
     value : float
         The metric of all held-out rows together.
-    low, high : float
+    lower, upper : float
         Ends of an interval for the disparity, on new rows, of the model fitted to all
         rows; `value` lies in it.
     pvalue : float in (0, 1]
@@ -99,8 +99,8 @@ class CrossValFairnessResult(NumbersResult):
     """
 
     value: float
-    low: float
-    high: float
+    lower: float
+    upper: float
     pvalue: float
     null_mean: float
     corrected: float
@@ -113,7 +113,7 @@ class CrossValFairnessResult(NumbersResult):
     @property
     def interval(self) -> tuple[float, float]:
         """Both ends of the interval."""
-        return self.low, self.high
+        return self.lower, self.upper
 
 
 def cross_val_fairness(
@@ -126,16 +126,16 @@ def cross_val_fairness(
     control_features: Any = None,
     groups: ArrayLike | None = None,
     cv: Any = 5,
-    n_jobs: int | None = None,
-    verbose: int = 0,
     params: dict[str, Any] | None = None,
     response_method: str | tuple[str, ...] = "auto",
-    sample_weight: ArrayLike | None = None,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     within: ArrayLike | Literal["auto"] | None = "auto",
     n_permutations: int = 999,
+    sample_weight: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> CrossValFairnessResult:
     """Measure a disparity by cross-validation, with an interval and a p-value.
 
@@ -173,19 +173,11 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         How rows are held out. An integer is a number of folds, stratified by class and
         group as by `GroupStratifiedKFold`, without shuffling; by group alone if the
         estimator is no classifier.
-    n_jobs : int, default=None
-        Number of processes; None is 1 unless in a `joblib.parallel_config` context,
-        -1 uses all processors. The result does not depend on it.
-    verbose : int, default=0
-        Verbosity of `joblib.Parallel`; 0 is silent.
     params : dict, default=None
         Parameters of the estimator's `fit`, or, under metadata routing, metadata of
         the estimator and the splitter. Those with one entry for each row are split.
     response_method : {"auto", "predict_proba", "predict"} or tuple, default="auto"
         As in `skfair.metrics.make_fairness_scorer`.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows in the metric. Under metadata routing `fit` gets them too
-        where it requests them; otherwise pass those of `fit` in `params`.
     confidence_level : float in (0, 1), default=0.95
         Nominal probability that the interval covers the disparity of new rows, see the
         notes.
@@ -196,8 +188,16 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         `skfair.metrics.permutation_test`; "auto" are those of `control_features`, too.
     n_permutations : int, default=999
         Number of permutations.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows in the metric. Under metadata routing `fit` gets them too
+        where it requests them; otherwise pass those of `fit` in `params`.
     random_state : int, RandomState instance or None, default=None
         Seed of resamples and permutations.
+    n_jobs : int, default=None
+        Number of processes; None is 1 unless in a `joblib.parallel_config` context,
+        -1 uses all processors. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of `joblib.Parallel`; 0 is silent.
 
     Returns
     -------
@@ -274,7 +274,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     ...     n_permutations=99,
     ...     random_state=0,
     ... )
-    >>> result.low < result.value < result.high, result.pvalue
+    >>> result.lower < result.value < result.upper, result.pvalue
     (True, 0.01)
     >>> bool(result.value < result.fold_values.mean())
     True
@@ -320,7 +320,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     test = permutation_test(
         *rows, within=within, n_permutations=n_permutations, **drawn
     )
-    corrected = _correct(held_out, test.statistic, within)
+    corrected = _correct(held_out, test.value, within)
     fold_values = _fold_values(held_out, folds, found, strata)
     return _result(resampled, test, corrected, held_out, fold_values)
 
@@ -613,12 +613,12 @@ def _interval(
     of which permutations tell the distribution. The true one is that of one comparison,
     and exceeds the value by no more than the noise of that one.
     """
-    value, tail = test.statistic, (1 - resampled.confidence_level) / 2
+    value, tail = test.value, (1 - resampled.confidence_level) / 2
     noise = test.null_distribution[~np.isnan(test.null_distribution)]
-    if math.isnan(resampled.low) or not len(noise):
+    if math.isnan(resampled.lower) or not len(noise):
         return math.nan, math.nan
     values = resampled.distribution[~np.isnan(resampled.distribution)]
-    low = min(resampled.low, value - float(np.quantile(noise, 1 - tail)))
+    low = min(resampled.lower, value - float(np.quantile(noise, 1 - tail)))
     spread = float(values.mean() - np.quantile(values, tail))
     # No disparity is larger than its largest possible value, which is not known here.
     high = min(value + spread, max(value, float(values.max())))
@@ -634,11 +634,11 @@ def _result(
 ) -> CrossValFairnessResult:
     """Numbers of the interval, of the test, and of the folds."""
     sizes = held_out.groups.sizes().tolist()
-    low, high = _interval(resampled, test)
+    lower, upper = _interval(resampled, test)
     return CrossValFairnessResult(
-        value=test.statistic,
-        low=low,
-        high=high,
+        value=test.value,
+        lower=lower,
+        upper=upper,
         pvalue=test.pvalue,
         null_mean=test.null_mean,
         corrected=corrected,

@@ -48,8 +48,8 @@ from skfair.monitoring._state import (
 )
 from skfair.statistics._json import JSONStatistic, check_entries, list_from_json
 
-_COLUMNS = ("n_rows", "statistic", "low", "high", "pvalue", "alarm")
-_DRIFT_COLUMNS = ("drift", "drift_low", "drift_alarm")
+_COLUMNS = ("n_rows", "value", "lower", "upper", "pvalue", "alarm")
+_DRIFT_COLUMNS = ("drift", "drift_lower", "drift_alarm")
 #: Entries of the state.
 _ENTRIES = (
     "metric",
@@ -106,12 +106,12 @@ class FairnessMonitor:
         Statistic of all rows so far; with strata that of each, by label.
     history_ : DataFrame
         One row for each batch, about all rows so far: their number ``n_rows``; the
-        metric, ``statistic``; its interval, ``low`` and ``high``; ``pvalue`` of the
+        metric, ``value``; its interval, ``lower`` and ``upper``; ``pvalue`` of the
         hypothesis that the disparity is at most `at_most`, the smallest so far; and
         ``alarm``, whether that is at most 1 - `confidence_level`. With a reference
         also ``drift``, the largest distance of a group from its reference,
-        ``drift_low``, its lower bound, and ``drift_alarm``, whether that bound has ever
-        been above 0. With strata also ``stratum``, the one with the largest disparity.
+        ``drift_lower``, its lower bound, and ``drift_alarm``, whether that bound was
+        ever above 0. With strata also ``stratum``, the one with the largest disparity.
 
     See Also
     --------
@@ -239,9 +239,9 @@ class FairnessMonitor:
         """
         last = self._last()
         return ConfidenceInterval(
-            last["statistic"],
-            last["low"],
-            last["high"],
+            last["value"],
+            last["lower"],
+            last["upper"],
             self.confidence_level,
             "anytime",
         )
@@ -305,7 +305,7 @@ class FairnessMonitor:
         >>> monitor = FairnessMonitor(mcdp)
         >>> monitor.update(None, [0.2, 0.7], sensitive_features=["a", "b"])
         >>> text = json.dumps(monitor.to_dict())
-        >>> FairnessMonitor.from_dict(json.loads(text)).interval_.high
+        >>> FairnessMonitor.from_dict(json.loads(text)).interval_.upper
         1.0
         """
         check_entries(data, cls.__name__, _ENTRIES)
@@ -357,8 +357,8 @@ class FairnessMonitor:
         with collected_reasons():
             found = self._disparity(self.statistic_)
             drift = math.nan if self.reference is None else self._drift(parts)["drift"]
-        if not agree(last["statistic"], found.comparisons.value):
-            return f"statistic of the last look must be {found.comparisons.value}"
+        if not agree(last["value"], found.comparisons.value):
+            return f"value of the last look must be {found.comparisons.value}"
         if found.compared not in ((), last["compared"]):
             return f"compared of the last look must be {[*found.compared]}"
         if not agree(last.get("drift", math.nan), drift):
@@ -435,9 +435,9 @@ class FairnessMonitor:
         pvalue = min(self._pvalue(comparisons) / share, last["pvalue"] if last else 1.0)
         look = {
             "n_rows": _n_rows(parts),
-            "statistic": comparisons.value,
-            "low": lower_bound(comparisons, level / 2),
-            "high": upper_bound(comparisons, level / 2),
+            "value": comparisons.value,
+            "lower": lower_bound(comparisons, level / 2),
+            "upper": upper_bound(comparisons, level / 2),
             "pvalue": pvalue,
             "alarm": bool(pvalue <= 1 - self.confidence_level),
             "stratum": found.stratum,
@@ -532,7 +532,7 @@ class FairnessMonitor:
         alarm = bool(self._looks) and self._looks[-1]["drift_alarm"]
         return {
             "drift": max((one.value for one in found), default=math.nan),
-            "drift_low": low,
+            "drift_lower": low,
             "drift_alarm": bool(alarm or low > 0),
         }
 

@@ -128,25 +128,25 @@ def _find_problem_of_look(
     """Say what contradicts itself in a look, or the look before it."""
     if look["n_rows"] < before["n_rows"]:
         return "n_rows is less than in the look before"
-    ends = look["low"], look["statistic"], look["high"]
+    ends = look["lower"], look["value"], look["upper"]
     undefined = all(map(math.isnan, ends))
     if not (undefined or _increase(0.0, *ends)):
-        return "a look must have 0 <= low <= statistic <= high, or three times null"
+        return "a look must have 0 <= lower <= value <= upper, or three times null"
     if not 0 <= look["pvalue"] <= before["pvalue"]:
         return "pvalue must be at least 0 and at most that of the look before"
     if look["alarm"] != (look["pvalue"] <= largest):
         return f"alarm must say whether pvalue is at most {largest:g}"
     new = look["compared"] != before["compared"]
     if undefined and new:
-        return "compared must stay as it was where the statistic is null"
+        return "compared must stay as it was where the value is null"
     if look["epoch"] != before["epoch"] + new or (not undefined and not look["epoch"]):
         return "epoch must count how often compared has changed"
     if "drift" not in look:
         return None
-    if look["drift_low"] < 0 or look["drift"] < look["drift_low"] - _ROUNDING:
-        return "drift_low must be at least 0 and at most drift"
-    if look["drift_alarm"] != (before["drift_alarm"] or look["drift_low"] > 0):
-        return "drift_alarm must say whether drift_low was ever above 0"
+    if look["drift_lower"] < 0 or look["drift"] < look["drift_lower"] - _ROUNDING:
+        return "drift_lower must be at least 0 and at most drift"
+    if look["drift_alarm"] != (before["drift_alarm"] or look["drift_lower"] > 0):
+        return "drift_alarm must say whether drift_lower was ever above 0"
     return None
 
 

@@ -337,12 +337,12 @@ def check_repair(mitigator: Any, rows: ScoredRows, repaired: Floats) -> PlainCom
         rows.groups,
         strata=None if rows.strata is None else rows.strata.codes,
         sample_weight=rows.sample_weight,
-        max_gap=mitigator.max_gap,
+        max_mcdp=mitigator.max_mcdp,
     )
     problem = _tie_problem(mitigator, rows, comparison)
     if problem is None:
         comparison.warn(
-            mitigator, "Take a lower repair_level, a larger max_gap or larger groups"
+            mitigator, "Take a lower repair_level, a larger max_mcdp or larger groups"
         )
         problem = _loss_problem(mitigator, rows, comparison)
     if problem is not None:
@@ -359,8 +359,8 @@ def _tie_problem(
         return None
     if not found.plain_mcdp > found.noise:
         return None
-    if mitigator.max_gap is not None:
-        share = min(1.0, mitigator.max_gap / found.plain_mcdp) + _SHARE_ADDED
+    if mitigator.max_mcdp is not None:
+        share = min(1.0, mitigator.max_mcdp / found.plain_mcdp) + _SHARE_ADDED
     elif mitigator.repair_level == "auto":
         share = _SHARE_LEFT
     else:
@@ -382,7 +382,7 @@ def _loss_problem(
     mitigator: Any, rows: ScoredRows, found: PlainComparison
 ) -> str | None:
     """Say that the chosen level costs most of what the classifier knows, where so."""
-    if mitigator.repair_level != "auto" or mitigator.max_gap is not None:
+    if mitigator.repair_level != "auto" or mitigator.max_mcdp is not None:
         return None
     gain = found.plain_average_precision - np.average(
         rows.y_true, weights=rows.sample_weight
@@ -395,5 +395,5 @@ def _loss_problem(
         f"{found.average_precision:.3f} at repair_level={mitigator.repair_level_:.3g}, "
         f"MCDP(0) from {found.plain_mcdp:.3f} to {found.mcdp:.3f}: most of what the "
         "classifier knows is the difference between the groups. Set a lower theta, a "
-        "repair_level or max_gap"
+        "repair_level or max_mcdp"
     )

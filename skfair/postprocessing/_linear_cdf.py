@@ -200,7 +200,7 @@ class Mixture(NamedTuple):
 
 
 class Band(NamedTuple):
-    """Target ``clip(F_g, lowest, lowest + max_gap)``, in a band that all groups share.
+    """Target ``clip(F_g, lowest, lowest + max_mcdp)``, in a band that all groups share.
 
     The band lies so that the mean of all targets, by weight, is the mean of the CDFs.
     `margins` narrow it for groups whose own CDF is not the one that is clipped.
@@ -209,31 +209,31 @@ class Band(NamedTuple):
     """
 
     lowest: Any
-    max_gap: Any
+    max_mcdp: Any
     margins: Floats
     scores: Any = None
     moves: bool = True
 
     @classmethod
-    def within(cls, groups: GroupCDFs, max_gap: float) -> Self:
+    def within(cls, groups: GroupCDFs, max_mcdp: float) -> Self:
         """Band at all scores, which no target leaves."""
         margins = groups.margins()
-        narrowed = np.minimum(margins, max_gap / 2)
+        narrowed = np.minimum(margins, max_mcdp / 2)
         lowest = np.full(2 * len(groups.pooled.scores), np.inf)
         highest = -lowest
         for heights, margin in zip(groups.heights(), narrowed, strict=True):
             np.minimum(lowest, heights - margin, out=lowest)
             np.maximum(highest, heights + margin, out=highest)
-        outside = np.flatnonzero(highest - lowest > max_gap)
+        outside = np.flatnonzero(highest - lowest > max_mcdp)
         scores = np.repeat(groups.pooled.scores, 2)
         n_parts = 1 + len(groups.cdfs) * len(outside) // _MAX_HEIGHTS
         for knots in np.array_split(outside, n_parts):
             every = np.stack([heights[knots] for heights in groups.heights()])
-            part = cls.at(groups, scores[knots], every, max_gap, margins)
+            part = cls.at(groups, scores[knots], every, max_mcdp, margins)
             lowest[knots], scores[knots] = part.lowest, part.scores
         # Rounding must not make the scores fall.
         np.maximum.accumulate(scores, out=scores)
-        return cls(lowest, max_gap, margins, scores, len(outside) > 0)
+        return cls(lowest, max_mcdp, margins, scores, len(outside) > 0)
 
     @classmethod
     def at(
@@ -241,24 +241,24 @@ class Band(NamedTuple):
         groups: GroupCDFs,
         scores: Floats,
         heights: Floats,
-        max_gap: Any,
+        max_mcdp: Any,
         margins: Floats,
     ) -> Self:
         """Band at some scores, where the CDF of each group has a row of heights."""
-        narrowed = np.minimum(margins[:, None], np.asarray(max_gap) / 2)
-        lowest = lowest_of_band(heights, groups.shares, narrowed, max_gap)
-        targets = np.clip(heights, lowest + narrowed, lowest + max_gap - narrowed)
+        narrowed = np.minimum(margins[:, None], np.asarray(max_mcdp) / 2)
+        lowest = lowest_of_band(heights, groups.shares, narrowed, max_mcdp)
+        targets = np.clip(heights, lowest + narrowed, lowest + max_mcdp - narrowed)
         mean = groups.mean_scores(targets)
         # Scores that stay, such as those that rows share, stay to the last digit: they
         # may be thresholds.
         rounding = 1e-9 * np.minimum(scores, 1 - scores)
         stays = np.abs(mean - scores) <= rounding
-        return cls(lowest, max_gap, margins, np.where(stays, scores, mean))
+        return cls(lowest, max_mcdp, margins, np.where(stays, scores, mean))
 
     def target(self, heights: Any, group: int) -> Any:
         """Heights of the target where the CDF of the group has `heights`."""
-        margin = np.minimum(self.margins[group], np.asarray(self.max_gap) / 2)
-        top = self.lowest + self.max_gap - margin
+        margin = np.minimum(self.margins[group], np.asarray(self.max_mcdp) / 2)
+        top = self.lowest + self.max_mcdp - margin
         return np.clip(heights, self.lowest + margin, top)
 
 
@@ -266,19 +266,19 @@ Path: TypeAlias = Mixture | Band
 
 
 def lowest_of_band(
-    heights: Floats, shares: Floats, margins: Floats, max_gap: Any
+    heights: Floats, shares: Floats, margins: Floats, max_mcdp: Any
 ) -> Floats:
     """Lower edge, at each knot, of the band to which the groups' CDFs are clipped.
 
-    `heights` has shape (n_groups, n_knots); `margins` and `max_gap` may differ from
+    `heights` has shape (n_groups, n_knots); `margins` and `max_mcdp` may differ from
     knot to knot. The mean of the clipped heights, by share, is that of the heights.
     """
     low = fitting = (heights - margins).min(axis=0)
-    high = (heights + margins).max(axis=0) - max_gap
+    high = (heights + margins).max(axis=0) - max_mcdp
     outside, mean = high > low, shares @ heights
     for _ in range(_N_HALVINGS):
         middle = (low + high) / 2
-        clipped = np.clip(heights, middle + margins, middle + max_gap - margins)
+        clipped = np.clip(heights, middle + margins, middle + max_mcdp - margins)
         below = shares @ clipped < mean
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.asarray(np.where(outside, (low + high) / 2, fitting))

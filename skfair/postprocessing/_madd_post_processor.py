@@ -67,7 +67,7 @@ class MADDPostProcessor(
         + \theta \, \mathrm{FairnessLoss}(\lambda)
 
     is within one standard error of the minimum. Or the largest gap between groups is
-    given, `max_gap`.
+    given, `max_mcdp`.
 
     With `control_features` all of this is within strata, see `ScoreRepairer`: in each
     department, or among the positives, whose maps then hold for all rows.
@@ -81,14 +81,10 @@ class MADDPostProcessor(
         With `predict_proba`, for two classes. In a
         :class:`~sklearn.frozen.FrozenEstimator` it is not fitted again, and the repair
         is learnt on the rows given to `fit`, on which it must not have been trained.
-    sensitive_features : str, int, list of str, list of int, or callable, default=None
-        Column of X with the groups, several for their intersection, or a function of X
-        that returns the groups. The keyword of `fit` and `predict` is used in its
-        place if it is given.
     repair_level : float in [0, 1] or "auto", default="auto"
         0 leaves scores as they are, 1 gives all groups the same distribution. Leave it
-        at ``"auto"`` if `max_gap` is given.
-    max_gap : float in [0, 1] or None, default=None
+        at ``"auto"`` if `max_mcdp` is given.
+    max_mcdp : float in [0, 1] or None, default=None
         Largest MCDP(0) allowed between any two groups, in place of a level: the
         distributions are moved only where they are further apart, see `ScoreRepairer`.
         None repairs by `repair_level`.
@@ -96,7 +92,7 @@ class MADDPostProcessor(
         Weight of the fairness loss.
     n_levels : int, default=101
         Number of levels, from 0 to 1, at which the losses are computed, or of gaps,
-        from 0 to the one without repair, if `max_gap` is given.
+        from 0 to the one without repair, if `max_mcdp` is given.
     bandwidth : float in (0, 1] or "auto", default="auto"
         Bandwidth of MADD, see `skfair.metrics.madd`.
     accuracy_loss : {"zero_one", "log_loss"} or callable, default="zero_one"
@@ -118,8 +114,6 @@ class MADDPostProcessor(
         True, except where more than a fifth of the rows of a group share a score and
         `cv` does not repeat its splits, and where some fold holds out no row of a
         group.
-    drop_sensitive : bool, default=False
-        Whether `estimator` gets X without the columns named by `sensitive_features`.
     ties : {"mid", "random"}, default="mid"
         Whether rows that share a score stay together, see `ScoreRepairer`. `fit` warns
         where that keeps most of the disparity.
@@ -130,11 +124,17 @@ class MADDPostProcessor(
     unknown_groups : {"raise", "pooled"}, default="raise"
         How predictions treat groups that were absent in `fit`: raise, or leave their
         scores as they are, as if they had the distribution of everyone.
-    n_jobs : int, default=None
-        Number of folds fitted in parallel.
+    sensitive_features : str, int, list of str, list of int, or callable, default=None
+        Column of X with the groups, several for their intersection, or a function of X
+        that returns the groups. The keyword of `fit` and `predict` is used in its
+        place if it is given.
+    drop_sensitive : bool, default=False
+        Whether `estimator` gets X without the columns named by `sensitive_features`.
     random_state : int, RandomState instance or None, default=None
         Shuffles rows before they are assigned to folds, and seeds ``ties="random"``,
         see `ScoreRepairer`. None keeps the order of the rows.
+    n_jobs : int, default=None
+        Number of folds fitted in parallel.
 
     control_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the strata within which groups are compared and repaired,
@@ -152,11 +152,11 @@ class MADDPostProcessor(
         The models whose repaired scores are averaged, a single one without ensemble,
         and the repair of each.
     repair_level_ : float or None
-        Level of repair, given or chosen; None if `max_gap` is given.
+        Level of repair, given or chosen; None if `max_mcdp` is given.
     standard_error_ : float or None
-        Standard error of the least total loss; None if the level or `max_gap` is given.
+        Standard error of the least total loss; None if a level or `max_mcdp` is given.
     losses_ : DataFrame of n_levels rows, or None
-        Losses at each level, in the columns ``repair_level`` (``max_gap`` if that is
+        Losses at each level, in the columns ``repair_level`` (``max_mcdp`` if that is
         given), ``total_loss``, ``accuracy_loss`` and ``fairness_loss``; None without
         groups. Of several strata they are means by weight; of a single one the fairness
         loss is that within it.
@@ -200,7 +200,7 @@ class MADDPostProcessor(
     where ties are larger than sampling noise, as in a tree, and `ties` is ``"mid"``:
     there ``1 - level`` is replaced by the share of MCDP(0) that is left in the scores
     repaired at each level, since MADD jumps where shared scores cross the edge of a
-    bin. With `max_gap` the share left is that of MCDP(0), too. A callable is computed
+    bin. With `max_mcdp` the share left is that of MCDP(0), too. A callable is computed
     on the scores repaired at each level.
 
     Sampling noise: MADD and MCDP compare the groups whose CDFs are further from that
@@ -262,9 +262,8 @@ class MADDPostProcessor(
         self,
         estimator: Any,
         *,
-        sensitive_features: Selector | None = None,
         repair_level: float | Literal["auto"] = "auto",
-        max_gap: float | None = None,
+        max_mcdp: float | None = None,
         theta: float = 0.5,
         n_levels: int = 101,
         bandwidth: float | Literal["auto"] = "auto",
@@ -273,18 +272,18 @@ class MADDPostProcessor(
         threshold: float = 0.5,
         cv: Any = 5,
         ensemble: bool | Literal["auto"] = "auto",
-        drop_sensitive: bool = False,
         ties: Literal["mid", "random"] = "mid",
         calibrate: bool = False,
         unknown_groups: Literal["raise", "pooled"] = "raise",
-        n_jobs: int | None = None,
-        random_state: Any = None,
+        sensitive_features: Selector | None = None,
+        drop_sensitive: bool = False,
         control_features: Selector | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
-        self.sensitive_features = sensitive_features
         self.repair_level = repair_level
-        self.max_gap = max_gap
+        self.max_mcdp = max_mcdp
         self.theta = theta
         self.n_levels = n_levels
         self.bandwidth = bandwidth
@@ -293,13 +292,14 @@ class MADDPostProcessor(
         self.threshold = threshold
         self.cv = cv
         self.ensemble = ensemble
-        self.drop_sensitive = drop_sensitive
         self.ties = ties
         self.calibrate = calibrate
         self.unknown_groups = unknown_groups
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self.sensitive_features = sensitive_features
+        self.drop_sensitive = drop_sensitive
         self.control_features = control_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(
         self,
@@ -357,7 +357,7 @@ class MADDPostProcessor(
             strata or groups cannot be compared, and are left out.
         skfair.exceptions.MitigationWarning
             If held-out rows show that the repair is worse than no repair, that it
-            misses `max_gap` by more than noise, that shared scores keep most of the
+            misses `max_mcdp` by more than noise, that shared scores keep most of the
             disparity, or that the level chosen costs more than half of what average
             precision exceeds the share of positive rows by.
         """
@@ -438,7 +438,7 @@ class MADDPostProcessor(
         self._choose_amount(grids, parts, n_samples, options)
         repairer = ScoreRepairer(
             1.0 if self.repair_level_ is None else self.repair_level_,
-            max_gap=self.max_gap,
+            max_mcdp=self.max_mcdp,
             ties=self.ties,
             unknown_groups=self.unknown_groups,
             random_state=self.random_state,
@@ -472,7 +472,7 @@ class MADDPostProcessor(
     ) -> None:
         """Compute the losses of all levels, and choose one unless it is given."""
         self.standard_error_ = None
-        if self.max_gap is not None:
+        if self.max_mcdp is not None:
             self.losses_ = gap_losses(grids, self.n_levels, options)
             self.repair_level_ = None
             return

@@ -167,7 +167,7 @@ def gap_losses(
     largest = max(grid.groups.largest_gap() for grid in grids)
     gaps = np.linspace(0, largest, n_gaps)
     grids = [grid._replace(amounts=gaps, are_gaps=True) for grid in grids]
-    return _mean_losses(grids, options).rename(columns={"amount": "max_gap"})
+    return _mean_losses(grids, options).rename(columns={"amount": "max_mcdp"})
 
 
 def _mean_losses(grids: list[RepairGrid], options: LossOptions) -> pd.DataFrame:

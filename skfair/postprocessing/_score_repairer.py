@@ -75,9 +75,9 @@ class ScoreRepairer(
     of groups, such as MCDP and MADD, becomes :math:`1 - \lambda` times what it was. The
     order of scores within a group does not change.
 
-    With `max_gap` the CDFs are clipped instead: they move only where two of them are
+    With `max_mcdp` the CDFs are clipped instead: they move only where two of them are
     further apart than that, see the notes. The largest distance between two groups,
-    MCDP(0), then is `max_gap`, at a smaller loss of performance than by a level, since
+    MCDP(0), then is `max_mcdp`, at a smaller loss of performance than by a level, since
     no other thresholds within that gap decide better.
 
     With `control_features` each stratum is repaired by itself, so that groups get like
@@ -93,8 +93,8 @@ class ScoreRepairer(
     ----------
     repair_level : float in [0, 1], default=1.0
         The paper's lambda. 0 returns scores as they are, 1 gives all groups the same
-        distribution, up to sampling. Leave it at 1 if `max_gap` is given.
-    max_gap : float in [0, 1] or None, default=None
+        distribution, up to sampling. Leave it at 1 if `max_mcdp` is given.
+    max_mcdp : float in [0, 1] or None, default=None
         Largest distance allowed between the CDFs of any two groups, as
         `skfair.metrics.mcdp` measures it with ``epsilon=0`` and
         ``multigroup="pairwise"``. Scores of groups that are no further apart stay as
@@ -123,7 +123,7 @@ class ScoreRepairer(
     Attributes
     ----------
     repair_level_ : float or None
-        Level of repair; None if `max_gap` is given.
+        Level of repair; None if `max_mcdp` is given.
     groups_ : tuple of length n_groups
         Labels of the groups.
     strata_ : tuple of length n_strata
@@ -164,18 +164,18 @@ class ScoreRepairer(
     and 20 rows that differ clearly are moved by two thirds of the way. Between 100 and
     200 rows w rises to 1.
 
-    Largest gap: at each score x all CDFs are clipped to the band ``[u, u + max_gap]``,
+    Largest gap: at each score x all CDFs are clipped to the band ``[u, u + max_mcdp]``,
     whose lower edge u keeps the mean of the CDFs, by weight, as it was. So all clipped
-    CDFs :math:`G_g` increase, and wherever two groups were further apart than `max_gap`
-    they are so by exactly `max_gap` afterwards. With two groups of shares w and 1 - w
-    this is clipping to ``F + [-(1 - w), 1 - w] * max_gap`` and ``F + [-w, w] *
-    max_gap``. For groups of few rows the band is narrower by what shrinking may leave
-    (at most ``max_gap / 2`` on either side). The scores :math:`F_g^{-1}(G_g(x))` of
+    CDFs :math:`G_g` increase, and where two groups were further apart than `max_mcdp`
+    they are so by exactly `max_mcdp` afterwards. With two groups of shares w and 1 - w
+    this is clipping to ``F + [-(1 - w), 1 - w] * max_mcdp`` and ``F + [-w, w] *
+    max_mcdp``. For groups of few rows the band is narrower by what shrinking may leave
+    (at most ``max_mcdp / 2`` on either side). The scores :math:`F_g^{-1}(G_g(x))` of
     all groups are then repaired to one value, their mean by weight, which is x where
-    no CDF is clipped. With ``max_gap=0`` this is the barycentre of the groups'
+    no CDF is clipped. With ``max_mcdp=0`` this is the barycentre of the groups'
     distributions [3]_. If scores are the probabilities of each group, and there are two
     groups, no other thresholds of the groups whose selection rates differ by at most
-    `max_gap` decide better than one threshold of the repaired scores, whatever the
+    `max_mcdp` decide better than one threshold of the repaired scores, whatever the
     costs of a false positive and a false negative.
 
     Probabilities: with a and b positive, fitted by log-loss,
@@ -204,7 +204,7 @@ class ScoreRepairer(
     >>> halfway = repairer.fit_transform(y_score, sensitive_features=group)
     >>> round(mcdp(None, halfway, sensitive_features=group), 2)
     0.29
-    >>> clipped = ScoreRepairer(max_gap=0.1).fit_transform(
+    >>> clipped = ScoreRepairer(max_mcdp=0.1).fit_transform(
     ...     y_score, sensitive_features=group
     ... )
     >>> round(mcdp(None, clipped, sensitive_features=group), 2)
@@ -245,14 +245,14 @@ class ScoreRepairer(
         self,
         repair_level: float = 1.0,
         *,
-        max_gap: float | None = None,
+        max_mcdp: float | None = None,
         ties: Literal["mid", "random"] = "mid",
         calibrate: bool = False,
         unknown_groups: Literal["raise", "pooled"] = "raise",
         random_state: Any = None,
     ) -> None:
         self.repair_level = repair_level
-        self.max_gap = max_gap
+        self.max_mcdp = max_mcdp
         self.ties = ties
         self.calibrate = calibrate
         self.unknown_groups = unknown_groups
@@ -300,7 +300,7 @@ class ScoreRepairer(
         ------
         ValueError
             On scores outside [0, 1], wrong lengths, missing groups, parameters out of
-            range, `max_gap` beside a level, `calibrate` without labels of two classes,
+            range, `max_mcdp` beside a level, `calibrate` without labels of two classes,
             if no stratum has two groups, or on other arguments beside a statistic.
 
         Warns
@@ -377,11 +377,11 @@ class ScoreRepairer(
         self.cdfs_: tuple[LinearCDF, ...] = learnt.cdfs
         self.pooled_cdf_: LinearCDF | None = learnt.pooled
         self.repair_level_ = None
-        if self.max_gap is None:
+        if self.max_mcdp is None:
             self.repair_level_ = float(self.repair_level)
             self._path: Path = Mixture(self.repair_level_, learnt.pooled.ends)
         else:
-            self._path = Band.within(learnt, float(self.max_gap))
+            self._path = Band.within(learnt, float(self.max_mcdp))
         self.repaired_scores_: tuple[Floats, ...] = tuple(
             repaired_at(learnt, self._path, group, cdf.middle)
             for group, cdf in enumerate(self.cdfs_)
@@ -403,7 +403,7 @@ class ScoreRepairer(
             ._learn_statistic(own, whole and whole.stratum_repairers_[label])
             for label, own in zip(strata, statistics, strict=True)
         }
-        self.repair_level_ = None if self.max_gap is not None else self.repair_level
+        self.repair_level_ = None if self.max_mcdp is not None else self.repair_level
         self.cdfs_, self.repaired_scores_, self.pooled_cdf_ = (), (), None
         self.calibrator_ = None
 
@@ -782,18 +782,18 @@ class ScoreRepairer(
 def check_repair_options(repair: Any, level: Any, default: Any) -> None:
     """Raise unless the parameters that all repairs of scores have are valid.
 
-    `max_gap` is None, or given while the level has its default.
+    `max_mcdp` is None, or given while the level has its default.
     """
     check_choice("ties", repair.ties, ("mid", "random"))
     check_choice("calibrate", repair.calibrate, (True, False))
     check_choice("unknown_groups", repair.unknown_groups, ("raise", "pooled"))
-    max_gap = repair.max_gap
-    if max_gap is None:
+    max_mcdp = repair.max_mcdp
+    if max_mcdp is None:
         return
-    check_real("max_gap", max_gap, 0, 1, alternative="None or ")
+    check_real("max_mcdp", max_mcdp, 0, 1, alternative="None or ")
     if level != default:
         raise ParameterError(
-            "max_gap",
-            f"replaces repair_level, got max_gap={max_gap!r} and repair_level="
+            "max_mcdp",
+            f"replaces repair_level, got max_mcdp={max_mcdp!r} and repair_level="
             f"{level!r}: leave one of them at its default, None or {default!r}.",
         )

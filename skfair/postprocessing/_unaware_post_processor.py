@@ -100,10 +100,10 @@ class UnawarePostProcessor(
     drop_sensitive : bool, default=False
         Whether both classifiers get X without the columns that `sensitive_features`
         names.
-    n_jobs : int, default=None
-        Number of folds fitted in parallel.
     random_state : int, RandomState instance or None, default=None
         Shuffles rows before they are assigned to folds. None keeps their order.
+    n_jobs : int, default=None
+        Number of folds fitted in parallel.
 
     control_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the strata within which groups are compared, several columns
@@ -236,9 +236,9 @@ class UnawarePostProcessor(
         cv: Any = 5,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
         control_features: Selector | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.group_estimator = group_estimator
@@ -246,9 +246,9 @@ class UnawarePostProcessor(
         self.cv = cv
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
-        self.n_jobs = n_jobs
-        self.random_state = random_state
         self.control_features = control_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(
         self,

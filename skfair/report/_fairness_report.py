@@ -21,7 +21,7 @@ from skfair.report._page._html import render
 from skfair.report._page._markdown import render_markdown
 from skfair.report._words._summary import DEFAULT_TITLE, summarize
 
-_NUMBERS = ("value", "lower", "upper", "certified", "null_value", "pvalue")
+_NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
 _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
 
 
@@ -64,7 +64,7 @@ class FairnessReport:
     >>> y_true, y_score, group = make_biased_scores(400, random_state=0)
     >>> report = FairnessReport.from_predictions(
     ...     y_true, y_score, sensitive_features={"sex": group},
-    ...     n_bootstrap=50, n_permutations=99, random_state=0,
+    ...     n_resamples=50, n_permutations=99, random_state=0,
     ... )
     >>> report.to_frame().loc[3, ["metric", "value", "pvalue"]]
     metric       mcdp
@@ -121,7 +121,7 @@ dataframe or Groups, default=None
             estimator returns.
         **options : dict
             Other parameters of `from_predictions`: `sample_weight`, `metrics`,
-            `epsilon`, `alpha`, `n_bootstrap`, `n_permutations`, `confidence_level`,
+            `epsilon`, `alpha`, `n_resamples`, `n_permutations`, `confidence_level`,
             `min_group_size`, `impact_ratios`, `min_share`, `title`, `language`,
             `random_state`, `n_jobs` and `verbose`.
 
@@ -169,7 +169,7 @@ dataframe or Groups, default=None
         metrics: Sequence[str] | None = None,
         epsilon: float = 0.05,
         alpha: float = 0.9,
-        n_bootstrap: int = 500,
+        n_resamples: int = 500,
         n_permutations: int = 199,
         confidence_level: float = 0.95,
         min_group_size: int = 10,
@@ -225,7 +225,7 @@ or Groups, default=None
             Half the length of the window of MCDP.
         alpha : float in [0, 1), default=0.9
             Level of CVaR fairness.
-        n_bootstrap : int, default=500
+        n_resamples : int, default=500
             Number of resamples for the interval of DCP; all other intervals need none.
         n_permutations : int, default=199
             Number of permutations for each p-value, at least 59.
@@ -269,7 +269,7 @@ or Groups, default=None
             epsilon=epsilon,
             alpha=alpha,
             metrics=metrics,
-            n_bootstrap=n_bootstrap,
+            n_resamples=n_resamples,
             n_permutations=n_permutations,
             confidence_level=confidence_level,
             min_group_size=min_group_size,
@@ -344,7 +344,7 @@ or Groups, default=None
             Title of the page.
         **options : dict
             Other parameters of `from_predictions`: `scale`, `metrics`, `epsilon`,
-            `alpha`, `n_bootstrap`, `n_permutations`, `confidence_level`,
+            `alpha`, `n_resamples`, `n_permutations`, `confidence_level`,
             `min_group_size`, `impact_ratios`, `min_share`, `language`, `random_state`,
             `n_jobs` and `verbose`.
 
@@ -385,7 +385,7 @@ or Groups, default=None
         >>> table = pl.LazyFrame({"y": y, "p": p, "sex": sex})
         >>> report = FairnessReport.from_frame(
         ...     table, y_true="y", y_score="p", sensitive_features="sex",
-        ...     n_bootstrap=50, n_permutations=99, random_state=0,
+        ...     n_resamples=50, n_permutations=99, random_state=0,
         ... )
         >>> report.to_frame().loc[3, ["metric", "value", "pvalue"]]
         metric       mcdp
@@ -428,7 +428,7 @@ or Groups, default=None
             ``comparison`` ("pairwise" or "pooled"),
             ``metric``, ``value``, ``lower`` and ``upper`` ends of the interval,
             ``certified`` (the least value that the rows certify, see
-            `skfair.metrics.certify`), ``null_value`` (mean under shuffled groups),
+            `skfair.metrics.certify`), ``null_mean`` (mean under shuffled groups),
             ``pvalue``, ``n`` rows, ``n_groups``, ``smallest_group``, ``sentence`` and
             ``note``.
 
@@ -439,7 +439,7 @@ or Groups, default=None
             rate, "selection" or "scoring", the columns of
             `skfair.metrics.impact_ratios`. Strata have for each ``metric`` the value of
             ``everyone``, the largest ``value`` within a stratum, that ``stratum``, the
-            ``mean`` by total weight, ``lower``, ``upper``, ``null_value``, ``pvalue``.
+            ``mean`` by total weight, ``lower``, ``upper``, ``null_mean``, ``pvalue``.
 
         Raises
         ------
@@ -459,8 +459,7 @@ or Groups, default=None
             for attribute, result in self._results()
             for measure in result["measures"]
         ]
-        renamed = {"key": "metric", "null": "null_value"}
-        frame = pd.DataFrame(rows).rename(columns=renamed)
+        frame = pd.DataFrame(rows).rename(columns={"key": "metric"})
         columns = ["model", "attribute", "comparison", "metric", *_NUMBERS, *_OTHERS]
         return frame[columns].astype(dict.fromkeys(_NUMBERS, "float64"))
 
@@ -494,7 +493,7 @@ or Groups, default=None
                 kind = {**named, "kind": part["kind"]}
                 rows += [{**kind, **row} for row in part["rows"]]
         frame = pd.DataFrame(rows).drop(columns=["key", "title"], errors="ignore")
-        return frame.rename(columns={"label": "group", "null": "null_value"})
+        return frame.rename(columns={"label": "group"})
 
     def to_html(
         self,

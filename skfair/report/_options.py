@@ -185,7 +185,7 @@ class Options:
     epsilon: float = 0.05
     alpha: float = 0.9
     metrics: Sequence[str] | None = None
-    n_bootstrap: int = 500
+    n_resamples: int = 500
     n_permutations: int = 199
     confidence_level: float = 0.95
     min_group_size: int = 10
@@ -214,7 +214,7 @@ class Options:
             "threshold": check_real("threshold", self.threshold, 0, 1),
             "epsilon": check_real("epsilon", self.epsilon, 0, 0.5, closed="right"),
             "alpha": check_real("alpha", self.alpha, 0, 1, closed="left"),
-            "n_bootstrap": check_integer("n_bootstrap", self.n_bootstrap, 1),
+            "n_resamples": check_integer("n_resamples", self.n_resamples, 1),
             "n_permutations": _check_permutations(self.n_permutations),
             "confidence_level": check_real(
                 "confidence_level", self.confidence_level, 0, 1, closed="neither"

@@ -119,8 +119,8 @@ class GroupedHistogram(JSONStatistic):
         y_score: ArrayLike,
         *,
         sensitive_features: Any,
-        sample_weight: ArrayLike | None = None,
         n_bins: int = 2**16,
+        sample_weight: ArrayLike | None = None,
     ) -> GroupedHistogram:
         """Count the scores of each group and bin.
 
@@ -131,10 +131,10 @@ class GroupedHistogram(JSONStatistic):
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups
             Group of each row; several columns stand for their intersection.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
         n_bins : int, default=65536
             Number of bins: a power of two, at most 2**52.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
 
         Returns
         -------

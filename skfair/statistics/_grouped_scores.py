@@ -93,8 +93,8 @@ class GroupedScores(JSONStatistic):
         y_score: ArrayLike,
         *,
         sensitive_features: Any,
-        sample_weight: ArrayLike | None = None,
         scale: Scale = "probability",
+        sample_weight: ArrayLike | None = None,
     ) -> GroupedScores:
         """Collect the scores of each group.
 
@@ -106,12 +106,12 @@ class GroupedScores(JSONStatistic):
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups
             Group of each row; several columns stand for their intersection.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
         scale : {"probability", "rank"}, default="probability"
             ``"rank"`` is for scores that are no probabilities, of which metrics take
             ranks: pass ``scale="rank"`` to them, too. The statistic keeps the scores
             themselves, so that statistics of batches can be added.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
 
         Returns
         -------

@@ -33,8 +33,8 @@ def test_shows_the_report(n_groups):
     assert display.cvar == pytest.approx(cvar_fairness(None, y_pred, **options))
     average = (report["weight"] * report["rate"]).sum()
     segments = np.array(display.intervals_.get_segments())
-    np.testing.assert_allclose(segments[:, 0, 0], report["low"] - average)
-    np.testing.assert_allclose(segments[:, 1, 0], report["high"] - average)
+    np.testing.assert_allclose(segments[:, 0, 0], report["lower"] - average)
+    np.testing.assert_allclose(segments[:, 1, 0], report["upper"] - average)
     tail, others = display.points_
     assert len(tail.get_xdata()) == report["in_tail"].sum()
     assert len(others.get_xdata()) == (~report["in_tail"]).sum()

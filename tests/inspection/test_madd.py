@@ -116,5 +116,5 @@ def test_axis_marks_no_impossible_value():
     display = draw(
         None, y_score, sensitive_features=np.repeat(["F", "M"], 200), n_permutations=0
     )
-    assert display.result.madd == 2
+    assert display.result.value == 2
     assert display.axes_[1].get_yticks().max() <= 2

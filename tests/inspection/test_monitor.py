@@ -23,12 +23,12 @@ def test_marks_are_those_of_the_history():
     display = MonitorDisplay.from_monitor(monitor(3.0), name="credit")
     history = monitor(3.0).history_
     np.testing.assert_array_equal(
-        display.line_.get_xydata(), history[["n_rows", "statistic"]].to_numpy(float)
+        display.line_.get_xydata(), history[["n_rows", "value"]].to_numpy(float)
     )
     first = history.loc[history["alarm"], "n_rows"].iloc[0]
     assert display.alarm_line_.get_xdata()[0] == first
     assert display.limit_line_.get_ydata()[0] == 0.05
-    assert display.ax_.get_ylim()[1] >= history["high"].max()
+    assert display.ax_.get_ylim()[1] >= history["upper"].max()
     assert display.ax_.get_title() == "credit"
 
 

@@ -60,10 +60,13 @@ def test_band_of_one_standard_error(biased, model):
 def test_largest_gap(biased, legend_texts):
     X, y = biased
     model = MADDPostProcessor(
-        LogisticRegression(), sensitive_features="sex", drop_sensitive=True, max_gap=0.1
+        LogisticRegression(),
+        sensitive_features="sex",
+        drop_sensitive=True,
+        max_mcdp=0.1,
     )
     display = RepairDisplay.from_estimator(model.fit(X, y), X)
-    assert_array_equal(display.lines_[0].get_xdata(), model.losses_["max_gap"])
+    assert_array_equal(display.lines_[0].get_xdata(), model.losses_["max_mcdp"])
     assert_array_equal(display.level_line_.get_xdata(), [0.1, 0.1])
     assert "Largest gap = 0.1" in legend_texts(display.axes_[0])
     assert display.axes_[0].get_xlabel() == "Largest gap allowed"

@@ -242,7 +242,7 @@ def test_interval(rows):
         n_resamples=60,
         random_state=0,
     )
-    assert 0 <= found.low < found.statistic < found.high <= 1
+    assert 0 <= found.lower < found.value < found.upper <= 1
 
 
 def test_scorer():

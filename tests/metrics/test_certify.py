@@ -107,8 +107,11 @@ def check_case(seed):
         confidence_interval(metric, y_true, y_score, confidence_level=one, **rows)
         for one in (2 * level - 1, level, (1 + level) / 2)
     )
-    assert twice.high == pytest.approx(max(least, value), abs=1e-9)
-    lows, highs = (wider.low, same.low, twice.low), (twice.high, same.high, wider.high)
+    assert twice.upper == pytest.approx(max(least, value), abs=1e-9)
+    lows, highs = (
+        (wider.lower, same.lower, twice.lower),
+        (twice.upper, same.upper, wider.upper),
+    )
     for ends in ((0, *lows, value), (value, *highs, 2 if is_madd(metric) else 1)):
         assert (np.diff(ends) >= -1e-12).all()
 
@@ -142,7 +145,7 @@ def test_few_rows_prove_nothing():
         sensitive_features=["a"] * 10 + ["b"] * 5000,
         at_most=0.01,
     )
-    assert (found.statistic, found.least, found.pvalue) == (1, 1, 1)
+    assert (found.value, found.least, found.pvalue) == (1, 1, 1)
     assert not found.certified
 
 

@@ -70,9 +70,9 @@ def test_the_value_lies_in_its_interval(name, n_groups):
         )
         for level in (0.5, 0.99)
     )
-    assert narrow.statistic == wide.statistic == pytest.approx(value, abs=1e-15)
-    assert 0 <= wide.low <= narrow.low <= value <= narrow.high <= wide.high
-    assert wide.high <= (2 if name.startswith("madd") else 1)
+    assert narrow.value == wide.value == pytest.approx(value, abs=1e-15)
+    assert 0 <= wide.lower <= narrow.lower <= value <= narrow.upper <= wide.upper
+    assert wide.upper <= (2 if name.startswith("madd") else 1)
 
 
 @pytest.mark.parametrize("name", FINITE)
@@ -85,8 +85,8 @@ def test_bounds_that_say_more_are_wider(name):
         )
         for method in ("band", "finite_sample", "anytime")
     )
-    assert anytime.low <= finite.low <= band.low
-    assert band.high < finite.high < anytime.high
+    assert anytime.lower <= finite.lower <= band.lower
+    assert band.upper < finite.upper < anytime.upper
 
 
 def test_small_gaps_have_the_noise_of_smirnov():
@@ -97,14 +97,14 @@ def test_small_gaps_have_the_noise_of_smirnov():
     found = confidence_interval(mcdp, None, scores, sensitive_features=groups)
     # No gap at all would be noise; the noise at one score is a binomial at one half.
     assert 2 * np.exp(-2 * (value / scale) ** 2) > 0.025
-    assert found.low == 0
+    assert found.lower == 0
     expected = value + stats.norm.ppf(0.975) / 2 * scale
-    assert found.high == pytest.approx(expected, rel=0.02)
+    assert found.upper == pytest.approx(expected, rel=0.02)
     rest = confidence_interval(
         partial(mcdp, epsilon=0.01), None, scores, sensitive_features=groups
     )
     kolmogorov = np.sqrt(np.log(1 / 0.025) / 2) * scale
-    assert rest.high == pytest.approx(rest.statistic + kolmogorov, rel=0.03)
+    assert rest.upper == pytest.approx(rest.value + kolmogorov, rel=0.03)
 
 
 def test_clear_gaps_are_between_their_ends():
@@ -112,8 +112,8 @@ def test_clear_gaps_are_between_their_ends():
     scores = np.concatenate([np.linspace(0, 0.5, 1000), np.linspace(0.6, 1, 1000)])
     found = confidence_interval(mcdp, None, scores, sensitive_features=groups)
     # Of 1,000 rows none is on the other side: at most some 7 of 1,000 are.
-    assert 0.992 < found.low < 0.995
-    assert found.high == 1
+    assert 0.992 < found.lower < 0.995
+    assert found.upper == 1
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.1, 0.5, 0.9, 1.0])
@@ -169,7 +169,7 @@ def test_exact_coverage_of_rates_next_to_zero(first, second):
         sums = np.array([hit, 200 * second])
         statistic = GroupedOutcomes(sums, sizes, sizes, sizes, ("a", "b"))
         found = confidence_interval(demographic_parity_difference, None, statistic)
-        covered += probability * (found.low <= first - second <= found.high)
+        covered += probability * (found.lower <= first - second <= found.upper)
     assert covered >= 0.95  # by Welch's intervals .93, .88 and .96
 
 
@@ -254,12 +254,12 @@ def test_many_groups_are_the_extremes_over_comparisons(metric, multigroup):
             )
             for level in (1 - 0.05 / len(compared), 0.95)
         )
-        lows.append(low.low * share)
-        highs.append(high.high * share)
+        lows.append(low.lower * share)
+        highs.append(high.upper * share)
     # The others vary less as strata than as one group, and Welch's t is another.
     tolerance = 1e-9 if multigroup == "pairwise" else 0.01
-    assert many.low == pytest.approx(max(lows), abs=tolerance)
-    assert many.high == pytest.approx(max(highs), abs=tolerance)
+    assert many.lower == pytest.approx(max(lows), abs=tolerance)
+    assert many.upper == pytest.approx(max(highs), abs=tolerance)
 
 
 def test_parity_is_welchs_interval():
@@ -270,7 +270,7 @@ def test_parity_is_welchs_interval():
     welch = stats.ttest_ind(
         scores[groups == 0], scores[groups == 1], equal_var=False
     ).confidence_interval(0.95)
-    assert ours.high == pytest.approx(welch.high, abs=2e-4)
+    assert ours.upper == pytest.approx(welch.high, abs=2e-4)
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -301,8 +301,8 @@ def test_weights_count_by_effective_numbers_of_rows(name):
         )
         for weights in (np.full(600, 2.5), np.tile([1, 9], 300))
     )
-    assert (heavy.low, heavy.high) == pytest.approx((plain.low, plain.high))
-    assert uneven.high - uneven.statistic > 1.1 * (plain.high - plain.statistic)
+    assert (heavy.lower, heavy.upper) == pytest.approx((plain.lower, plain.upper))
+    assert uneven.upper - uneven.value > 1.1 * (plain.upper - plain.value)
 
 
 def test_statistics_of_weighted_rows_are_refused():
@@ -327,9 +327,9 @@ def test_one_group_is_undefined(name):
     arguments = METRICS[name], y_true, response(name, scores)
     with pytest.warns(UndefinedMetricWarning):
         found = confidence_interval(*arguments, sensitive_features=groups)
-    assert math.isnan(found.statistic)
-    assert math.isnan(found.low)
-    assert math.isnan(found.high)
+    assert math.isnan(found.value)
+    assert math.isnan(found.lower)
+    assert math.isnan(found.upper)
     with pytest.warns(UndefinedMetricWarning):
         result = certify(*arguments, sensitive_features=groups, at_most=0.5)
     assert math.isnan(result.pvalue)
@@ -344,8 +344,8 @@ def test_one_row_a_group(name):
         [1, 0, 1, 1],
         sensitive_features=["a", "a", "b", "b"] if name == "odds" else list("abcd"),
     )
-    assert found.low == 0
-    assert found.high == (2 if name.startswith("madd") else 1)
+    assert found.lower == 0
+    assert found.upper == (2 if name.startswith("madd") else 1)
 
 
 def test_extreme_rates_have_noise():
@@ -353,8 +353,8 @@ def test_extreme_rates_have_noise():
     found = confidence_interval(
         demographic_parity_difference, None, y_pred, sensitive_features=groups
     )
-    assert found.low == 0
-    assert 0.1 < found.high < 0.3
+    assert found.lower == 0
+    assert 0.1 < found.upper < 0.3
 
 
 @pytest.mark.parametrize(
@@ -394,7 +394,7 @@ def test_certificates_agree_with_upper_bounds(name):
     interval = confidence_interval(
         *arguments, sensitive_features=groups, confidence_level=0.9
     )
-    assert interval.high == pytest.approx(least)
+    assert interval.upper == pytest.approx(least)
 
 
 @pytest.mark.parametrize("at_most", [0, 1, -0.1, math.nan, "0.1"])
@@ -484,7 +484,7 @@ def test_coverage(shift, sizes):
         for metric, truth in truths.items():
             rows = {"sensitive_features": groups}
             found = confidence_interval(metric, None, scores, **rows)
-            covered[metric] += found.low - 1e-12 <= truth <= found.high
+            covered[metric] += found.lower - 1e-12 <= truth <= found.upper
             limit = max(truth, 1e-6)
             result = certify(metric, None, scores, at_most=limit, **rows)
             certified[metric] += result.certified

@@ -48,7 +48,7 @@ def test_ends_from_the_intervals_of_single_strata(name, multistratum):
     metric = partial(METRICS[name], multistratum=multistratum)
     rows = {"sensitive_features": groups, "control_features": strata}
     found = confidence_interval(metric, y_true, y_score, **rows)
-    assert found.statistic == pytest.approx(metric(y_true, y_score, **rows), abs=1e-14)
+    assert found.value == pytest.approx(metric(y_true, y_score, **rows), abs=1e-14)
     parts = []
     for stratum in range(3):
         own = strata == stratum
@@ -65,15 +65,15 @@ def test_ends_from_the_intervals_of_single_strata(name, multistratum):
             )
         )
     if multistratum == "max":
-        assert found.high == pytest.approx(max(part.high for part in parts), abs=1e-9)
-        assert found.low <= max(part.low for part in parts)
+        assert found.upper == pytest.approx(max(part.upper for part in parts), abs=1e-9)
+        assert found.lower <= max(part.lower for part in parts)
     else:
         shares = np.bincount(strata) / len(strata)
-        assert found.low == pytest.approx(
-            shares @ [part.low for part in parts], abs=1e-9
+        assert found.lower == pytest.approx(
+            shares @ [part.lower for part in parts], abs=1e-9
         )
-        assert found.high >= shares @ [part.statistic for part in parts]
-    assert found.low <= found.statistic <= found.high
+        assert found.upper >= shares @ [part.value for part in parts]
+    assert found.lower <= found.value <= found.upper
 
 
 @pytest.mark.parametrize("method", ["band", "finite_sample", "anytime"])
@@ -115,11 +115,11 @@ def test_strata_that_cannot_be_compared_are_named():
     rows = {"sensitive_features": groups, "control_features": strata}
     with pytest.warns(UndefinedMetricWarning, match="leaves out .* 1 .only the gr"):
         found = confidence_interval(mcdp, None, y_score, **rows)
-    assert 0 <= found.low < found.high
+    assert 0 <= found.lower < found.upper
     rows["control_features"] = groups
     with pytest.warns(UndefinedMetricWarning, match="no stratum has two groups"):
         found = confidence_interval(mcdp, None, y_score, **rows)
-    assert np.isnan([found.statistic, found.low, found.high]).all()
+    assert np.isnan([found.value, found.lower, found.upper]).all()
     with pytest.warns(UndefinedMetricWarning, match="no stratum has two groups"):
         result = certify(mcdp, None, y_score, at_most=0.1, **rows)
     assert not result.certified
@@ -166,7 +166,7 @@ def test_coverage_over_strata(multistratum, shift):
             sensitive_features=groups,
             control_features=strata,
         )
-        covered += found.low <= truth <= found.high
-        below += found.high < truth
+        covered += found.lower <= truth <= found.upper
+        below += found.upper < truth
     assert covered >= 0.94 * n_samples
     assert below <= 0.04 * n_samples

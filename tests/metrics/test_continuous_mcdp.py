@@ -288,7 +288,7 @@ def test_bootstrap_draws_from_all_rows():
     interval = bootstrap_interval(
         metric, None, y_score, sensitive_features=age, **options
     )
-    assert interval.low < interval.high
+    assert interval.lower < interval.upper
     result = cross_val_fairness(
         metric,
         LogisticRegression(),
@@ -299,7 +299,7 @@ def test_bootstrap_draws_from_all_rows():
         n_permutations=2,
         **options,
     )
-    assert result.low < result.high
+    assert result.lower < result.upper
 
 
 def test_permutation_pays_for_the_search():
@@ -313,7 +313,7 @@ def test_permutation_pays_for_the_search():
     chosen = permutation_test(
         mcdp, None, y_score, sensitive_features=age > cut, **options
     )
-    assert searched.statistic == chosen.statistic
+    assert searched.value == chosen.value
     assert searched.null_mean > chosen.null_mean + 0.02
     assert searched.pvalue > chosen.pvalue
     moved = np.clip(y_score + 0.3 * (age > 50), 0, 1)

@@ -51,7 +51,7 @@ def test_tail_adds_up_to_cvar_fairness(fractional, scheme):
         0, abs=1e-12
     )
     assert (
-        (report["low"] <= report["rate"]) & (report["rate"] <= report["high"])
+        (report["lower"] <= report["rate"]) & (report["rate"] <= report["upper"])
     ).all()
 
 
@@ -72,7 +72,7 @@ def test_groups_without_rows_come_last():
     last = report.loc["c"]
     assert report.index[-1] == "c"
     assert (last["size"], last["weight"], last["tail_share"]) == (0, 0, 0)
-    assert np.isnan([last["rate"], last["low"], last["high"], last["gap"]]).all()
+    assert np.isnan([last["rate"], last["lower"], last["upper"], last["gap"]]).all()
 
 
 def test_undefined_report_has_no_tail():
@@ -94,8 +94,8 @@ def test_weighted_rows_have_wider_intervals():
         None, y_pred, sensitive_features=groups, sample_weight=np.full(600, 2.5)
     ).sort_index()
     pd.testing.assert_frame_equal(constant, plain)
-    width = (weighted["high"] - weighted["low"]).mean()
-    assert width > 1.2 * (plain["high"] - plain["low"]).mean()
+    width = (weighted["upper"] - weighted["lower"]).mean()
+    assert width > 1.2 * (plain["upper"] - plain["lower"]).mean()
 
 
 @pytest.mark.parametrize("level", [0, 1, 95])

@@ -14,7 +14,7 @@ from skfair.metrics import impact_ratios
 from skfair.metrics._groupwise._impact_ratios import _clopper_pearson, _intervals
 from skfair.statistics import GroupedOutcomes
 
-COLUMNS = ["n", "share", "selected", "rate", "impact_ratio", "low", "high", "status"]
+COLUMNS = ["n", "share", "selected", "rate", "impact_ratio", "lower", "upper", "status"]
 BOTH = "sex \u00d7 race"
 
 
@@ -96,8 +96,8 @@ def check_random_cases(n_cases, seed):
                 assert np.isnan(row["impact_ratio"])
             else:
                 assert row["impact_ratio"] == pytest.approx(rates[g] / highest)
-                assert row["low"] <= row["impact_ratio"] + 1e-12
-                assert row["impact_ratio"] <= row["high"] + 1e-12
+                assert row["lower"] <= row["impact_ratio"] + 1e-12
+                assert row["impact_ratio"] <= row["upper"] + 1e-12
 
 
 def test_random_cases():
@@ -134,7 +134,7 @@ def test_containers(people, hired, container):
     pd.testing.assert_frame_equal(found, expected)
     array = people.to_numpy(dtype=object)
     found = impact_ratios(None, hired, sensitive_features=array)
-    np.testing.assert_array_equal(found["low"], expected["low"])
+    np.testing.assert_array_equal(found["lower"], expected["lower"])
     assert found.index[0][0] == "attribute 1"
 
 
@@ -206,8 +206,8 @@ def test_whole_weights_count_rows(people, hired):
     )
     columns = ["share", "selected", "rate", "impact_ratio"]
     pd.testing.assert_frame_equal(table[columns], expected[columns])
-    assert (table["high"] - table["low"]).sum() > (
-        expected["high"] - expected["low"]
+    assert (table["upper"] - table["lower"]).sum() > (
+        expected["upper"] - expected["lower"]
     ).sum()
 
 
@@ -221,7 +221,7 @@ def test_small_groups_are_shown_and_not_compared():
     table = impact_ratios(None, hired, sensitive_features=groups, min_share=0.021)
     table = table.loc["group"]
     assert table.loc["a", ["n", "selected", "rate"]].tolist() == [2, 2, 1]
-    assert table.loc["a", ["impact_ratio", "low", "high"]].isna().all()
+    assert table.loc["a", ["impact_ratio", "lower", "upper"]].isna().all()
     assert table["status"].tolist() == ["excluded", "highest", "compared"]
     assert table.loc["c", "impact_ratio"] == 0.5
     least = encode_groups(groups, min_group_size=3)
@@ -249,7 +249,7 @@ def test_undefined(hired, groups, match):
     with pytest.warns(UndefinedMetricWarning, match=match) as caught:
         table = impact_ratios(None, hired, sensitive_features=groups)
     assert caught[0].filename == __file__
-    assert table[["impact_ratio", "low", "high"]].isna().all(axis=None)
+    assert table[["impact_ratio", "lower", "upper"]].isna().all(axis=None)
     assert table["n"].sum() == 3
 
 

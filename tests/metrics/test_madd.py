@@ -198,7 +198,7 @@ def test_auto_is_the_value_of_the_optimal_interval(multigroup):
     options = {"sensitive_features": rng.integers(0, 3, 900), "multigroup": multigroup}
     y_score = rng.random(900)
     result = madd_optimal_bandwidth(None, y_score, **options)
-    assert madd(None, y_score, **options) == result.madd
+    assert madd(None, y_score, **options) == result.value
 
 
 @given(grid_rows(), st.floats(0.01, 1))

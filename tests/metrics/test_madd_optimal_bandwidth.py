@@ -113,7 +113,7 @@ def test_interval_is_the_one_of_the_double_loop(seed, min_points, min_length):
     assert deviations[interval] == pytest.approx(best, abs=1e-7)
     assert found.std == pytest.approx(deviations[interval], abs=1e-12)
     inside = found.values[slice(*interval)]
-    assert found.madd == pytest.approx(inside.mean(), abs=1e-12)
+    assert found.value == pytest.approx(inside.mean(), abs=1e-12)
     contenders = [key for key, value in deviations.items() if value < best + 1e-9]
     if len(contenders) == 1:
         assert interval == contenders[0]
@@ -166,7 +166,7 @@ def test_stable_histograms_read_their_one_value():
     # Two scores, in different bins for every m > 1.
     y_score, groups = np.tile([0.0, 1.0], 200), np.tile([0, 1], 200)
     found = madd_optimal_bandwidth(None, y_score, sensitive_features=groups)
-    assert found.madd == 2
+    assert found.value == 2
     assert found.std == 0
 
 
@@ -187,7 +187,7 @@ def test_result_names_the_groups_of_the_largest_value(multigroup):
         return
     pair = np.isin(groups, found.groups)
     alone = madd(None, y_score[pair], sensitive_features=groups[pair])
-    assert found.madd == alone
+    assert found.value == alone
 
 
 def truncated(distribution, n, rng):
@@ -271,7 +271,7 @@ def test_within_strata_it_is_that_of_the_stratum_with_the_largest_value():
     alone = madd_optimal_bandwidth(None, y_score[own], sensitive_features=groups[own])
     assert (found.stratum, alone.stratum) == ("b", None)
     assert found.interval == alone.interval
-    assert found.madd == alone.madd == madd(None, y_score, **rows)
+    assert found.value == alone.value == madd(None, y_score, **rows)
     np.testing.assert_array_equal(found.values, alone.values)
     weighted = madd_optimal_bandwidth(
         None, y_score, **rows, sample_weight=np.where(own, 2.0, 0.5)
@@ -292,7 +292,7 @@ def test_strata_without_two_groups_are_named():
         found = madd_optimal_bandwidth(
             None, y_score, sensitive_features=groups, control_features=groups
         )
-    assert np.isnan(found.madd)
+    assert np.isnan(found.value)
     assert found.stratum is None
     with pytest.raises(ValueError, match="control_features"):
         madd_optimal_bandwidth(

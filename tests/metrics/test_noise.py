@@ -77,11 +77,11 @@ def test_quantiles_of_suprema():
 def test_means_by_hoeffding(metric):
     found = interval(metric, outcomes(SIZES, [200, 270]), method="finite_sample")
     share = 1 if metric is demographic_parity_difference else 0.5
-    assert found.high == pytest.approx(share * (0.2 + hoeffding(ALPHA)), abs=1e-12)
+    assert found.upper == pytest.approx(share * (0.2 + hoeffding(ALPHA)), abs=1e-12)
     # Noise has either sign; of max-gap there are two comparisons.
     n_tails = 2 if metric is demographic_parity_difference else 4
     expected = share * (0.2 - hoeffding(ALPHA / n_tails))
-    assert found.low == pytest.approx(expected, abs=1e-12)
+    assert found.lower == pytest.approx(expected, abs=1e-12)
 
 
 def test_several_groups_share_the_level_of_lower_ends_only():
@@ -91,8 +91,8 @@ def test_several_groups_share_the_level_of_lower_ends_only():
         outcomes(sizes, [280, 270, 200]),
         method="finite_sample",
     )
-    assert found.high == pytest.approx(0.4 + hoeffding(ALPHA), abs=1e-12)
-    assert found.low == pytest.approx(0.4 - hoeffding(ALPHA / 3 / 2), abs=1e-12)
+    assert found.upper == pytest.approx(0.4 + hoeffding(ALPHA), abs=1e-12)
+    assert found.lower == pytest.approx(0.4 - hoeffding(ALPHA / 3 / 2), abs=1e-12)
 
 
 def test_means_compared_with_everyone():
@@ -104,12 +104,12 @@ def test_means_compared_with_everyone():
     coefficients = np.array([1 - shares[0], -shares[1], -shares[2]])
     scale = np.sqrt((coefficients**2 / sizes).sum())
     value = coefficients @ rates
-    assert found.high == pytest.approx(value + hoeffding(ALPHA, scale), abs=1e-12)
+    assert found.upper == pytest.approx(value + hoeffding(ALPHA, scale), abs=1e-12)
     low = value - hoeffding(ALPHA / 3 / 2, scale)
-    assert found.low == pytest.approx(low, abs=1e-12)
+    assert found.lower == pytest.approx(low, abs=1e-12)
     found = interval(metric, statistic, method="anytime")
     noise = np.abs(coefficients) @ mean_at_all_times(sizes, ALPHA / 3)
-    assert found.high == pytest.approx(value + noise, abs=1e-12)
+    assert found.upper == pytest.approx(value + noise, abs=1e-12)
 
 
 def test_means_at_all_times():
@@ -119,7 +119,7 @@ def test_means_at_all_times():
     # Each group has its share.
     high = 0.2 + mean_at_all_times(SIZES, ALPHA / 2).sum()
     low = 0.2 - mean_at_all_times(SIZES, ALPHA / 4).sum()
-    assert (found.low, found.high) == pytest.approx((max(low, 0), high), abs=1e-12)
+    assert (found.lower, found.upper) == pytest.approx((max(low, 0), high), abs=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0, 0.1])
@@ -130,14 +130,14 @@ def test_score_distributions_by_finite_bounds(epsilon):
         # Where the gap may fall within a window, all of the CDFs must be bounded.
         by_bands = metric is not abcc and epsilon
         noise = bands(ALPHA) if by_bands else hoeffding(ALPHA)
-        assert found.high == pytest.approx(found.statistic + noise, abs=1e-12)
-        low = max(found.statistic - bands(ALPHA), 0)
-        assert found.low == pytest.approx(low, abs=1e-12)
+        assert found.upper == pytest.approx(found.value + noise, abs=1e-12)
+        low = max(found.value - bands(ALPHA), 0)
+        assert found.lower == pytest.approx(low, abs=1e-12)
         found = interval(metric, **rows, method="anytime")
         low, high = cdf_at_all_times(SIZES, ALPHA / 2).sum(), 0
         high = low if by_bands else mean_at_all_times(SIZES, ALPHA / 2).sum()
-        expected = max(found.statistic - low, 0), found.statistic + high
-        assert (found.low, found.high) == pytest.approx(expected, abs=1e-12)
+        expected = max(found.value - low, 0), found.value + high
+        assert (found.lower, found.upper) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0, 0.1])
@@ -145,12 +145,12 @@ def test_score_distributions_compared_with_everyone(epsilon):
     metric = partial(mcdp, epsilon=epsilon, multigroup="pooled")
     found = interval(metric, **spread_scores([400, 900], [0.5, 1]))
     share = 900 / 1300  # the first group is further from everyone
-    value, scale, rows = found.statistic, share * S, share * np.hypot(*INVERSE) / 2
+    value, scale, rows = found.value, share * S, share * np.hypot(*INVERSE) / 2
     low = value - scale * np.sqrt(np.log(2 / (ALPHA / 2)) / 2)
     high = value + scale * np.sqrt(np.log(1 / ALPHA) / 2)
     if epsilon == 0:
         high = value + stats.norm.isf(ALPHA) * scale / 2 + rows
-    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
+    assert (found.lower, found.upper) == pytest.approx((low, high), abs=1e-12)
 
 
 def welch(sizes, means, squares, alpha):
@@ -186,7 +186,7 @@ def test_rates_by_welch_and_by_clopper_and_pearson(sizes, rates):
         -signed + np.hypot(down[0], up[1]),
     )
     expected = max(low, 0), min(high, 1)
-    assert (found.low, found.high) == pytest.approx(expected, abs=1e-12)
+    assert (found.lower, found.upper) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("metric", [demographic_parity_difference, abcc])
@@ -201,9 +201,9 @@ def test_mean_scores_are_rates_of_more_rows(metric):
     noise, errors = welch(sizes, first, second, ALPHA)
     mean = (sizes * first + 1) / (sizes + 2)
     up, down = exact(mean * (1 - mean) / errors, first, ALPHA)
-    value = found.statistic
+    value = found.value
     high = max(value + noise, value + np.hypot(down[0], up[1]))
-    assert found.high == pytest.approx(high, abs=1e-12)
+    assert found.upper == pytest.approx(high, abs=1e-12)
     if metric is demographic_parity_difference:
         low = value - welch(sizes, first, second, ALPHA / 2)[0]
     else:  # the mean of the area of the noise, and a tangent
@@ -220,7 +220,7 @@ def test_mean_scores_are_rates_of_more_rows(metric):
             points=[0.5],
         )[0]
         low = value - np.sqrt(2 / np.pi) * area - noise
-    assert found.low == pytest.approx(low, abs=1e-12 if metric is not abcc else 1e-3)
+    assert found.lower == pytest.approx(low, abs=1e-12 if metric is not abcc else 1e-3)
 
 
 def test_rates_of_errors_are_of_the_rows_of_a_class():
@@ -241,7 +241,7 @@ def test_rates_of_errors_are_of_the_rows_of_a_class():
         - rates[1]
         + max(welch(sizes, rates, rates, ALPHA)[0], np.hypot(up[0], down[1]))
     )
-    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
+    assert (found.lower, found.upper) == pytest.approx((low, high), abs=1e-12)
 
 
 @pytest.mark.parametrize("gap", [0.2, 0.6])
@@ -290,18 +290,18 @@ def at_one_score(value, alpha):
 def test_pairs_of_score_distributions(top):
     rows = spread_scores([400, 900], [top, 1])
     found = interval(mcdp, **rows)
-    assert found.high == pytest.approx(at_one_score(found.statistic, ALPHA), abs=1e-12)
-    assert found.low == low_end(found.statistic, ALPHA, INVERSE)
+    assert found.upper == pytest.approx(at_one_score(found.value, ALPHA), abs=1e-12)
+    assert found.lower == low_end(found.value, ALPHA, INVERSE)
     found = interval(partial(mcdp, epsilon=0.1), **rows)
-    high = high_end(found.statistic, ALPHA, INVERSE)
-    assert found.high == pytest.approx(high, abs=1e-12)
-    assert found.low == low_end(found.statistic, ALPHA, INVERSE)
+    high = high_end(found.value, ALPHA, INVERSE)
+    assert found.upper == pytest.approx(high, abs=1e-12)
+    assert found.lower == low_end(found.value, ALPHA, INVERSE)
 
 
 def test_three_groups_of_score_distributions():
     found = interval(mcdp, **spread_scores([400, 900, 900], [0.5, 1, 1]))
-    assert found.high == pytest.approx(at_one_score(found.statistic, ALPHA), abs=1e-9)
-    assert found.low == low_end(found.statistic, ALPHA / 3, INVERSE)
+    assert found.upper == pytest.approx(at_one_score(found.value, ALPHA), abs=1e-9)
+    assert found.lower == low_end(found.value, ALPHA / 3, INVERSE)
 
 
 def shares_of(rows, n_bins):
@@ -314,31 +314,31 @@ def test_histograms_by_finite_bounds():
     rows, n_bins = spread_scores([400, 900], [0.5, 1]), 4
     metric = partial(madd, bandwidth=1 / n_bins)
     found = interval(metric, **rows, method="finite_sample")
-    assert found.statistic == pytest.approx(1)
-    assert found.high == pytest.approx(1 + 2 * hoeffding(ALPHA), abs=1e-12)
+    assert found.value == pytest.approx(1)
+    assert found.upper == pytest.approx(1 + 2 * hoeffding(ALPHA), abs=1e-12)
     mean = np.sqrt((n_bins - 1) / SIZES).sum()
     low = 1 - mean - 2 * hoeffding(ALPHA)
-    assert found.low == pytest.approx(low, abs=1e-12)
+    assert found.lower == pytest.approx(low, abs=1e-12)
     found = interval(metric, **rows, method="anytime")
     high = 1 + 2 * mean_at_all_times(SIZES, ALPHA / 2).sum()
     # At once for the signs of all bins.
     low = 1 - 2 * mean_at_all_times(SIZES, ALPHA / 2**n_bins / 2).sum()
-    assert (found.low, found.high) == pytest.approx((max(low, 0), high), abs=1e-12)
+    assert (found.lower, found.upper) == pytest.approx((max(low, 0), high), abs=1e-12)
 
 
 def test_two_bins_are_one_rate():
     rows = spread_scores([400, 900], [0.5, 1])
     found = interval(partial(madd, bandwidth=0.5), **rows)
-    high = 2 * at_one_score(found.statistic / 2, ALPHA / 2)
-    assert found.high == pytest.approx(high, abs=1e-12)
-    low = 2 * low_end(found.statistic / 2, ALPHA / 2, INVERSE)
+    high = 2 * at_one_score(found.value / 2, ALPHA / 2)
+    assert found.upper == pytest.approx(high, abs=1e-12)
+    low = 2 * low_end(found.value / 2, ALPHA / 2, INVERSE)
     deviation = 0.5 / 30  # of both bins; one group is in a single one
-    assert deviation < found.statistic / 2
-    assert found.low >= low
+    assert deviation < found.value / 2
+    assert found.lower >= low
     pooled = interval(partial(madd, bandwidth=0.5, multigroup="pooled"), **rows)
     share, quantile = 900 / 1300, stats.norm.isf(ALPHA / 2)
     noise = share * (quantile * S + np.hypot(*INVERSE))
-    assert pooled.high == pytest.approx(share * found.statistic + noise, abs=1e-12)
+    assert pooled.upper == pytest.approx(share * found.value + noise, abs=1e-12)
 
 
 def test_many_bins_have_no_noise_left():
@@ -358,10 +358,10 @@ def test_many_bins_have_no_noise_left():
         ratio = gap / total
         mean = 2 * stats.norm.pdf(ratio) + ratio * (1 - 2 * stats.norm.sf(ratio))
         noise = quantile * np.sqrt((most**2).sum() * (1 + ratio**2 - mean**2))
-        return total * mean - noise - found.statistic
+        return total * mean - noise - found.value
 
     high = optimize.brentq(excess, 0, 2)
-    assert high < 2 * at_one_score(found.statistic / 2, ALPHA / 2)
+    assert high < 2 * at_one_score(found.value / 2, ALPHA / 2)
     assert found.least == pytest.approx(high, abs=1e-4)
 
 
@@ -384,7 +384,7 @@ def test_signs_and_sizes_of_differences_in_bins():
     slopes = (estimate(gaps + 1e-6) - estimate(gaps - 1e-6)) / 2e-6
     spread = np.sqrt(((slopes * deviations) ** 2).sum())
     low = estimate(gaps).sum() - stats.norm.isf(ALPHA / 2) * spread
-    assert found.low == pytest.approx(low, abs=1e-8)
+    assert found.lower == pytest.approx(low, abs=1e-8)
 
 
 def tail_mean_of(values, weights, alpha):
@@ -408,8 +408,8 @@ def test_tails_of_many_groups(alpha):
     chords = ((most + weights) ** 2 - weights**2) * variances / most
     variance = weights**2 @ variances + tail_mean_of(chords, weights, alpha)
     noise = np.sqrt(variance) * stats.norm.isf(ALPHA)
-    value = found.statistic
-    assert found.high == pytest.approx(min(value + noise, 1), abs=1e-12)
+    value = found.value
+    assert found.upper == pytest.approx(min(value + noise, 1), abs=1e-12)
     contrasts = np.sqrt((1 - 2 * weights) * variances + (weights**2 * variances).sum())
     each = tail_mean_of(contrasts * stats.norm.isf(ALPHA / 8), weights, alpha)
 
@@ -420,7 +420,7 @@ def test_tails_of_many_groups(alpha):
 
     together = optimize.minimize_scalar(mean, bounds=(0, 0.2), method="bounded").fun
     low = value - min(each, together + noise)
-    assert found.low == pytest.approx(
+    assert found.lower == pytest.approx(
         max(low, 0), abs=1e-4 if together + noise < each else 1e-12
     )
     found = interval(metric, statistic, method="finite_sample")
@@ -428,7 +428,7 @@ def test_tails_of_many_groups(alpha):
     radii = np.array([hoeffding(ALPHA / 8, scale) for scale in scales])
     noise = tail_mean_of(radii, weights, alpha)
     expected = max(value - noise, 0), min(value + noise, 1)
-    assert (found.low, found.high) == pytest.approx(expected, abs=1e-12)
+    assert (found.lower, found.upper) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("multistratum", ["max", "weighted"])
@@ -449,7 +449,7 @@ def test_strata_share_the_level(multistratum):
         high, low = 0.5 + hoeffding(ALPHA), 0.5 - hoeffding(ALPHA / 2 / 2)
     else:
         high, low = 0.35 + hoeffding(ALPHA / 2), 0.35 - hoeffding(ALPHA / 2 / 2)
-    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
+    assert (found.lower, found.upper) == pytest.approx((low, high), abs=1e-12)
 
 
 def test_bins_widen_intervals_by_their_bounds():
@@ -461,9 +461,9 @@ def test_bins_widen_intervals_by_their_bounds():
     value = mcdp(None, histogram.at_edges())
     low = low_end(value, ALPHA, INVERSE) - max(value - bounds.lower, 0)
     high = at_one_score(value, ALPHA) + max(bounds.upper - value, 0)
-    assert bounds.lower <= found.statistic <= bounds.upper
-    assert found.low == pytest.approx(low, abs=1e-12)
-    assert found.high == pytest.approx(min(high, 1), abs=1e-12)
+    assert bounds.lower <= found.value <= bounds.upper
+    assert found.lower == pytest.approx(low, abs=1e-12)
+    assert found.upper == pytest.approx(min(high, 1), abs=1e-12)
     assert low < low_end(value, ALPHA, INVERSE) or high > at_one_score(value, ALPHA)
 
 

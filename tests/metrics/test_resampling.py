@@ -312,15 +312,15 @@ def test_what_bootstrap_intervals_promise(seed, level):
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         result = interval()
     values = result.distribution[~np.isnan(result.distribution)]
-    assert result.statistic == mcdp(None, scores, sensitive_features=groups)
+    assert result.value == mcdp(None, scores, sensitive_features=groups)
     if len(values) < 20:
-        assert math.isnan(result.low)
-        assert math.isnan(result.high)
+        assert math.isnan(result.lower)
+        assert math.isnan(result.upper)
         return
     tail = (1 - level) / 2
-    largest = max(values.max(), result.statistic)
-    for end, share in ((result.low, 1 - tail), (result.high, tail)):
-        reflected = 2 * result.statistic - np.quantile(values, share)
+    largest = max(values.max(), result.value)
+    for end, share in ((result.lower, 1 - tail), (result.upper, tail)):
+        reflected = 2 * result.value - np.quantile(values, share)
         assert end == pytest.approx(np.clip(reflected, 0, largest))
 
 

@@ -61,6 +61,6 @@ def test_table_of_bandwidths(rows):
     result = metrics.madd_optimal_bandwidth(y_true, y_score, sensitive_features=groups)
     frame = result.to_frame()
     inside = frame[frame["in_interval"]]
-    assert inside["madd"].mean() == pytest.approx(result.madd)
+    assert inside["value"].mean() == pytest.approx(result.value)
     assert inside["bandwidth"].min() == result.interval[0]
     assert inside["bandwidth"].max() < result.interval[1]

@@ -172,7 +172,7 @@ def test_curves_and_bandwidths_are_those_of_ranks():
     )
     expected = madd_optimal_bandwidth(None, ranks, sensitive_features=groups)
     assert found.interval == expected.interval
-    assert found.madd == expected.madd
+    assert found.value == expected.value
     age = groups + 0.5
     cuts = continuous_mcdp_cuts(None, y_score, sensitive_features=age, scale="rank")
     expected = continuous_mcdp_cuts(None, ranks, sensitive_features=age)
@@ -232,10 +232,10 @@ def test_counts_are_permuted_and_resampled():
         y_score, sensitive_features=groups, scale="rank"
     )
     test = permutation_test(metric, None, statistic, n_permutations=19, random_state=0)
-    assert test.statistic == metric(None, y_score, sensitive_features=groups)
+    assert test.value == metric(None, y_score, sensitive_features=groups)
     assert test.pvalue == 0.05
     found = bootstrap_interval(metric, None, statistic, n_resamples=19, random_state=0)
-    assert found.low < found.statistic
+    assert found.lower < found.value
 
 
 def test_statistic_of_negative_scores_is_loaded_from_json():
@@ -350,7 +350,7 @@ def test_resamples_are_ranked_anew():
     metric = partial(abcc, scale="rank")
     options = {"sensitive_features": groups, "n_resamples": 99, "random_state": 0}
     found = bootstrap_interval(metric, None, y_score, **options)
-    assert found.low < found.statistic < found.high < 0.5
+    assert found.lower < found.value < found.upper < 0.5
 
 
 def two_groups(seed=0, n_rows=400):
@@ -369,8 +369,8 @@ def test_interval_is_that_of_ranks(metric):
     ranked = partial(metric, scale="rank")
     found = confidence_interval(ranked, None, y_score, **rows_)
     expected = confidence_interval(metric, None, ranks_of(y_score), **rows_)
-    assert (found.low, found.high) == (expected.low, expected.high)
-    assert found.statistic == ranked(None, y_score, **rows_)
+    assert (found.lower, found.upper) == (expected.lower, expected.upper)
+    assert found.value == ranked(None, y_score, **rows_)
     found = certify(ranked, None, y_score, at_most=0.9, **rows_)
     expected = certify(metric, None, ranks_of(y_score), at_most=0.9, **rows_)
     assert found.pvalue == expected.pvalue
@@ -382,8 +382,8 @@ def test_interval_for_windows_that_the_ranks_choose():
     options = {"sensitive_features": groups}
     found = confidence_interval(partial(metric, scale="rank"), None, y_score, **options)
     narrower = confidence_interval(metric, None, ranks_of(y_score), **options)
-    assert found.statistic == narrower.statistic
-    assert found.low <= narrower.low < found.statistic < narrower.high <= found.high
+    assert found.value == narrower.value
+    assert found.lower <= narrower.lower < found.value < narrower.upper <= found.upper
 
 
 @pytest.mark.slow
@@ -419,7 +419,7 @@ def test_intervals_cover_the_value_of_the_population(shift, spread):
         )
         found = [confidence_interval(metric, None, statistic) for metric in metrics]
         covered += [
-            one.low <= true + 1e-9 and true - 1e-9 <= one.high
+            one.lower <= true + 1e-9 and true - 1e-9 <= one.upper
             for one, true in zip(found, truth, strict=True)
         ]
     assert covered.min() >= 184  # 190 expected; less has a probability of 1 %
@@ -431,7 +431,7 @@ def test_intervals_of_any_number_of_rows(method):
     options = {"sensitive_features": groups, "method": method}
     found = confidence_interval(partial(mcdp, scale="rank"), None, y_score, **options)
     expected = confidence_interval(mcdp, None, ranks_of(y_score), **options)
-    assert (found.low, found.high) == (expected.low, expected.high)
+    assert (found.lower, found.upper) == (expected.lower, expected.upper)
     for metric in (abcc, partial(madd, bandwidth=0.2)):
         with pytest.raises(ValueError, match="scale must be 'probability' with method"):
             confidence_interval(partial(metric, scale="rank"), None, y_score, **options)
@@ -445,7 +445,7 @@ def test_monitor_ranks_all_rows_together():
         monitor.update(None, y_score[part], sensitive_features=groups[part])
     monitor = FairnessMonitor.from_dict(monitor.to_dict())
     expected = metric(None, y_score, sensitive_features=groups)
-    assert monitor.history_["statistic"].iloc[-1] == expected
+    assert monitor.history_["value"].iloc[-1] == expected
     with pytest.raises(ValueError, match="y_score must be finite, got inf in row 0"):
         monitor.update(None, [np.inf, 1], sensitive_features=[0, 1])
     assert len(monitor.history_) == 4

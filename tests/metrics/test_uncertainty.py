@@ -42,7 +42,7 @@ def test_pvalue_agrees_with_kolmogorov_smirnov(shift):
         mcdp, None, scores, sensitive_features=groups, random_state=0
     )
     expected = ks_2samp(scores[groups == 0], scores[groups == 1])
-    assert result.statistic == pytest.approx(expected.statistic, abs=1e-15)
+    assert result.value == pytest.approx(expected.statistic, abs=1e-15)
     error = 4 * np.sqrt(expected.pvalue * (1 - expected.pvalue) / 999) + 1 / 1000
     assert abs(result.pvalue - expected.pvalue) < error
 
@@ -59,9 +59,9 @@ def test_permutations_by_hand(metric):
         random_state=1,
     )
     null = result.null_distribution
-    assert result.statistic == metric(None, scores, sensitive_features=groups)
+    assert result.value == metric(None, scores, sensitive_features=groups)
     assert result.null_mean == pytest.approx(null.mean())
-    n_as_large = np.sum(null >= result.statistic - 1e-12)
+    n_as_large = np.sum(null >= result.value - 1e-12)
     assert result.pvalue == pytest.approx((1 + n_as_large) / 51)
     assert len(np.unique(null)) > 5
 
@@ -87,7 +87,7 @@ def test_equal_groups_have_pvalue_one():
     result = permutation_test(
         mcdp, None, [0.5] * 6, sensitive_features=[0, 1] * 3, n_permutations=9
     )
-    assert (result.statistic, result.pvalue) == (0, 1)
+    assert (result.value, result.pvalue) == (0, 1)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -104,10 +104,10 @@ def test_interval_by_hand(metric):
     )
     observed = metric(None, scores, sensitive_features=groups)
     low, high = np.quantile(result.distribution, [0.1, 0.9])
-    assert result.statistic == observed
-    assert result.low == pytest.approx(max(0, 2 * observed - high))
+    assert result.value == observed
+    assert result.lower == pytest.approx(max(0, 2 * observed - high))
     largest = max(observed, result.distribution.max())
-    assert result.high == pytest.approx(min(2 * observed - low, largest))
+    assert result.upper == pytest.approx(min(2 * observed - low, largest))
 
 
 def test_interval_is_not_empty_below_zero():
@@ -121,8 +121,8 @@ def test_interval_is_not_empty_below_zero():
         n_resamples=99,
         random_state=0,
     )
-    assert 2 * result.statistic < np.quantile(result.distribution, 0.025)
-    assert (result.low, result.high) == (0, 0)
+    assert 2 * result.value < np.quantile(result.distribution, 0.025)
+    assert (result.lower, result.upper) == (0, 0)
 
 
 def test_resamples_keep_every_group_at_its_size():
@@ -176,7 +176,7 @@ def test_interval_covers_a_clear_disparity():
             n_resamples=99,
             random_state=seed,
         )
-        covered += result.low <= truth <= result.high
+        covered += result.lower <= truth <= result.upper
     assert covered >= 48
 
 
@@ -221,7 +221,7 @@ def test_weights_and_labels_are_handed_on(function):
 def test_undefined_metric_gives_nan(function):
     with pytest.warns(UndefinedMetricWarning, match="only"):
         result = function(mcdp, None, [0.1, 0.2], sensitive_features=["F", "F"])
-    assert np.isnan(result.statistic)
+    assert np.isnan(result.value)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_bootstrap_leaves_undefined_resamples_out():
             random_state=0,
         )
     assert 0 < np.isnan(result.distribution).sum() < 40
-    assert 0 <= result.low <= result.high <= 1
+    assert 0 <= result.lower <= result.upper <= 1
 
     def rarely(y_true, y_score, *, sensitive_features):
         same = np.array_equal(y_score, np.arange(100))
@@ -276,5 +276,5 @@ def test_bootstrap_leaves_undefined_resamples_out():
         result = bootstrap_interval(
             rarely, None, np.arange(100), sensitive_features=groups, n_resamples=99
         )
-    assert math.isnan(result.low)
-    assert math.isnan(result.high)
+    assert math.isnan(result.lower)
+    assert math.isnan(result.upper)

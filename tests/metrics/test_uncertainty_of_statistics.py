@@ -79,7 +79,7 @@ def test_distributions_are_those_of_rows(case):
         n_permutations=n,
         random_state=1,
     )
-    assert one.statistic == pytest.approx(other.statistic, abs=1e-12)
+    assert one.value == pytest.approx(other.value, abs=1e-12)
     noise = other.null_distribution.std() * np.sqrt(2 / n)
     assert one.null_mean == pytest.approx(other.null_mean, abs=5 * noise)
     assert one.null_distribution.std() == pytest.approx(
@@ -129,9 +129,9 @@ def test_histogram():
         mcdp, None, histogram.at_edges(), n_permutations=99, random_state=0
     )
     assert found.pvalue == same.pvalue
-    assert found.statistic == mcdp(None, histogram.at_edges())
+    assert found.value == mcdp(None, histogram.at_edges())
     found = bootstrap_interval(abcc, None, histogram, n_resamples=49, random_state=0)
-    assert found.low <= found.statistic <= found.high
+    assert found.lower <= found.value <= found.upper
 
 
 @pytest.mark.parametrize("n_bins", [1, 8, 64, 2**16])
@@ -147,11 +147,11 @@ def test_confidence_interval_of_a_histogram(n_bins, method):
             metric, None, SCORES, sensitive_features=GROUPS, method=method
         )
         limits = bounds(histogram)
-        assert limits.lower <= found.statistic <= limits.upper
-        assert found.low <= rows.statistic <= found.high
+        assert limits.lower <= found.value <= limits.upper
+        assert found.lower <= rows.value <= found.upper
         slack = 2 * limits.width + 1e-9
-        assert abs(found.low - rows.low) <= slack + 0.01 * (metric is abcc)
-        assert abs(found.high - rows.high) <= slack + 0.01 * (metric is abcc)
+        assert abs(found.lower - rows.lower) <= slack + 0.01 * (metric is abcc)
+        assert abs(found.upper - rows.upper) <= slack + 0.01 * (metric is abcc)
     if n_bins >= 8:
         found = confidence_interval(
             partial(madd, bandwidth=1 / 8), None, histogram, method=method
@@ -172,7 +172,7 @@ def test_histogram_of_other_metrics():
             confidence_interval(metric, None, histogram)
     one = GroupedHistogram.from_scores([0.1, 0.2], sensitive_features=["a", "a"])
     with pytest.warns(UndefinedMetricWarning):
-        assert np.isnan(confidence_interval(mcdp, None, one).low)
+        assert np.isnan(confidence_interval(mcdp, None, one).lower)
 
 
 @pytest.mark.parametrize("function", [permutation_test, bootstrap_interval])
@@ -210,7 +210,7 @@ def test_undefined():
         found = permutation_test(mcdp, None, one, n_permutations=5)
     assert np.isnan(found.pvalue)
     with pytest.warns(UndefinedMetricWarning):
-        assert np.isnan(bootstrap_interval(mcdp, None, one, n_resamples=5).low)
+        assert np.isnan(bootstrap_interval(mcdp, None, one, n_resamples=5).lower)
 
 
 def test_number_of_processes_changes_nothing():
@@ -245,9 +245,9 @@ def test_hundred_million_rows():
     assert found.pvalue == 1 / 20
     assert found.null_mean < 1e-3
     interval = bootstrap_interval(mcdp, None, statistic, n_resamples=19, random_state=0)
-    assert interval.high - interval.low < 1e-3
+    assert interval.upper - interval.lower < 1e-3
     interval = confidence_interval(mcdp, None, statistic)
-    assert interval.low <= found.statistic <= interval.high < interval.low + 1e-3
+    assert interval.lower <= found.value <= interval.upper < interval.lower + 1e-3
 
 
 def assert_multinomial(counts, n_draws, seed):

@@ -52,7 +52,7 @@ def test_groups_are_permuted_within_strata():
         largest(mcdp, departments), None, y_score, within=departments, **options
     )
     np.testing.assert_array_equal(found.null_distribution, expected.null_distribution)
-    assert (found.statistic, found.pvalue) == (expected.statistic, expected.pvalue)
+    assert (found.value, found.pvalue) == (expected.value, expected.pvalue)
 
 
 def test_errors_are_permuted_within_labels_and_strata():
@@ -130,7 +130,7 @@ def test_strata_left_out_are_named_once():
             result = test(
                 mcdp, None, y_score, **options | {"control_features": groups}, **n
             )
-        assert np.isnan(result.statistic)
+        assert np.isnan(result.value)
 
 
 def test_ages_within_strata():
@@ -145,7 +145,7 @@ def test_ages_within_strata():
     interval = bootstrap_interval(
         continuous_mcdp, None, y_score, **options, n_resamples=9
     )
-    assert value == test.statistic == interval.statistic
+    assert value == test.value == interval.value
 
 
 @pytest.mark.slow

@@ -253,9 +253,9 @@ def test_permutations_pay_for_the_choice_of_the_class():
     found = permutation_test(mcdp, None, y_score, n_permutations=19, **options)
     alone = permutation_test(mcdp, None, y_score[:, 0], n_permutations=19, **options)
     assert (found.null_distribution >= alone.null_distribution).all()
-    assert found.statistic == mcdp(None, y_score, sensitive_features=groups)
+    assert found.value == mcdp(None, y_score, sensitive_features=groups)
     interval = bootstrap_interval(mcdp, None, y_score, n_resamples=19, **options)
-    assert interval.statistic == found.statistic
+    assert interval.value == found.value
 
 
 @pytest.mark.parametrize("method", ["band", "finite_sample"])
@@ -269,12 +269,12 @@ def test_intervals_hold_for_all_classes_at_once(metric, method):
     options = {"sensitive_features": groups, "method": method}
     found = confidence_interval(metric, None, y_score, **options)
     alone = [confidence_interval(metric, None, one, **options) for one in y_score.T]
-    assert found.statistic == max(one.statistic for one in alone)
+    assert found.value == max(one.value for one in alone)
     # The upper end needs no correction for the number of classes, the lower one does.
-    assert found.high == max(one.high for one in alone)
-    largest = max(alone, key=lambda one: one.statistic)
-    assert found.low <= largest.low < found.statistic
-    limit = {"at_most": found.high, **options}
+    assert found.upper == max(one.upper for one in alone)
+    largest = max(alone, key=lambda one: one.value)
+    assert found.lower <= largest.lower < found.value
+    limit = {"at_most": found.upper, **options}
     pvalues = [certify(metric, None, one, **limit).pvalue for one in y_score.T]
     pvalue = certify(metric, None, y_score, **limit).pvalue
     assert pvalue == pytest.approx(max(pvalues), rel=1e-9)
@@ -288,15 +288,15 @@ def test_interval_of_classes_within_strata():
         "control_features": rng.integers(0, 2, 900),
     }
     found = confidence_interval(mcdp, None, y_score, **options)
-    assert found.statistic == mcdp(None, y_score, **options)
-    assert found.low < found.statistic < found.high
+    assert found.value == mcdp(None, y_score, **options)
+    assert found.lower < found.value < found.upper
 
 
 def test_undefined_interval_of_classes():
     y_score, _, _ = draw(np.random.default_rng(0))
     with pytest.warns(UndefinedMetricWarning, match="at least two groups") as caught:
         found = confidence_interval(mcdp, None, y_score, sensitive_features=[0] * 60)
-    assert np.isnan(found.high)
+    assert np.isnan(found.upper)
     assert len(caught) == 1
 
 

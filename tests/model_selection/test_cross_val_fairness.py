@@ -139,12 +139,12 @@ def test_interval_and_test_are_those_of_the_held_out_rows(rows, metric):
     noise = np.quantile(test.null_distribution, 0.975)
     spread = basic.distribution.mean() - np.quantile(basic.distribution, 0.025)
     largest = max(found.value, basic.distribution.max())
-    assert found.low == pytest.approx(max(0, min(basic.low, found.value - noise)))
-    assert found.high == pytest.approx(min(found.value + spread, largest))
+    assert found.lower == pytest.approx(max(0, min(basic.lower, found.value - noise)))
+    assert found.upper == pytest.approx(min(found.value + spread, largest))
     assert (found.pvalue, found.null_mean) == (test.pvalue, test.null_mean)
     draws = permutation_test(metric, y, responses, n_permutations=40, **given)
     noise = np.mean(draws.null_distribution**2)
-    expected = np.sqrt(max(0, test.statistic**2 - noise))
+    expected = np.sqrt(max(0, test.value**2 - noise))
     assert found.corrected == pytest.approx(expected)
 
 
@@ -163,8 +163,8 @@ def test_interval_reaches_parity_where_noise_makes_the_value(recorder):
             n_permutations=49,
             random_state=0,
         )
-        assert found.low == 0
-        assert found.corrected < found.value <= found.high
+        assert found.lower == 0
+        assert found.corrected < found.value <= found.upper
 
 
 @pytest.mark.slow
@@ -196,7 +196,7 @@ def test_interval_covers_the_disparity_of_new_rows(metric, n_groups, shift):
         )
         scores = model.fit(X[:200], y[:200]).predict_proba(X[200:])[:, 1]
         truth = metric(None, scores, sensitive_features=groups[200:])
-        covered.append(found.low <= truth <= found.high)
+        covered.append(found.lower <= truth <= found.upper)
     assert np.mean(covered) >= 0.92
 
 
@@ -227,7 +227,7 @@ def test_strata_and_weights(rows):
         n_permutations=9,
         random_state=0,
     )
-    assert (found.value, found.pvalue) == (expected.statistic, expected.pvalue)
+    assert (found.value, found.pvalue) == (expected.value, expected.pvalue)
     assert found.null_mean == expected.null_mean
     assert found.n_rows == np.count_nonzero(weights[test])
 
@@ -259,7 +259,7 @@ def test_repeats_of_the_same_folds_change_nothing(rows):
         for folds in (once, once + once)
     ]
     # Rows are resampled and permuted with both of their scores.
-    for name in ("value", "low", "high", "pvalue", "null_mean", "n_rows"):
+    for name in ("value", "lower", "upper", "pvalue", "null_mean", "n_rows"):
         assert getattr(results[0], name) == getattr(results[1], name)
 
 
@@ -330,7 +330,7 @@ def test_metric_undefined_for_all(rows):
         found = cross_val_fairness(
             mcdp, DummyClassifier(), X, y, sensitive_features=groups, cv=2, **FEW
         )
-    numbers = found.to_frame()[["value", "low", "high", "pvalue", "corrected"]]
+    numbers = found.to_frame()[["value", "lower", "upper", "pvalue", "corrected"]]
     assert numbers.isna().all(axis=None)
     assert found.group_sizes["X"] == 0
 
@@ -531,7 +531,7 @@ def test_results_repeat_pickle_and_print(rows):
     pd.testing.assert_frame_equal(
         run(sensitive_features=sex).to_frame(), found.to_frame()
     )
-    assert repr(found).startswith(f"CrossValFairnessResult(value={found.value}, low=")
+    assert repr(found).startswith(f"CrossValFairnessResult(value={found.value}, lower=")
     assert "n_rows=200" in repr(found)
     assert found.to_frame().shape == (1, 9)
     assert sum(found.group_sizes.values()) == 200
@@ -659,7 +659,7 @@ def test_strata(rows, metric):
             n_permutations=9,
             random_state=0,
         )
-        assert found.value == expected.statistic
+        assert found.value == expected.value
         assert found.pvalue == expected.pvalue
         assert found.corrected <= found.value
 

@@ -89,13 +89,13 @@ def test_alarm_and_pvalue():
     assert monitor.pvalue_ < 1e-6
     assert (history["pvalue"].diff().dropna() <= 0).all()
     assert (history["alarm"] == (history["pvalue"] <= 0.05)).all()
-    assert (history["low"] <= history["statistic"]).all()
-    assert (history["statistic"] <= history["high"]).all()
+    assert (history["lower"] <= history["value"]).all()
+    assert (history["value"] <= history["upper"]).all()
     # An alarm is raised as soon as the one-sided bound exceeds the limit.
     one_sided = FairnessMonitor(mcdp, at_most=0.05, confidence_level=0.9)
     for seed in range(20):
         one_sided.update(**batch(seed, 2.0))
-    below = one_sided.history_["low"] > 0.05
+    below = one_sided.history_["lower"] > 0.05
     assert below.tolist() == history["alarm"].tolist()
 
 
@@ -123,7 +123,7 @@ def test_drift():
         sensitive_features=np.repeat([0, 1], [len(now), len(then)]),
     )
     assert found["drift"] == pytest.approx(value)
-    assert 0 < found["drift_low"] < value
+    assert 0 < found["drift_lower"] < value
 
 
 def test_statistics_of_batches():
@@ -139,10 +139,10 @@ def test_undefined_looks_pass():
     monitor = FairnessMonitor(mcdp)
     with pytest.warns(UndefinedMetricWarning):
         monitor.update(None, [0.1, 0.4], sensitive_features=["a", "a"])
-    assert math.isnan(monitor.interval_.low)
+    assert math.isnan(monitor.interval_.lower)
     assert monitor.pvalue_ == 1
     monitor.update(None, [0.1, 0.4], sensitive_features=["a", "b"])
-    assert monitor.interval_.statistic == pytest.approx(2 / 3)
+    assert monitor.interval_.value == pytest.approx(2 / 3)
 
 
 def test_failed_updates_change_nothing():
@@ -182,7 +182,7 @@ def test_statistics_of_weighted_rows_are_refused(metric):
         with pytest.raises(ValueError, match="rows without sample weights"):
             FairnessMonitor(metric, reference=statistic)
     monitor.update(None, GroupedOutcomes.from_outcomes(**rows))
-    assert monitor.interval_.statistic == 0.5 or metric is max_gap
+    assert monitor.interval_.value == 0.5 or metric is max_gap
 
 
 def test_strata_must_be_statistics():

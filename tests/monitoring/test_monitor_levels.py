@@ -75,7 +75,7 @@ def test_pvalue_is_the_least_level_of_an_alarm(n_changes):
     """The lower end of all pairs at the share of the level is what is tolerated."""
     batches = [rows(2 + i, 300 * 4**i, seed=i) for i in range(n_changes)]
     share = SHARES[n_changes - 1]
-    tolerated = at_tail(1e-4 * share, mcdp, joined(batches)).low
+    tolerated = at_tail(1e-4 * share, mcdp, joined(batches)).lower
     assert 0 < tolerated < 1
     alarms = []
     for level in (1.01e-4, 0.99e-4):
@@ -95,19 +95,19 @@ def test_pvalue_is_the_smallest_so_far():
     first = monitor.pvalue_
     assert first < 0.05
     monitor.update(**equal)
-    assert monitor.interval_.low == 0
+    assert monitor.interval_.lower == 0
     assert monitor.pvalue_ == first
     assert monitor.alarm_
     assert monitor.history_["alarm"].tolist() == [True, True]
 
 
-def drift_low(tail, before, now):
+def drift_lower(tail, before, now):
     data = {
         "y_true": None,
         "y_score": np.concatenate([before, now]),
         "sensitive_features": np.repeat([0, 1], [len(before), len(now)]),
     }
-    return at_tail(tail, mcdp, data).low
+    return at_tail(tail, mcdp, data).lower
 
 
 def test_level_of_drift_is_shared_by_the_groups_of_the_reference():
@@ -119,17 +119,17 @@ def test_level_of_drift_is_shared_by_the_groups_of_the_reference():
     )
     monitor = FairnessMonitor(mcdp, reference=reference, confidence_level=LEVEL)
     monitor.update(None, now.ravel(), sensitive_features=np.repeat(["a", "b"], 500))
-    expected = max(drift_low((1 - LEVEL) / 3, before[i], now[i]) for i in range(2))
+    expected = max(drift_lower((1 - LEVEL) / 3, before[i], now[i]) for i in range(2))
     assert 0 < expected < 1
     found = monitor.history_.iloc[0]
-    assert found["drift_low"] == pytest.approx(expected, abs=1e-12)
+    assert found["drift_lower"] == pytest.approx(expected, abs=1e-12)
     # With two strata there are twice as many comparisons.
     within = FairnessMonitor(
         mcdp, reference={"x": reference, "y": reference}, confidence_level=LEVEL
     )
     within.update(None, {"x": monitor.statistic_})
-    expected = max(drift_low((1 - LEVEL) / 6, before[i], now[i]) for i in range(2))
-    assert within.history_["drift_low"].iloc[0] == pytest.approx(expected, abs=1e-12)
+    expected = max(drift_lower((1 - LEVEL) / 6, before[i], now[i]) for i in range(2))
+    assert within.history_["drift_lower"].iloc[0] == pytest.approx(expected, abs=1e-12)
 
 
 def test_alarm_of_drift_stays():
@@ -142,9 +142,9 @@ def test_alarm_of_drift_stays():
     for one in scores:
         monitor.update(None, one, sensitive_features=groups)
     history = monitor.history_
-    assert history["drift_low"].iloc[0] == 0
-    assert history["drift_low"].iloc[1] > 0
-    assert history["drift_low"].iloc[-1] == 0
+    assert history["drift_lower"].iloc[0] == 0
+    assert history["drift_lower"].iloc[1] > 0
+    assert history["drift_lower"].iloc[-1] == 0
     assert history["drift_alarm"].tolist() == [False] + [True] * 13
 
 
@@ -173,7 +173,7 @@ def test_drift_of_groups_without_rows(absent_from):
             for both, sizes in [(np.append(before, now), [len(before), len(now)])]
         )
         assert monitor.history_["drift"].iloc[0] == pytest.approx(expected)
-        assert monitor.history_["drift_low"].iloc[0] >= 0
+        assert monitor.history_["drift_lower"].iloc[0] >= 0
 
 
 def test_drift_of_groups_that_cannot_be_compared():

@@ -154,10 +154,10 @@ def test_weighted_strata_stay_weighted():
     monitor = FairnessMonitor(metric)
     for one in (monitor, through_text(monitor)):
         one.update(None, decisions, **rows)
-        assert one.interval_.statistic == 0.25
+        assert one.interval_.value == 0.25
         again = through_text(one)
         again.update(None, decisions, **rows)
-        assert again.interval_.statistic == 0.25
+        assert again.interval_.value == 0.25
 
 
 @pytest.mark.parametrize("function", [max_gap, cvar_fairness])
@@ -168,9 +168,7 @@ def test_options_about_rows(function):
     metric = partial(function, quality="true_positive_rate", pos_label="y")
     monitor = FairnessMonitor(metric)
     monitor.update(y_true, y_pred, sensitive_features=groups)
-    assert monitor.interval_.statistic == metric(
-        y_true, y_pred, sensitive_features=groups
-    )
+    assert monitor.interval_.value == metric(y_true, y_pred, sensitive_features=groups)
     assert monitor.statistic_.means.tolist() == [0.75, 0.5]
     later = FairnessMonitor(metric, reference=monitor.statistic_)
     later.update(y_true, y_pred, sensitive_features=groups)
@@ -245,12 +243,12 @@ BROKEN = [
     (changed(PLAIN, "looks", 0, "n_rows", to=61), "n_rows is less than in"),
     (changed(PLAIN, "looks", 1, "n_rows", to=61), "n_rows"),
     (changed(PLAIN, "looks", 1, "n_rows", to=60.0), "n_rows must be a whole number"),
-    (changed(PLAIN, "looks", 1, "statistic", to=0.9), "statistic"),
-    (changed(PLAIN, "looks", 1, "statistic", to="x"), "statistic must be a number"),
-    (changed(PLAIN, "looks", 0, "low", to=0.99), "low <= statistic <= high"),
-    (changed(PLAIN, "looks", 0, "high", to=0.01), "low <= statistic <= high"),
-    (changed(PLAIN, "looks", 0, "high", to=None), "low <= statistic <= high"),
-    (changed(PLAIN, "looks", 0, "high", to=float("nan")), "high must be a number"),
+    (changed(PLAIN, "looks", 1, "value", to=0.9), "value"),
+    (changed(PLAIN, "looks", 1, "value", to="x"), "value must be a number"),
+    (changed(PLAIN, "looks", 0, "lower", to=0.99), "lower <= value <= upper"),
+    (changed(PLAIN, "looks", 0, "upper", to=0.01), "lower <= value <= upper"),
+    (changed(PLAIN, "looks", 0, "upper", to=None), "lower <= value <= upper"),
+    (changed(PLAIN, "looks", 0, "upper", to=float("nan")), "upper must be a number"),
     (changed(PLAIN, "looks", 0, "pvalue", to=0.5), "pvalue"),
     (changed(PLAIN, "looks", 0, "pvalue", to=1.5), "pvalue"),
     (changed(PLAIN, "looks", 1, "alarm", to=True), "alarm"),
@@ -259,8 +257,8 @@ BROKEN = [
     (changed(FULL, "looks", 1, "stratum", to="other"), "stratum"),
     (changed(FULL, "looks", 1, "stratum", to={}), "stratum must be text"),
     (changed(FULL, "looks", 1, "drift_alarm", to=True), "drift_alarm"),
-    (changed(FULL, "looks", 1, "drift_low", to=0.1), "drift_alarm"),
-    (changed(FULL, "looks", 1, "drift_low", to=-0.1), "drift_low"),
+    (changed(FULL, "looks", 1, "drift_lower", to=0.1), "drift_alarm"),
+    (changed(FULL, "looks", 1, "drift_lower", to=-0.1), "drift_lower"),
     (changed(PLAIN, "looks", 0, "epoch", to=2), "epoch"),
     (changed(PLAIN, "looks", 1, "epoch", to=2), "epoch"),
     (changed(PLAIN, "looks", 1, "epoch", to=-1), "epoch must be a whole number"),
@@ -307,8 +305,8 @@ def test_undefined_looks_are_null():
     monitor = FairnessMonitor(mcdp)
     update(monitor, {"y_true": None, "y_score": [0.5], "sensitive_features": ["a"]})
     look = monitor.to_dict()["looks"][0]
-    assert [look[name] for name in ("statistic", "low", "high")] == [None] * 3
-    assert math.isnan(through_text(monitor).interval_.statistic)
+    assert [look[name] for name in ("value", "lower", "upper")] == [None] * 3
+    assert math.isnan(through_text(monitor).interval_.value)
 
 
 def test_labels_without_a_form_in_json():

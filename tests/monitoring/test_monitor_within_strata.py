@@ -164,7 +164,7 @@ def test_one_row_at_a_time():
         monitor.update(None, [0.1], sensitive_features=["x"], control_features=["a"])
     assert monitor.pvalue_ == 1
     monitor.update(None, [0.2], sensitive_features=["y"], control_features=["a"])
-    assert monitor.interval_.statistic == 1
+    assert monitor.interval_.value == 1
 
 
 def test_errors_change_nothing():

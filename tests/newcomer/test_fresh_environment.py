@@ -16,7 +16,7 @@ WITHOUT_EXTRA = {
     "jinja2": (
         "from skfair.report import FairnessReport; FairnessReport.from_predictions("
         "[0, 1] * 40, [.1, .9, .3, .6] * 20, sensitive_features=[*'aabb'] * 20, "
-        "n_bootstrap=9, n_permutations=59).to_html()"
+        "n_resamples=9, n_permutations=59).to_html()"
     ),
 }
 

@@ -65,7 +65,7 @@ def test_positives_get_like_scores(people, ensemble):
 
 def test_departments_are_repaired_by_themselves(people):
     X, y, group = people
-    model = make(control_features="dept", max_gap=0.05)
+    model = make(control_features="dept", max_mcdp=0.05)
     model.fit(X, y, sensitive_features=group)
     assert model.strata_ == (0, 1)
     scores = model.predict_proba(X, sensitive_features=group)[:, 1]
@@ -84,7 +84,7 @@ def test_departments_are_repaired_by_themselves(people):
     "options",
     [
         {},
-        pytest.param({"max_gap": 0.1}, marks=pytest.mark.slow),
+        pytest.param({"max_mcdp": 0.1}, marks=pytest.mark.slow),
         pytest.param({"fairness": "mcdp"}, marks=pytest.mark.slow),
     ],
 )
@@ -101,7 +101,7 @@ def test_losses_are_means_over_strata(people, options):
         shares.append(part.mean())
         gap = mcdp(None, scores[part], sensitive_features=group[part])
         left = 1 - amounts
-        if "max_gap" in options:
+        if "max_mcdp" in options:
             left = np.minimum(amounts, gap) / gap
         if options.get("fairness") != "mcdp":
             gap = madd(None, scores[part], sensitive_features=group[part]) / 2

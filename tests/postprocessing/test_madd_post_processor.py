@@ -128,8 +128,8 @@ def test_processes_give_the_same(people):
     [
         ({"repair_level": 2}, r"repair_level must be 'auto' or a number in \[0, 1\]"),
         ({"repair_level": "all"}, "repair_level"),
-        ({"max_gap": -0.1}, r"max_gap must be None or a number in \[0, 1\]"),
-        ({"max_gap": 0.1, "repair_level": 0.5}, "max_gap replaces repair_level"),
+        ({"max_mcdp": -0.1}, r"max_mcdp must be None or a number in \[0, 1\]"),
+        ({"max_mcdp": 0.1, "repair_level": 0.5}, "max_mcdp replaces repair_level"),
         ({"calibrate": "yes"}, "calibrate"),
         ({"theta": -1}, "theta"),
         ({"threshold": 2}, "threshold"),
@@ -274,14 +274,14 @@ def test_small_groups(people):
 @pytest.mark.parametrize("ensemble", [True, False])
 def test_largest_gap_on_new_rows(people, ensemble, make_people, gap):
     X, y, sex = people
-    model = MADDPostProcessor(LogisticRegression(), ensemble=ensemble, max_gap=0.15)
+    model = MADDPostProcessor(LogisticRegression(), ensemble=ensemble, max_mcdp=0.15)
     model.fit(X, y, sensitive_features=sex)
     new, _, new_sex = make_people(4000, seed=1)
     assert gap(model, new, new_sex, sensitive_features=new_sex) < 0.15 + 0.08
     assert model.repair_level_ is None
     assert model.standard_error_ is None
-    assert model.losses_.columns[0] == "max_gap"
-    assert model.comparison_.max_gap == 0.15
+    assert model.losses_.columns[0] == "max_mcdp"
+    assert model.comparison_.max_mcdp == 0.15
     assert model.comparison_.mcdp == pytest.approx(0.15, abs=0.03)
     repaired = model.repairer_.transform(
         model.estimator_.predict_proba(X)[:, 1], sensitive_features=sex
@@ -330,8 +330,8 @@ def test_warning_that_shared_scores_keep_the_gap(people):
         model.fit(X, y, sensitive_features=sex)
     assert model.comparison_.mcdp > model.comparison_.plain_mcdp / 2
     with pytest.warns(MitigationWarning, match="share a score"):
-        model.set_params(max_gap=0.05).fit(X, y, sensitive_features=sex)
-    model.set_params(max_gap=None, ties="random", random_state=0)
+        model.set_params(max_mcdp=0.05).fit(X, y, sensitive_features=sex)
+    model.set_params(max_mcdp=None, ties="random", random_state=0)
     model.fit(X, y, sensitive_features=sex)  # warns of nothing
     assert model.comparison_.mcdp < model.comparison_.plain_mcdp / 2
 

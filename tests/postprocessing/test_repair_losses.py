@@ -436,11 +436,11 @@ def test_losses_of_largest_gaps(ties, n_groups, rounded, threshold):
     options = DEFAULTS._replace(ties=ties, threshold=threshold)
     found = gap_losses([RepairGrid.of(rows, options)], 5, options)
     before = mcdp(None, scores, sensitive_features=groups)
-    assert found["max_gap"].iloc[-1] == pytest.approx(before, abs=0.01)
+    assert found["max_mcdp"].iloc[-1] == pytest.approx(before, abs=0.01)
     assert found["accuracy_loss"].iloc[-1] == np.mean((scores >= threshold) != y)
     for row in found.itertuples():
         moved = ScoreRepairer(
-            max_gap=min(1, row.max_gap), ties=ties, random_state=0
+            max_mcdp=min(1, row.max_mcdp), ties=ties, random_state=0
         ).fit_transform(scores, sensitive_features=groups)
         wrong = np.mean((moved >= threshold) != y)
         drawn = 0.02 if ties == "random" else 1e-12

@@ -71,7 +71,7 @@ def assert_same_as_transform(repairer, labels, seed=1):
         {},
         {"repair_level": 0.4},
         {"repair_level": 0, "ties": "random"},
-        {"max_gap": 0.1},
+        {"max_mcdp": 0.1},
         {"calibrate": True},
     ],
     ids=str,
@@ -123,7 +123,7 @@ def fitted_repairers(draw):
     amount = draw(
         st.one_of(
             st.builds(lambda level: {"repair_level": level}, st.floats(0, 1)),
-            st.builds(lambda gap: {"max_gap": gap}, st.floats(0, 1)),
+            st.builds(lambda gap: {"max_mcdp": gap}, st.floats(0, 1)),
         )
     )
     repairer = ScoreRepairer(**amount, calibrate=draw(st.booleans()))
@@ -291,7 +291,7 @@ def test_scores_are_learnt_from_and_repaired_where_they_are():
     people = pl.DataFrame({"score": rng.beta(2 + (sex == "F"), 3), "sex": sex})
     CONNECTION.register("people", people.to_arrow())
     names = {"y_score": "score", "sensitive_features": "sex"}
-    repairer = ScoreRepairer(max_gap=0.05)
+    repairer = ScoreRepairer(max_mcdp=0.05)
     repairer.fit(grouped_scores(CONNECTION.table("people"), **names))
     repaired = CONNECTION.sql(repairer.to_sql("people", **names, tol=0.001))
     names["y_score"] = "repaired_score"

@@ -30,7 +30,7 @@ def positives(y):
 OPTIONS = [
     {},
     {"repair_level": 0.4},
-    {"max_gap": 0.1},
+    {"max_mcdp": 0.1},
     {"ties": "random", "random_state": 0},
 ]
 
@@ -64,7 +64,7 @@ def test_gaps_within_strata_close(rows):
     within = {"sensitive_features": group, "control_features": dept}
     assert mcdp(None, scores, **within) > 0.2
     assert mcdp(None, ScoreRepairer().fit_transform(scores, **within), **within) < 0.03
-    clipped = ScoreRepairer(max_gap=0.1).fit_transform(scores, **within)
+    clipped = ScoreRepairer(max_mcdp=0.1).fit_transform(scores, **within)
     assert mcdp(None, clipped, **within) == pytest.approx(0.1, abs=0.02)
 
 

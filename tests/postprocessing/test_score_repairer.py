@@ -38,7 +38,7 @@ def repaired(scores, groups, level, **options):
 
 AMOUNTS = st.one_of(
     st.builds(lambda level: {"repair_level": level}, st.floats(0, 1)),
-    st.builds(lambda gap: {"max_gap": gap}, st.floats(0, 1)),
+    st.builds(lambda gap: {"max_mcdp": gap}, st.floats(0, 1)),
 )
 
 
@@ -231,8 +231,11 @@ def test_rows_left_out():
     [
         ({"repair_level": 1.5}, r"repair_level must be a number in \[0, 1\], got 1.5"),
         ({"repair_level": np.nan}, "repair_level"),
-        ({"max_gap": 1.5}, r"max_gap must be None or a number in \[0, 1\], got 1.5"),
-        ({"max_gap": 0.1, "repair_level": 0.5}, r"max_gap replaces repair_level.*0\.5"),
+        ({"max_mcdp": 1.5}, r"max_mcdp must be None or a number in \[0, 1\], got 1.5"),
+        (
+            {"max_mcdp": 0.1, "repair_level": 0.5},
+            r"max_mcdp replaces repair_level.*0\.5",
+        ),
         ({"calibrate": 1}, "calibrate must be True or False"),
         ({"ties": "first"}, "ties must be 'mid' or 'random', got 'first'"),
         ({"unknown_groups": None}, "unknown_groups"),
@@ -295,15 +298,15 @@ def disparate(sizes, seed=0):
     return generator.beta(2 + 3 * groups / len(sizes), 4), groups
 
 
-@pytest.mark.parametrize("max_gap", [0.0, 0.03, 0.1, 0.25])
+@pytest.mark.parametrize("max_mcdp", [0.0, 0.03, 0.1, 0.25])
 @pytest.mark.parametrize("sizes", [(2000, 2000), (400, 3600), (300, 500, 700, 900)])
-def test_largest_gap_is_the_one_asked_for(sizes, max_gap):
+def test_largest_gap_is_the_one_asked_for(sizes, max_mcdp):
     scores, groups = disparate(sizes)
-    moved = ScoreRepairer(max_gap=max_gap).fit_transform(
+    moved = ScoreRepairer(max_mcdp=max_mcdp).fit_transform(
         scores, sensitive_features=groups
     )
     found = mcdp(None, moved, sensitive_features=groups)
-    assert max_gap - 2 / min(sizes) <= found <= max_gap + 2 / min(sizes)
+    assert max_mcdp - 2 / min(sizes) <= found <= max_mcdp + 2 / min(sizes)
     for group in range(len(sizes)):
         order = np.argsort(scores[groups == group])
         assert (np.diff(moved[groups == group][order]) > 0).all()
@@ -315,26 +318,26 @@ def test_largest_gap_is_the_one_asked_for(sizes, max_gap):
     st.floats(0, 1),
     st.integers(0, 2**32 - 1),
 )
-def test_training_rows_keep_the_stated_gap(sizes, max_gap, seed):
+def test_training_rows_keep_the_stated_gap(sizes, max_mcdp, seed):
     rng = np.random.default_rng(seed)
     groups = np.repeat(np.arange(len(sizes)), sizes)
     scores = rng.beta(*rng.uniform(0.5, 4, (2, len(sizes)))[:, groups])
-    moved = ScoreRepairer(max_gap=max_gap).fit_transform(
+    moved = ScoreRepairer(max_mcdp=max_mcdp).fit_transform(
         scores, sensitive_features=groups
     )
     steps = 1 / np.sort(sizes)[:2]
     found = mcdp(None, moved, sensitive_features=groups)
-    assert found <= max_gap + steps.sum() + 1e-9
+    assert found <= max_mcdp + steps.sum() + 1e-9
 
 
 def test_full_repair_gives_the_mean_of_the_quantiles():
     scores, groups = disparate([500, 500])
-    moved = ScoreRepairer(max_gap=0.0).fit_transform(scores, sensitive_features=groups)
+    moved = ScoreRepairer(max_mcdp=0.0).fit_transform(scores, sensitive_features=groups)
     lower, higher = (np.sort(scores[groups == group]) for group in (0, 1))
     for group in (0, 1):
         found = np.sort(moved[groups == group])
         assert_allclose(found[10:-10], ((lower + higher) / 2)[10:-10], atol=0.002)
-    weighted = ScoreRepairer(max_gap=0.0).fit(
+    weighted = ScoreRepairer(max_mcdp=0.0).fit(
         scores, sensitive_features=groups, sample_weight=np.where(groups, 3, 1)
     )
     moved = weighted.transform(scores, sensitive_features=groups)
@@ -342,12 +345,12 @@ def test_full_repair_gives_the_mean_of_the_quantiles():
     assert_allclose(np.sort(moved[groups == 0])[10:-10], middle[10:-10], atol=0.002)
 
 
-@pytest.mark.parametrize("max_gap", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize("max_mcdp", [0.0, 0.1, 0.3])
 @pytest.mark.parametrize("sizes", [(300, 300), (200, 500)])
-def test_no_thresholds_within_the_gap_decide_better(sizes, max_gap):
+def test_no_thresholds_within_the_gap_decide_better(sizes, max_mcdp):
     """Decisions of probabilities, whatever a false positive costs."""
     scores, groups = disparate(sizes, seed=1)
-    moved = ScoreRepairer(max_gap=max_gap).fit_transform(
+    moved = ScoreRepairer(max_mcdp=max_mcdp).fit_transform(
         scores, sensitive_features=groups
     )
     # Before repair: the gain from selecting the k highest, and their share.
@@ -360,13 +363,13 @@ def test_no_thresholds_within_the_gap_decide_better(sizes, max_gap):
         found = (scores - cost)[moved >= cost].sum()
         # Heights are in the middle of a row's step.
         step = 1 / min(sizes)
-        assert found >= sums[gaps <= max_gap - step].max(initial=-np.inf) - 1e-9
-        assert found <= sums[gaps <= max_gap + 2 * step].max() + 1e-9
+        assert found >= sums[gaps <= max_mcdp - step].max(initial=-np.inf) - 1e-9
+        assert found <= sums[gaps <= max_mcdp + 2 * step].max() + 1e-9
 
 
 def test_three_groups_decide_nearly_as_well_as_any_thresholds():
     scores, groups = disparate([250, 250, 250])
-    moved = ScoreRepairer(max_gap=0.1).fit_transform(scores, sensitive_features=groups)
+    moved = ScoreRepairer(max_mcdp=0.1).fit_transform(scores, sensitive_features=groups)
     ordered = [np.sort(scores[groups == group])[::-1] for group in range(3)]
     for cost in (0.2, 0.4, 0.5, 0.6):
         gains = [np.append(0, np.cumsum(values - cost)) for values in ordered]
@@ -379,7 +382,7 @@ def test_three_groups_decide_nearly_as_well_as_any_thresholds():
         assert best - found < 0.2 * (free - best) + 0.01
 
 
-@pytest.mark.parametrize("options", [{}, {"max_gap": 0.1}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"max_mcdp": 0.1}], ids=str)
 def test_groups_of_nearly_no_weight(options):
     repairer = ScoreRepairer(**options)
     repairer.fit([0.2, 0.6], sensitive_features=[0, 1], sample_weight=[1e-140, 1e12])
@@ -390,7 +393,7 @@ def test_groups_of_nearly_no_weight(options):
 def test_scores_of_groups_that_are_near_enough_stay_as_they_are():
     scores, groups = disparate([500, 500])
     gap = mcdp(None, scores, sensitive_features=groups)
-    repairer = ScoreRepairer(max_gap=gap + 0.002)
+    repairer = ScoreRepairer(max_mcdp=gap + 0.002)
     moved = repairer.fit_transform(scores, sensitive_features=groups)
     assert_array_equal(moved, scores)
     assert repairer.repair_level_ is None
@@ -398,7 +401,7 @@ def test_scores_of_groups_that_are_near_enough_stay_as_they_are():
 
 def test_only_what_exceeds_the_gap_is_moved():
     scores, groups = disparate([1000, 3000])
-    moved = ScoreRepairer(max_gap=0.2).fit_transform(scores, sensitive_features=groups)
+    moved = ScoreRepairer(max_mcdp=0.2).fit_transform(scores, sensitive_features=groups)
     points = np.linspace(0, 1, 101)[:, None]
     before, after = (
         [(values[groups == group] <= points).mean(axis=1) for group in (0, 1)]
@@ -417,16 +420,16 @@ def test_only_what_exceeds_the_gap_is_moved():
 
 
 @given(st.integers(2, 5), st.integers(2, 12), st.floats(0, 1), st.randoms())
-def test_band_keeps_order_and_mean(n_groups, n_knots, max_gap, random):
+def test_band_keeps_order_and_mean(n_groups, n_knots, max_mcdp, random):
     generator = np.random.default_rng(random.randrange(2**32))
     steps = generator.dirichlet(np.full(n_knots, 0.3), n_groups)
     heights = np.cumsum(steps, axis=1)
     shares = generator.dirichlet(np.ones(n_groups))
-    margins = generator.uniform(0, max_gap / 2, n_groups)
-    lowest = lowest_of_band(heights, shares, margins[:, None], max_gap)
-    band = Band(lowest, max_gap, margins)
+    margins = generator.uniform(0, max_mcdp / 2, n_groups)
+    lowest = lowest_of_band(heights, shares, margins[:, None], max_mcdp)
+    band = Band(lowest, max_mcdp, margins)
     targets = np.stack([band.target(row, i) for i, row in enumerate(heights)])
-    assert np.ptp(targets, axis=0).max() <= max_gap + 1e-12
+    assert np.ptp(targets, axis=0).max() <= max_mcdp + 1e-12
     assert np.diff(targets, axis=1).min() >= -1e-8
     assert_allclose(shares @ targets, shares @ heights, atol=1e-8)
 
@@ -519,7 +522,7 @@ def test_twenty_rows_are_better_off():
 def test_a_thousand_groups():
     generator = np.random.default_rng(0)
     groups = np.repeat(np.arange(1000), 3)
-    moved = ScoreRepairer(max_gap=0.1).fit_transform(
+    moved = ScoreRepairer(max_mcdp=0.1).fit_transform(
         generator.random(3000), sensitive_features=groups
     )
     assert np.isfinite(moved).all()

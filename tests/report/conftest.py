@@ -12,7 +12,7 @@ else:
     matplotlib.use("Agg")
 
 #: Enough draws for every number to be there.
-FEW = {"n_bootstrap": 20, "n_permutations": 59, "random_state": 0}
+FEW = {"n_resamples": 20, "n_permutations": 59, "random_state": 0}
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from skfair.report._numbers import _cells, _draws
 from skfair.report._numbers._sample import make_samples, observe
 from skfair.report._options import Options
 
-DRAWS = {"n_bootstrap": 300, "n_permutations": 300, "random_state": 0}
+DRAWS = {"n_resamples": 300, "n_permutations": 300, "random_state": 0}
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_intervals_are_those_of_the_rows(make_report, people, many, monkeypatch)
     report = make_report(y_true, y_score, sensitive_features=group, metrics=["mcdp"])
     expected = confidence_interval(mcdp, None, y_score, sensitive_features=group)
     found = report.to_frame().loc[0, ["value", "lower", "upper"]].tolist()
-    assert found == pytest.approx([expected.statistic, expected.low, expected.high])
+    assert found == pytest.approx([expected.value, expected.lower, expected.upper])
 
 
 def test_same_numbers_for_any_number_of_processes(make_report, people, many):
@@ -143,7 +143,7 @@ def test_equal_weights_are_as_good_as_none(people, many):
                 group=group,
                 weights=weights,
                 metrics=["mcdp", "max_gap", "equalized_odds_difference", "dcp"],
-                n_bootstrap=9,
+                n_resamples=9,
                 n_permutations=59,
             )
         )[0]
@@ -167,7 +167,7 @@ def test_pvalues_of_joined_weights_hold_their_level(many):
             group=group,
             weights=weights,
             metrics=["mcdp"],
-            n_bootstrap=1,
+            n_resamples=1,
             n_permutations=99,
             random_state=seed,
         )
@@ -189,14 +189,14 @@ def test_other_inputs(make_report, people, many, kind):
     frame = make_report(**given, sensitive_features=group).to_frame()
     # Of a class without rows there are no errors to compare.
     assert frame["pvalue"].notna().all()
-    assert (frame["null_value"] > 0).all() == (kind != "constant")
+    assert (frame["null_mean"] > 0).all() == (kind != "constant")
 
 
 @pytest.mark.slow
 def test_small_groups_and_rows_without_a_group_are_left_out(make_report, people, many):
     y_true, y_score, group = people
     group = np.where(np.arange(400) < 5, "rare", group)
-    options = {"sensitive_features": group, "min_group_size": 6, "n_bootstrap": 2}
+    options = {"sensitive_features": group, "min_group_size": 6, "n_resamples": 2}
     found = make_report(y_true, y_score, **options).to_frame()
     rest = make_report(
         y_true[5:], y_score[5:], **{**options, "sensitive_features": group[5:]}

@@ -94,7 +94,7 @@ def test_hostile_page_is_silent(chromium, make_report, scored, tmp_path):
         sensitive_features={hostile[0]: np.array(hostile)[np.arange(600) % 3]},
         title=hostile[1],
         metrics=["mcdp", "max_gap"],
-        n_bootstrap=1,
+        n_resamples=1,
     )
     path = tmp_path / "report.html"
     report.to_html(path)
@@ -118,7 +118,7 @@ def test_nothing_scrolls_sideways_unannounced(
             "a_sensitive_column_with_a_name_of_40_chr": np.array(names)[codes],
             "age": np.where(codes % 2, "old", "young"),
         },
-        n_bootstrap=1,
+        n_resamples=1,
     )
     page = report.to_html(source="0123456789abcdef" * 12)
     assert wider_than_their_place(page, tmp_path / "wide", 1200) == []

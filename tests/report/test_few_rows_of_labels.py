@@ -52,7 +52,7 @@ def check_errors(seed, smallest, weights=None, pos_label=None):
         min_group_size=smallest,
         pos_label=pos_label,
         n_permutations=59,
-        n_bootstrap=1,
+        n_resamples=1,
         random_state=0,
     )
     found = measure_of(report)
@@ -77,10 +77,10 @@ def check_errors(seed, smallest, weights=None, pos_label=None):
         assert found["value"] is found["pvalue"] is None
         return
     assert found["value"] == pytest.approx(value, abs=1e-12)
-    low, high = min(interval.low, value), max(interval.high, value)
+    low, high = min(interval.lower, value), max(interval.upper, value)
     expected = [low, high, result.least, test.null_mean, test.pvalue]
     numbers = [
-        found[name] for name in ("lower", "upper", "certified", "null", "pvalue")
+        found[name] for name in ("lower", "upper", "certified", "null_mean", "pvalue")
     ]
     assert numbers == pytest.approx(expected, abs=1e-9)
     as_large = (test.null_distribution >= value - 1e-9).sum()
@@ -169,7 +169,7 @@ def test_counted_rows_leave_out_the_same_cells(
     assert first["left_out"] == second["left_out"] != []
     for name in "value", "lower", "upper", "certified":
         assert first[name] == pytest.approx(second[name], abs=1e-9)
-    for name in "null", "pvalue", "as_large":
+    for name in "null_mean", "pvalue", "as_large":
         assert first[name] == pytest.approx(second[name], abs=0.08)
 
 

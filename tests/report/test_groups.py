@@ -47,7 +47,7 @@ def test_tables_are_those_of_impact_ratios(filed, people, kind):
         None, values, sensitive_features=groups, rate=kind, min_share=0.02
     ).loc["sex \u00d7 race"]
     own = found[found["attribute"] == "sex \u00d7 race"]
-    for name in ("n", "share", "selected", "rate", "impact_ratio", "low", "high"):
+    for name in ("n", "share", "selected", "rate", "impact_ratio", "lower", "upper"):
         np.testing.assert_allclose(own[name].astype(float), both[name], err_msg=name)
     assert own["status"].tolist() == both["status"].tolist()
     assert own["group"].tolist()[0] == "F, A"
@@ -121,7 +121,7 @@ def test_page_has_the_tables_and_no_verdict_on_them(filed):
 
 def test_sentences():
     row = {"n": 5, "share": 0.5, "rate": 0.2, "impact_ratio": 1.0}
-    row |= {"low": 0.5, "high": 1.0, "status": "highest"}
+    row |= {"lower": 0.5, "upper": 1.0, "status": "highest"}
     first, second = {**row, "label": "a"}, {**row, "label": "b"}
     text = describe_ratios("selection", [first, second], 0.95)
     assert text == "All groups have the same selection rate, 20.0%."

@@ -184,7 +184,7 @@ def hostile_report(make_report, labels, names, models, title):
         pos_label=labels[0],
         title=title,
         metrics=["mcdp", "demographic_parity_difference", "equalized_odds_difference"],
-        n_bootstrap=2,
+        n_resamples=2,
     )
 
 
@@ -273,7 +273,7 @@ def test_three_hundred_groups_show_the_tail_and_fold_the_rest(make_report):
         y_pred=y_pred,
         sensitive_features={"town": towns},
         metrics=["demographic_parity_difference", "cvar_fairness"],
-        n_bootstrap=2,
+        n_resamples=2,
     )
     page = report.to_html()
     assert len(page.encode()) < 1_000_000
@@ -294,7 +294,7 @@ def test_three_hundred_groups_show_the_tail_and_fold_the_rest(make_report):
 )
 def test_pages_with_little_to_say(make_report, scored, kind):
     y_true, y_score, people = scored
-    options = {"sensitive_features": people["sex"], "n_bootstrap": 2}
+    options = {"sensitive_features": people["sex"], "n_resamples": 2}
     if kind == "one group":
         options["sensitive_features"] = ["a"] * 600
     if kind == "no group":

@@ -13,7 +13,7 @@ from skfair.metrics import mcdp
 from skfair.postprocessing import MADDPostProcessor
 from skfair.report import FairnessReport
 
-FEW = {"n_bootstrap": 2, "n_permutations": 59, "random_state": 0}
+FEW = {"n_resamples": 2, "n_permutations": 59, "random_state": 0}
 Y = np.array([0, 1] * 20)
 P = np.linspace(0, 1, 40)
 S = np.repeat(["F", "M"], 20)
@@ -50,7 +50,7 @@ def made(*arguments, **options):
         ((Y, P), {"threshold": 2}, r"threshold must be a number in \[0.*\], got 2"),
         ((Y, P), {"epsilon": 0}, "epsilon must be"),
         ((Y, P), {"alpha": 1}, "alpha must be"),
-        ((Y, P), {"n_bootstrap": 0}, "n_bootstrap must be"),
+        ((Y, P), {"n_resamples": 0}, "n_resamples must be"),
         ((Y, P), {"n_permutations": 58}, "n_permutations must be an integer of at"),
         ((Y, P), {"confidence_level": 95}, "confidence_level must be"),
         ((Y, P), {"min_group_size": 0}, "min_group_size must be"),

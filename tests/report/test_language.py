@@ -131,7 +131,7 @@ def pair(make_report, scored):
                 "equalized_odds_difference",
                 "dcp",
             ],
-            n_bootstrap=2,
+            n_resamples=2,
             language=language,
         )
     return made
@@ -230,7 +230,7 @@ def test_names_that_nobody_gave_are_in_the_language_of_the_report(make_report):
 @pytest.mark.slow
 def test_numbers_are_the_same_and_labels_stay(pair):
     frames = {language: report.to_frame() for language, report in pair.items()}
-    numbers = ["value", "lower", "upper", "null_value", "pvalue"]
+    numbers = ["value", "lower", "upper", "null_mean", "pvalue"]
     assert frames["en"][numbers].equals(frames["de"][numbers])
     assert list(frames["de"]["attribute"].unique()) == [
         "sex",
@@ -272,7 +272,7 @@ def test_command_line(tmp_path, monkeypatch):
     rows = "".join(f"{i % 2},{i % 7 / 7:.2f},{i % 3}\n" for i in range(80))
     (tmp_path / "t.csv").write_text("y,p,g\n" + rows)
     given = "audit t.csv --y-true y --y-score p --sensitive g --out r.html --quiet"
-    few = "--bootstrap 2 --permutations 59 --language de --bins g=1,2.5"
+    few = "--resamples 2 --permutations 59 --language de --bins g=1,2.5"
     assert main([*given.split(), *few.split()]) == 0
     page = (tmp_path / "r.html").read_text("utf-8")
     assert '<html lang="de">' in page

@@ -50,7 +50,7 @@ def test_a_row_without_its_value_is_an_error(
     options = {"sensitive_features": people["sex"], "metrics": ["invented"]}
     message = "The value.* of the metric 'invented' is missing"
     with pytest.raises(NotImplementedError, match=message):
-        make_report(y_true, y_score, **options, n_bootstrap=1)
+        make_report(y_true, y_score, **options, n_resamples=1)
 
 
 def test_words_of_another_metric_are_never_used(sample):
@@ -77,7 +77,7 @@ def test_no_value_is_negative(make_report, n_groups):
         np.arange(240) // n_groups % 2,
         np.full(240, 0.5),
         sensitive_features=groups,
-        n_bootstrap=1,
+        n_resamples=1,
     )
     values = report.to_frame()["value"].to_numpy()
     expected = np.nan if n_groups == 1 else 0.0

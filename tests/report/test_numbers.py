@@ -58,8 +58,8 @@ def check(found, metric, y_true, values, groups, **weights):
         interval = confidence_interval(metric, y_true, values, **rows)
         result = certify(metric, y_true, values, **rows, at_most=0.5)
         assert found["certified"] == pytest.approx(result.least)
-    value = interval.statistic
-    expected = [value, min(interval.low, value), max(interval.high, value)]
+    value = interval.value
+    expected = [value, min(interval.lower, value), max(interval.upper, value)]
     actual = [found[key] for key in ("value", "lower", "upper")]
     assert actual == pytest.approx(expected, abs=1e-9)
 
@@ -74,7 +74,7 @@ def check_test(found, metric, y_true, values, groups, **weights):
         random_state=0,
         **weights,
     )
-    assert found["null"] == pytest.approx(test.null_mean, abs=1e-9)
+    assert found["null_mean"] == pytest.approx(test.null_mean, abs=1e-9)
     assert found["pvalue"] == pytest.approx(test.pvalue)
 
 
@@ -109,7 +109,7 @@ def test_every_value_lies_in_its_own_interval(make_report):
     interval = bootstrap_interval(
         dcp, y_true, y_pred, sensitive_features=groups, n_resamples=20, random_state=0
     )
-    assert interval.high < interval.statistic
+    assert interval.upper < interval.value
     report = make_report(y_true, y_pred=y_pred, sensitive_features=groups)
     for measure in measures(report).values():
         assert measure["lower"] <= measure["value"] <= measure["upper"]
@@ -145,10 +145,10 @@ def test_rows_of_weight_zero_do_not_count(make_report, scored):
         y_score,
         sensitive_features=race,
         sample_weight=kept.astype(int),
-        n_bootstrap=2,
+        n_resamples=2,
     )
     without = make_report(
-        y_true[kept], y_score[kept], sensitive_features=race[kept], n_bootstrap=2
+        y_true[kept], y_score[kept], sensitive_features=race[kept], n_resamples=2
     )
     assert report.summary["n_rows"] == kept.sum()
     pd.testing.assert_frame_equal(
@@ -176,7 +176,7 @@ def test_many_groups_are_compared_with_everyone(make_report, scored):
         pooled = partial(metric, multigroup="pooled")
         check(found[metric.__name__], pooled, y_true, y_pred, groups)
     asked = make_report(
-        y_true, y_score, sensitive_features=groups, metrics=["madd"], n_bootstrap=2
+        y_true, y_score, sensitive_features=groups, metrics=["madd"], n_resamples=2
     )
     assert asked.to_frame().loc[0, "value"] == pytest.approx(
         madd(None, y_score, sensitive_features=groups, multigroup="pooled")
@@ -205,8 +205,8 @@ def test_ties_of_equalized_odds_are_broken(make_report):
         random_state=0,
     )
     found = measures(report)["equalized_odds_difference"]
-    tied = np.abs(test.null_distribution - test.statistic) < 1e-12
-    plain = (1 + (test.null_distribution > test.statistic - 1e-12).sum()) / 300
+    tied = np.abs(test.null_distribution - test.value) < 1e-12
+    plain = (1 + (test.null_distribution > test.value - 1e-12).sum()) / 300
     assert tied.any()
     assert test.pvalue < plain
     assert found["pvalue"] == test.pvalue
@@ -236,7 +236,7 @@ def test_errors_are_tested_within_labels(make_report):
         null.append(
             equalized_odds_difference(y_true, y_pred, sensitive_features=shuffled)
         )
-    assert found["null"] == pytest.approx(np.mean(null), abs=0.02)
+    assert found["null_mean"] == pytest.approx(np.mean(null), abs=0.02)
     assert found["pvalue"] == pytest.approx(
         np.mean(np.array(null) >= found["value"] - 1e-12), abs=0.1
     )
@@ -251,7 +251,7 @@ def test_pvalues_are_uniform_without_a_difference(make_report):
             generator.integers(0, 2, 80),
             generator.random(80),
             sensitive_features=generator.integers(0, 2, 80),
-            n_bootstrap=1,
+            n_resamples=1,
             random_state=seed,
             metrics=["mcdp", "equalized_odds_difference"],
         )
@@ -286,8 +286,8 @@ def test_group_rows(report, scored):
         assert row["n"] == rows_of.sum()
         reference = expected.loc[row["label"]]
         assert row["selection_rate"] == pytest.approx(reference["rate"])
-        assert row["lower"] == pytest.approx(reference["low"])
-        assert row["upper"] == pytest.approx(reference["high"])
+        assert row["lower"] == pytest.approx(reference["lower"])
+        assert row["upper"] == pytest.approx(reference["upper"])
         assert row["difference"] == pytest.approx(reference["difference"])
         assert row["base_rate"] == pytest.approx(true.mean())
         assert row["true_positive_rate"] == pytest.approx(predicted[true == 1].mean())

@@ -69,7 +69,7 @@ def draw_report(seed, n_groups, n_models=2, **options):
         y_true,
         dict([*models.items()][:n_models]),
         sensitive_features={"unit": groups},
-        n_bootstrap=2,
+        n_resamples=2,
         n_permutations=59,
         random_state=seed,
         **options,
@@ -92,7 +92,7 @@ def check_page(report):
             shown = numbers(value)
             assert shown == pytest.approx(rounded(ends)[: len(shown)], abs=1e-9)
             assert len(shown) >= min(3, len(rounded(ends)))
-            assert numbers(null) == pytest.approx(rounded([one["null"]]), abs=1e-9)
+            assert numbers(null) == pytest.approx(rounded([one["null_mean"]]), abs=1e-9)
             if one["pvalue"] is None:
                 assert numbers(pvalue) == []
             else:
@@ -130,7 +130,7 @@ def check_markdown(report):
         start = lines.index(f"## unit, {result['model']}") + 4
         for line, one in zip(lines[start:], result["measures"], strict=False):
             cells = line.split(" | ")
-            names = "value", "lower", "upper", "null", "pvalue"
+            names = "value", "lower", "upper", "null_mean", "pvalue"
             found = [x for cell in cells[1:] for x in numbers(cell)]
             assert found == pytest.approx(
                 rounded(one[name] for name in names), abs=1e-9

@@ -70,7 +70,7 @@ def test_numbers_are_those_of_the_metrics(of_ranks, decided):
         assert found.loc[key, "value"] == pytest.approx(value, abs=1e-12)
         interval = confidence_interval(metric, None, values[kept], **given)
         ends = found.loc[key, ["lower", "upper"]].tolist()
-        assert ends == pytest.approx([interval.low, interval.high], abs=1e-12)
+        assert ends == pytest.approx([interval.lower, interval.upper], abs=1e-12)
     assert found.loc["mcdp", "value"] == pytest.approx(
         mcdp(None, (values[kept] - values.min()) / np.ptp(values), **given), abs=1e-12
     )
@@ -93,13 +93,13 @@ def test_tests_are_those_of_the_metrics(make_report, decided):
     test = permutation_test(metric, None, values, **given)
     found = report.to_frame().iloc[0]
     assert found["pvalue"] == test.pvalue
-    assert found["null_value"] == pytest.approx(test.null_mean, abs=1e-12)
+    assert found["null_mean"] == pytest.approx(test.null_mean, abs=1e-12)
     given["control_features"] = y_true
     test = permutation_test(metric, None, values, **given)
     found = report.to_frame("strata").iloc[0]
-    assert found["value"] == test.statistic
+    assert found["value"] == test.value
     assert found["pvalue"] == test.pvalue
-    assert found["null_value"] == pytest.approx(test.null_mean, abs=1e-12)
+    assert found["null_mean"] == pytest.approx(test.null_mean, abs=1e-12)
 
 
 def test_decisions_are_those_of_the_upper_ranks(decided, make_report):
@@ -259,7 +259,7 @@ def test_command_line(table, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     table.to_pandas().to_csv("t.csv", index=False)
     given = "audit t.csv --y-score p --sensitive g --out r.md --format md --quiet"
-    few = "--bootstrap 2 --permutations 59"
+    few = "--resamples 2 --permutations 59"
     assert main([*given.split(), *few.split()]) == 2
     assert "must lie in [0, 1]" in capsys.readouterr().err
     assert main([*given.split(), *few.split(), "--scale", "rank"]) == 0

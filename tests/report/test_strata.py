@@ -61,12 +61,12 @@ def test_numbers_are_those_of_the_metrics(within, rows, key):
     mean = partial(metric, multistratum="weighted")(y_true, values, **given)
     assert found["mean"] == pytest.approx(mean, abs=1e-12)
     interval = confidence_interval(metric, y_true, values, **given)
-    assert (found["lower"], found["upper"]) == (interval.low, interval.high)
+    assert (found["lower"], found["upper"]) == (interval.lower, interval.upper)
     test = permutation_test(
         metric, y_true, values, **given, n_permutations=59, random_state=0
     )
     assert found["pvalue"] == test.pvalue
-    assert found["null_value"] == pytest.approx(test.null_mean, abs=1e-12)
+    assert found["null_mean"] == pytest.approx(test.null_mean, abs=1e-12)
 
 
 def test_page_and_markdown_have_the_table(within):

@@ -30,9 +30,7 @@ def test_seeds(make_report, scored):
     other = make_report(
         y_true, y_score, random_state=np.random.RandomState(5), **options
     )
-    assert (
-        other.to_frame().loc[0, "null_value"] != drawn.to_frame().loc[0, "null_value"]
-    )
+    assert other.to_frame().loc[0, "null_mean"] != drawn.to_frame().loc[0, "null_mean"]
 
 
 def test_summary_is_json(report, make_report, scored):

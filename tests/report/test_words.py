@@ -31,7 +31,7 @@ def test_directions(make_report, seed, n_groups):
         y_true,
         y_score,
         sensitive_features=group,
-        n_bootstrap=1,
+        n_resamples=1,
         metrics=[
             "demographic_parity_difference",
             "mcdp",
@@ -184,7 +184,7 @@ def test_false_alarms(make_report):
             generator.integers(0, 2, 100),
             generator.random(100),
             sensitive_features=generator.integers(0, 2, 100),
-            n_bootstrap=1,
+            n_resamples=1,
             random_state=seed,
             metrics=[
                 "demographic_parity_difference",
@@ -218,7 +218,7 @@ def test_small_groups_are_left_out_and_named(make_report, scored):
         y_score[4:],
         sensitive_features={"race": group[4:]},
         metrics=["mcdp"],
-        n_bootstrap=1,
+        n_resamples=1,
     )
     assert report.to_frame().loc[0, "n"] == 596
     assert report.to_frame().loc[0, "value"] == pytest.approx(
@@ -236,7 +236,7 @@ def test_undefined_values_are_told_not_warned_of(make_report, scored):
     y_true, y_score = np.array([0, 1] * 300), scored[1]
     groups = np.array(["a", "b"] * 300)
     report = make_report(
-        y_true, y_score, sensitive_features={"race": groups}, n_bootstrap=2
+        y_true, y_score, sensitive_features={"race": groups}, n_resamples=2
     )
     frame = report.to_frame().set_index("metric")
     assert np.isnan(frame.loc["equalized_odds_difference", "value"])

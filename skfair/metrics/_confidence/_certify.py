@@ -26,7 +26,7 @@ class CertifyResult(NumbersResult):
 
     Attributes
     ----------
-    statistic : float
+    value : float
         The metric on the data as given.
     at_most : float
         The value that the disparity is compared with.
@@ -41,7 +41,7 @@ class CertifyResult(NumbersResult):
     confidence_level : float
     """
 
-    statistic: float
+    value: float
     at_most: float
     pvalue: float
     certified: bool
@@ -54,9 +54,9 @@ def certify(
     y_true: ArrayLike | None,
     y_score: Any,
     *,
-    at_most: float,
     sensitive_features: Any = None,
     control_features: Any = None,
+    at_most: float,
     confidence_level: float = 0.95,
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
@@ -77,14 +77,14 @@ def certify(
     y_score : array-like of shape (n_samples,), or a statistic
         Scores or predicted labels, or the statistic that the metric takes instead of
         rows. It must be one of rows without sample weights.
-    at_most : float
-        Largest disparity to be tolerated, above 0 and below the metric's largest value.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection. None with a
         statistic.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
         Stratum of each row, see `confidence_interval`.
+    at_most : float
+        Largest disparity to be tolerated, above 0 and below the metric's largest value.
     confidence_level : float in (0, 1), default=0.95
         One minus the largest p-value of a certificate.
     method : {"band", "finite_sample", "anytime"}, default="band"

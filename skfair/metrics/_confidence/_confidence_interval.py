@@ -45,17 +45,17 @@ class ConfidenceInterval(NumbersResult):
 
     Attributes
     ----------
-    statistic : float
+    value : float
         The metric on the data as given, which lies in the interval.
-    low, high : float
+    lower, upper : float
         Ends of the interval.
     confidence_level : float
     method : str
     """
 
-    statistic: float
-    low: float
-    high: float
+    value: float
+    lower: float
+    upper: float
     confidence_level: float
     method: str
 
@@ -89,7 +89,7 @@ def confidence_interval(
         rows. It must be one of rows without sample weights. Of scores of several
         classes the interval is for the largest value over classes. For MCDP(0), ABCC
         and MADD of 2**k bins also a `GroupedHistogram`, whose bounds widen the
-        interval; the statistic then lies within them.
+        interval; the value then lies within them.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection. None with a
         statistic.
@@ -115,7 +115,7 @@ default=None
     Returns
     -------
     ConfidenceInterval
-        The statistic always lies in it. With nan in place of numbers where the metric
+        The value always lies in it. With nan in place of numbers where the metric
         is undefined.
 
     Raises
@@ -179,7 +179,7 @@ default=None
     >>> from skfair.metrics import confidence_interval, mcdp
     >>> y_true, y_score, group = make_biased_scores(2000, random_state=0)
     >>> result = confidence_interval(mcdp, y_true, y_score, sensitive_features=group)
-    >>> result.low < result.statistic < result.high
+    >>> result.lower < result.value < result.upper
     True
     """
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")

@@ -29,12 +29,12 @@ def dcp_bounds(
     group_weights: ArrayLike,
     label_frequencies: ArrayLike,
     *,
+    method: SearchMethod = "auto",
     tol: float = 1e-4,
     time_limit: float | None = None,
-    method: SearchMethod = "auto",
+    sum_tolerance: float = 1e-6,
     n_jobs: int | None = None,
     verbose: int = 0,
-    sum_tolerance: float = 1e-6,
 ) -> DCPResult:
     """Bound the share of the population that a classifier treats differently.
 
@@ -55,24 +55,24 @@ def dcp_bounds(
         ``label_frequencies[a, y]`` is P(true class y | group a). Where it is 0 the row
         of the confusion matrix has no influence and may be anything, even NaN.
         Columns of a dataframe are matched with those of `confusion` by label.
-    tol : float in (0, 1), default=1e-4
-        The search ends when ``upper - lower`` is at most this.
-    time_limit : float, default=None
-        Seconds after which the search ends in any case, with a valid interval.
     method : {"auto", "enumerate", "branch_and_bound", "local"}, default="auto"
         ``"enumerate"`` examines every vertex where the optimum can lie,
         ``"branch_and_bound"`` solves linear programs on boxes; both end with a proof.
         ``"auto"`` enumerates up to 400,000 vertices for each class, for example 5
         classes in 51 groups, and uses branch and bound for more. ``"local"`` searches
         without proof, and returns the paper's lower bound.
+    tol : float in (0, 1), default=1e-4
+        The search ends when ``upper - lower`` is at most this.
+    time_limit : float, default=None
+        Seconds after which the search ends in any case, with a valid interval.
+    sum_tolerance : float in [0, 0.1], default=1e-6
+        How much the sums of frequencies and of rows of matrices may differ from one,
+        because they are rounded. They are scaled to sum to one.
     n_jobs : int, default=None
         Number of processes among which true classes are divided, as in scikit-learn.
     verbose : int, default=0
         Above 0, the standard error stream shows the bounds of each class that is done,
         and of the class that is searched.
-    sum_tolerance : float in [0, 0.1], default=1e-6
-        How much the sums of frequencies and of rows of matrices may differ from one,
-        because they are rounded. They are scaled to sum to one.
 
     Returns
     -------

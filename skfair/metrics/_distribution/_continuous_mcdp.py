@@ -112,8 +112,8 @@ def continuous_mcdp(
     control_features: Any = None,
     epsilon: float = 0.0,
     min_share: float = 0.05,
-    multistratum: Multistratum = "max",
     scale: Scale = "probability",
+    multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     """Largest MCDP over all cut points of an attribute that is a number, such as age.
@@ -147,10 +147,10 @@ default=None
         Least share of the rows, by weight, on either side of a cut point. Small sides
         have large gaps by chance. Both sides also have at least the `min_group_size`
         of a `Groups`.
-    multistratum : {"max", "weighted"}, default="max"
-        The largest value over strata, or their mean by the total weight of each.
     scale : {"probability", "rank"}, default="probability"
         ``"rank"`` replaces scores by their ranks among everyone, as in `mcdp`.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. Whole numbers count rows, without rounding.
 

@@ -37,7 +37,7 @@ class MADDBandwidthResult:
     ----------
     interval : tuple of two floats
         Bandwidths from the first, included, up to the second, excluded.
-    madd : float in [0, 2]
+    value : float in [0, 2]
         Mean of MADD over the interval.
     std : float
         Standard deviation of MADD over the interval.
@@ -53,7 +53,7 @@ class MADDBandwidthResult:
     """
 
     interval: tuple[float, float]
-    madd: float
+    value: float
     std: float
     h_sup: float
     groups: tuple[Hashable, Hashable]
@@ -67,7 +67,7 @@ class MADDBandwidthResult:
         Returns
         -------
         DataFrame
-            One row for each bandwidth: ``bandwidth``, ``madd``, and ``in_interval``,
+            One row for each bandwidth: ``bandwidth``, ``value``, and ``in_interval``,
             whether it lies in `interval`.
 
         Examples
@@ -79,12 +79,12 @@ class MADDBandwidthResult:
         ...     None, y_score, sensitive_features=group
         ... ).to_frame()
         >>> frame.columns.tolist(), len(frame)
-        (['bandwidth', 'madd', 'in_interval'], 500)
+        (['bandwidth', 'value', 'in_interval'], 500)
         """
         low, high = self.interval
         inside = (self.bandwidths >= low) & (self.bandwidths < high)
         return pd.DataFrame(
-            {"bandwidth": self.bandwidths, "madd": self.values, "in_interval": inside}
+            {"bandwidth": self.bandwidths, "value": self.values, "in_interval": inside}
         )
 
 
@@ -171,7 +171,7 @@ default=None
     >>> from skfair.metrics import madd_optimal_bandwidth
     >>> _, y_score, group = make_biased_scores(20_000, random_state=0)
     >>> result = madd_optimal_bandwidth(None, y_score, sensitive_features=group)
-    >>> abs(result.madd - 1.195) < 0.03, round(result.h_sup, 3)
+    >>> abs(result.value - 1.195) < 0.03, round(result.h_sup, 3)
     (True, 0.074)
     """
     n_bandwidths = check_integer("n_bandwidths", n_bandwidths, 3)
@@ -187,7 +187,7 @@ default=None
 
     def find_or_nan(*args: Any, **rows: Any) -> tuple[MADDBandwidthResult, float]:
         found = find(*args, **rows)
-        return found, found.madd
+        return found, found.value
 
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     if control_features is None:

@@ -167,15 +167,15 @@ class CVaRTestResult(NumbersResult):
 
     Attributes
     ----------
-    statistic : float
+    value : float
         Estimated weighted variance of the groups' rates, F of definition 7.
     threshold : float
         (1 - alpha) epsilon^2 / 2.
     reject : bool
-        Whether the statistic is at least the threshold (algorithm 1), which decides
+        Whether the value is at least the threshold (algorithm 1), which decides
         for a CVaR fairness of at least epsilon against 0. False where undefined.
     pvalue : float in (0, 1]
-        Share of permutations, the observed order included, with a statistic at least
+        Share of permutations, the observed order included, with a value at least
         as large: exact at any sample size, and independent of `alpha` and `epsilon`.
         nan where undefined.
     alpha, epsilon : float
@@ -186,10 +186,10 @@ class CVaRTestResult(NumbersResult):
         Groups with fewer than two rows.
     n_permutations : int
     null_distribution : ndarray of shape (n_permutations,)
-        The statistic for each permutation.
+        The value for each permutation.
     """
 
-    statistic: float
+    value: float
     threshold: float
     reject: bool
     pvalue: float
@@ -203,7 +203,7 @@ class CVaRTestResult(NumbersResult):
     null_distribution: Floats = field(repr=False)
 
     def __str__(self) -> str:
-        if np.isnan(self.statistic):
+        if np.isnan(self.value):
             verdict = "No group has two rows, so nothing can be said about"
         elif self.reject:
             verdict = "The threshold rule decides for a CVaR fairness of at least"
@@ -211,7 +211,7 @@ class CVaRTestResult(NumbersResult):
             verdict = "The threshold rule does not decide for a CVaR fairness of"
         return (
             f"{verdict} {self.epsilon:g} at alpha = {self.alpha:g}: the variance of "
-            f"rates between groups is estimated at {self.statistic:.4g}, with a "
+            f"rates between groups is estimated at {self.value:.4g}, with a "
             f"threshold of {self.threshold:.4g}. If all groups had the same rate, an "
             f"estimate this large would have probability p = {self.pvalue:.3g} "
             f"({self.n_permutations:,} permutations). Based on {self.n_rows:,} rows of "
@@ -229,9 +229,9 @@ def cvar_fairness_test(
     epsilon: float,
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
+    pos_label: Any = None,
     sampling: Sampling = "fixed",
     n_permutations: int = 999,
-    pos_label: Any = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -263,14 +263,14 @@ def cvar_fairness_test(
 (n_groups,), default="uniform"
         Weights of the groups, see `cvar_fairness`. If a sampling plan drew no rows of
         some groups, name these in a mapping or in a `Groups`, since they count too.
+    pos_label : int, float, bool or str, default=None
+        The positive class, see `cvar_fairness`.
     sampling : {"fixed", "weighted", "attribute_specific"} or tuple, default="fixed"
         How the rows were sampled, see `rate_variance`. The permutation p-value is
         exact with every value; for rows from weighted sampling, ``"fixed"`` had more
         power in simulation.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
-    pos_label : int, float, bool or str, default=None
-        The positive class, see `cvar_fairness`.
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations.
     n_jobs : int, default=None
@@ -292,7 +292,7 @@ def cvar_fairness_test(
     Warns
     -----
     sklearn.exceptions.UndefinedMetricWarning
-        If no group has two rows; statistic and p-value are then nan.
+        If no group has two rows; value and p-value are then nan.
 
     See Also
     --------
@@ -343,9 +343,9 @@ def cvar_fairness_test(
     )
     threshold = (1 - alpha) * epsilon**2 / 2
     return CVaRTestResult(
-        statistic=test.statistic,
+        value=test.value,
         threshold=threshold,
-        reject=test.statistic >= threshold,
+        reject=test.value >= threshold,
         pvalue=test.pvalue,
         alpha=alpha,
         epsilon=epsilon,

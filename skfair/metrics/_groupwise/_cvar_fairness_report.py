@@ -29,8 +29,8 @@ def cvar_fairness_report(
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
     fractional: bool = True,
-    confidence_level: float = 0.95,
     pos_label: Any = None,
+    confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Table of the groups: size, rate, interval, gap, and share in the tail.
@@ -52,10 +52,10 @@ def cvar_fairness_report(
         Weights of the groups, see `cvar_fairness`.
     fractional : bool, default=True
         Whether a group may belong to the tail in part, see `cvar_fairness`.
-    confidence_level : float in (0, 1), default=0.95
-        Level of the intervals.
     pos_label : int, float, bool or str, default=None
         The positive class, see `cvar_fairness`.
+    confidence_level : float in (0, 1), default=0.95
+        Level of the intervals.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
 
@@ -66,7 +66,7 @@ def cvar_fairness_report(
 
         - ``size`` : number of rows that count,
         - ``rate`` : mean outcome, in [0, 1]; nan without rows,
-        - ``low``, ``high`` : Wilson interval of the rate,
+        - ``lower``, ``upper`` : Wilson interval of the rate,
         - ``weight`` : weight of the group,
         - ``difference`` : rate minus the weighted average of rates,
         - ``gap`` : its absolute value,
@@ -112,11 +112,11 @@ def cvar_fairness_report(
     >>> report = cvar_fairness_report(
     ...     None, [1, 1, 0, 0, 1, 0], sensitive_features=list("aabbcc"), alpha=0.5
     ... )
-    >>> report[["size", "rate", "low", "high", "gap", "tail_share"]].round(2)
-       size  rate   low  high  gap  tail_share
-    a     2   1.0  0.34  1.00  0.5         1.0
-    b     2   0.0  0.00  0.66  0.5         0.5
-    c     2   0.5  0.09  0.91  0.0         0.0
+    >>> report[["size", "rate", "lower", "upper", "gap", "tail_share"]].round(2)
+       size  rate  lower  upper  gap  tail_share
+    a     2   1.0   0.34   1.00  0.5         1.0
+    b     2   0.0   0.00   0.66  0.5         0.5
+    c     2   0.5   0.09   0.91  0.0         0.0
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     statistic = grouped_quality(
@@ -125,14 +125,14 @@ def cvar_fairness_report(
     groups = group_gaps("CVaR fairness", statistic, group_weights)
     shares = tail_shares(groups.gaps, groups.weights, alpha, fractional=fractional)
     statistic = groups.statistic
-    low, high = wilson_interval(
+    lower, upper = wilson_interval(
         statistic.means, statistic.effective_sizes, confidence_level
     )
     columns = {
         "size": statistic.counts,
         "rate": statistic.means,
-        "low": low,
-        "high": high,
+        "lower": lower,
+        "upper": upper,
         "weight": groups.weights,
         "difference": statistic.means - groups.average,
         "gap": groups.gaps,

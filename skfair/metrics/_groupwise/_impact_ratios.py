@@ -102,7 +102,7 @@ def impact_ratios(
           median; their weight where rows are weighted,
         - ``rate`` : share of these in the group, in [0, 1],
         - ``impact_ratio`` : rate over the highest rate, in [0, 1],
-        - ``low``, ``high`` : interval of the ratio, in [0, 1],
+        - ``lower``, ``upper`` : interval of the ratio, in [0, 1],
         - ``status`` : ``"highest"``, ``"compared"``, ``"excluded"`` for groups that
           are too small, or ``"unknown"`` for the rows without a group, of which only
           the number is given.
@@ -152,12 +152,12 @@ def impact_ratios(
     >>> hired = [1, 1, 1, 0, 1, 0, 0, 0, 1]
     >>> sex = ["F", "F", "F", "F", "M", "M", "M", "M", None]
     >>> table = impact_ratios(None, hired, sensitive_features=sex)
-    >>> table[["n", "rate", "impact_ratio", "low", "high", "status"]].round(2)
-                         n  rate  impact_ratio   low  high    status
+    >>> table[["n", "rate", "impact_ratio", "lower", "upper", "status"]].round(2)
+                         n  rate  impact_ratio  lower  upper    status
     attribute group
-    group     F          4  0.75          1.00  0.51   1.0   highest
-              M          4  0.25          0.33  0.01   1.0  compared
-              (unknown)  1   NaN           NaN   NaN   NaN   unknown
+    group     F          4  0.75          1.00   0.51    1.0   highest
+              M          4  0.25          0.33   0.01    1.0  compared
+              (unknown)  1   NaN           NaN    NaN    NaN   unknown
     """
     check_choice("rate", rate, ("selection", "scoring"))
     min_share = check_real("min_share", min_share, 0, 1, closed="left")
@@ -308,12 +308,12 @@ def _table(attribute: _Attribute, min_share: float, level: float) -> pd.DataFram
     large = statistic.counts >= max(statistic.min_group_size, 1)
     compared = large & (shares >= min_share)
     highest = rates[compared].max(initial=0)
-    ratios, low, high = np.full((3, len(rates)), np.nan)
+    ratios, lower, upper = np.full((3, len(rates)), np.nan)
     if compared.sum() < 2 or highest == 0:
         _warn(name, statistic, compared)
     else:
         ratios[compared] = rates[compared] / highest
-        low[compared], high[compared] = _intervals(
+        lower[compared], upper[compared] = _intervals(
             rates[compared], statistic.effective_sizes[compared], level
         )
     status = np.where(compared, "compared", "excluded").astype(object)
@@ -324,8 +324,8 @@ def _table(attribute: _Attribute, min_share: float, level: float) -> pd.DataFram
         "selected": statistic.sums.astype(float),
         "rate": rates,
         "impact_ratio": ratios,
-        "low": low,
-        "high": high,
+        "lower": lower,
+        "upper": upper,
         "status": status,
     }
     labels = [

@@ -131,8 +131,8 @@ def max_gap_test(
     sensitive_features: Any = None,
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
-    n_permutations: int = 999,
     pos_label: Any = None,
+    n_permutations: int = 999,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -156,10 +156,10 @@ def max_gap_test(
     group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \
 (n_groups,), default="uniform"
         Weights of the groups in the average, see `max_gap`.
-    n_permutations : int, default=999
-        Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     pos_label : int, float, bool or str, default=None
         The positive class, see `max_gap`.
+    n_permutations : int, default=999
+        Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations.
     n_jobs : int, default=None

@@ -67,9 +67,9 @@ def rate_variance(
     sensitive_features: Any = None,
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
+    pos_label: Any = None,
     sampling: Sampling = "fixed",
     bias_correction: bool = False,
-    pos_label: Any = None,
 ) -> RateVarianceResult:
     """Estimate the weighted variance of the groups' rates (definition 7).
 

@@ -22,8 +22,8 @@ def top_groups(
     *,
     sensitive_features: Any = None,
     quality: Quality = "selection_rate",
-    false_discovery_rate: float = 0.05,
     pos_label: Any = None,
+    false_discovery_rate: float = 0.05,
 ) -> pd.DataFrame:
     """Find the groups whose rate differs from that of all other rows.
 
@@ -41,16 +41,16 @@ def top_groups(
         Group of each row; several columns are combined into their intersection.
     quality : str or callable, default="selection_rate"
         Rate that is compared, see `cvar_fairness`.
-    false_discovery_rate : float in (0, 1), default=0.05
-        Expected share of false discoveries among the groups returned.
     pos_label : int, float, bool or str, default=None
         The positive class, see `cvar_fairness`.
+    false_discovery_rate : float in (0, 1), default=0.05
+        Expected share of false discoveries among the groups returned.
 
     Returns
     -------
     DataFrame of n_discoveries rows
         Indexed by group, smallest p-value first, empty if none differs, with the
-        columns ``size``, ``rate``, ``low`` and ``high`` (95 % Wilson interval),
+        columns ``size``, ``rate``, ``lower`` and ``upper`` (95 % Wilson interval),
         ``rate_of_others``, ``difference`` of the two rates, ``pvalue``, and
         ``adjusted_pvalue``, the smallest false discovery rate at which the group is
         returned.
@@ -109,12 +109,12 @@ def _compared_with_others(statistic: GroupedOutcomes) -> pd.DataFrame:
     pvalues[tested] = _pvalues(sizes[tested], hits[tested], sizes.sum(), hits.sum())
     if tested.any():
         adjusted[tested] = false_discovery_control(pvalues[tested])
-    low, high = wilson_interval(rates, sizes.astype(np.float64), 0.95)
+    lower, upper = wilson_interval(rates, sizes.astype(np.float64), 0.95)
     columns = {
         "size": sizes,
         "rate": rates,
-        "low": low,
-        "high": high,
+        "lower": lower,
+        "upper": upper,
         "rate_of_others": others,
         "difference": rates - others,
         "pvalue": pvalues,

@@ -98,11 +98,11 @@ def worst_subgroup(
     *,
     sensitive_features: Any,
     quality: Literal["mcdp"] | Quality = "mcdp",
+    pos_label: Any = None,
     bins: Mapping[Any, Sequence[float]] | None = None,
     min_group_size: int = 50,
     n_subgroups: int = 10,
     n_permutations: int = 99,
-    pos_label: Any = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -129,6 +129,8 @@ or Groups
 "false_positive_rate", "accuracy", "error_rate"} or callable, default="mcdp"
         What is compared: "mcdp" is the largest difference, over all thresholds,
         between the shares of scores above it; the others are rates, see `max_gap`.
+    pos_label : int, float, bool or str, default=None
+        The positive class of a rate, see `max_gap`.
     bins : mapping of column to increasing numbers, default=None
         Edges of the bins of numeric columns, by name (or position, for an array): 30
         and 50 give "at most 30", "above 30, at most 50" and "above 50". A numeric
@@ -141,8 +143,6 @@ or Groups
         Number of subgroups in the table.
     n_permutations : int, default=99
         Number of permutations for p-values, each a search of its own; 0 for none.
-    pos_label : int, float, bool or str, default=None
-        The positive class of a rate, see `max_gap`.
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations.
     n_jobs : int, default=None

@@ -37,9 +37,9 @@ class BootstrapResult(NumbersResult):
 
     Attributes
     ----------
-    statistic : float
+    value : float
         The metric on the data as given.
-    low, high : float
+    lower, upper : float
         Ends of the interval.
     confidence_level : float
     n_resamples : int
@@ -47,9 +47,9 @@ class BootstrapResult(NumbersResult):
         The metric on each resample, nan where it is undefined.
     """
 
-    statistic: float
-    low: float
-    high: float
+    value: float
+    lower: float
+    upper: float
     confidence_level: float
     n_resamples: int
     distribution: Floats = field(repr=False)
@@ -161,7 +161,7 @@ default=None
     >>> result = bootstrap_interval(
     ...     mcdp, y_true, y_score, sensitive_features=group, random_state=0
     ... )
-    >>> result.low < result.statistic < result.high
+    >>> result.lower < result.value < result.upper
     True
     """
     n_resamples = check_integer("n_resamples", n_resamples, 1)

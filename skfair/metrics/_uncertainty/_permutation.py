@@ -45,7 +45,7 @@ class PermutationTestResult(NumbersResult):
 
     Attributes
     ----------
-    statistic : float
+    value : float
         The metric on the data as given.
     pvalue : float in (0, 1]
         Share of permutations, the given order among them, with a value at least as
@@ -58,7 +58,7 @@ class PermutationTestResult(NumbersResult):
         The metric for each permutation.
     """
 
-    statistic: float
+    value: float
     pvalue: float
     null_mean: float
     n_permutations: int
@@ -175,7 +175,7 @@ default=None
     Of a statistic, numbers of rows are drawn from the distribution that permuted rows
     give them, at a cost that depends on its distinct scores or bins, not on its rows.
     The scores of a `GroupedHistogram` count as rounded down to the edges of bins: the
-    p-value is exact for them, and `statistic` is the metric of them.
+    p-value is exact for them, and `value` is the metric of them.
 
     References
     ----------
@@ -363,7 +363,7 @@ def _result(observed: float, null: Floats, n_below: int = 0) -> PermutationTestR
     """Summarise the values; `n_below` of those that are equal count as smaller."""
     defined = ~np.isnan(null)
     return PermutationTestResult(
-        statistic=observed,
+        value=observed,
         pvalue=exact_pvalue(observed, null, n_below),
         null_mean=float(null[defined].mean()) if defined.any() else math.nan,
         n_permutations=len(null),

@@ -123,7 +123,7 @@ def _source(sample: Sample) -> Sample | Cells:
 def _jobs(sample: Sample, source: Sample | Cells) -> list[_Job]:
     """Draws of rows are one job for each kind, draws of counts are many."""
     options, n_groups = sample.audit.options, len(sample.attribute.groups.labels)
-    numbers = {"bootstrap": options.n_bootstrap, "permutation": options.n_permutations}
+    numbers = {"bootstrap": options.n_resamples, "permutation": options.n_permutations}
     jobs = []
     for kind, n_draws in numbers.items():
         keys = _drawn_keys(source, kind, n_groups)
@@ -297,7 +297,7 @@ class Uncertainty(NamedTuple):
     lower: float | None = None
     upper: float | None = None
     certified: float | None = None
-    null: float | None = None
+    null_mean: float | None = None
     pvalue: float | None = None
     as_large: float | None = None
     without_test: float | None = None
@@ -331,7 +331,7 @@ def uncertainty(
         every = draws.permutation[key]
         n_below = _count_below(key, draws, drawn_from)
         found = found._replace(
-            null=float(permuted.mean()),
+            null_mean=float(permuted.mean()),
             pvalue=exact_pvalue(drawn_from, every, n_below),
             as_large=exact_pvalue(drawn_from, every),
         )

@@ -142,8 +142,8 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
     return [
         {
             "selection_rate": row.rate,
-            "lower": row.low,
-            "upper": row.high,
+            "lower": row.lower,
+            "upper": row.upper,
             "difference": row.rate - average,
             "tail_share": row.tail_share,
             "differs": None if differs is None else row.Index in differs,

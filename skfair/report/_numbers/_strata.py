@@ -154,7 +154,7 @@ def _test(
     """
     audit, attribute, options = sample.audit, sample.attribute, sample.audit.options
     if audit.counts_are_drawn or not parts:
-        return {key: {"null": None, "pvalue": None} for key in metrics}
+        return {key: {"null_mean": None, "pvalue": None} for key in metrics}
     assert audit.strata is not None
     known = np.where(audit.strata.codes < 0, -1, attribute.groups.codes)
     groups = replace(attribute.groups, codes=known)
@@ -172,7 +172,10 @@ def _test(
     found = {
         key: uncertainty(observed[key], key, drawn, None, level) for key in metrics
     }
-    return {key: {"null": one.null, "pvalue": one.pvalue} for key, one in found.items()}
+    return {
+        key: {"null_mean": one.null_mean, "pvalue": one.pvalue}
+        for key, one in found.items()
+    }
 
 
 def _with_grid(part: Part) -> Part:

@@ -33,8 +33,8 @@ OF_RATIOS = {
     "selected": "Selected",
     "rate": "Rate",
     "impact_ratio": "Impact ratio",
-    "low": "Low",
-    "high": "High",
+    "lower": "Lower",
+    "upper": "Upper",
     "status": "Status",
 }
 
@@ -141,7 +141,7 @@ def _metrics(measures: list[Summary]) -> list[str]:
     rows = []
     for m in measures:
         ends = None if m["lower"] is None else interval(m["lower"], m["upper"])
-        rows.append([m["title"], m["value"], ends, m["null"], m["pvalue"]])
+        rows.append([m["title"], m["value"], ends, m["null_mean"], m["pvalue"]])
     return _lines(head, rows)
 
 
@@ -152,7 +152,7 @@ def _within_strata(rows: list[Summary]) -> list[str]:
     for row in rows:
         ends = interval(row["lower"], row["upper"]) if row["stratum"] else None
         numbers = [row["everyone"], row["value"], row["stratum"], row["mean"], ends]
-        cells.append([row["title"], *numbers, row["null"], row["pvalue"]])
+        cells.append([row["title"], *numbers, row["null_mean"], row["pvalue"]])
     return _lines(head, cells)
 
 

@@ -142,8 +142,8 @@ def _gap_table(groups: list[Summary], name: str) -> pd.DataFrame:
     columns = {
         "size": "n",
         "rate": "selection_rate",
-        "low": "lower",
-        "high": "upper",
+        "lower": "lower",
+        "upper": "upper",
         "difference": "difference",
         "tail_share": "tail_share",
     }

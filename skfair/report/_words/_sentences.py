@@ -322,9 +322,9 @@ def with_chance(sentence: str, key: str, draws: Uncertainty, n_groups: int) -> s
 
     A test of more than two groups at once does not say which of them differ.
     """
-    if draws.null is None or draws.pvalue is None or draws.as_large is None:
+    if draws.null_mean is None or draws.pvalue is None or draws.as_large is None:
         return sentence + "."
-    values = {"sentence": sentence, "text": chance_text(key, draws.null)}
+    values = {"sentence": sentence, "text": chance_text(key, draws.null_mean)}
     share = percent(draws.as_large)
     if draws.pvalue > LEVEL:
         return say(
@@ -418,8 +418,8 @@ def _highest_and_smallest(
         other=in_quotes(low["label"]),
         other_rate=percent(low["rate"]),
         level=figure(f"{100 * level:g}"),
-        low=number(low["low"]),
-        high=number(low["high"]),
+        low=number(low["lower"]),
+        high=number(low["upper"]),
     )
 
 

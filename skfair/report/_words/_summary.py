@@ -184,7 +184,7 @@ def _measure(
         "lower": drawn.lower,
         "upper": drawn.upper,
         "certified": drawn.certified,
-        "null": drawn.null,
+        "null_mean": drawn.null_mean,
         "pvalue": drawn.pvalue,
         "as_large": drawn.as_large,
         "left_out": few_of_labels(sample, found),
@@ -277,7 +277,7 @@ def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
         "scale",
         "epsilon",
         "alpha",
-        "n_bootstrap",
+        "n_resamples",
         "n_permutations",
         "confidence_level",
     ]
@@ -439,8 +439,8 @@ def _point(attribute: Summary, result: Summary, level: float) -> Summary | None:
     if measure["certified"] is not None:
         most = in_unit(measure["key"], measure["certified"])
         details.append(say("certified at most {most}", most=most))
-    if measure["null"] is not None:
-        text_of_chance = chance_text(measure["key"], measure["null"])
+    if measure["null_mean"] is not None:
+        text_of_chance = chance_text(measure["key"], measure["null_mean"])
         details.append(say("chance alone {text}", text=text_of_chance))
     return {
         "attribute": attribute["name"],

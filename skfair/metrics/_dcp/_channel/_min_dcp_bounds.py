@@ -119,8 +119,8 @@ def min_dcp_bounds(
     tol: float = 1e-4,
     time_limit: float | None = None,
     n_starts: int = 10,
-    random_state: int | np.random.RandomState | None = None,
     sum_tolerance: float = 1e-6,
+    random_state: int | np.random.RandomState | None = None,
     verbose: int = 0,
 ) -> MinDCPResult:
     """Bound the least DCP of a classifier of which only frequencies are known.
@@ -148,12 +148,12 @@ def min_dcp_bounds(
         fits with larger weights on sets of two groups, and on sets of three. Half as
         many more start from fits with random weights. For two classes the search for
         the lower bound makes them unnecessary.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the random weights.
     sum_tolerance : float in [0, 0.1], default=1e-6
         How much the sum of each group's frequencies may differ from one, for example
         ``0.005 * n_classes`` if they are rounded to two decimals. They are scaled to
         sum to one.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random weights.
     verbose : int, default=0
         Above 0, the standard error stream shows how far the searches are.
 

@@ -1,0 +1,73 @@
+"""Public names and signatures are those that a file lists: none changes unnoticed."""
+
+import difflib
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+
+import skfair
+
+FILE = Path(__file__).with_name("public_names.txt")
+WRITE = "python tests/test_public_names.py"
+
+
+def signature_text(function):
+    """Write the parameters of a function in order with defaults, without types."""
+    signature = inspect.signature(function)
+    plain = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
+    return str(inspect.Signature(plain))
+
+
+def lines_of(name, value):
+    """Name a public object, and what is public in it if it is a class of skfair."""
+    if isinstance(value, property) or not callable(value):
+        return [name]
+    if inspect.isclass(value) and issubclass(value, Exception):
+        return [name]
+    lines = [f"{name}{signature_text(value)}"]
+    bases = value.__mro__ if inspect.isclass(value) else ()
+    found = {}
+    for base in reversed(bases):
+        if base.__module__.startswith("skfair"):
+            found |= vars(base)
+    for member, held in sorted(found.items()):
+        # scikit-learn adds the methods of metadata routing.
+        if member.startswith("_") or member.endswith("_request"):
+            continue
+        one = held if isinstance(held, property) else getattr(value, member)
+        # Fields of a dataclass with a default stand in its signature.
+        if isinstance(one, property) or callable(one):
+            lines += lines_of(f"{name}.{member}", one)
+    return lines
+
+
+def public_lines():
+    """List the names of all packages; without its library a package keeps its lines."""
+    lines = []
+    for _, package, _ in pkgutil.iter_modules(skfair.__path__, "skfair."):
+        if package.startswith("skfair._"):
+            continue
+        try:
+            module = importlib.import_module(package)
+        except ImportError:
+            known = FILE.read_text(encoding="utf-8").splitlines()
+            lines += [line for line in known if line.startswith(f"{package}.")]
+        else:
+            for name in sorted(module.__all__):
+                lines += lines_of(f"{package}.{name}", getattr(module, name))
+    return lines
+
+
+def test_public_names_are_those_of_the_file():
+    expected = FILE.read_text(encoding="utf-8").splitlines()
+    changes = difflib.unified_diff(expected, public_lines(), lineterm="", n=0)
+    found = "\n".join(line for line in changes if line[:2] not in ("--", "++", "@@"))
+    assert not found, (
+        f"Public names or signatures differ from {FILE.name}:\n{found}\n"
+        f"If that is meant, write the file again by '{WRITE}'."
+    )
+
+
+if __name__ == "__main__":
+    FILE.write_text("\n".join(public_lines()) + "\n", encoding="utf-8")

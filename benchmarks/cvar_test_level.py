@@ -67,8 +67,8 @@ def report(name: str, alarms: list[bool]) -> None:
     test = binomtest(int(np.sum(alarms)), len(alarms))
     interval = test.proportion_ci(method="wilson")
     print(
-        f"{name:52s} {test.value:6.3f}   95 % interval {interval.lower:.3f} to "
-        f"{interval.upper:.3f}, {len(alarms):,} audits",
+        f"{name:52s} {test.statistic:6.3f}   95 % interval {interval.low:.3f} to "
+        f"{interval.high:.3f}, {len(alarms):,} audits",
         flush=True,
     )
 

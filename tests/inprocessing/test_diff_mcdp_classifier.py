@@ -22,7 +22,7 @@ from skfair.metrics import get_fairness_scorer
         (),
         pytest.param(16, marks=pytest.mark.slow),
         pytest.param((16,), marks=pytest.mark.slow),
-        [16, 8],
+        pytest.param([16, 8], marks=pytest.mark.slow),
     ],
 )
 def test_strength_makes_the_gap_smaller(proxy_people, hidden, make_people, quick, gap):
@@ -104,6 +104,7 @@ def test_the_sensitive_column_can_be_dropped(proxy_people, quick):
         quick(drop_sensitive=True).fit(wide, y, sensitive_features=sex)
 
 
+@pytest.mark.slow
 def test_another_seed_another_network(proxy_people, quick):
     X, y, sex = proxy_people
     options = {"batch_size": 64, "dropout": 0.2, "early_stopping": True}
@@ -132,6 +133,7 @@ def test_weights_stand_for_repetition(proxy_people, quick):
     )
 
 
+@pytest.mark.slow
 def test_early_stopping_keeps_the_best_look(proxy_people, quick):
     X, y, sex = proxy_people
     model = quick(
@@ -191,6 +193,7 @@ def test_many_groups_and_a_group_of_one_row(proxy_people, batch_size, quick):
     assert np.isfinite(model.decision_function(X)).all()
 
 
+@pytest.mark.slow
 def test_search_over_strength(proxy_people, quick):
     X, y, sex = proxy_people
     with config_context(enable_metadata_routing=True):

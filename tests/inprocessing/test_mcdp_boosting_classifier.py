@@ -378,6 +378,7 @@ def test_parameters_of_fit_that_contradict_the_penalty(people, trees, boosted):
 # --- pipelines and searches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("routing", [True, False])
 def test_search_over_a_pipeline(people, routing, boosted):
     X, y, sex = people
@@ -398,6 +399,7 @@ def test_search_over_a_pipeline(people, routing, boosted):
     assert search.best_params_["mcdpboostingclassifier__strength"] == 1.0
 
 
+@pytest.mark.slow
 def test_skfair_imports_neither_library():
     code = (
         "import sys, skfair.inprocessing; "

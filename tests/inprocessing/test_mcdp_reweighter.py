@@ -24,6 +24,7 @@ TREES = HistGradientBoostingClassifier(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", [LogisticRegression(), TREES, GaussianNB()])
 def test_the_gap_on_new_rows_falls(people, inner, make_people, gap):
     X, y, _ = people

@@ -174,7 +174,16 @@ def test_import_without_matplotlib(monkeypatch):
     importlib.import_module("skfair.inspection")
 
 
-@pytest.mark.parametrize("hostile", ["_x", "$a$", "$", "a\nb", "", "x" * 90])
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "$a$",
+        *(
+            pytest.param(label, marks=pytest.mark.slow)
+            for label in ("_x", "$", "a\nb", "", "x" * 90)
+        ),
+    ],
+)
 def test_labels_are_shown_as_they_are(display_class, scored, hostile):
     _, y_score, sex = scored
     groups = np.where(sex == "F", hostile, "M").astype(object)
@@ -210,6 +219,7 @@ def test_the_stratum_with_the_largest_gap_is_drawn(display_class, scored, named)
     assert ours.name == f"model, {'part' if named else 'stratum'} 1"
 
 
+@pytest.mark.slow
 def test_strata_of_an_estimator(display_class, fitted):
     model, X, y = fitted
     strata = np.arange(len(X)) % 2

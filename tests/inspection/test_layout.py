@@ -264,6 +264,7 @@ def test_group_is_counted_in_words():
     assert texts[-1] == "Other groups\n1 group (n = 60)"
 
 
+@pytest.mark.slow
 def test_legend_leaves_the_curves_alone():
     draw = CDFGapDisplay.from_predictions
     y_score = np.tile(np.linspace(0, 1, 101), 2)

@@ -86,6 +86,7 @@ def test_multimetric_search_routed(biased, routing, make_model, by_hand):
     assert fairness[1] == np.mean(by_hand(X, y, X["sex"]))
 
 
+@pytest.mark.slow
 def test_tuned_threshold_routed(biased, routing):
     X, y = biased
     tuned = TunedThresholdClassifierCV(
@@ -128,7 +129,14 @@ def test_alias_of_the_request_is_kept(biased, routing, make_model, by_hand):
     assert scores.tolist() == by_hand(X, y, X["sex"])
 
 
-@pytest.mark.parametrize("name", ["average_precision", "neg_log_loss", "accuracy"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "average_precision",
+        "accuracy",
+        pytest.param("neg_log_loss", marks=pytest.mark.slow),
+    ],
+)
 def test_group_scorers_compute_the_score_by_name(biased, routing, name, make_model):
     """Whether the model takes groups at prediction or not."""
     X, y = biased

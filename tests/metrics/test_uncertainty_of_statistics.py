@@ -63,7 +63,7 @@ CASES = {
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name in ("dcp", "madd") else [])
+        pytest.param(name, marks=[] if name in ("mcdp", "parity") else pytest.mark.slow)
         for name in CASES
     ],
 )

@@ -137,6 +137,7 @@ def test_refit_by_repeats(biased):
     assert model.losses_["accuracy_loss"][0] < 0.5
 
 
+@pytest.mark.slow
 def test_repeats_repair_trees(biased):
     new, new_y, new_groups = make_biased(1500, seed=1)
     gaps, accuracies = {}, {}

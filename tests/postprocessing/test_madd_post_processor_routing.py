@@ -35,6 +35,7 @@ def test_sample_weight_reaches_classifier_and_repair(people, ensemble):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["is_man", None])
 def test_in_pipeline_and_grid_search(people, name):
     X, y, sex = people

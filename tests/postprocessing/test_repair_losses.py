@@ -421,7 +421,7 @@ def test_weights_that_leave_few_rows_make_noise_larger():
 
 
 @pytest.mark.parametrize("ties", ["mid", "random"])
-@pytest.mark.parametrize("n_groups", [2, 3])
+@pytest.mark.parametrize("n_groups", [pytest.param(2, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize(
     ("rounded", "threshold"), [(False, 0.5), (True, 0.5), (True, 0.35), (False, 1.0)]
 )

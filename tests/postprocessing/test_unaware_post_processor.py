@@ -325,6 +325,7 @@ def check_member(model, X, row):
         assert_array_equal(member.predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_the_chosen_strength_gives_the_same_model(fitted):
     model, X, _, _ = fitted
     chosen = model.path_["strength"] == model.strength_
@@ -378,6 +379,7 @@ def test_strength_zero_is_the_mean_of_the_plain_models(fitted):
 # --- the two classifiers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cv",
     [
@@ -528,6 +530,7 @@ def test_weights_are_routed(people):
 # --- in searches, and what is refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["is_man", None])
 def test_in_pipeline_and_grid_search(people, name):
     X, y, sex = people

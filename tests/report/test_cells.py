@@ -94,6 +94,7 @@ def test_intervals_are_those_of_the_rows(make_report, people, many, monkeypatch)
     assert found == pytest.approx([expected.statistic, expected.low, expected.high])
 
 
+@pytest.mark.slow
 def test_same_numbers_for_any_number_of_processes(make_report, people, many):
     y_true, y_score, group = people
     rows = {"y_true": y_true, "y_score": y_score, "sensitive_features": group}

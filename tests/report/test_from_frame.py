@@ -79,6 +79,7 @@ def test_few_rows_are_read(weight):
     assert found.summary == of_rows(data, weight, metrics=metrics).summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("weight", "left_out"),
     [
@@ -156,6 +157,7 @@ def test_bins(few, monkeypatch, weight, power):
         assert one.average_precision == pytest.approx(other.average_precision, abs=2e-2)
 
 
+@pytest.mark.slow
 def test_bins_of_many_rows_become_finer(few, monkeypatch, capsys):
     monkeypatch.setattr(module, "_MAX_SCORES", 0)
     monkeypatch.setattr(module, "_MAX_CELLS", 2**12)
@@ -291,6 +293,7 @@ def of_rows_in(data, control, *, weight=None, **options):
     return of_rows(data, weight, control_features=data[columns].to_pandas(), **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize(
     "control",

@@ -214,6 +214,7 @@ def table(decided):
     return pl.DataFrame({"p": values * 1e3, "g": groups, "w": weights + 1})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_rows_that_stay_on_their_engine(table, monkeypatch, make_report, weight):
     """Counted by score the numbers are the same, in bins close by what is stated."""

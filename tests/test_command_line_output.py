@@ -90,6 +90,7 @@ WRITERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", WRITERS)
 def test_permissions(report, tmp_path, write):
     usual, new, old = (tmp_path / name for name in ("usual", "new", "old"))

@@ -1129,6 +1129,7 @@ def test_pairwise_and_pooled_agree_for_one_large_group_far_off(metric):
     assert pooled == pytest.approx(0.999 * largest)
 
 
+@pytest.mark.slow
 def test_two_hundred_groups_pairwise():
     _, y_score, groups = draw_rows(METRICS["mcdp"], 200, 2_000)
     labels = np.unique(groups)

@@ -16,6 +16,7 @@ from skfair.inprocessing import DiffMCDPClassifier
 from skfair.metrics import get_fairness_scorer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "hidden",
     [
@@ -60,6 +61,7 @@ def test_strength_0_is_the_plain_network(proxy_people):
     assert_array_equal(model.decision_function(X), without.decision_function(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["dp", "abcc"])
 def test_other_objectives(proxy_people, objective, quick, gap):
     X, y, sex = proxy_people
@@ -91,6 +93,7 @@ def test_fitted_attributes(proxy_people, quick):
     assert_array_equal(model.predict(X) == "yes", positive > 0.5)
 
 
+@pytest.mark.slow
 def test_the_sensitive_column_can_be_dropped(proxy_people, quick):
     X, y, sex = proxy_people
     expected = quick().fit(X, y, sensitive_features=sex).predict_proba(X)
@@ -156,6 +159,7 @@ def test_too_few_rows_to_hold_out(quick):
         quick(early_stopping=True).fit(X, y, sensitive_features=[0, 1] * 3)
 
 
+@pytest.mark.slow
 def test_sparse_and_single_precision(proxy_people, quick):
     X, y, sex = proxy_people
     dense = X.to_numpy()

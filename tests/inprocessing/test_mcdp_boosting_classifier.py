@@ -77,6 +77,7 @@ def test_the_gap_on_new_rows_falls(proxy_people, make_people, trees, boosted, ga
     assert model.comparison_.n_samples == 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
 def test_every_objective_and_stronger_is_fairer(proxy_people, objective, boosted, gap):
     X, y, sex = proxy_people
@@ -288,6 +289,7 @@ def test_weight_0_is_a_row_left_out(people, trees, boosted):
         assert_allclose(model.predict_proba(X), fewer.predict_proba(X), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_many_groups_and_groups_of_one_row(people, trees, boosted):
     X, y, sex = people
     many = np.arange(len(y)) % 60

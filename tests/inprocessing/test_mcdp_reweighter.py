@@ -47,6 +47,7 @@ def test_stronger_is_fairer(people, logistic, gap):
     assert gaps[-1] < gaps[0] / 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
 def test_every_objective_and_form_falls(people, objective, logistic):
     X, y, sex = people
@@ -108,6 +109,7 @@ def test_fitted_attributes(people, logistic):
     assert_array_equal(model.decision_function(X) > 0, model.predict(X) == "yes")
 
 
+@pytest.mark.slow
 def test_weights_may_be_carried_into_another_training(people, logistic):
     X, y, sex = people
     model = logistic(strength=1.0).fit(X, y, sensitive_features=sex)

@@ -57,6 +57,7 @@ def fitted(inner, X, y, **options):
     return model.fit(X, y)
 
 
+@pytest.mark.slow
 def test_pipelines_without_routing(jobs):
     X, y = jobs
     flat = make_pipeline(encoder(StandardScaler()), LogisticRegression())

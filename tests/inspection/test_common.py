@@ -54,7 +54,13 @@ def drawn():
     return {}
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(
+    "selector",
+    [
+        pytest.param(name, marks=[] if name == "callable" else pytest.mark.slow)
+        for name in SELECTORS
+    ],
+)
 def test_from_estimator_equals_from_predictions(drawn, display_class, fitted, selector):
     model, X, y = fitted
     chosen = X["sex"] if selector == "Series" else SELECTORS[selector]
@@ -202,6 +208,7 @@ def test_labels_are_shown_as_they_are(display_class, scored, hostile):
 # --- strata
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [False, True])
 def test_the_stratum_with_the_largest_gap_is_drawn(display_class, scored, named):
     y_true, y_score, sex = scored

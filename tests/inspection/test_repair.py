@@ -57,6 +57,7 @@ def test_band_of_one_standard_error(biased, model):
     assert RepairDisplay.from_estimator(given.fit(X, y), X).error_band_ is None
 
 
+@pytest.mark.slow
 def test_largest_gap(biased, legend_texts):
     X, y = biased
     model = MADDPostProcessor(

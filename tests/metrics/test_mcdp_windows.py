@@ -167,7 +167,9 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("n", [63, 64, 65, 129, 2_000])
+@pytest.mark.parametrize(
+    "n", [*(pytest.param(n, marks=pytest.mark.slow) for n in (63, 65, 2_000)), 64, 129]
+)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_many_rows_against_every_window(shape, n):
     rng = np.random.default_rng(n)

@@ -191,6 +191,7 @@ def test_a_name_is_the_metric_without_its_sign(name, biased, make_model):
 # --- corrected for noise
 
 
+@pytest.mark.slow
 def test_correction_subtracts_the_squares_of_permutations(biased, make_model):
     X, y = biased
     model = make_model().fit(X, y)

@@ -76,6 +76,7 @@ def test_routed_groups_win_over_the_column(biased, routing, make_model, by_hand)
     assert scores.tolist() == by_hand(X, y, X["sex"])
 
 
+@pytest.mark.slow
 def test_multimetric_search_routed(biased, routing, make_model, by_hand):
     X, y = biased
     scoring = {"accuracy": "accuracy", "fairness": get_fairness_scorer("neg_mcdp")}
@@ -162,6 +163,7 @@ def test_group_scorers_compute_the_score_by_name(biased, routing, name, make_mod
     assert_allclose(found, cross_val_score(plain, features, y, scoring=name))
 
 
+@pytest.mark.slow
 def test_group_scorers_in_a_search(biased, routing):
     X, y = biased
     features, sex = X.drop(columns="sex"), X["sex"]

@@ -397,6 +397,7 @@ def test_ways_to_give_the_groups(rows):
     assert len(several.group_sizes) == 6
 
 
+@pytest.mark.slow
 def test_containers_of_features(rows):
     X, y, sex = rows
     model = make_pipeline(StandardScaler(), LogisticRegression())
@@ -407,6 +408,7 @@ def test_containers_of_features(rows):
     assert len(values) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", [max_gap, dcp, mcdp])
 def test_several_classes_where_the_metric_takes_them(rows, metric):
     X, _, sex = rows

@@ -235,6 +235,7 @@ def biased():
     )
 
 
+@pytest.mark.slow
 def test_in_searches_by_column_and_by_groups(biased):
     X, y = biased
     scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")

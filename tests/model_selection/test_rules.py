@@ -277,7 +277,7 @@ def scoring():
     "rule",
     [
         FairestWithin(tolerance=0.98),
-        FairestWithin(kind="one_standard_error"),
+        pytest.param(FairestWithin(kind="one_standard_error"), marks=pytest.mark.slow),
         BestUnder(limit=0.16),
     ],
 )

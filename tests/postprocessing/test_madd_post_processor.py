@@ -348,6 +348,7 @@ def test_warning_where_the_groups_tell_the_labels():
     assert model.comparison_.average_precision < 0.7  # was asked for
 
 
+@pytest.mark.slow
 def test_groups_of_noise_are_left_alone():
     levels = []
     for seed in range(10):

@@ -74,6 +74,7 @@ def test_scorer_hands_groups_on_without_routing(people):
     assert scorer(model, X, y, sensitive_features=sex) > -0.05
 
 
+@pytest.mark.slow
 def test_routing_to_classifier_and_splitter(people):
     X, y, sex = people
     clusters = np.arange(len(y)) % 50

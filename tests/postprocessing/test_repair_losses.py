@@ -234,6 +234,7 @@ def test_simulation_of_the_paper():
     assert np.mean((moved >= 0.5) != new_y) <= 0.395
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.3, 0.6, 0.9])
 def test_madd_after_repair_follows_the_line_on_the_simulation(level):
     y, scores, groups = make_biased_scores(20_000, random_state=0)

@@ -424,6 +424,7 @@ def test_group_absent_from_a_training_part():
         cross_fit(GaussianNB(), X, np.arange(60) // 40, [0, 1], splits[2:], {}, None)
 
 
+@pytest.mark.slow
 def test_frozen_models(people):
     X, y, sex = people
     X = X[["skill", "proxy"]]
@@ -472,6 +473,7 @@ def clone_fitted(model, X, y):
     return pickle.loads(pickle.dumps(model)).fit(X, y)
 
 
+@pytest.mark.slow
 def test_several_groups_and_rows_of_no_group(people):
     X, y, sex = people
     X = X[["skill", "proxy"]]
@@ -504,6 +506,7 @@ def test_weights_reach_both_classifiers_and_the_map(people):
     assert_allclose(model.estimators_[0].predict_proba(X), expected)
 
 
+@pytest.mark.slow
 def test_weights_are_routed(people):
     X, y, sex = people
     X = X[["skill", "proxy"]]

@@ -178,6 +178,7 @@ def test_pvalues_of_joined_weights_hold_their_level(many):
     assert 0.01 <= small / 200 <= 0.1  # .05, and three standard errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["labels", "classes", "no true labels", "constant"])
 def test_other_inputs(make_report, people, many, kind):
     y_true, y_score, group = people

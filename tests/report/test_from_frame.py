@@ -177,6 +177,7 @@ def test_bins_of_many_rows_become_finer(few, monkeypatch, capsys):
     assert found.summary["settings"]["blur"][0] < 0.03
 
 
+@pytest.mark.slow
 def test_several_models(few):
     data = draw(500, decimals=2).with_columns(q=(pl.col("p") / 2).round(2))
     names = {"sensitive_features": "sex", "y_true": "y", **OPTIONS}
@@ -212,6 +213,7 @@ def test_predictions_without_scores(few):
     assert_same(found.summary, expected.summary)
 
 
+@pytest.mark.slow
 def test_decisions_beside_scores(few, monkeypatch):
     """Predictions replace the threshold, in bins as well."""
     monkeypatch.setattr(module, "_MAX_SCORES", 0)

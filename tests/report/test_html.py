@@ -246,6 +246,7 @@ def test_written_file(small_report, small_page, page, tmp_path):
     assert len(page.encode("utf-8")) < 1_000_000
 
 
+@pytest.mark.slow
 def test_unwritable_paths(small_report, tmp_path):
     for path in (tmp_path, tmp_path / "none" / "report.html"):
         with pytest.raises(OSError, match=re.escape(str(path))):
@@ -321,6 +322,7 @@ def test_labels_in_another_script_are_drawn_without_a_warning(make_report, score
     )
 
 
+@pytest.mark.slow
 def test_head_of_a_page_that_is_filed(small_report, small_page):
     report, page = small_report, small_page
     assert "<dt>Date</dt>" not in page

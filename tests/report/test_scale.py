@@ -77,6 +77,7 @@ def test_numbers_are_those_of_the_metrics(of_ranks, decided):
     assert "mean_score_difference" not in found.index
 
 
+@pytest.mark.slow
 def test_tests_are_those_of_the_metrics(make_report, decided):
     y_true, values, _, _ = decided
     groups = np.where(np.arange(len(values)) % 3 == 0, "a", "b")

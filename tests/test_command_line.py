@@ -278,6 +278,7 @@ def test_version(capsys):
     assert capsys.readouterr().out.strip() == f"skfair {skfair.__version__}"
 
 
+@pytest.mark.slow
 def test_as_a_module(audit, tmp_path):
     made = subprocess.run(
         [sys.executable, "-m", "skfair", "audit", *NUMBERS.split(), *FEW],

@@ -145,6 +145,7 @@ def test_fitted_trees_can_be_saved_and_hold_no_rows(make_people, trees, boosted)
         assert_allclose(scores, model.predict_proba(X)[:, 1])
 
 
+@pytest.mark.slow
 def test_early_stopping(make_people, trees, boosted):
     X, y, sex = make_people(800)
     trees.set_params(n_estimators=200)

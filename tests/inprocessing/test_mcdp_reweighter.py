@@ -219,6 +219,7 @@ def test_more_than_two_groups(people, logistic, gap):
     assert np.isfinite(many.sample_weight_).all()
 
 
+@pytest.mark.slow
 def test_group_of_one_row(people, logistic):
     X, y, sex = people
     rare = sex.to_numpy(dtype=object).copy()

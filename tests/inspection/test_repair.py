@@ -70,6 +70,7 @@ def test_largest_gap(biased, legend_texts):
     assert display.axes_[0].get_xlabel() == "Largest gap allowed"
 
 
+@pytest.mark.slow
 def test_legends_and_titles(biased, model, legend_texts):
     display = RepairDisplay.from_estimator(model, biased[0])
     assert display.axes_[0].get_title() == "LogisticRegression"

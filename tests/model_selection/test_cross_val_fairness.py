@@ -373,6 +373,7 @@ def test_groups_for_the_splitter(rows):
 # --- groups, containers, classifiers
 
 
+@pytest.mark.slow
 def test_ways_to_give_the_groups(rows):
     X, y, sex = rows
     table = X.assign(sex=(sex == "M") + 0.0)

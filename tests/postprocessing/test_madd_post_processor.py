@@ -14,6 +14,7 @@ from skfair.metrics import mcdp
 from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ensemble", [True, False, "auto"])
 def test_repair_on_new_rows(people, ensemble, make_people, gap):
     X, y, sex = people

@@ -291,7 +291,13 @@ def test_three_hundred_groups_show_the_tail_and_fold_the_rest(make_report):
 
 
 @pytest.mark.parametrize(
-    "kind", ["one group", "no group", "no labels", "three classes"]
+    "kind",
+    [
+        "one group",
+        "no labels",
+        pytest.param("no group", marks=pytest.mark.slow),
+        pytest.param("three classes", marks=pytest.mark.slow),
+    ],
 )
 def test_pages_with_little_to_say(make_report, scored, kind):
     y_true, y_score, people = scored

@@ -12,12 +12,14 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-# Fixtures import skfair: the process that hands out the tests does not need it.
-
 # The same examples in every run, however slow the machine.
 QUICK = settings(deadline=None, derandomize=True, max_examples=20)
 settings.register_profile("quick", QUICK)
 settings.register_profile("thorough", QUICK, max_examples=75)
+
+
+# skfair is imported by fixtures alone: the process that hands out the tests waits for
+# this file, and runs none.
 
 
 def pytest_configure(config):

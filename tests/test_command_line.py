@@ -143,11 +143,13 @@ def test_text_labels(audit):
     assert "positive decision: “yes”" in page
 
 
+@pytest.mark.slow
 def test_numeric_pos_label(audit):
     written = audit(f"{NUMBERS} --pos-label 0")[1]
     assert json.loads(written)["positive"] == "0"
 
 
+@pytest.mark.slow
 def test_missing_groups(audit, table):
     table.loc[:19, "sex"] = None
     table.to_csv("table.csv", index=False)
@@ -249,6 +251,7 @@ def test_usage_errors_exit_with_2(audit, capsys):
         assert "usage: python -m skfair" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_progress_on_a_terminal(audit, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     said = audit(NUMBERS)[2]
@@ -275,6 +278,7 @@ def test_version(capsys):
     assert capsys.readouterr().out.strip() == f"skfair {skfair.__version__}"
 
 
+@pytest.mark.slow
 def test_as_a_module(audit, tmp_path):
     made = subprocess.run(
         [sys.executable, "-m", "skfair", "audit", *NUMBERS.split(), *FEW],
@@ -302,6 +306,7 @@ def test_hostile_files(audit, tmp_path, name):
     assert "<img" not in (page or "")
 
 
+@pytest.mark.slow
 def test_console_that_is_not_utf8(audit, tmp_path, monkeypatch):
     (tmp_path / "names.csv").write_bytes(HOSTILE["names.csv"].content)
     console = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")

@@ -102,6 +102,7 @@ def test_strata(table, capsys, strata):
     assert within["n_strata"] == (4 if "age" in strata else 2)
 
 
+@pytest.mark.slow
 def test_other_text(table, capsys):
     """Spaces after separators, quoted fields, and a byte order mark."""
     text = table.to_csv(index=False, sep=";", quoting=1).replace(";", "; ")
@@ -141,6 +142,7 @@ def test_missing_values(table, capsys):
     assert "(missing)" in str(one["attributes"])
 
 
+@pytest.mark.slow
 def test_pattern_of_files(table, capsys):
     table[:50].to_parquet("part_1.parquet")
     table[50:].to_parquet("part_2.parquet")

@@ -77,6 +77,7 @@ def test_output_that_is_an_input_is_refused(audit, table, out):
         assert files() == before
 
 
+@pytest.mark.slow
 def test_file_beside_the_pattern_is_written(audit):
     Path("out.csv").write_text("old")
     assert audit("t*.csv", "out.csv")[0] == 0
@@ -90,6 +91,7 @@ WRITERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", WRITERS)
 def test_permissions(report, tmp_path, write):
     usual, new, old = (tmp_path / name for name in ("usual", "new", "old"))

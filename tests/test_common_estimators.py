@@ -76,11 +76,16 @@ ESTIMATORS = {
 CLASSIFIERS = {name: e for name, e in ESTIMATORS.items() if is_classifier(e)}
 
 
-def quick_first(names):
-    """One of each class in the default run, the variants of it among the slow tests."""
+#: One that wraps a classifier, one that is trained itself, and one of scores.
+OF_EACH_KIND = {"MCDPReweighter", "DiffMCDPClassifier", "ScoreRepairer"}
+
+
+def quick_first(names, quick=None):
+    """Names, of which those outside `quick`, or else the variants, are slow tests."""
     return [
-        pytest.param(name, marks=pytest.mark.slow if "," in name else [])
+        pytest.param(name, marks=[] if is_quick else pytest.mark.slow)
         for name in names
+        for is_quick in [name in quick if quick else "," not in name]
     ]
 
 
@@ -88,10 +93,19 @@ every_estimator = pytest.mark.parametrize(
     "model", quick_first(ESTIMATORS), indirect=True
 )
 one_of_each_class = pytest.mark.parametrize(
-    "model", [name for name in ESTIMATORS if "," not in name], indirect=True
+    "model",
+    quick_first([name for name in ESTIMATORS if "," not in name], OF_EACH_KIND),
+    indirect=True,
 )
 every_classifier = pytest.mark.parametrize(
     "model", quick_first(CLASSIFIERS), indirect=True
+)
+# What the classes that mitigators inherit from do, the same for all of a kind.
+each_kind = pytest.mark.parametrize(
+    "model", quick_first(ESTIMATORS, OF_EACH_KIND), indirect=True
+)
+each_kind_of_classifier = pytest.mark.parametrize(
+    "model", quick_first(CLASSIFIERS, OF_EACH_KIND), indirect=True
 )
 
 
@@ -207,13 +221,8 @@ CHECKED = {
 }
 
 
-# They find groups and take half a second; the others are slow tests.
-QUICK = {
-    "MADDPostProcessor",
-    "MCDPBoostingClassifier",
-    "MCDPReweighter",
-    "ScoreRepairer",
-}
+# They find groups; the others are slow tests.
+QUICK = {"MCDPReweighter", "ScoreRepairer"}
 
 
 @pytest.mark.filterwarnings("ignore:.* has no sensitive_features:UserWarning")
@@ -326,7 +335,7 @@ def test_unfitted(model, people):
             model.predict(X)
 
 
-@every_classifier
+@each_kind_of_classifier
 @pytest.mark.parametrize(
     "container",
     [np.asarray, csr_matrix, pl.from_pandas, lambda X: X.to_numpy().tolist()],
@@ -367,7 +376,7 @@ def test_unit_weights_are_no_weights(model, people, expected):
     assert_allclose(scores, expected, atol=1e-6)
 
 
-@every_estimator
+@each_kind
 @pytest.mark.parametrize(
     ("change", "match"),
     [
@@ -390,7 +399,7 @@ def test_bad_weights(model, change, match, people):
 # --- where the groups come from
 
 
-@every_classifier
+@each_kind_of_classifier
 def test_column_of_text_that_is_a_feature(model, people):
     X, y, sex = people
     X = X.assign(sex=sex.to_numpy())
@@ -407,7 +416,7 @@ def test_column_of_text_that_is_a_feature(model, people):
         by_text.fit(X, y)  # another column of text: the tip would not help
 
 
-@every_classifier
+@each_kind_of_classifier
 def test_groups_by_column_keyword_and_callable_agree(model, people, expected):
     X, y, _ = people
     for selector in ("is_man", 0, ["is_man"], lambda X: X["is_man"] == 1):
@@ -423,7 +432,14 @@ def test_groups_by_column_keyword_and_callable_agree(model, people, expected):
 
 
 @every_classifier
-@pytest.mark.parametrize("container", [lambda X: X, np.asarray, csr_matrix])
+@pytest.mark.parametrize(
+    "container",
+    [
+        lambda X: X,
+        pytest.param(np.asarray, marks=pytest.mark.slow),
+        pytest.param(csr_matrix, marks=pytest.mark.slow),
+    ],
+)
 def test_dropped_column_never_reaches_the_model(model, container, people):
     X, y, sex = people
     rest = X[["skill", "proxy"]]
@@ -458,7 +474,7 @@ def test_the_group_of_a_row_does_not_change_its_score(model, people):
     assert len(np.unique(scores)) > 10
 
 
-@every_estimator
+@each_kind
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_several_columns_are_their_intersection(model, people):
     X, y, sex = people
@@ -481,7 +497,7 @@ def test_without_groups_it_warns_and_is_the_plain_model(model, people):
     assert_allclose(model.predict_proba(X), plain.predict_proba(X))
 
 
-@every_estimator
+@each_kind
 @pytest.mark.parametrize("n_rows", [5, 301])
 def test_wrong_lengths(model, n_rows, people):
     X, y, sex = people
@@ -495,7 +511,7 @@ def test_wrong_lengths(model, n_rows, people):
             method(features(model, X), sensitive_features=groups)
 
 
-@every_estimator
+@each_kind
 def test_missing_groups(model, people):
     X, y, sex = people
     known = sex.mask(np.arange(len(sex)) % 10 == 0, None)
@@ -508,7 +524,7 @@ def test_missing_groups(model, people):
     assert model.groups_ == ("F", "M")
 
 
-@every_estimator
+@each_kind
 def test_absent_category_is_no_group(model, people, expected):
     X, y, sex = people
     groups = pd.Categorical(sex, categories=["F", "M", "X"])
@@ -555,6 +571,9 @@ STRATIFIED = [
 every_stratified = pytest.mark.parametrize(
     "model", quick_first(STRATIFIED), indirect=True
 )
+each_kind_of_stratified = pytest.mark.parametrize(
+    "model", quick_first(STRATIFIED, OF_EACH_KIND), indirect=True
+)
 
 
 def fitted_within(model, people, strata, **fit_params):
@@ -572,7 +591,7 @@ def test_one_stratum_is_no_stratum(model, people, expected):
     assert model.strata_ == ("all",)
 
 
-@every_stratified
+@each_kind_of_stratified
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_strata_by_keyword_column_and_callable_agree(model, people):
     X, y, sex = people
@@ -591,7 +610,7 @@ def test_strata_by_keyword_column_and_callable_agree(model, people):
         missing.fit(X, y, sensitive_features=sex)
 
 
-@every_stratified
+@each_kind_of_stratified
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 @pytest.mark.parametrize("container", [list, pl.Series, pd.DataFrame])
 def test_containers_of_strata(model, container, people):
@@ -600,7 +619,7 @@ def test_containers_of_strata(model, container, people):
     assert_array_equal(fitted_within(model, people, container(strata)), expected)
 
 
-@every_stratified
+@each_kind_of_stratified
 def test_bad_strata(model, people):
     X, y, sex = people
     n_rows = len(y)
@@ -622,7 +641,7 @@ def test_bad_strata(model, people):
         )
 
 
-@every_stratified
+@each_kind_of_stratified
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_groups_that_no_stratum_has_are_named(model, people):
     X, y, sex = people
@@ -635,7 +654,7 @@ def test_groups_that_no_stratum_has_are_named(model, people):
     assert model.groups_ == ("F", "M")
 
 
-@every_stratified
+@each_kind_of_stratified
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_strata_in_a_pipeline_with_routing(model, people):
     X, y, sex = people
@@ -654,7 +673,7 @@ def test_strata_in_a_pipeline_with_routing(model, people):
 
 @pytest.mark.parametrize(
     "model",
-    quick_first(name for name in STRATIFIED if name in CLASSIFIERS),
+    quick_first([n for n in STRATIFIED if n in CLASSIFIERS], OF_EACH_KIND),
     indirect=True,
 )
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
@@ -681,7 +700,7 @@ def test_strata_in_cross_validation_with_routing(model, people):
 # --- pipelines, searches and cross-validation
 
 
-@every_estimator
+@each_kind
 def test_last_step_of_a_pipeline_with_routing(model, people, expected):
     X, y, sex = people
     X = features(model, X)
@@ -700,7 +719,7 @@ def test_last_step_of_a_pipeline_with_routing(model, people, expected):
     assert_array_equal(scores, expected)
 
 
-@every_classifier
+@each_kind_of_classifier
 def test_cross_validation_with_routing(model, people):
     X, y, sex = people
     with config_context(enable_metadata_routing=True):
@@ -716,7 +735,7 @@ def test_cross_validation_with_routing(model, people):
     assert np.isfinite(results["test_score"]).all()
 
 
-@every_classifier
+@each_kind_of_classifier
 def test_cross_validation_without_routing(model, people):
     X, y, _ = people
     model.set_params(sensitive_features="is_man")

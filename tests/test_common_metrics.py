@@ -190,8 +190,24 @@ METRICS = {
 }
 
 
-def for_metrics(keep=lambda metric: True):
-    """Run a test with those metrics that promise what it tests."""
+#: One metric of each statistic, of rows alone, of numbers in place of groups, and one
+#: that leaves groups out.
+OF_EACH_KIND = {
+    "mcdp",
+    "abroca",
+    "continuous_mcdp",
+    "demographic_parity_difference",
+    "max_gap",
+    "equalized_odds_difference",
+}
+
+
+def for_metrics(keep=lambda metric: True, quick=None):
+    """Run a test with those metrics that promise what it tests.
+
+    It is slow with metrics whose names are not among `quick`, and with variants of a
+    metric, whose names have two words.
+    """
 
     def decorate(test):
         name = test.__name__
@@ -203,8 +219,8 @@ def for_metrics(keep=lambda metric: True):
         return pytest.mark.parametrize("metric", parameters)(test)
 
     def marks(key, metric, name):
-        """Variants of a metric, whose names have two words, are slow tests."""
-        found = [pytest.mark.slow] if " " in key else []
+        is_quick = key in quick if quick else " " not in key
+        found = [] if is_quick else [pytest.mark.slow]
         if name in metric.broken:
             found.append(pytest.mark.xfail(reason=metric.broken[name], strict=True))
         return found
@@ -213,9 +229,7 @@ def for_metrics(keep=lambda metric: True):
 
 
 every_metric = for_metrics()
-every_metric_of_scores = for_metrics(lambda metric: metric.n_classes is None)
 every_number = for_metrics(lambda metric: metric.is_number)
-every_metric_of_multigroup = for_metrics(lambda metric: metric.takes_multigroup)
 every_number_of_multigroup = for_metrics(
     lambda metric: metric.is_number and metric.takes_multigroup
 )
@@ -223,6 +237,20 @@ every_metric_of_statistics = for_metrics(lambda metric: metric.statistic)
 every_metric_within_strata = for_metrics(lambda metric: metric.takes_strata)
 every_number_within_strata = for_metrics(
     lambda metric: metric.is_number and metric.takes_strata
+)
+# What depends on containers, lengths or statistics alone, the same for all of a kind.
+each_kind = for_metrics(quick=OF_EACH_KIND)
+each_kind_of_scores = for_metrics(
+    lambda metric: metric.n_classes is None, quick=OF_EACH_KIND
+)
+each_kind_of_multigroup = for_metrics(
+    lambda metric: metric.takes_multigroup, quick=OF_EACH_KIND
+)
+each_kind_of_statistics = for_metrics(
+    lambda metric: metric.statistic, quick=OF_EACH_KIND
+)
+each_kind_within_strata = for_metrics(
+    lambda metric: metric.takes_strata, quick=OF_EACH_KIND
 )
 
 
@@ -351,7 +379,7 @@ def test_unit_weights_are_no_weights(metric):
     np.testing.assert_array_equal(value, measure(metric, *rows))
 
 
-@every_metric
+@each_kind
 @pytest.mark.parametrize("factor", [1e-140, 1e-6, 0.3, 7e5, 1e140])
 def test_scale_of_weights_does_not_matter(metric, factor):
     rows = draw_rows(metric, 3)
@@ -446,7 +474,7 @@ PAIR_CONTAINERS = {
 }
 
 
-@every_metric
+@each_kind
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_containers_of_scores_and_classes(metric, container):
     y_true, values, groups = draw_rows(metric)
@@ -458,7 +486,7 @@ def test_containers_of_scores_and_classes(metric, container):
         np.testing.assert_array_equal(value, expected)
 
 
-@every_metric
+@each_kind
 @pytest.mark.parametrize("container", GROUP_CONTAINERS)
 def test_containers_of_groups(metric, container):
     y_true, values, groups = draw_rows(metric)
@@ -467,7 +495,7 @@ def test_containers_of_groups(metric, container):
     np.testing.assert_array_equal(value, measure(metric, y_true, values, groups))
 
 
-@every_metric
+@each_kind
 @pytest.mark.parametrize("container", PAIR_CONTAINERS)
 def test_intersections_are_joined_labels(metric, container):
     y_true, values, groups = draw_rows(metric, 4)
@@ -477,7 +505,7 @@ def test_intersections_are_joined_labels(metric, container):
     np.testing.assert_array_equal(value, expected)
 
 
-@every_metric_of_scores
+@each_kind_of_scores
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_narrow_scores_are_their_exact_values(metric, dtype):
     y_true, y_score, groups = draw_rows(metric)
@@ -487,7 +515,7 @@ def test_narrow_scores_are_their_exact_values(metric, dtype):
     np.testing.assert_array_equal(value, expected)
 
 
-@every_metric
+@each_kind
 def test_zero_and_one_of_any_type(metric):
     y_true, values, groups = draw_rows(metric)
     y_true, values = y_true % 2, (values > 0.5).astype(float)
@@ -531,7 +559,7 @@ def test_numbers_are_python_floats(metric):
 # --- bad input, which it refuses with an error that names it
 
 
-@every_metric_of_scores
+@each_kind_of_scores
 @pytest.mark.parametrize(
     ("score", "shown"),
     [
@@ -550,7 +578,7 @@ def test_scores_outside_zero_and_one(metric, score, shown):
         measure(metric, None, [0.5, 0.2, score, 0.1], [0, 0, 1, 1])
 
 
-@every_metric_of_scores
+@each_kind_of_scores
 def test_scores_outside_zero_and_one_by_rounding_only(metric):
     groups = [0, 1, 0, 1, 0, 1]
     values = np.array([1 + 2e-16, -1e-17, 0.4, 1 - 1e-16, 1 + 9e-13, -5e-324])
@@ -560,14 +588,14 @@ def test_scores_outside_zero_and_one_by_rounding_only(metric):
     np.testing.assert_array_equal(values, given)
 
 
-@every_metric_of_scores
+@each_kind_of_scores
 def test_text_scores(metric):
     with pytest.raises(ValueError, match="'high'") as raised:
         measure(metric, None, ["high", "low", "low"], [0, 0, 1])
     assert metric.argument in str(raised.value)
 
 
-@every_metric
+@each_kind
 @pytest.mark.parametrize("n_columns", [2, 3])
 def test_two_dimensional_input(metric, n_columns):
     y_true, values = few_rows(metric, 4)
@@ -579,21 +607,21 @@ def test_two_dimensional_input(metric, n_columns):
         measure(metric, y_true, columns, [0, 0, 1, 1])
 
 
-@every_metric_of_scores
+@each_kind_of_scores
 def test_one_column_of_scores(metric):
     match = rf"{metric.argument} must have shape \(n_samples,\).*\(4, 1\)"
     with pytest.raises(ValueError, match=match):
         measure(metric, None, np.full((4, 1), 0.5), [0, 0, 1, 1])
 
 
-@every_metric
+@each_kind
 def test_no_rows(metric):
     named = "y_true" if metric.statistic is GroupedConfusion else metric.argument
     with pytest.raises(ValueError, match=f"{named} has 0 rows"):
         measure(metric, [], [], [])
 
 
-@every_metric
+@each_kind
 @pytest.mark.parametrize("n_rows", [3, 5])
 @pytest.mark.parametrize("argument", ["sensitive_features", "sample_weight", "y_true"])
 def test_wrong_lengths(metric, argument, n_rows):
@@ -605,13 +633,13 @@ def test_wrong_lengths(metric, argument, n_rows):
         metric.function(y_true, values, **arguments)
 
 
-@every_metric
+@each_kind
 def test_sensitive_features_are_needed(metric):
     with pytest.raises(ValueError, match="sensitive_features is None"):
         metric.function(*few_rows(metric, 4))
 
 
-@every_metric
+@each_kind
 @pytest.mark.parametrize(
     "column",
     [
@@ -629,7 +657,7 @@ def test_missing_groups(metric, column):
         measure(metric, *few_rows(metric, 4), column)
 
 
-@every_metric
+@each_kind
 def test_missing_groups_left_out_or_a_group(metric):
     y_true, values, groups = draw_rows(metric, 3)
     labels = np.array(["F", "M", None], dtype=object)[groups]
@@ -641,7 +669,7 @@ def test_missing_groups_left_out_or_a_group(metric):
     np.testing.assert_array_equal(grouped, measure(metric, y_true, values, groups))
 
 
-@every_metric
+@each_kind
 @pytest.mark.parametrize("weight", [-1, -0.5, np.nan, np.inf])
 def test_negative_and_infinite_weights(metric, weight):
     match = f"sample_weight must be finite and non-negative, .*got {float(weight)}"
@@ -649,7 +677,7 @@ def test_negative_and_infinite_weights(metric, weight):
         measure(metric, *few_rows(metric, 3), [0, 1, 1], sample_weight=[1, 1, weight])
 
 
-@every_metric
+@each_kind
 @pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e-160, 1e160, 1e308])
 def test_weights_too_small_or_too_large_to_add_up(metric, weight):
     match = "sample_weight must be .* 0 or between 1e-150 and 1e[+]150, got .*row 1"
@@ -657,7 +685,7 @@ def test_weights_too_small_or_too_large_to_add_up(metric, weight):
         measure(metric, *few_rows(metric, 3), [0, 1, 1], sample_weight=[1, weight, 1])
 
 
-@every_metric
+@each_kind
 @pytest.mark.parametrize(
     "argument", ["y_true", "values", "sensitive_features", "sample_weight"]
 )
@@ -692,13 +720,13 @@ def test_masked_entries_are_missing(metric, argument):
         )
 
 
-@every_metric
+@each_kind
 def test_text_weights(metric):
     with pytest.raises(ValueError, match=r"sample_weight .*'heavy'"):
         measure(metric, *few_rows(metric, 2), [0, 1], sample_weight=["heavy", "light"])
 
 
-@every_metric
+@each_kind
 def test_group_without_weight(metric):
     rows = [*few_rows(metric, 3), ["F", "M", "M"]]
     with pytest.raises(ValueError, match=r"sample_weight is zero .*\['M'\]"):
@@ -714,7 +742,7 @@ def test_three_classes(metric, y_true):
         measure(metric, y_true, few_rows(metric, 4)[1], [0, 0, 1, 1])
 
 
-@every_metric
+@each_kind
 def test_missing_y_true(metric):
     with pytest.raises(ValueError, match="y_true"):
         measure(metric, [1, np.nan, 1], few_rows(metric, 3)[1], [0, 0, 1])
@@ -726,7 +754,7 @@ def test_y_true_is_needed(metric):
         measure(metric, None, few_rows(metric, 3)[1], [0, 0, 1])
 
 
-@every_metric_of_multigroup
+@each_kind_of_multigroup
 @pytest.mark.parametrize("groups", [[0, 0, 1], [0, 1, 2]], ids=["two", "three"])
 @pytest.mark.parametrize("multigroup", ["x", None, "PAIRWISE"])
 def test_unknown_multigroup(metric, groups, multigroup):
@@ -765,13 +793,13 @@ def test_absent_category(metric):
         assert_undefined(metric, groups, "'other' has 0 rows")
 
 
-@every_metric
+@each_kind
 def test_absent_label(metric):
     groups = encode_groups(["F", "F"], labels=["F", "M"])
     assert_undefined(metric, groups, r"'M' has 0 rows|have no rows .*'M'")
 
 
-@every_metric
+@each_kind
 def test_group_lost_by_a_subset(metric):
     groups = encode_groups(["F", "M", "F", "X"])
     assert_undefined(metric, groups[:3], "'X' has 0 rows")
@@ -784,7 +812,7 @@ def test_group_below_the_minimal_size(metric):
     assert_undefined(metric, groups, match)
 
 
-@every_metric
+@each_kind
 def test_group_of_the_minimal_size_is_enough(metric):
     y_true, values, groups = draw_rows(metric)
     # Error rates need as many rows of each true label.
@@ -795,7 +823,7 @@ def test_group_of_the_minimal_size_is_enough(metric):
     np.testing.assert_array_equal(value, measure(metric, y_true, values, groups))
 
 
-@every_metric
+@each_kind
 def test_rows_of_weight_zero_do_not_fill_a_group(metric):
     rows = [*few_rows(metric, 4), encode_groups(list("FFMM"), min_group_size=2)]
     match = r"'M' has 1 rows|fewer than 2 rows .*'M'"
@@ -803,20 +831,20 @@ def test_rows_of_weight_zero_do_not_fill_a_group(metric):
         measure(metric, *rows, sample_weight=[1, 1, 1, 0])
 
 
-@every_metric
+@each_kind
 def test_no_known_group(metric):
     groups = encode_groups([None, None], missing="drop")
     assert_undefined(metric, groups, "at least two groups")
 
 
-@every_metric
+@each_kind
 def test_unknown_label_is_an_error_at_once(metric):
     rows = few_rows(metric, 2)
     with pytest.raises(ValueError, match=r"unknown groups \['X'\]"):
         measure(metric, *rows, encode_groups(["F", "X"], labels=["F", "M"]))
 
 
-@every_metric_of_multigroup
+@each_kind_of_multigroup
 def test_parameters_are_checked_even_where_the_value_is_undefined(metric):
     with pytest.raises(ValueError, match="multigroup must be"):
         measure(metric, *few_rows(metric, 2), ["F", "F"], multigroup="x")
@@ -859,7 +887,7 @@ def test_pickled_statistics_measure_the_same(metric):
     np.testing.assert_array_equal(first, measure(metric, y_true, values, groups))
 
 
-@every_metric_of_statistics
+@each_kind_of_statistics
 @pytest.mark.parametrize(
     ("argument", "value"),
     [("y_true", [0, 1]), ("sensitive_features", ["F", "M"]), ("sample_weight", [1, 2])],
@@ -912,7 +940,7 @@ def test_strata_are_evaluated_one_by_one(metric, weighted):
     assert mean == pytest.approx(np.average(values, weights=weights), abs=1e-13)
 
 
-@every_metric_within_strata
+@each_kind_within_strata
 def test_names_and_containers_of_strata_do_not_matter(metric):
     *rows, strata = draw_strata(metric, n_strata=4)
     expected = measure(metric, *rows, control_features=strata)
@@ -933,7 +961,7 @@ def test_names_and_containers_of_strata_do_not_matter(metric):
         np.testing.assert_array_equal(value, expected)
 
 
-@every_metric_within_strata
+@each_kind_within_strata
 def test_rows_without_a_stratum_are_left_out(metric):
     rows = draw_rows(metric, 3)
     chosen = np.arange(len(rows[0])) % 5 > 0
@@ -967,7 +995,7 @@ def test_weights_count_rows_within_strata(metric):
         np.testing.assert_allclose(value, expected, rtol=0, atol=atol)
 
 
-@every_metric_within_strata
+@each_kind_within_strata
 def test_strata_without_two_groups_are_left_out_and_named(metric):
     *rows, strata = draw_strata(metric)
     names = np.array(["first", "second", "third"])[strata]
@@ -1004,7 +1032,7 @@ def test_no_stratum_has_two_groups(metric):
         )
 
 
-@every_metric_within_strata
+@each_kind_within_strata
 @pytest.mark.parametrize(
     ("strata", "message"),
     [
@@ -1020,7 +1048,7 @@ def test_bad_strata(metric, strata, message):
         measure(metric, *few_rows(metric, 4), [0, 0, 1, 1], control_features=strata)
 
 
-@every_metric_within_strata
+@each_kind_within_strata
 @pytest.mark.parametrize("strata", [None, ["a", "a", "b", "b"]], ids=["all", "strata"])
 def test_unknown_multistratum(metric, strata):
     options = {"control_features": strata, "multistratum": "mean"}
@@ -1047,7 +1075,10 @@ def test_strata_of_a_statistic_are_refused(metric):
 
 
 @every_number_of_multigroup
-@pytest.mark.parametrize(("n_groups", "n_rows"), [(3, 200), (8, 600), (20, 300)])
+@pytest.mark.parametrize(
+    ("n_groups", "n_rows"),
+    [(3, 200), (8, 600), pytest.param(20, 300, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_pairwise_is_the_largest_value_over_pairs(metric, n_groups, n_rows, weighted):
     rows = draw_rows(metric, n_groups, n_rows, seed=n_groups)
@@ -1064,7 +1095,12 @@ def test_pairwise_is_the_largest_value_over_pairs(metric, n_groups, n_rows, weig
 
 @every_number_of_multigroup
 @pytest.mark.parametrize(
-    ("n_groups", "n_rows"), [(2, 90), (3, 200), (20, 300), (200, 900)]
+    ("n_groups", "n_rows"),
+    [
+        (3, 200),
+        (20, 300),
+        *(pytest.param(*n, marks=pytest.mark.slow) for n in ((2, 90), (200, 900))),
+    ],
 )
 def test_pooled_compares_each_group_with_everyone(metric, n_groups, n_rows):
     if metric.function is madd:
@@ -1093,6 +1129,7 @@ def test_pairwise_and_pooled_agree_for_one_large_group_far_off(metric):
     assert pooled == pytest.approx(0.999 * largest)
 
 
+@pytest.mark.slow
 def test_two_hundred_groups_pairwise():
     _, y_score, groups = draw_rows(METRICS["mcdp"], 200, 2_000)
     labels = np.unique(groups)
@@ -1154,7 +1191,7 @@ def test_pairs_of_many_small_groups(entries, data):
     assert value == pytest.approx(expected, abs=1e-13)
 
 
-@every_metric_of_statistics
+@each_kind_of_statistics
 def test_other_statistics_are_refused(metric):
     options = {"sensitive_features": ["F", "M"]}
     others = (

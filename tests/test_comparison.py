@@ -203,6 +203,7 @@ def test_nothing_to_say_of_the_same_scores():
     assert not found.problems
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_samples", [2, 5, 12, 40])
 def test_a_handful_of_rows_is_noise(n_samples):
     found = [compare_with_plain(*draw(n_samples, 1.0, seed)) for seed in range(100)]

@@ -145,6 +145,7 @@ def run(program):
     ).stdout.strip()
 
 
+@pytest.mark.slow
 def test_nothing_else_imports_torch():
     program = "import sys, skfair, skfair.inprocessing; print('torch' in sys.modules)"
     assert run(program) == "False"

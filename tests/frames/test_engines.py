@@ -83,6 +83,11 @@ MOST_ENGINES = [
     pytest.param(name, marks=[pytest.mark.slow] if name in ("sqlframe", "dask") else [])
     for name in ENGINES
 ]
+#: One that counts in this process, and one that counts itself.
+FEW_ENGINES = [
+    pytest.param(name, marks=[] if name in ("polars", "duckdb") else pytest.mark.slow)
+    for name in ENGINES
+]
 #: Of tests that SQLFrame is fast enough for; Dask takes a second to import.
 ALL_BUT_DASK = [
     pytest.param(name, marks=[pytest.mark.slow] if name == "dask" else [])
@@ -130,10 +135,11 @@ def assert_same(found, expected):
             assert getattr(found, name) == value
 
 
-SENSITIVE = ["race", ["sex", "old"]]
+SENSITIVE = [pytest.param("race", marks=pytest.mark.slow), ["sex", "old"]]
+WEIGHT = [pytest.param(None, marks=pytest.mark.slow), "weight"]
 
 
-@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("weight", WEIGHT)
 @pytest.mark.parametrize("sensitive", SENSITIVE)
 def test_statistics_are_those_of_the_rows(frame, sensitive, weight):
     columns = {"sensitive_features": sensitive, "sample_weight": weight}
@@ -157,8 +163,10 @@ def test_statistics_are_those_of_the_rows(frame, sensitive, weight):
     assert_same(found, GroupedOutcomes.from_outcomes(hired, **rows))
 
 
-@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
-@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize(
+    "multigroup", [pytest.param("pairwise", marks=pytest.mark.slow), "pooled"]
+)
+@pytest.mark.parametrize("weight", WEIGHT)
 def test_refinement_ends_at_the_value(frame, weight, multigroup):
     columns = {"y_score": "score", "sensitive_features": "sex", "sample_weight": weight}
     found = mcdp_bounds(frame, multigroup=multigroup, **columns)
@@ -278,7 +286,13 @@ SQL_LABELS = {
 
 
 @pytest.mark.parametrize("labels", SQL_LABELS)
-@pytest.mark.parametrize("weight", [None, "1 + i % 2", "i // 11 % 2"])
+@pytest.mark.parametrize(
+    "weight",
+    [
+        *(pytest.param(w, marks=pytest.mark.slow) for w in (None, "1 + i % 2")),
+        "i // 11 % 2",
+    ],
+)
 def test_labels_of_duckdb(labels, weight, monkeypatch):
     """DuckDB itself, and this process with the rows that DuckDB reads, agree."""
     duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
@@ -331,7 +345,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("engine", MOST_ENGINES)
+@pytest.mark.parametrize("engine", FEW_ENGINES)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_rows_that_cannot_be_counted(engine, fault):
     change, message = FAULTS[fault]

@@ -70,7 +70,7 @@ def coarse(monkeypatch):
 
 def test_every_pass_contains_the_value(coarse):
     rng = np.random.default_rng(0)
-    for _ in range(6):
+    for _ in range(2):
         check(rng)
 
 
@@ -112,7 +112,7 @@ def crowded(coarse, monkeypatch):
 
 def test_finer_bins_of_the_first_pass(crowded):
     rng = np.random.default_rng(2)
-    for _ in range(6):
+    for _ in range(3):
         check(rng)
 
 
@@ -172,7 +172,7 @@ def duckdb_table(monkeypatch):
 
 @pytest.mark.parametrize("setting", ["coarse", "crowded"])
 @pytest.mark.parametrize("max_kept", [10, 1000])
-@pytest.mark.parametrize("n_cases", [3, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_cases", [1, pytest.param(25, marks=pytest.mark.slow)])
 def test_tables_of_duckdb(
     duckdb_table, setting, max_kept, n_cases, request, monkeypatch
 ):
@@ -184,8 +184,12 @@ def test_tables_of_duckdb(
         check(rng, duckdb_table)
 
 
-@pytest.mark.parametrize("weight", [None, "weight"])
-@pytest.mark.parametrize("scores", ["smooth", "crowded"])
+@pytest.mark.parametrize(
+    "weight", [pytest.param(None, marks=pytest.mark.slow), "weight"]
+)
+@pytest.mark.parametrize(
+    "scores", ["smooth", pytest.param("crowded", marks=pytest.mark.slow)]
+)
 def test_duckdb_reads_a_table_once(weight, scores, monkeypatch):
     duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
     frame = draw(100_000)
@@ -312,6 +316,7 @@ def check_strata(rng):
     assert found.lower == found.upper == value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["coarse", "crowded"])
 def test_strata(setting, request):
     request.getfixturevalue(setting)

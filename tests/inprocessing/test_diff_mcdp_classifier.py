@@ -16,13 +16,14 @@ from skfair.inprocessing import DiffMCDPClassifier
 from skfair.metrics import get_fairness_scorer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "hidden",
     [
         (),
         pytest.param(16, marks=pytest.mark.slow),
         pytest.param((16,), marks=pytest.mark.slow),
-        [16, 8],
+        pytest.param([16, 8], marks=pytest.mark.slow),
     ],
 )
 def test_strength_makes_the_gap_smaller(proxy_people, hidden, make_people, quick, gap):
@@ -60,6 +61,7 @@ def test_strength_0_is_the_plain_network(proxy_people):
     assert_array_equal(model.decision_function(X), without.decision_function(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["dp", "abcc"])
 def test_other_objectives(proxy_people, objective, quick, gap):
     X, y, sex = proxy_people
@@ -91,6 +93,7 @@ def test_fitted_attributes(proxy_people, quick):
     assert_array_equal(model.predict(X) == "yes", positive > 0.5)
 
 
+@pytest.mark.slow
 def test_the_sensitive_column_can_be_dropped(proxy_people, quick):
     X, y, sex = proxy_people
     expected = quick().fit(X, y, sensitive_features=sex).predict_proba(X)
@@ -104,6 +107,7 @@ def test_the_sensitive_column_can_be_dropped(proxy_people, quick):
         quick(drop_sensitive=True).fit(wide, y, sensitive_features=sex)
 
 
+@pytest.mark.slow
 def test_another_seed_another_network(proxy_people, quick):
     X, y, sex = proxy_people
     options = {"batch_size": 64, "dropout": 0.2, "early_stopping": True}
@@ -132,6 +136,7 @@ def test_weights_stand_for_repetition(proxy_people, quick):
     )
 
 
+@pytest.mark.slow
 def test_early_stopping_keeps_the_best_look(proxy_people, quick):
     X, y, sex = proxy_people
     model = quick(
@@ -154,6 +159,7 @@ def test_too_few_rows_to_hold_out(quick):
         quick(early_stopping=True).fit(X, y, sensitive_features=[0, 1] * 3)
 
 
+@pytest.mark.slow
 def test_sparse_and_single_precision(proxy_people, quick):
     X, y, sex = proxy_people
     dense = X.to_numpy()
@@ -191,6 +197,7 @@ def test_many_groups_and_a_group_of_one_row(proxy_people, batch_size, quick):
     assert np.isfinite(model.decision_function(X)).all()
 
 
+@pytest.mark.slow
 def test_search_over_strength(proxy_people, quick):
     X, y, sex = proxy_people
     with config_context(enable_metadata_routing=True):

@@ -77,6 +77,7 @@ def test_the_gap_on_new_rows_falls(proxy_people, make_people, trees, boosted, ga
     assert model.comparison_.n_samples == 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
 def test_every_objective_and_stronger_is_fairer(proxy_people, objective, boosted, gap):
     X, y, sex = proxy_people
@@ -144,6 +145,7 @@ def test_fitted_trees_can_be_saved_and_hold_no_rows(make_people, trees, boosted)
         assert_allclose(scores, model.predict_proba(X)[:, 1])
 
 
+@pytest.mark.slow
 def test_early_stopping(make_people, trees, boosted):
     X, y, sex = make_people(800)
     trees.set_params(n_estimators=200)
@@ -288,6 +290,7 @@ def test_weight_0_is_a_row_left_out(people, trees, boosted):
         assert_allclose(model.predict_proba(X), fewer.predict_proba(X), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_many_groups_and_groups_of_one_row(people, trees, boosted):
     X, y, sex = people
     many = np.arange(len(y)) % 60
@@ -378,6 +381,7 @@ def test_parameters_of_fit_that_contradict_the_penalty(people, trees, boosted):
 # --- pipelines and searches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("routing", [True, False])
 def test_search_over_a_pipeline(people, routing, boosted):
     X, y, sex = people
@@ -398,6 +402,7 @@ def test_search_over_a_pipeline(people, routing, boosted):
     assert search.best_params_["mcdpboostingclassifier__strength"] == 1.0
 
 
+@pytest.mark.slow
 def test_skfair_imports_neither_library():
     code = (
         "import sys, skfair.inprocessing; "

@@ -24,6 +24,7 @@ TREES = HistGradientBoostingClassifier(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", [LogisticRegression(), TREES, GaussianNB()])
 def test_the_gap_on_new_rows_falls(people, inner, make_people, gap):
     X, y, _ = people
@@ -46,6 +47,7 @@ def test_stronger_is_fairer(people, logistic, gap):
     assert gaps[-1] < gaps[0] / 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
 def test_every_objective_and_form_falls(people, objective, logistic):
     X, y, sex = people
@@ -107,6 +109,7 @@ def test_fitted_attributes(people, logistic):
     assert_array_equal(model.decision_function(X) > 0, model.predict(X) == "yes")
 
 
+@pytest.mark.slow
 def test_weights_may_be_carried_into_another_training(people, logistic):
     X, y, sex = people
     model = logistic(strength=1.0).fit(X, y, sensitive_features=sex)
@@ -216,6 +219,7 @@ def test_more_than_two_groups(people, logistic, gap):
     assert np.isfinite(many.sample_weight_).all()
 
 
+@pytest.mark.slow
 def test_group_of_one_row(people, logistic):
     X, y, sex = people
     rare = sex.to_numpy(dtype=object).copy()

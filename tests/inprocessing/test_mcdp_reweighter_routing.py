@@ -57,6 +57,7 @@ def fitted(inner, X, y, **options):
     return model.fit(X, y)
 
 
+@pytest.mark.slow
 def test_pipelines_without_routing(jobs):
     X, y = jobs
     flat = make_pipeline(encoder(StandardScaler()), LogisticRegression())
@@ -173,6 +174,7 @@ def test_weights_of_the_doubled_rows(jobs):
     assert_allclose(model.sample_weight_, 3 * weighted, rtol=0.02)
 
 
+@pytest.mark.slow
 def test_in_grid_search_by_column(people, logistic):
     X, y, _ = people
     search = GridSearchCV(

@@ -32,8 +32,10 @@ def make_options(**changed):
 
 
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
-@pytest.mark.parametrize("hidden", [(), (5,), (6, 4)])
-@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@pytest.mark.parametrize(
+    "hidden", [(), pytest.param((5,), marks=pytest.mark.slow), (6, 4)]
+)
+@pytest.mark.parametrize("dropout", [pytest.param(0.0, marks=pytest.mark.slow), 0.3])
 @pytest.mark.parametrize("container", [np.asarray, csr_array])
 def test_gradient_by_finite_differences(objective, hidden, dropout, container):
     rows = training_rows()

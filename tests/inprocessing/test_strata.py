@@ -224,6 +224,7 @@ def boosted():
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", [pytest.param("quick", marks=pytest.mark.slow), "logistic", "boosted"]
 )

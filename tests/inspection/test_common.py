@@ -54,7 +54,13 @@ def drawn():
     return {}
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize(
+    "selector",
+    [
+        pytest.param(name, marks=[] if name == "callable" else pytest.mark.slow)
+        for name in SELECTORS
+    ],
+)
 def test_from_estimator_equals_from_predictions(drawn, display_class, fitted, selector):
     model, X, y = fitted
     chosen = X["sex"] if selector == "Series" else SELECTORS[selector]
@@ -174,7 +180,16 @@ def test_import_without_matplotlib(monkeypatch):
     importlib.import_module("skfair.inspection")
 
 
-@pytest.mark.parametrize("hostile", ["_x", "$a$", "$", "a\nb", "", "x" * 90])
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "$a$",
+        *(
+            pytest.param(label, marks=pytest.mark.slow)
+            for label in ("_x", "$", "a\nb", "", "x" * 90)
+        ),
+    ],
+)
 def test_labels_are_shown_as_they_are(display_class, scored, hostile):
     _, y_score, sex = scored
     groups = np.where(sex == "F", hostile, "M").astype(object)
@@ -193,6 +208,7 @@ def test_labels_are_shown_as_they_are(display_class, scored, hostile):
 # --- strata
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [False, True])
 def test_the_stratum_with_the_largest_gap_is_drawn(display_class, scored, named):
     y_true, y_score, sex = scored
@@ -210,6 +226,7 @@ def test_the_stratum_with_the_largest_gap_is_drawn(display_class, scored, named)
     assert ours.name == f"model, {'part' if named else 'stratum'} 1"
 
 
+@pytest.mark.slow
 def test_strata_of_an_estimator(display_class, fitted):
     model, X, y = fitted
     strata = np.arange(len(X)) % 2

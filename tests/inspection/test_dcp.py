@@ -36,6 +36,7 @@ def test_interval_is_drawn_and_written():
     assert display.interval_ax_.get_title() == "model"
 
 
+@pytest.mark.slow
 def test_many_groups_show_the_largest():
     y_true, y_pred, groups = predictions(n_groups=30, n_rows=3000)
     display = draw(y_true, y_pred, sensitive_features=groups, max_groups=8)

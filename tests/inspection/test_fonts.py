@@ -27,6 +27,7 @@ def draw(scored, label, **options):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("label", "expected"),
     [
@@ -49,6 +50,7 @@ def test_characters_that_the_fonts_lack(scored, only_dejavu, label, expected):
     assert all(len(text) < 60 for text in texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("families", "expected"),
     [

@@ -158,6 +158,7 @@ def test_clear_error_without_matplotlib(monkeypatch):
     importlib.import_module("skfair.inspection")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hostile", ["_x", "$a$", "a\nb", "x" * 90])
 def test_labels_are_shown_as_they_are(hostile):
     y_pred, groups = rows_of(2)

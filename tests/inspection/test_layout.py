@@ -243,6 +243,7 @@ def test_given_axes_of_a_layout(make):
     assert texts_that_run_off(figure) == []
 
 
+@pytest.mark.slow
 def test_given_axes_without_a_layout_keep_the_legend_inside():
     figure, ax = plt.subplots()
     display = cdf_gap(6, ax)
@@ -251,6 +252,7 @@ def test_given_axes_without_a_layout_keep_the_legend_inside():
     assert ax.get_window_extent().x0 <= legend.x0 < ax.get_window_extent().x1
 
 
+@pytest.mark.slow
 def test_axes_of_a_subfigure():
     figure = plt.figure(figsize=(14, 7), layout="constrained")
     ax = figure.subfigures(1, 2)[0].subplots()
@@ -258,12 +260,14 @@ def test_axes_of_a_subfigure():
     assert texts_that_run_off(figure) == []
 
 
+@pytest.mark.slow
 def test_group_is_counted_in_words():
     display = group_gap(2)
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert texts[-1] == "Other groups\n1 group (n = 60)"
 
 
+@pytest.mark.slow
 def test_legend_leaves_the_curves_alone():
     draw = CDFGapDisplay.from_predictions
     y_score = np.tile(np.linspace(0, 1, 101), 2)

@@ -29,6 +29,7 @@ def test_search_is_that_of_the_metric(scored, weighted):
     assert display.null_lines_ == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_histograms_are_those_of_one_bandwidth_of_the_interval(
     legend_texts, scored, weighted

@@ -57,6 +57,7 @@ def test_band_of_one_standard_error(biased, model):
     assert RepairDisplay.from_estimator(given.fit(X, y), X).error_band_ is None
 
 
+@pytest.mark.slow
 def test_largest_gap(biased, legend_texts):
     X, y = biased
     model = MADDPostProcessor(
@@ -72,6 +73,7 @@ def test_largest_gap(biased, legend_texts):
     assert display.axes_[0].get_xlabel() == "Largest gap allowed"
 
 
+@pytest.mark.slow
 def test_legends_and_titles(biased, model, legend_texts):
     display = RepairDisplay.from_estimator(model, biased[0])
     assert display.axes_[0].get_title() == "LogisticRegression"

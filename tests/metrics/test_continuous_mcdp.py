@@ -278,6 +278,7 @@ def test_scorer():
     assert (scores < 0).all()
 
 
+@pytest.mark.slow
 def test_bootstrap_draws_from_all_rows():
     rng = np.random.default_rng(8)
     age = rng.uniform(18, 80, 200)  # each value once

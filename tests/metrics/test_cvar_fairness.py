@@ -107,7 +107,10 @@ def test_whole_groups_are_the_best_subset(groups, alpha, uniform):
     assert value == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("n_groups", range(1, 16))
+@pytest.mark.parametrize(
+    "n_groups",
+    [*range(1, 11), *(pytest.param(n, marks=pytest.mark.slow) for n in range(11, 16))],
+)
 def test_knapsack_equals_brute_force(n_groups):
     generator = np.random.default_rng(n_groups)
     for kind in range(40):

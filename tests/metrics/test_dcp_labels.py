@@ -27,6 +27,7 @@ def expected():
     return least(WEIGHTS, TRUE, PREDICTED)
 
 
+@pytest.mark.slow
 def test_order_of_labelled_figures_does_not_matter():
     expected = least(WEIGHTS.to_numpy(), TRUE.to_numpy(), PREDICTED.to_numpy())
     result = least(WEIGHTS[["c", "a", "b"]], TRUE, PREDICTED.loc[[*"bca"], [*"zxy"]])
@@ -45,11 +46,13 @@ def test_labels_of_one_argument_name_groups_and_classes():
     assert result.classes == ("x", "y", "z")
 
 
+@pytest.mark.slow
 def test_columns_of_polars_frames_are_matched(expected):
     frames = [pl.from_pandas(TRUE), pl.from_pandas(PREDICTED[["z", "x", "y"]])]
     assert least(WEIGHTS, *frames).upper == expected.upper
 
 
+@pytest.mark.slow
 def test_groups_of_two_attributes_and_missing_names(expected):
     names = pd.MultiIndex.from_tuples([("n", "F"), ("n", "M"), ("s", np.nan)])
     tables = [table.set_axis(names) for table in (TRUE, PREDICTED, WEIGHTS)]

@@ -88,7 +88,10 @@ def algorithm_1(bandwidths, values, n_0, n_1, min_points=50, min_length=0.45):
     return deviations
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(4), *(pytest.param(i, marks=pytest.mark.slow) for i in range(4, 12))],
+)
 @pytest.mark.parametrize(
     ("min_points", "min_length"), [(50, 0.45), (5, 1.0), (20, 0.1)]
 )

@@ -314,6 +314,7 @@ def draw_groups(rng):
     return np.where(rng.random(len(groups)) < 0.1, 0, scores), groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [5, 10_000])
 @pytest.mark.parametrize("n_cases", [30, pytest.param(3000, marks=pytest.mark.slow)])
 def test_many_groups_are_the_first_of_the_largest_pairs(n_cases, block, monkeypatch):

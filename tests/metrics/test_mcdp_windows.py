@@ -15,7 +15,9 @@ def measured(scores, groups, epsilon):
     return mcdp(None, scores, sensitive_features=groups, epsilon=epsilon)
 
 
-@pytest.mark.parametrize("grid", [10, 20, 100, 1000])
+@pytest.mark.parametrize(
+    "grid", [10, 100, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 1000))]
+)
 def test_window_that_ends_at_a_decimal_score_sees_it(grid):
     # The only gap of 1 is on [low, high): a window of just that length sees `high`.
     rng = np.random.default_rng(grid)
@@ -29,7 +31,9 @@ def test_window_that_ends_at_a_decimal_score_sees_it(grid):
         assert measured(scores, groups, epsilon=fits) == 1
 
 
-@pytest.mark.parametrize("grid", [10, 20, 100, 1000])
+@pytest.mark.parametrize(
+    "grid", [10, 100, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 1000))]
+)
 def test_window_at_zero_is_cut_to_half_its_length(grid):
     for high in range(2, grid // 2 + 1):
         scores, groups = [0.0, high / grid], [0, 1]
@@ -167,7 +171,9 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("n", [63, 64, 65, 129, 2_000])
+@pytest.mark.parametrize(
+    "n", [*(pytest.param(n, marks=pytest.mark.slow) for n in (63, 65, 2_000)), 64, 129]
+)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_many_rows_against_every_window(shape, n):
     rng = np.random.default_rng(n)

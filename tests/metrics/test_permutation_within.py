@@ -375,6 +375,7 @@ def wrapped(y_true, y_pred, *, sensitive_features):
 
 def test_a_metric_of_ones_own_says_what_is_permuted():
     rows = {"sensitive_features": list("ab") * 30, "random_state": 0}
+    rows["n_permutations"] = 199
     y_true, y_pred = [0] * 20 + [1] * 40, [0, 1, 1] * 20
     known = permutation_test(equalized_odds_difference, y_true, y_pred, **rows)
     with pytest.warns(UserWarning, match=r"whether wrapped compares errors.*y_true"):
@@ -393,6 +394,7 @@ def test_functools_wraps_keeps_the_null_hypothesis():
         return equalized_odds_difference(*args, **kwargs)
 
     rows = {"sensitive_features": list("ab") * 6, "random_state": 0}
+    rows["n_permutations"] = 199
     y_true, y_pred = [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1], [0, 1, 1] * 4
     found = [
         permutation_test(metric, y_true, y_pred, **rows).null_distribution

@@ -191,6 +191,7 @@ def test_a_name_is_the_metric_without_its_sign(name, biased, make_model):
 # --- corrected for noise
 
 
+@pytest.mark.slow
 def test_correction_subtracts_the_squares_of_permutations(biased, make_model):
     X, y = biased
     model = make_model().fit(X, y)
@@ -327,6 +328,7 @@ def test_correction_is_true_or_false():
         make_fairness_scorer(mcdp, correct_noise=1)
 
 
+@pytest.mark.slow
 def test_corrected_scores_of_small_groups_are_nearer_to_parity():
     # In each fold two groups of ten rows, whose scores are drawn alike.
     X = np.column_stack([np.random.default_rng(0).random(400), np.arange(400) % 2])
@@ -347,6 +349,7 @@ def test_corrected_scores_of_small_groups_are_nearer_to_parity():
     assert corrected < plain / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [FairestWithin, partial(BestUnder, limit=0.3)])
 def test_rules_take_corrected_scores(biased, make_model, rule):
     X, y = biased
@@ -488,7 +491,14 @@ def test_cross_val_score_by_column_equals_by_hand(biased, metric, make_model, by
 
 @pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    "Search", [GridSearchCV, HalvingGridSearchCV, RandomizedSearchCV]
+    "Search",
+    [
+        GridSearchCV,
+        *(
+            pytest.param(search, marks=pytest.mark.slow)
+            for search in (HalvingGridSearchCV, RandomizedSearchCV)
+        ),
+    ],
 )
 def test_searches(biased, Search, n_jobs, make_model):
     X, y = biased

@@ -76,6 +76,7 @@ def test_routed_groups_win_over_the_column(biased, routing, make_model, by_hand)
     assert scores.tolist() == by_hand(X, y, X["sex"])
 
 
+@pytest.mark.slow
 def test_multimetric_search_routed(biased, routing, make_model, by_hand):
     X, y = biased
     scoring = {"accuracy": "accuracy", "fairness": get_fairness_scorer("neg_mcdp")}
@@ -86,6 +87,7 @@ def test_multimetric_search_routed(biased, routing, make_model, by_hand):
     assert fairness[1] == np.mean(by_hand(X, y, X["sex"]))
 
 
+@pytest.mark.slow
 def test_tuned_threshold_routed(biased, routing):
     X, y = biased
     tuned = TunedThresholdClassifierCV(
@@ -128,7 +130,14 @@ def test_alias_of_the_request_is_kept(biased, routing, make_model, by_hand):
     assert scores.tolist() == by_hand(X, y, X["sex"])
 
 
-@pytest.mark.parametrize("name", ["average_precision", "neg_log_loss", "accuracy"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "average_precision",
+        "accuracy",
+        pytest.param("neg_log_loss", marks=pytest.mark.slow),
+    ],
+)
 def test_group_scorers_compute_the_score_by_name(biased, routing, name, make_model):
     """Whether the model takes groups at prediction or not."""
     X, y = biased
@@ -154,6 +163,7 @@ def test_group_scorers_compute_the_score_by_name(biased, routing, name, make_mod
     assert_allclose(found, cross_val_score(plain, features, y, scoring=name))
 
 
+@pytest.mark.slow
 def test_group_scorers_in_a_search(biased, routing):
     X, y = biased
     features, sex = X.drop(columns="sex"), X["sex"]

@@ -98,6 +98,7 @@ def test_decision_function_of_several_classes(biased):
     assert of_sex(scale="rank")(model, X, y) == -values.max()
 
 
+@pytest.mark.slow
 def test_ranker_and_outlier_detector(biased):
     X, y = biased
     lightgbm = pytest.importorskip("lightgbm", reason="has a ranker")

@@ -35,6 +35,7 @@ def draw(shift, n_samples=300, seed=0):
     return generator.beta(2 + shift * groups, 3), groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.0, 0.6])
 def test_pvalue_agrees_with_kolmogorov_smirnov(shift):
     scores, groups = draw(shift)

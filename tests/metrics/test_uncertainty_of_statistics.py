@@ -63,7 +63,7 @@ CASES = {
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name in ("dcp", "madd") else [])
+        pytest.param(name, marks=[] if name in ("mcdp", "parity") else pytest.mark.slow)
         for name in CASES
     ],
 )
@@ -102,6 +102,7 @@ def test_distributions_are_those_of_rows(case):
     assert one.distribution.std() == pytest.approx(other.distribution.std(), rel=0.4)
 
 
+@pytest.mark.slow
 def test_permutations_are_those_of_all_rows():
     """All ways to deal six rows, two of them alike, to groups of two and four."""
     scores = [0.1, 0.3, 0.3, 0.5, 0.8, 0.9]

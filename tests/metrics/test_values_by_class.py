@@ -47,7 +47,7 @@ def draw(rng, n_rows=60, n_classes=4, n_groups=3):
     return y_score / y_score.sum(axis=1, keepdims=True), groups, rng.random(n_rows) + 1
 
 
-@pytest.mark.parametrize("n_cases", [200, pytest.param(3_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_cases", [80, pytest.param(3_000, marks=pytest.mark.slow)])
 def test_largest_over_classes(n_cases):
     rng = np.random.default_rng(0)
     for _, metric in zip(range(n_cases), cycle(METRICS.values()), strict=False):
@@ -258,6 +258,7 @@ def test_permutations_pay_for_the_choice_of_the_class():
     assert interval.value == found.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["band", "finite_sample"])
 @pytest.mark.parametrize(
     "metric",

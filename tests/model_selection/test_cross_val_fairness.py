@@ -88,7 +88,16 @@ def held_out(model, X, y, folds, method="predict_proba"):
 # --- the value: statistics of folds, summed
 
 
-@pytest.mark.parametrize("metric", [mcdp, madd, abcc, partial(mcdp, epsilon=0.1)])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        mcdp,
+        *(
+            pytest.param(metric, marks=pytest.mark.slow)
+            for metric in (madd, abcc, partial(mcdp, epsilon=0.1))
+        ),
+    ],
+)
 def test_scores_of_folds_summed_by_hand(rows, metric):
     X, y, sex = rows
     model, folds = LogisticRegression(), list(StratifiedKFold(4).split(X, y))
@@ -104,7 +113,12 @@ def test_scores_of_folds_summed_by_hand(rows, metric):
 
 
 @pytest.mark.parametrize(
-    "metric", [dcp, equalized_odds_difference, demographic_parity_difference]
+    "metric",
+    [
+        pytest.param(dcp, marks=pytest.mark.slow),
+        equalized_odds_difference,
+        demographic_parity_difference,
+    ],
 )
 def test_decisions_of_folds_summed_by_hand(rows, metric):
     X, y, sex = rows
@@ -148,6 +162,7 @@ def test_interval_and_test_are_those_of_the_held_out_rows(rows, metric):
     assert found.corrected == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_interval_reaches_parity_where_noise_makes_the_value(recorder):
     """Five groups of 24 rows, of one distribution: the true disparity is 0."""
     groups, y = np.arange(120) % 5, np.arange(120) // 5 % 2
@@ -358,6 +373,7 @@ def test_groups_for_the_splitter(rows):
 # --- groups, containers, classifiers
 
 
+@pytest.mark.slow
 def test_ways_to_give_the_groups(rows):
     X, y, sex = rows
     table = X.assign(sex=(sex == "M") + 0.0)
@@ -382,6 +398,7 @@ def test_ways_to_give_the_groups(rows):
     assert len(several.group_sizes) == 6
 
 
+@pytest.mark.slow
 def test_containers_of_features(rows):
     X, y, sex = rows
     model = make_pipeline(StandardScaler(), LogisticRegression())
@@ -392,6 +409,7 @@ def test_containers_of_features(rows):
     assert len(values) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", [max_gap, dcp, mcdp])
 def test_several_classes_where_the_metric_takes_them(rows, metric):
     X, _, sex = rows

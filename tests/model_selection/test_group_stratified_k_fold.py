@@ -235,6 +235,7 @@ def biased():
     )
 
 
+@pytest.mark.slow
 def test_in_searches_by_column_and_by_groups(biased):
     X, y = biased
     scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
@@ -277,6 +278,7 @@ def test_metadata_routing_asks_for_groups_by_default(biased):
         assert grid.cv_results_["mean_test_score"][0] == expected.mean()
 
 
+@pytest.mark.slow
 def test_many_groups_and_rows():
     generator = np.random.default_rng(0)
     groups = generator.integers(0, 1000, 1_000_000)

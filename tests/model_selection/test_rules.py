@@ -269,12 +269,15 @@ def scoring():
     return {"average_precision": "average_precision", "neg_mcdp": fairness}
 
 
-@pytest.mark.parametrize("search_class", [GridSearchCV, RandomizedSearchCV])
+@pytest.mark.parametrize(
+    "search_class",
+    [GridSearchCV, pytest.param(RandomizedSearchCV, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize(
     "rule",
     [
         FairestWithin(tolerance=0.98),
-        FairestWithin(kind="one_standard_error"),
+        pytest.param(FairestWithin(kind="one_standard_error"), marks=pytest.mark.slow),
         BestUnder(limit=0.16),
     ],
 )
@@ -305,6 +308,7 @@ def test_in_searches(search_class, rule, biased, scoring):
     assert search.score(X, y) == expected
 
 
+@pytest.mark.slow
 def test_search_without_the_metric(biased, scoring):
     X, y = biased
     search = GridSearchCV(
@@ -319,6 +323,7 @@ def test_search_without_the_metric(biased, scoring):
     assert single.score(X, y) == single.best_estimator_.score(X, y)
 
 
+@pytest.mark.slow
 def test_halving_searches_ignore_functions_for_refit(biased, scoring):
     """What the documentation says of them, to be noticed when it changes."""
     from sklearn.experimental import enable_halving_search_cv  # noqa: F401

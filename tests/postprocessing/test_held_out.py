@@ -110,6 +110,7 @@ def test_all_models_where_scores_are_not_shared(biased, ensemble):
     assert len(model.estimators_) == len(model.repairers_) == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ensemble", [True, "auto"])
 def test_one_model_of_each_repeat(biased, ensemble):
     X, y, groups = biased
@@ -128,6 +129,7 @@ def test_one_model_of_each_repeat(biased, ensemble):
     assert 0 < model.standard_error_ < 0.05
 
 
+@pytest.mark.slow
 def test_refit_by_repeats(biased):
     X, y, groups = biased
     model = MADDPostProcessor(DecisionTreeClassifier(), cv=REPEATS, ensemble=False)
@@ -137,6 +139,7 @@ def test_refit_by_repeats(biased):
     assert model.losses_["accuracy_loss"][0] < 0.5
 
 
+@pytest.mark.slow
 def test_repeats_repair_trees(biased):
     new, new_y, new_groups = make_biased(1500, seed=1)
     gaps, accuracies = {}, {}

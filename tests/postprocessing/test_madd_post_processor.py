@@ -14,6 +14,7 @@ from skfair.metrics import mcdp
 from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ensemble", [True, False, "auto"])
 def test_repair_on_new_rows(people, ensemble, make_people, gap):
     X, y, sex = people
@@ -348,6 +349,7 @@ def test_warning_where_the_groups_tell_the_labels():
     assert model.comparison_.average_precision < 0.7  # was asked for
 
 
+@pytest.mark.slow
 def test_groups_of_noise_are_left_alone():
     levels = []
     for seed in range(10):

@@ -35,6 +35,7 @@ def test_sample_weight_reaches_classifier_and_repair(people, ensemble):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["is_man", None])
 def test_in_pipeline_and_grid_search(people, name):
     X, y, sex = people
@@ -73,6 +74,7 @@ def test_scorer_hands_groups_on_without_routing(people):
     assert scorer(model, X, y, sensitive_features=sex) > -0.05
 
 
+@pytest.mark.slow
 def test_routing_to_classifier_and_splitter(people):
     X, y, sex = people
     clusters = np.arange(len(y)) % 50

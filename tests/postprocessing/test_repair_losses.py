@@ -234,6 +234,7 @@ def test_simulation_of_the_paper():
     assert np.mean((moved >= 0.5) != new_y) <= 0.395
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.3, 0.6, 0.9])
 def test_madd_after_repair_follows_the_line_on_the_simulation(level):
     y, scores, groups = make_biased_scores(20_000, random_state=0)
@@ -421,7 +422,7 @@ def test_weights_that_leave_few_rows_make_noise_larger():
 
 
 @pytest.mark.parametrize("ties", ["mid", "random"])
-@pytest.mark.parametrize("n_groups", [2, 3])
+@pytest.mark.parametrize("n_groups", [pytest.param(2, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize(
     ("rounded", "threshold"), [(False, 0.5), (True, 0.5), (True, 0.35), (False, 1.0)]
 )

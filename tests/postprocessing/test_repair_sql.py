@@ -329,6 +329,7 @@ def increasing_knots(draw):
     return x, y / max(y[-1], 1)
 
 
+@pytest.mark.slow
 @given(increasing_knots(), st.floats(1e-6, 1))
 def test_thin_knots_stay_within_the_tolerance(knots, tol):
     x, y = knots

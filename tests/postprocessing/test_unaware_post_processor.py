@@ -325,6 +325,7 @@ def check_member(model, X, row):
         assert_array_equal(member.predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_the_chosen_strength_gives_the_same_model(fitted):
     model, X, _, _ = fitted
     chosen = model.path_["strength"] == model.strength_
@@ -378,6 +379,7 @@ def test_strength_zero_is_the_mean_of_the_plain_models(fitted):
 # --- the two classifiers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cv",
     [
@@ -422,6 +424,7 @@ def test_group_absent_from_a_training_part():
         cross_fit(GaussianNB(), X, np.arange(60) // 40, [0, 1], splits[2:], {}, None)
 
 
+@pytest.mark.slow
 def test_frozen_models(people):
     X, y, sex = people
     X = X[["skill", "proxy"]]
@@ -470,6 +473,7 @@ def clone_fitted(model, X, y):
     return pickle.loads(pickle.dumps(model)).fit(X, y)
 
 
+@pytest.mark.slow
 def test_several_groups_and_rows_of_no_group(people):
     X, y, sex = people
     X = X[["skill", "proxy"]]
@@ -502,6 +506,7 @@ def test_weights_reach_both_classifiers_and_the_map(people):
     assert_allclose(model.estimators_[0].predict_proba(X), expected)
 
 
+@pytest.mark.slow
 def test_weights_are_routed(people):
     X, y, sex = people
     X = X[["skill", "proxy"]]
@@ -528,6 +533,7 @@ def test_weights_are_routed(people):
 # --- in searches, and what is refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["is_man", None])
 def test_in_pipeline_and_grid_search(people, name):
     X, y, sex = people

@@ -94,6 +94,7 @@ def test_intervals_are_those_of_the_rows(make_report, people, many, monkeypatch)
     assert found == pytest.approx([expected.value, expected.lower, expected.upper])
 
 
+@pytest.mark.slow
 def test_same_numbers_for_any_number_of_processes(make_report, people, many):
     y_true, y_score, group = people
     rows = {"y_true": y_true, "y_score": y_score, "sensitive_features": group}
@@ -177,6 +178,7 @@ def test_pvalues_of_joined_weights_hold_their_level(many):
     assert 0.01 <= small / 200 <= 0.1  # .05, and three standard errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["labels", "classes", "no true labels", "constant"])
 def test_other_inputs(make_report, people, many, kind):
     y_true, y_score, group = people

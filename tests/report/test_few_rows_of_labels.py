@@ -151,6 +151,7 @@ def test_one_person_is_not_compared_with_one(one_against_one, make_report):
     assert "min_group_size=10" in page
 
 
+@pytest.mark.slow
 def test_counted_rows_leave_out_the_same_cells(
     one_against_one, make_report, monkeypatch
 ):

@@ -79,6 +79,7 @@ def test_few_rows_are_read(weight):
     assert found.summary == of_rows(data, weight, metrics=metrics).summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("weight", "left_out"),
     [
@@ -156,6 +157,7 @@ def test_bins(few, monkeypatch, weight, power):
         assert one.average_precision == pytest.approx(other.average_precision, abs=2e-2)
 
 
+@pytest.mark.slow
 def test_bins_of_many_rows_become_finer(few, monkeypatch, capsys):
     monkeypatch.setattr(module, "_MAX_SCORES", 0)
     monkeypatch.setattr(module, "_MAX_CELLS", 2**12)
@@ -175,6 +177,7 @@ def test_bins_of_many_rows_become_finer(few, monkeypatch, capsys):
     assert found.summary["settings"]["blur"][0] < 0.03
 
 
+@pytest.mark.slow
 def test_several_models(few):
     data = draw(500, decimals=2).with_columns(q=(pl.col("p") / 2).round(2))
     names = {"sensitive_features": "sex", "y_true": "y", **OPTIONS}
@@ -210,6 +213,7 @@ def test_predictions_without_scores(few):
     assert_same(found.summary, expected.summary)
 
 
+@pytest.mark.slow
 def test_decisions_beside_scores(few, monkeypatch):
     """Predictions replace the threshold, in bins as well."""
     monkeypatch.setattr(module, "_MAX_SCORES", 0)
@@ -291,6 +295,7 @@ def of_rows_in(data, control, *, weight=None, **options):
     return of_rows(data, weight, control_features=data[columns].to_pandas(), **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize(
     "control",

@@ -246,6 +246,7 @@ def test_written_file(small_report, small_page, page, tmp_path):
     assert len(page.encode("utf-8")) < 1_000_000
 
 
+@pytest.mark.slow
 def test_unwritable_paths(small_report, tmp_path):
     for path in (tmp_path, tmp_path / "none" / "report.html"):
         with pytest.raises(OSError, match=re.escape(str(path))):
@@ -290,7 +291,13 @@ def test_three_hundred_groups_show_the_tail_and_fold_the_rest(make_report):
 
 
 @pytest.mark.parametrize(
-    "kind", ["one group", "no group", "no labels", "three classes"]
+    "kind",
+    [
+        "one group",
+        "no labels",
+        pytest.param("no group", marks=pytest.mark.slow),
+        pytest.param("three classes", marks=pytest.mark.slow),
+    ],
 )
 def test_pages_with_little_to_say(make_report, scored, kind):
     y_true, y_score, people = scored
@@ -321,6 +328,7 @@ def test_labels_in_another_script_are_drawn_without_a_warning(make_report, score
     )
 
 
+@pytest.mark.slow
 def test_head_of_a_page_that_is_filed(small_report, small_page):
     report, page = small_report, small_page
     assert "<dt>Date</dt>" not in page

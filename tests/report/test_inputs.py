@@ -109,6 +109,7 @@ def test_names_of_attributes():
     assert names == ["group", "sex", "sex", "group", "attribute 1"]
 
 
+@pytest.mark.slow
 def test_decisions_of_a_model_with_scores():
     late = P >= 0.8
     report = made(Y, {"m": P}, y_pred={"m": late.astype(int)})
@@ -205,6 +206,7 @@ def test_estimators_that_ask_for_groups(biased):
     )
 
 
+@pytest.mark.slow
 def test_estimators_without_scores_and_of_many_classes(biased):
     X, y = biased
     report = estimated(

@@ -265,6 +265,7 @@ def test_unknown_language(make_report, scored):
         make_report(y_true, y_score, sensitive_features=people["sex"], language="xx")
 
 
+@pytest.mark.slow
 def test_command_line(tmp_path, monkeypatch):
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")

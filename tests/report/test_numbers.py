@@ -78,7 +78,9 @@ def check_test(found, metric, y_true, values, groups, **weights):
     assert found["pvalue"] == pytest.approx(test.pvalue)
 
 
-@pytest.mark.parametrize("attribute", [0, 1, 2])
+@pytest.mark.parametrize(
+    "attribute", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in (1, 2))]
+)
 def test_numbers_are_those_of_direct_calls(report, scored, attribute):
     y_true, y_score, people = scored
     groups = [people["sex"], people["race"], people][attribute]

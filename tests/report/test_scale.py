@@ -77,6 +77,7 @@ def test_numbers_are_those_of_the_metrics(of_ranks, decided):
     assert "mean_score_difference" not in found.index
 
 
+@pytest.mark.slow
 def test_tests_are_those_of_the_metrics(make_report, decided):
     y_true, values, _, _ = decided
     groups = np.where(np.arange(len(values)) % 3 == 0, "a", "b")
@@ -214,6 +215,7 @@ def table(decided):
     return pl.DataFrame({"p": values * 1e3, "g": groups, "w": weights + 1})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_rows_that_stay_on_their_engine(table, monkeypatch, make_report, weight):
     """Counted by score the numbers are the same, in bins close by what is stated."""

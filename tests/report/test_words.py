@@ -77,6 +77,7 @@ def test_directions(make_report, seed, n_groups):
         assert float(share) == pytest.approx(100 * y_pred[of_label].mean(), abs=0.051)
 
 
+@pytest.mark.slow
 def test_pooled_sentences_speak_of_everyone(make_report, scored):
     y_true, y_score, _ = scored
     group = np.arange(600) % 12
@@ -105,6 +106,7 @@ def test_chance_is_told(report):
     assert (several == (small & (frame["n_groups"] > 2))).all()
 
 
+@pytest.mark.slow
 def test_multiclass_sentence(make_report):
     y_true = ["cat", "cat", "dog", "emu"] * 20
     y_pred = ["cat", "dog", "dog", "emu"] * 10 + ["cat", "cat", "dog", "emu"] * 10

@@ -70,6 +70,7 @@ def test_estimates_are_centred():
             assert -0.03 < values.mean() - 0.5 * epsilon**2 <= 4 * error
 
 
+@pytest.mark.slow
 def test_power_of_a_real_test_is_the_power_asked_for():
     weights = uniform(64)
     result = required_sample_size(weights, method="weighted", **EASY)

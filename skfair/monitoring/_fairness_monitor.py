@@ -509,7 +509,10 @@ class FairnessMonitor:
         """Smallest level whose lower bound is above `at_most`; 1 where undefined."""
         if math.isnan(found.value):
             return 1.0
-        return least_level(lambda level: self.at_most - lower_bound(found, level))
+        # The bound as it is: cut at 0, it would be at a limit of 0 for every level.
+        return least_level(
+            lambda level: self.at_most - found.low(level / found.n_comparisons)
+        )
 
     def _drift(self, parts: Mapping[Hashable, Any]) -> dict[str, Any]:
         """Largest distance of a group from its reference, and its lower bound."""

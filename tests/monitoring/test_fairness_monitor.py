@@ -80,6 +80,17 @@ def test_state_survives_json(name):
         assert one.history_.equals(monitor.history_)
 
 
+@pytest.mark.parametrize("metric", [mcdp, demographic_parity_difference, abcc])
+def test_no_alarm_where_groups_do_not_differ(metric):
+    """At the limit of 0 a lower bound of 0 is no sign of a disparity."""
+    monitor = FairnessMonitor(metric)
+    scores = np.repeat(np.linspace(0, 1, 50), 2)
+    for _ in range(3):
+        monitor.update(None, scores, sensitive_features=list("ab") * 50)
+    assert monitor.pvalue_ == 1
+    assert not monitor.alarm_
+
+
 def test_alarm_and_pvalue():
     monitor = FairnessMonitor(mcdp, at_most=0.05)
     for seed in range(20):

@@ -143,9 +143,10 @@ def _find_problem_of_look(
         return "epoch must count how often compared has changed"
     if "drift" not in look:
         return None
-    if look["drift_lower"] < 0 or look["drift"] < look["drift_lower"] - _ROUNDING:
+    low = look["drift_lower"]
+    if not (low == 0 or 0 < low <= look["drift"] + _ROUNDING):
         return "drift_lower must be at least 0 and at most drift"
-    if look["drift_alarm"] != (before["drift_alarm"] or look["drift_lower"] > 0):
+    if look["drift_alarm"] != (before["drift_alarm"] or low > 0):
         return "drift_alarm must say whether drift_lower was ever above 0"
     return None
 

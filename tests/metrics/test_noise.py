@@ -1,13 +1,16 @@
 """Exact values of each bound of `confidence_interval`, by the formulas of the docs."""
 
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
+from skfair.groups import Groups
 from skfair.metrics import (
     abcc,
+    abcc_bounds,
     certify,
     confidence_interval,
     cvar_fairness,
@@ -20,7 +23,7 @@ from skfair.metrics import (
 )
 from skfair.metrics._confidence._gap_ends import flat_tail, high_end, low_end
 from skfair.metrics._confidence._noise import student, supremum_quantile
-from skfair.statistics import GroupedHistogram, GroupedOutcomes
+from skfair.statistics import GroupedHistogram, GroupedOutcomes, GroupedScores
 
 ALPHA = 0.025
 SIZES = np.array([400.0, 900.0])
@@ -31,7 +34,7 @@ S = np.sqrt(1 / 400 + 1 / 900)
 
 def outcomes(sizes, hits):
     sizes, hits = np.array(sizes, dtype=float), np.array(hits, dtype=float)
-    labels = tuple("abcdef"[: len(sizes)])
+    labels = tuple(range(len(sizes)))
     return GroupedOutcomes(hits, sizes, sizes.astype(int), sizes, labels)
 
 
@@ -171,8 +174,12 @@ def exact(sizes, means, alpha):
     return upper - means, means - lower
 
 
-@pytest.mark.parametrize("sizes", [(12.0, 30.0), (400.0, 900.0)])
-@pytest.mark.parametrize("rates", [(0.5, 0.1), (0.5, 0.5), (0.1, 0.9), (0.6, 0.5)])
+@pytest.mark.parametrize("sizes", [(12.0, 30.0), (12.0, 900.0), (400.0, 900.0)])
+@pytest.mark.parametrize(
+    # Of 1 / 12 and 0.1 a true difference of the other sign may be the largest.
+    "rates",
+    [(0.5, 0.1), (0.5, 0.5), (0.1, 0.9), (0.6, 0.5), (1 / 12, 0.1)],
+)
 def test_rates_by_welch_and_by_clopper_and_pearson(sizes, rates):
     sizes, rates = np.array(sizes), np.array(rates)
     found = interval(demographic_parity_difference, outcomes(sizes, sizes * rates))
@@ -186,6 +193,28 @@ def test_rates_by_welch_and_by_clopper_and_pearson(sizes, rates):
         -signed + np.hypot(down[0], up[1]),
     )
     expected = max(low, 0), min(high, 1)
+    assert (found.lower, found.upper) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("rates", [(0.7, 0.3, 0.35), (0.03, 0.02, 0.05)])
+def test_rates_compared_with_everyone_by_welch(rates):
+    sizes, rates = np.array([40.0, 190, 70]), np.array(rates)
+    smooth, (up, down) = (sizes * rates + 1) / (sizes + 2), exact(sizes, rates, ALPHA)
+    errors, lows, highs = smooth * (1 - smooth) / sizes, [], []
+    for group in range(3):
+        coefficients = (np.arange(3) == group) - sizes / sizes.sum()
+        deviation = np.sqrt(coefficients**2 @ errors)
+        freedom = deviation**4 / (coefficients**4 @ (errors**2 / (sizes + 1)))
+        signed, rises = coefficients @ rates, coefficients > 0
+        lows.append(abs(signed) - stats.t.isf(ALPHA / 3 / 2, freedom) * deviation)
+        highs += [
+            abs(signed) + stats.t.isf(ALPHA, freedom) * deviation,
+            signed + np.sqrt(coefficients**2 @ np.where(rises, up, down) ** 2),
+            -signed + np.sqrt(coefficients**2 @ np.where(rises, down, up) ** 2),
+        ]
+    metric = partial(demographic_parity_difference, multigroup="pooled")
+    found = interval(metric, outcomes(sizes, sizes * rates))
+    expected = max(*lows, 0), max(highs)
     assert (found.lower, found.upper) == pytest.approx(expected, abs=1e-12)
 
 
@@ -221,6 +250,32 @@ def test_mean_scores_are_rates_of_more_rows(metric):
         )[0]
         low = value - np.sqrt(2 / np.pi) * area - noise
     assert found.lower == pytest.approx(low, abs=1e-12 if metric is not abcc else 1e-3)
+
+
+@pytest.mark.parametrize("n_without_group", [0, 3])
+def test_mean_scores_of_many_groups(n_without_group):
+    sizes = np.array([40, 90, 50, 60, 70])
+    rows = spread_scores(sizes, [0.5, 1, 0.6, 0.7, 0.9])
+    codes, scores = rows["sensitive_features"], rows["y_score"]
+    first, second = (
+        np.array([(scores[codes == g] ** power).mean() for g in range(5)])
+        for power in (1, 2)
+    )
+    lows, highs = [], []
+    for pair in map(list, combinations(range(5), 2)):
+        value = abs(first[pair[0]] - first[pair[1]])
+        moments = sizes[pair], first[pair], second[pair]
+        lows.append(value - welch(*moments, ALPHA / 10 / 2)[0])
+        highs.append(value + welch(*moments, ALPHA)[0])
+    codes = np.append(codes, np.full(n_without_group, -1))
+    scores = np.append(scores, np.ones(n_without_group))
+    found = interval(
+        demographic_parity_difference,
+        scores,
+        sensitive_features=Groups(codes, tuple(range(5))),
+    )
+    assert found.lower == pytest.approx(max(lows), abs=1e-12)
+    assert found.upper == pytest.approx(max(highs), abs=1e-12)
 
 
 def test_rates_of_errors_are_of_the_rows_of_a_class():
@@ -275,6 +330,17 @@ def test_ends_of_gaps_solve_their_equations(value):
     assert high_end(0.999, ALPHA, INVERSE) == 1
 
 
+def test_low_end_of_a_large_gap_of_few_rows():
+    """Noise against the gap adds to that along it, at half the level or less."""
+    inverse, value = (1 / 20, 1 / 30), 0.9
+    low = low_end(value, ALPHA, inverse)
+    other = np.exp(-2 * (value - (1 - low)) ** 2 / sum(inverse))
+    assert low > 0.5
+    assert other > ALPHA / 4
+    tail = flat_tail(value - low, low, inverse)
+    assert tail + other == pytest.approx(ALPHA, rel=1e-4)
+
+
 def at_one_score(value, alpha):
     """Largest D with D - v, less half a row of each group, at most z sigma(D)."""
 
@@ -296,6 +362,16 @@ def test_pairs_of_score_distributions(top):
     high = high_end(found.value, ALPHA, INVERSE)
     assert found.upper == pytest.approx(high, abs=1e-12)
     assert found.lower == low_end(found.value, ALPHA, INVERSE)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.1])
+def test_windows_of_ranks_are_chosen_by_the_data(epsilon):
+    """The supremum of the noise of all scores bounds that of all windows."""
+    metric = partial(mcdp, epsilon=epsilon, scale="rank")
+    found = interval(metric, **spread_scores([400, 900], [0.5, 1]))
+    low = found.value - S * np.sqrt(np.log(2 / ALPHA) / 2)
+    high = found.value + S * np.sqrt(np.log(1 / ALPHA) / 2)
+    assert (found.lower, found.upper) == pytest.approx((low, high), abs=1e-12)
 
 
 def test_three_groups_of_score_distributions():
@@ -339,6 +415,16 @@ def test_two_bins_are_one_rate():
     share, quantile = 900 / 1300, stats.norm.isf(ALPHA / 2)
     noise = share * (quantile * S + np.hypot(*INVERSE))
     assert pooled.upper == pytest.approx(share * found.value + noise, abs=1e-12)
+
+
+def test_scores_just_below_an_edge_are_in_the_bin_below():
+    groups, metric = np.repeat([0, 1], [40, 90]), partial(madd, bandwidth=0.5)
+    found = [
+        interval(metric, GroupedScores.from_scores(scores, sensitive_features=groups))
+        for below in (0.25, np.nextafter(0.5, 0))
+        for scores in [np.append(np.full(40, below), np.full(90, 0.5))]
+    ]
+    assert found[0] == found[1]
 
 
 def test_many_bins_have_no_noise_left():
@@ -394,9 +480,12 @@ def tail_mean_of(values, weights, alpha):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 0.9])
-def test_tails_of_many_groups(alpha):
+@pytest.mark.parametrize("n_groups", [4, 40])
+def test_tails_of_many_groups(alpha, n_groups):
     sizes, rates = np.array([300.0, 400, 500, 900]), np.array([0.6, 0.1, 0.4, 0.3])
-    weights = np.full(4, 0.25)
+    if n_groups == 40:
+        sizes, rates = np.linspace(210, 405, 40), np.linspace(0.1, 0.9, 40)
+    weights = np.full(n_groups, 1 / n_groups)
     metric, statistic = (
         partial(cvar_fairness, alpha=alpha),
         outcomes(sizes, sizes * rates),
@@ -411,7 +500,9 @@ def test_tails_of_many_groups(alpha):
     value = found.value
     assert found.upper == pytest.approx(min(value + noise, 1), abs=1e-12)
     contrasts = np.sqrt((1 - 2 * weights) * variances + (weights**2 * variances).sum())
-    each = tail_mean_of(contrasts * stats.norm.isf(ALPHA / 8), weights, alpha)
+    each = tail_mean_of(
+        contrasts * stats.norm.isf(ALPHA / 2 / n_groups), weights, alpha
+    )
 
     def mean(t):
         ratio = t / contrasts
@@ -419,13 +510,15 @@ def test_tails_of_many_groups(alpha):
         return t + 2 * weights @ excess / (1 - alpha)
 
     together = optimize.minimize_scalar(mean, bounds=(0, 0.2), method="bounded").fun
+    # Of few groups each gap is bounded, of many the mean of all.
+    assert (each < together + noise) == (n_groups == 4)
     low = value - min(each, together + noise)
-    assert found.lower == pytest.approx(
-        max(low, 0), abs=1e-4 if together + noise < each else 1e-12
-    )
+    # The minimum over t is found to about six digits of t.
+    tolerance = 1e-12 if n_groups == 4 else 1e-8
+    assert found.lower == pytest.approx(max(low, 0), abs=tolerance)
     found = interval(metric, statistic, method="finite_sample")
     scales = np.sqrt((1 - 2 * weights) / sizes + (weights**2 / sizes).sum())
-    radii = np.array([hoeffding(ALPHA / 8, scale) for scale in scales])
+    radii = np.array([hoeffding(ALPHA / 2 / n_groups, scale) for scale in scales])
     noise = tail_mean_of(radii, weights, alpha)
     expected = max(value - noise, 0), min(value + noise, 1)
     assert (found.lower, found.upper) == pytest.approx(expected, abs=1e-12)
@@ -465,6 +558,19 @@ def test_bins_widen_intervals_by_their_bounds():
     assert found.lower == pytest.approx(low, abs=1e-12)
     assert found.upper == pytest.approx(min(high, 1), abs=1e-12)
     assert low < low_end(value, ALPHA, INVERSE) or high > at_one_score(value, ALPHA)
+
+
+def test_bins_widen_intervals_of_areas_at_both_ends():
+    rows = spread_scores([400, 900], [0.1, 0.9])
+    histogram = GroupedHistogram.from_scores(
+        rows["y_score"], sensitive_features=rows["sensitive_features"], n_bins=8
+    )
+    bounds, found = abcc_bounds(histogram), interval(abcc, histogram)
+    at_edges = interval(abcc, histogram.at_edges())
+    below, above = at_edges.value - bounds.lower, bounds.upper - at_edges.value
+    assert min(below, above, found.lower) > 0.05
+    assert found.lower == pytest.approx(at_edges.lower - below, abs=1e-12)
+    assert found.upper == pytest.approx(at_edges.upper + above, abs=1e-12)
 
 
 def test_quantiles_of_student_are_of_either_group():

@@ -173,6 +173,7 @@ def test_options_about_rows(function):
     later = FairnessMonitor(metric, reference=monitor.statistic_)
     later.update(y_true, y_pred, sensitive_features=groups)
     assert later.history_["drift"].tolist() == [0]
+    assert through_text(later).history_["drift"].tolist() == [0]
 
 
 def example(strata=True, reference=True):
@@ -197,6 +198,13 @@ def changed(data, *path, to):
         part = part[key]
     part[path[-1]] = to
     return data
+
+
+def alarmed(**entries):
+    """State with an alarm of drift from the first look on, which has these entries."""
+    first, second = FULL["looks"]
+    first, second = first | {"drift_alarm": True}, second | {"drift_alarm": True}
+    return FULL | {"looks": [first | entries, second]}
 
 
 def statistic_of(data):
@@ -259,6 +267,9 @@ BROKEN = [
     (changed(FULL, "looks", 1, "drift_alarm", to=True), "drift_alarm"),
     (changed(FULL, "looks", 1, "drift_lower", to=0.1), "drift_alarm"),
     (changed(FULL, "looks", 1, "drift_lower", to=-0.1), "drift_lower"),
+    (alarmed(drift_lower=1.01), "drift_lower must be at least 0 and at most drift"),
+    (alarmed(drift=None, drift_lower=0.1), "drift_lower must be at least 0 and at"),
+    (alarmed(drift_lower=None), "drift_lower must be at least 0 and at most"),
     (changed(PLAIN, "looks", 0, "epoch", to=2), "epoch"),
     (changed(PLAIN, "looks", 1, "epoch", to=2), "epoch"),
     (changed(PLAIN, "looks", 1, "epoch", to=-1), "epoch must be a whole number"),
@@ -273,6 +284,16 @@ BROKEN = [
 def test_broken_states_are_refused(data, message):
     with pytest.raises(ValueError, match=message):
         FairnessMonitor.from_dict(data)
+
+
+def test_alarms_at_exactly_the_level_stay():
+    level = 1 - PLAIN["confidence_level"]
+    data = changed(PLAIN, "looks", 1, "pvalue", to=level)
+    data = changed(data, "looks", 1, "alarm", to=True)
+    monitor = FairnessMonitor.from_dict(data)
+    update(monitor, batch(0, monitor.metric, ("a", "b", 3), ()))
+    assert monitor.pvalue_ == level
+    assert monitor.alarm_
 
 
 def test_states_of_weighted_rows_are_refused():

@@ -1,5 +1,7 @@
 """Sum of many statistics, and scores that were counted before."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,26 @@ def test_sum_is_the_statistic_of_all_rows(collect, n_batches):
     expected = collect(scores.ravel(), sensitive_features=groups.ravel())
     assert_same(sum_statistics(iter(batches)), expected)
     assert_same(sum(batches), expected)
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        GroupedScores.from_scores([0.2, 0.7], sensitive_features=[0, 1]),
+        GroupedHistogram.from_scores([0.2, 0.7], sensitive_features=[0, 1]),
+        GroupedOutcomes.from_outcomes([0, 1], sensitive_features=[0, 1]),
+        GroupedConfusion.from_predictions([0, 1], [1, 1], sensitive_features=[0, 1]),
+    ],
+    ids=lambda statistic: type(statistic).__name__,
+)
+def test_groups_need_one_row_by_default(statistic):
+    """A statistic of given numbers compares every group that has rows."""
+    given = {
+        field.name: getattr(statistic, field.name)
+        for field in fields(statistic)
+        if field.init and field.name not in ("min_group_size", "names")
+    }
+    assert type(statistic)(**given).min_group_size == 1
 
 
 def test_each_takes_part_in_few_additions(monkeypatch):

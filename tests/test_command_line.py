@@ -108,6 +108,7 @@ def test_report_is_that_of_the_library(audit, table, scores, attributes):
     assert said.err == ""  # no progress where there is no terminal
 
 
+@pytest.mark.slow
 def test_labels_are_kept_as_written(audit):
     _, page, _ = audit(NUMBERS.replace("sex", "code"))
     assert "“01”" in page
@@ -399,6 +400,7 @@ def test_dates_that_are_none(audit, date):
     )
 
 
+@pytest.mark.slow
 def test_missing_scores_are_left_out(audit, table, tmp_path):
     table.loc[:19, "p"] = None
     table.to_csv(tmp_path / "table.csv", index=False)

@@ -57,6 +57,7 @@ def by_both(capsys, arguments):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -399,6 +399,7 @@ def test_bad_weights(model, change, match, people):
 # --- where the groups come from
 
 
+@pytest.mark.slow
 @each_kind_of_classifier
 def test_column_of_text_that_is_a_feature(model, people):
     X, y, sex = people
@@ -416,6 +417,7 @@ def test_column_of_text_that_is_a_feature(model, people):
         by_text.fit(X, y)  # another column of text: the tip would not help
 
 
+@pytest.mark.slow
 @each_kind_of_classifier
 def test_groups_by_column_keyword_and_callable_agree(model, people, expected):
     X, y, _ = people
@@ -591,6 +593,7 @@ def test_one_stratum_is_no_stratum(model, people, expected):
     assert model.strata_ == ("all",)
 
 
+@pytest.mark.slow
 @each_kind_of_stratified
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_strata_by_keyword_column_and_callable_agree(model, people):
@@ -610,6 +613,7 @@ def test_strata_by_keyword_column_and_callable_agree(model, people):
         missing.fit(X, y, sensitive_features=sex)
 
 
+@pytest.mark.slow
 @each_kind_of_stratified
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 @pytest.mark.parametrize("container", [list, pl.Series, pd.DataFrame])
@@ -735,6 +739,7 @@ def test_cross_validation_with_routing(model, people):
     assert np.isfinite(results["test_score"]).all()
 
 
+@pytest.mark.slow
 @each_kind_of_classifier
 def test_cross_validation_without_routing(model, people):
     X, y, _ = people

@@ -202,6 +202,7 @@ def test_weights_that_are_no_whole_numbers(engine):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", MOST_ENGINES)
 @pytest.mark.parametrize(
     "weight", [pytest.param(None, marks=pytest.mark.slow), "weight"]
@@ -285,6 +286,7 @@ SQL_LABELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", SQL_LABELS)
 @pytest.mark.parametrize(
     "weight",
@@ -345,6 +347,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", FEW_ENGINES)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_rows_that_cannot_be_counted(engine, fault):
@@ -433,6 +436,7 @@ def test_columns_of_our_names():
     assert found.labels == (("a", 3), ("b", 3))
 
 
+@pytest.mark.slow
 def test_finer_bins_of_a_range(frame):
     table = open_scores(frame, "score", "sex", None)
     found = count_bins(table, 16, FinerBins(0.25, 0.5, 256))

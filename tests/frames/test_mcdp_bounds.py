@@ -110,6 +110,7 @@ def crowded(coarse, monkeypatch):
     monkeypatch.setattr(module, "_FIRST_CELLS", 64)
 
 
+@pytest.mark.slow
 def test_finer_bins_of_the_first_pass(crowded):
     rng = np.random.default_rng(2)
     for _ in range(3):
@@ -184,6 +185,7 @@ def test_tables_of_duckdb(
         check(rng, duckdb_table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "weight", [pytest.param(None, marks=pytest.mark.slow), "weight"]
 )

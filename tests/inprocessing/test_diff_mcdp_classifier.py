@@ -120,6 +120,7 @@ def test_another_seed_another_network(proxy_people, quick):
     assert not np.allclose(*scores)
 
 
+@pytest.mark.slow
 def test_weights_stand_for_repetition(proxy_people, quick):
     X, y, sex = proxy_people
     weights = np.arange(len(X)) % 4
@@ -176,6 +177,7 @@ def test_sparse_and_single_precision(proxy_people, quick):
     assert single.predict_proba(dense.astype(np.float32)).dtype == np.float64
 
 
+@pytest.mark.slow
 def test_rows_without_a_group_count_in_the_log_loss_only(proxy_people, quick, gap):
     X, y, sex = proxy_people
     labels = sex.where(np.arange(len(sex)) % 3 > 0, None)
@@ -276,6 +278,7 @@ def test_not_fitted(proxy_people, quick):
 # --- the comparison with the plain network
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_it_is_compared_with_the_plain_network(proxy_people, quick, early_stopping):
     X, y, sex = proxy_people

@@ -222,6 +222,7 @@ def test_no_warning_where_groups_do_not_differ(boosted):
 # --- features as the library takes them
 
 
+@pytest.mark.slow
 def test_categories_and_missing_values(people, trees, boosted):
     X, y, sex = people
     X = X.assign(
@@ -277,6 +278,7 @@ def test_features_that_cannot_be_split(library, people, boosted):
 # --- groups and weights
 
 
+@pytest.mark.slow
 def test_weight_0_is_a_row_left_out(people, trees, boosted):
     X, y, sex = people
     kept = np.arange(len(y)) % 5 > 0

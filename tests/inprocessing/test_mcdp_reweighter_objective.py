@@ -37,6 +37,7 @@ def test_two_label_weights_have_the_penalised_gradient(found):
     assert_allclose(gradient, p - y + penalty, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 @given(rows)
 def test_the_penalty_moves_log_odds_by_a_bounded_step(found):
     _, p, penalty = np.array(found).T

@@ -91,6 +91,7 @@ def test_pipelines_with_routing(jobs):
         assert model.estimator_.best_params_ == {"C": 1.0}
 
 
+@pytest.mark.slow
 def test_a_classifier_needs_no_request_of_its_own(jobs):
     X, y = jobs
     ages = X[["age"]]

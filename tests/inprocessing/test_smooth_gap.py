@@ -36,6 +36,7 @@ def by_definition(scores, codes, weights, temperature, objective):
     return max(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [2, 5])
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
 def test_value_by_definition(coded_scores, objective, n_groups):

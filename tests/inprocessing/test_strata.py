@@ -81,6 +81,7 @@ def test_strata_without_two_groups_do_not_count(rows):
     assert not alone.gradient.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_gradients_within_strata_by_finite_differences(rows, objective):
     log_odds = rows.X[:, 0]

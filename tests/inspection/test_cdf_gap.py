@@ -38,6 +38,7 @@ def test_lines_are_the_cdfs(scored, weighted):
         np.testing.assert_allclose(y[1:], expected, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "epsilon",
     [0.05, *(pytest.param(e, marks=pytest.mark.slow) for e in (0.01, 0.1, 0.2, 0.3))],

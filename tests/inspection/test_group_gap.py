@@ -23,6 +23,7 @@ def rows_of(n_groups, n_rows=2000):
     return y_pred.astype(int), groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [2, 5, 40, 41, 500])
 def test_shows_the_report(n_groups):
     y_pred, groups = rows_of(n_groups, 6000)

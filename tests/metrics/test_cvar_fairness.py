@@ -63,6 +63,7 @@ def test_fractional_form_is_the_conditional_value_at_risk(groups, alpha, scheme)
     assert value == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(
     group_sizes,
     st.floats(0, 1, exclude_max=True)

@@ -80,6 +80,7 @@ def test_max_gap_test_agrees_with_the_test_of_any_metric():
     assert fast.null_mean == pytest.approx(slow.null_mean, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows_per_group", [2, 60])
 def test_shuffles_keep_sizes_and_hits(rows_per_group):
     generator = np.random.default_rng(0)

@@ -61,6 +61,7 @@ def test_simpler_form_is_the_paper_s_objective(instance, seed, n_labels, kind):
     assert value == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 @few_examples
 @given(seeds, st.integers(2, 5), st.sampled_from(["mixed", "near-fair", "sparse"]))
 def test_upper_is_the_objective_at_the_baseline(instance, seed, n_labels, kind):
@@ -74,6 +75,7 @@ def test_upper_is_the_objective_at_the_baseline(instance, seed, n_labels, kind):
         assert result.lower <= result.upper
 
 
+@pytest.mark.slow
 @few_examples
 @given(seeds, st.integers(2, 5), st.sampled_from(["mixed", "near-fair", "sparse"]))
 def test_proofs_agree_and_bound_the_local_search(instance, seed, n_labels, kind):
@@ -146,6 +148,7 @@ def test_equal_matrices_are_fair(method, n_labels):
     assert result.optimal
 
 
+@pytest.mark.slow
 @few_examples
 @given(seeds, st.sampled_from(["mixed", "sparse"]))
 def test_order_of_groups_and_labels_does_not_matter(instance, seed, kind):

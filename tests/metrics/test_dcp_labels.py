@@ -39,6 +39,7 @@ def test_order_of_labelled_figures_does_not_matter():
     np.testing.assert_allclose(by_group, [0.1, 0.2, 0.7])
 
 
+@pytest.mark.slow
 def test_labels_of_one_argument_name_groups_and_classes():
     result = least(WEIGHTS, TRUE.to_numpy(), PREDICTED.to_numpy())
     assert result.groups == ("a", "b", "c")
@@ -80,6 +81,7 @@ def test_labels_that_differ_are_refused(change, message):
         least(**given)
 
 
+@pytest.mark.slow
 def test_same_labels_twice_in_the_same_order_are_positions(expected):
     tables = [table.set_axis(list("abb")) for table in (WEIGHTS, TRUE, PREDICTED)]
     assert least(*tables).upper == expected.upper
@@ -123,6 +125,7 @@ def test_order_of_groups_must_be_known_for_matrices(instance):
 # --- rounded figures
 
 
+@pytest.mark.slow
 def test_error_names_a_tolerance_that_would_do(expected):
     given = [WEIGHTS, 1.002 * TRUE, 0.9966 * PREDICTED]
     with pytest.raises(ValueError, match=r"got 1\.002 for group 'a'") as error:

@@ -119,6 +119,7 @@ def test_unknown_rows_have_a_number_only(people, hired):
     assert "(unknown)" not in everyone.index.get_level_values("group")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "container",
     [

@@ -79,6 +79,7 @@ def test_curve_agrees_with_mcdp_at_a_decimal_epsilon(low, high, grid):
     assert at(curve, epsilon) == value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_curve_of_thousands_of_rows(seed):
     rng = np.random.default_rng(seed)

@@ -58,6 +58,7 @@ def test_result_keeps_its_promises(seed, n_labels, n_groups):
     assert result.lower <= dcp_bounds(matrices, weights, true).upper + 1e-12
 
 
+@pytest.mark.slow
 @few_examples
 @given(seeds, st.integers(2, 4))
 def test_matrices_are_as_fair_as_the_result_says(seed, n_labels):
@@ -244,6 +245,7 @@ def test_rounded_percentages():
     assert 0 <= result.lower <= result.upper < 1
 
 
+@pytest.mark.slow
 def test_table_sums_to_the_upper_bound():
     weights, true, predicted, _ = instance(3, 4, 0)
     result = min_dcp_bounds(weights, true, predicted, n_starts=1, tol=0.9)

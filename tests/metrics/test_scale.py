@@ -77,6 +77,7 @@ def test_metric_of_ranks(name, drawn):
         assert value == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_cases", [200, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_metric_of_ranks_in_many_cases(n_cases):
     rng = np.random.default_rng(0)

@@ -130,6 +130,7 @@ def test_alias_of_the_request_is_kept(biased, routing, make_model, by_hand):
     assert scores.tolist() == by_hand(X, y, X["sex"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

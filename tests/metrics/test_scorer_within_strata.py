@@ -35,6 +35,7 @@ def scores_by_hand(X, y, strata):
     return scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("control", ["race", ["race"], lambda X: X["race"], "y_true"])
 def test_strata_in_columns(biased, control):
     X, y = biased

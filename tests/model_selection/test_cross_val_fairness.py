@@ -450,6 +450,7 @@ def test_positive_label_that_a_user_sets(rows):
     assert plain == pytest.approx(other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [(0, 1), ("no", "yes")])
 def test_decisions_at_a_threshold_of_probabilities(rows, labels):
     X, y, sex = rows

@@ -51,6 +51,7 @@ def points_of(n_metrics):
     return st.lists(row, min_size=1, max_size=12).map(np.array)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_metrics", [1, 2, 3, 4])
 def test_against_brute_force(n_metrics):
     @given(points_of(n_metrics))

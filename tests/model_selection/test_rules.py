@@ -269,6 +269,7 @@ def scoring():
     return {"average_precision": "average_precision", "neg_mcdp": fairness}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "search_class",
     [GridSearchCV, pytest.param(RandomizedSearchCV, marks=pytest.mark.slow)],

@@ -323,6 +323,7 @@ def test_comparison_is_of_held_out_rows(people):
     assert frozen.fit(X, y, sensitive_features=sex).comparison_.mcdp < 0.08
 
 
+@pytest.mark.slow
 def test_warning_that_shared_scores_keep_the_gap(people):
     X, y, sex = people
     tree = DecisionTreeClassifier(random_state=0)

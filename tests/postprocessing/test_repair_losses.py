@@ -85,6 +85,7 @@ def labelled_rows(draw):
 SMALLEST = np.nextafter(0, 1)
 
 
+@pytest.mark.slow
 @given(labelled_rows(), st.sampled_from([0, 0.25, 0.3, 0.5, 1]))
 @example(
     (
@@ -372,6 +373,7 @@ def test_no_standard_error_of_a_given_level():
 # --- noise, ties and small groups
 
 
+@pytest.mark.slow
 def test_groups_that_may_differ_by_chance_do_not_count():
     generator = np.random.default_rng(0)
     seen = []
@@ -421,6 +423,7 @@ def test_weights_that_leave_few_rows_make_noise_larger():
     assert not differing_of(rows._replace(sample_weight=weights)).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", ["mid", "random"])
 @pytest.mark.parametrize("n_groups", [pytest.param(2, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize(

@@ -83,6 +83,7 @@ def test_sql_is_transform(options):
     assert_same_as_transform(repairer, ["F", "M"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "labels",
     [HOSTILE, [3, -1, 2**40], [True, False], [0.1, 1.0]],
@@ -220,6 +221,7 @@ def test_names_are_quoted():
     assert_allclose(found["the `new` one"], expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_intersections():
     rng = np.random.default_rng(0)
     people = pd.DataFrame(

@@ -158,6 +158,7 @@ def test_random_ties_make_few_distinct_scores_alike():
     assert_array_equal(repaired(scores, groups, 1.0, **options), spread)
 
 
+@pytest.mark.slow
 def test_draws_of_rows_that_are_scored_alone():
     generator = np.random.default_rng(0)
     groups = generator.integers(0, 2, 500)

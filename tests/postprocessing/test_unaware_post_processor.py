@@ -137,6 +137,7 @@ def test_gradient_of_the_objective(n_groups, monkeypatch):
     assert_allclose(objective(point)[1], numeric, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_weights_count_rows_in_any_order():
     rows = make_rows(600)
     weights = np.arange(600) % 3 + 0.0
@@ -167,6 +168,7 @@ def test_strength_means_the_same_for_rare_classes(base_rate):
     assert kept[1] < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

@@ -134,6 +134,7 @@ def test_joined_weights_say_almost_the_same(people, many, spread):
         assert cells.values()[key] == pytest.approx(finding.value, abs=0.05), key
 
 
+@pytest.mark.slow
 def test_equal_weights_are_as_good_as_none(people, many):
     y_true, y_score, group = people
     plain, weighted = (

@@ -205,6 +205,7 @@ def test_strata_leave_out_cells_and_name_them(make_report):
     )
 
 
+@pytest.mark.slow
 def test_ties_are_told(make_report):
     """Of a value that chance often gives the sentence states the true share."""
     generator = np.random.default_rng(6)

@@ -84,6 +84,7 @@ def test_containers_agree():
         pd.testing.assert_frame_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_text_labels():
     some = {"metrics": ["mcdp", "max_gap", "equalized_odds_difference", "dcp"]}
     expected = made(Y, P, **some).to_frame()
@@ -238,6 +239,7 @@ def test_bad_estimators(biased):
         estimated({"m": model, "n": other}, X, y, sensitive_features="sex")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("y_score", "y_pred", "names"),
     [

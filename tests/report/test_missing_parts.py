@@ -70,6 +70,7 @@ def test_a_part_that_is_there():
     assert part_of({"mcdp": 0.0}, "mcdp", "The value") == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [1, 2, 12])
 def test_no_value_is_negative(make_report, n_groups):
     groups = np.arange(240) % n_groups

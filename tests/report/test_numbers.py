@@ -185,6 +185,7 @@ def test_many_groups_are_compared_with_everyone(make_report, scored):
     )
 
 
+@pytest.mark.slow
 def test_ties_of_equalized_odds_are_broken(make_report):
     generator = np.random.default_rng(1)
     groups = np.repeat(["a", "b"], [150, 60])
@@ -214,6 +215,7 @@ def test_ties_of_equalized_odds_are_broken(make_report):
     assert found["pvalue"] == test.pvalue
 
 
+@pytest.mark.slow
 def test_errors_are_tested_within_labels(make_report):
     # Every group is right half of the time, whatever the label; base rates differ, so
     # that groups dealt over all rows would have other numbers of positives.

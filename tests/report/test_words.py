@@ -19,6 +19,7 @@ def sentences(report, attribute=0, model=0):
     return {measure["key"]: measure["sentence"] for measure in result["measures"]}
 
 
+@pytest.mark.slow
 @settings(max_examples=settings.default.max_examples // 5)
 @given(seed=st.integers(0, 1000), n_groups=st.integers(2, 4))
 def test_directions(make_report, seed, n_groups):

@@ -29,6 +29,7 @@ def test_weighted_sampling_follows_equation_35(exponent):
     assert np.all(np.abs(counts - expected) < 4 * np.sqrt(expected / 3000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3, 7, 20, 1000])
 def test_attribute_specific_sampling_keeps_the_budget_by_default(n):
     weights = np.full(50, 0.02)

@@ -11,7 +11,7 @@ RESOLUTIONS = {"oldest": "lowest-direct", "newest": "highest"}
 
 
 @nox.session(python=PYTHONS)
-@nox.parametrize("resolution", RESOLUTIONS.values(), ids=RESOLUTIONS)
+@nox.parametrize("resolution", [*RESOLUTIONS.values()], ids=[*RESOLUTIONS])
 def quick(session: nox.Session, resolution: str) -> None:
     """Run the quick tests."""
     # The oldest that this Python has a wheel of: some lower bounds are older than it.

@@ -379,6 +379,8 @@ CELLS = st.text(st.sampled_from("F M\"\n\r,;\t\\'é0.5"), max_size=5)
 @pytest.mark.slow
 @given(st.lists(CELLS, min_size=1, max_size=30))
 @example(['"', "F"])
+@example(["", ","])
+@example(["F", "M,"])
 @example(['"F"\n0,.5,"M"\n'])
 def test_any_cells(tmp_path_factory, cells):
     """Cells that are not quoted as they should be never make engines differ."""

@@ -193,10 +193,14 @@ def check_columns(path: Path, names: list[str], wanted: Sequence[str]) -> None:
 def holds_rows(files: Sequence[Path], form: Format, n_rows: int) -> bool:
     """Whether files hold a number of rows in all.
 
-    DuckDB drops the last line of a file if it does not fit into its buffer, and does
-    not compare the checksum of a compressed file.
+    DuckDB drops the last line of a file if it does not fit into its buffer, does not
+    compare the checksum of a compressed file, and takes a separator at the end of a
+    line for none, where it makes one cell more than the header has.
     """
-    if sum(_count_lines(path, form) - 1 for path in files) == n_rows:
+    counts = [_count_lines(path, form) for path in files]
+    if any(open_ended for _, open_ended in counts):
+        return False
+    if sum(n_lines - 1 for n_lines, _ in counts) == n_rows:
         return True
     n_records = 0  # some lines are blank, or some cells hold several lines
     for path in files:
@@ -205,15 +209,23 @@ def holds_rows(files: Sequence[Path], form: Format, n_rows: int) -> bool:
     return n_records - len(files) == n_rows
 
 
-def _count_lines(path: Path, form: Format) -> int:
-    """Count the lines of a file that end in a line feed, and the last one."""
-    n_lines, last = 0, b"\n"
+def _count_lines(path: Path, form: Format) -> tuple[int, bool]:
+    """Count the lines of a file, and say whether one of them ends in a separator.
+
+    A line ends in a line feed, or with the file.
+    """
+    n_lines, last, open_ended = 0, b"\n", False
+    sep = form.of(path)["sep"].encode()
+    ends = re.compile(re.escape(sep) + rb"[ \r]*\n")
     opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
     with text_problems(path, form), opener(path, "rb") as file:
         while block := file.read(2**20):
             n_lines += block.count(b"\n")
+            # The end of a line may be in the next block.
+            open_ended |= ends.search(last[-64:] + block) is not None
             last = block
-    return n_lines + (not last.endswith(b"\n"))
+    open_ended |= last.rstrip(b" \r").endswith(sep)
+    return n_lines + (not last.endswith(b"\n")), open_ended
 
 
 @contextmanager

@@ -29,6 +29,8 @@ Method = Literal["band", "finite_sample", "anytime"]
 Quantiles = Callable[[float], Any]
 #: Mean of the absolute value of a standard normal variable.
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
+#: Degrees of freedom from which on Student's quantiles are those of normal noise.
+_MANY = 1e12
 #: Variance at which bounds for all sizes are sharpest: about a thousand rows a group.
 _MIXING = 25.0
 
@@ -165,7 +167,9 @@ def student(
     spread = variances_of_means(first, second, sizes)
     noise = contrast(spread, shares, multigroup)
     doubt = contrast(spread**2 / (sizes + 1), shares, multigroup, power=4)
-    freedom = noise**2 / doubt
+    # Where the doubt about a variance is too small for floats, noise is normal.
+    freedom = np.full_like(noise, _MANY)
+    np.divide(noise**2, doubt, out=freedom, where=doubt * _MANY > noise**2)
 
     def quantiles(level: float) -> Any:
         found = -stdtrit(freedom, level)

@@ -125,7 +125,7 @@ def test_result_is_readable_and_pickles(instance):
 def test_processes_give_the_same(capfd, instance):
     given_ = instance(4, 8, 0)
     alone = dcp_bounds(*given_, verbose=1)
-    assert "class 3" in capfd.readouterr().out
+    assert "class 3" in capfd.readouterr().err
     shared = dcp_bounds(*given_, n_jobs=2)
     assert shared.upper == alone.upper
     np.testing.assert_array_equal(shared.baseline, alone.baseline)

@@ -1,8 +1,12 @@
-"""The quick tests on every Python, with the oldest and the newest dependencies."""
+"""The quick tests on every Python, with the oldest and the newest dependencies.
+
+`nox --session prereleases` runs them with versions that are not released yet.
+"""
 
 import nox
 
 nox.options.default_venv_backend = "uv"
+nox.options.sessions = ["quick"]
 nox.options.error_on_missing_interpreters = False  # a missing one is skipped, and named
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
@@ -16,6 +20,15 @@ def quick(session: nox.Session, resolution: str) -> None:
     """Run the quick tests."""
     # The oldest that this Python has a wheel of: some lower bounds are older than it.
     wheels = ("--only-binary", ":all:", "--resolution", resolution)
+    session.install("-r", "pyproject.toml", "--extra", "test", *wheels)
+    session.install("--no-deps", "-e", ".")
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
+def prereleases(session: nox.Session) -> None:
+    """Run the quick tests with the next versions of all dependencies."""
+    wheels = ("--only-binary", ":all:", "--prerelease", "allow")
     session.install("-r", "pyproject.toml", "--extra", "test", *wheels)
     session.install("--no-deps", "-e", ".")
     session.run("python", "-m", "pytest", *session.posargs)

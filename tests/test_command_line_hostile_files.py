@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skfair._cli import _command_line as module
@@ -398,6 +398,7 @@ def test_any_cells(tmp_path_factory, cells):
 
 
 @pytest.mark.slow
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**16), weighted=st.booleans(), strata=st.booleans())
 def test_same_numbers_as_the_report(tmp_path_factory, seed, weighted, strata):
     """The command line and the library say the same of a table, by both engines."""

@@ -438,7 +438,7 @@ def get_fairness_scorer(
     >>> get_fairness_scorer("neg_mcdp", sensitive_features="sex")
     make_fairness_scorer(mcdp, sensitive_features='sex', ...)
     """
-    if scoring not in get_fairness_scorer_names():
+    if not isinstance(scoring, str) or scoring not in get_fairness_scorer_names():
         raise ValueError(
             f"scoring must be one of {get_fairness_scorer_names()}, got {scoring!r}."
         )

@@ -6,6 +6,7 @@ from inspect import signature
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import UndefinedMetricWarning
@@ -164,6 +165,12 @@ def test_first_class_as_positive_label(biased, make_model):
     scorer = make_fairness_scorer(mean_score)
     expected = -model.predict_proba(X)[:, 0].mean()
     assert scorer(model, X, y, sensitive_features=X["sex"]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", [pl.Series("a", [None]), pl.DataFrame({"a": [1.0]})])
+def test_names_that_are_no_text(name):
+    with pytest.raises(ValueError, match="scoring must be one of"):
+        get_fairness_scorer(name)
 
 
 def test_names():

@@ -212,7 +212,8 @@ def test_interval_covers_the_disparity_of_new_rows(metric, n_groups, shift):
         scores = model.fit(X[:200], y[:200]).predict_proba(X[200:])[:, 1]
         truth = metric(None, scores, sensitive_features=groups[200:])
         covered.append(found.lower <= truth <= found.upper)
-    assert np.mean(covered) >= 0.92
+    # If 95 % are covered, 53 of 60 or more are with a probability of 99 %.
+    assert np.sum(covered) >= 53
 
 
 def test_strata_and_weights(rows):

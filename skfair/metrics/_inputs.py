@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
-    TAKES_ANY,
     ParameterError,
-    Scale,
     as_array,
     check_choice,
+    check_no_missing,
     check_shape,
     check_unmasked,
+    check_y_true,
 )
 from skfair.statistics import (
     GroupedConfusion,
@@ -25,7 +25,6 @@ from skfair.statistics import (
     GroupedOutcomes,
     GroupedScores,
 )
-from skfair.statistics._grouped_scores import check_probabilities, pooled_ranks
 from skfair.statistics._json import JSONStatistic
 
 Multigroup = Literal["pairwise", "pooled"]
@@ -41,43 +40,6 @@ QualityName: TypeAlias = Literal[
     "error_rate",
 ]
 Quality: TypeAlias = QualityName | Callable[..., Any]
-
-
-def grouped_scores(
-    y_true: ArrayLike | None,
-    y_score: ArrayLike | GroupedScores,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    scale: Scale = "probability",
-) -> GroupedScores:
-    """Scores of each group, or their ranks among everyone."""
-    statistic = unranked_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale
-    )
-    return pooled_ranks(statistic) if scale == "rank" else statistic
-
-
-def unranked_scores(
-    y_true: ArrayLike | None,
-    y_score: ArrayLike | GroupedScores,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    scale: Scale = "probability",
-) -> GroupedScores:
-    """Scores of each group: the statistic given as `y_score`, or that of the rows.
-
-    They are probabilities, unless their ranks are to be taken.
-    """
-    check_choice("scale", scale, get_args(Scale))
-    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    if not isinstance(y_score, GroupedScores):
-        refuse_statistics(y_score, "y_score", GroupedScores)
-        check_y_true(y_true, y_score, scale)
-        return GroupedScores.from_scores(y_score, **rows, scale=scale)
-    statistic = in_place_of_rows(y_score, y_true=y_true, **rows)
-    if scale == "probability":
-        check_probabilities(statistic, hint=TAKES_ANY)
-    return statistic
 
 
 def effective_sizes(
@@ -167,41 +129,14 @@ def refuse_statistics(given: Any, name: str, expected: type) -> None:
     """Raise if a statistic other than the one expected takes the place of the rows."""
     if isinstance(given, JSONStatistic):
         tip = (
-            " From a histogram metrics are known within bounds: mcdp_bounds, "
-            "abcc_bounds, madd_bounds and demographic_parity_bounds of skfair.metrics."
+            " From a histogram metrics are known within bounds: see "
+            "skfair.metrics.metric_bounds."
             if isinstance(given, GroupedHistogram) and "score" in name
             else ""
         )
         raise TypeError(
             f"{name} must be the values of rows or a {expected.__name__}, got a "
             f"{type(given).__name__}.{tip}"
-        )
-
-
-def check_y_true(
-    y_true: ArrayLike | None, y_score: Any, scale: Scale = "probability"
-) -> None:
-    """Raise unless `y_true` is None, or binary and of the length of `y_score`.
-
-    Scores whose ranks are taken may be predictions of any target.
-    """
-    if y_true is None:
-        return
-    values = as_array(y_true, "y_true", len(y_score))
-    if len(values) == 0:
-        return
-    check_no_missing(values, "y_true")
-    if scale == "rank":
-        return
-    if values.dtype.kind in "biuf":
-        low, high = values.min(), values.max()
-        if bool(((values == low) | (values == high)).all()):
-            return
-    classes = pd.unique(values)
-    if len(classes) > 2:
-        raise ValueError(
-            f"y_true must be binary, got {len(classes)} classes: "
-            f"{classes[:5].tolist()}{'...' if len(classes) > 5 else ''}."
         )
 
 
@@ -240,13 +175,6 @@ def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> An
 def has_text(values: NDArray[Any]) -> bool:
     """Whether any of the values is a string."""
     return values.dtype.kind in "OUS" and any(isinstance(v, str) for v in values)
-
-
-def check_no_missing(values: NDArray[Any], name: str) -> None:
-    """Raise if any class label is NaN, None or another null."""
-    n_missing = int(np.count_nonzero(pd.isna(values)))
-    if n_missing:
-        raise ValueError(f"{name} has {n_missing} missing labels, expected none.")
 
 
 def check_multigroup(multigroup: str) -> None:

@@ -28,7 +28,6 @@ _TOLERANCE = 1e-8
 
 
 @specify(
-    "CVaR fairness",
     statistic=GroupedOutcomes,
     leaves_groups_out=True,
     compares_errors=compares_rates_of_errors,
@@ -146,14 +145,14 @@ default=None
     statistic = grouped_quality(
         y_true, y_pred, sensitive_features, quality, pos_label, sample_weight
     )
-    groups = group_gaps("CVaR fairness", statistic, group_weights)
+    groups = group_gaps("cvar_fairness", statistic, group_weights)
     if not groups.defined:
         return math.nan
     gaps, weights = groups.gaps[groups.compared], groups.weights[groups.compared]
     shares = tail_shares(gaps, weights, alpha, fractional=fractional)
     if gaps.any() and not shares.any():
         warn_outside(
-            "CVaR fairness is 0 only because its tail is empty: every group weighs "
+            "cvar_fairness is 0 only because its tail is empty: every group weighs "
             f"more than 1 - alpha = {1 - alpha:.4g}. Use fractional=True or a smaller "
             "alpha.",
             UserWarning,
@@ -331,7 +330,7 @@ def cvar_fairness_test(
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     epsilon = check_real("epsilon", epsilon, 0, 1, closed="right")
     statistic = grouped_quality(y_true, y_pred, sensitive_features, quality, pos_label)
-    estimator = make_estimator("CVaR fairness test", statistic, group_weights, sampling)
+    estimator = make_estimator("cvar_fairness_test", statistic, group_weights, sampling)
     test = permute_hits(
         estimator.values,
         estimator.sizes,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -46,7 +46,7 @@ class GroupGaps:
 
 
 def group_gaps(
-    title: str, statistic: GroupedOutcomes, group_weights: GroupWeights
+    name: str, statistic: GroupedOutcomes, group_weights: GroupWeights
 ) -> GroupGaps:
     """Compare each group with the weighted average of the groups (equations 6 and 7).
 
@@ -66,13 +66,13 @@ def group_gaps(
     left_out = _describe_left_out(statistic, compared, smallest)
     if reason is not None:
         parts = "; ".join(part for part in (reason, left_out) if part)
-        warn_undefined(title, parts)
+        warn_undefined(name, parts)
         undefined = np.full(len(weights), np.nan)
         return GroupGaps(statistic, weights, compared, math.nan, undefined)
     if left_out:
         warn_or_collect(
             f"without {left_out}",
-            f"{title} leaves groups out: {left_out}. The weights of the others are "
+            f"{name} leaves groups out: {left_out}. The weights of the others are "
             "scaled to sum to one.",
         )
     weights = weights / weights.sum()
@@ -127,16 +127,6 @@ def wilson_interval(
     deviation = np.sqrt(rates * (1 - rates) / counted + (z / (2 * counted)) ** 2)
     half = z * deviation / (1 + z**2 / counted)
     return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
-
-
-def group_index(labels: Sequence[Any], names: Sequence[str]) -> pd.Index:
-    """Index of the groups of a table, with a level for each sensitive column."""
-    lengths = {len(label) if isinstance(label, tuple) else 0 for label in labels}
-    if len(lengths) == 1 and lengths.pop() > 1:
-        return pd.MultiIndex.from_tuples(labels, names=list(names) or None)
-    name = names[0] if len(names) == 1 else None
-    index: pd.Index = pd.Index(list(labels), name=name, tupleize_cols=False)
-    return index
 
 
 def _describe_left_out(

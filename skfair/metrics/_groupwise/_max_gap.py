@@ -26,7 +26,6 @@ from skfair.statistics import GroupedOutcomes
 
 
 @specify(
-    "Max-gap fairness",
     statistic=GroupedOutcomes,
     leaves_groups_out=True,
     compares_errors=compares_rates_of_errors,
@@ -120,7 +119,7 @@ default=None
     statistic = grouped_quality(
         y_true, y_pred, sensitive_features, quality, pos_label, sample_weight
     )
-    compared = group_gaps("Max-gap fairness", statistic, group_weights)
+    compared = group_gaps("max_gap", statistic, group_weights)
     return float(np.nanmax(compared.gaps)) if compared.defined else math.nan
 
 
@@ -197,7 +196,7 @@ def max_gap_test(
     0.00...
     """
     statistic = grouped_quality(y_true, y_pred, sensitive_features, quality, pos_label)
-    groups = group_gaps("Max-gap fairness", statistic, group_weights)
+    groups = group_gaps("max_gap", statistic, group_weights)
     sizes, hits = (part[groups.compared] for part in count_hits(groups.statistic))
     weights = groups.weights[groups.compared]
 

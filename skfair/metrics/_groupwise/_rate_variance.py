@@ -147,7 +147,7 @@ def rate_variance(
     sampling='fixed', n_rows=6, n_groups=2, n_small_groups=0)
     """
     statistic = grouped_quality(y_true, y_pred, sensitive_features, quality, pos_label)
-    estimator = make_estimator("Rate variance", statistic, group_weights, sampling)
+    estimator = make_estimator("rate_variance", statistic, group_weights, sampling)
     f1, f2 = (float(part[0]) for part in estimator.moments(estimator.hits[np.newaxis]))
     squared_mean = estimator.squared_mean(f2) if bias_correction else f2**2
     return RateVarianceResult(

@@ -16,7 +16,12 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._types import Bools, Floats
-from skfair._utils._validation import check_choice, check_integer, check_scores
+from skfair._utils._validation import (
+    check_choice,
+    check_integer,
+    check_scores,
+    check_y_true,
+)
 from skfair.groups import Groups, columns_of, encode_column
 from skfair.metrics._groupwise._subgroup_search import (
     Entries,
@@ -26,7 +31,7 @@ from skfair.metrics._groupwise._subgroup_search import (
     largest_value,
     search_subgroups,
 )
-from skfair.metrics._inputs import Quality, QualityName, check_y_true, outcomes_of
+from skfair.metrics._inputs import Quality, QualityName, outcomes_of
 from skfair.metrics._uncertainty._resampling import check_seed, exact_pvalue
 
 #: A numeric column with more values than this needs bins.

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._columns import Selector, open_frame, select_columns
+from skfair._utils._columns import Selector as Selector
+from skfair._utils._columns import open_frame, select_columns
 from skfair._utils._text import counted, listed
 from skfair._utils._types import Integers
 from skfair._utils._validation import (
@@ -24,13 +25,7 @@ from skfair._utils._validation import (
     check_weights,
 )
 
-__all__ = [
-    "Groups",
-    "Selector",
-    "encode_groups",
-    "resolve_groups",
-    "resolve_strata",
-]
+__all__ = ["Groups", "encode_groups"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

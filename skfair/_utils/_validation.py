@@ -201,9 +201,11 @@ def check_y_true(
             return
     classes = pd.unique(values)
     if len(classes) > 2:
+        swapped = values.dtype.kind == "f" and len(pd.unique(as_array(y_score, ""))) < 3
+        tip = " Are y_true and the scores in the wrong order?" if swapped else ""
         raise ValueError(
             f"y_true must be binary, got {len(classes)} classes: "
-            f"{classes[:5].tolist()}{'...' if len(classes) > 5 else ''}."
+            f"{classes[:5].tolist()}{'...' if len(classes) > 5 else ''}.{tip}"
         )
 
 

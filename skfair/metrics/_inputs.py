@@ -17,8 +17,10 @@ from skfair._utils._validation import (
     check_no_missing,
     check_shape,
     check_unmasked,
+    check_weights,
     check_y_true,
 )
+from skfair.groups import Groups, resolve_groups
 from skfair.statistics import (
     GroupedConfusion,
     GroupedHistogram,
@@ -261,6 +263,22 @@ def outcomes_of(
     positive = positive_rows(true, "y_true", pos_label)
     mask = positive if quality == "true_positive_rate" else ~positive
     return positive_rows(predicted, "y_pred", pos_label), mask
+
+
+def rows_that_count(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike,
+    sensitive_features: Any,
+    quality: Quality,
+    pos_label: Any,
+    sample_weight: ArrayLike | None,
+) -> tuple[Integers, Groups, Any]:
+    """Outcomes of 0 and 1, groups and weights of the rows that a quality is about."""
+    outcomes, mask = outcomes_of(y_true, y_pred, quality, pos_label)
+    groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
+    weights = check_weights(sample_weight, len(outcomes))
+    mask = np.ones(len(outcomes), dtype=bool) if mask is None else mask
+    return outcomes[mask].astype(np.intp), groups[mask], weights[mask]
 
 
 def _call_quality(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
@@ -85,6 +86,12 @@ def collected_reasons() -> Iterator[list[str]]:
         yield reasons
     finally:
         _COLLECTED.reset(token)
+
+
+def quietly(metric: Callable[..., Any], *args: Any, **rows: Any) -> Any:
+    """Evaluate a metric again, of which an earlier evaluation has warned."""
+    with collected_reasons():
+        return metric(*args, **rows)
 
 
 def warn_outside(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,16 @@ from skfair._utils._results import NumbersResult
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import check_real
 from skfair.metrics._evaluate import specify
-from skfair.metrics._groupwise._group_gaps import GroupWeights, group_gaps
-from skfair.metrics._groupwise._rate_variance import Sampling, make_estimator
+from skfair.metrics._groupwise._group_gaps import (
+    GroupWeights,
+    group_gaps,
+    permute_weighted,
+)
+from skfair.metrics._groupwise._rate_variance import (
+    Sampling,
+    make_estimator,
+    weighted_rate_variance,
+)
 from skfair.metrics._inputs import Quality, compares_rates_of_errors, grouped_quality
 from skfair.metrics._strata import Multistratum
 from skfair.metrics._uncertainty._permutation import permute_hits
@@ -230,6 +239,7 @@ def cvar_fairness_test(
     group_weights: GroupWeights = "uniform",
     pos_label: Any = None,
     sampling: Sampling = "fixed",
+    sample_weight: ArrayLike | None = None,
     n_permutations: int = 999,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -268,6 +278,10 @@ def cvar_fairness_test(
         How the rows were sampled, see `rate_variance`. The permutation p-value is
         exact with every value; for rows from weighted sampling, ``"fixed"`` had more
         power in simulation.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights. They stay with the row's outcome where groups are
+        permuted, row by row; `sampling`
+        must then be ``"fixed"``.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     random_state : int, RandomState instance or None, default=None
@@ -286,7 +300,7 @@ def cvar_fairness_test(
     ------
     ValueError
         As in `cvar_fairness`, and if `alpha`, `epsilon`, `sampling` or
-        `n_permutations` is out of range or rows are weighted.
+        `n_permutations` is out of range or a statistic is one of weighted rows.
 
     Warns
     -----
@@ -306,6 +320,10 @@ def cvar_fairness_test(
     multivariate hypergeometric distribution, so that time and memory depend on the
     number of groups and not of rows. Rows must be independent of each other; several
     rows of one person are not exchangeable with those of others.
+
+    With sample weights the mean squared rate of a group is estimated by the products of
+    the outcomes of two different rows, weighted by the products of their weights: this
+    is unbiased if weights do not depend on the outcomes within a group.
 
     References
     ----------
@@ -329,17 +347,27 @@ def cvar_fairness_test(
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     epsilon = check_real("epsilon", epsilon, 0, 1, closed="right")
-    statistic = grouped_quality(y_true, y_pred, sensitive_features, quality, pos_label)
-    estimator = make_estimator("cvar_fairness_test", statistic, group_weights, sampling)
-    test = permute_hits(
-        estimator.values,
-        estimator.sizes,
-        estimator.hits,
-        n_permutations=n_permutations,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        verbose=verbose,
+    given = y_true, y_pred, sensitive_features, quality, pos_label
+    settings: dict[str, Any] = {
+        "n_permutations": n_permutations,
+        "random_state": random_state,
+        "n_jobs": n_jobs,
+        "verbose": verbose,
+    }
+    statistic = grouped_quality(*given, sample_weight)
+    estimator = make_estimator(
+        "cvar_fairness_test",
+        statistic,
+        group_weights,
+        sampling,
+        weighted=sample_weight is not None,
     )
+    if sample_weight is None:
+        values, sizes, hits = estimator.values, estimator.sizes, estimator.hits
+        test = permute_hits(values, sizes, hits, **settings)
+    else:
+        metric = partial(weighted_rate_variance, group_weights=group_weights)
+        test = permute_weighted(metric, *given, sample_weight, settings)
     threshold = (1 - alpha) * epsilon**2 / 2
     return CVaRTestResult(
         value=test.value,

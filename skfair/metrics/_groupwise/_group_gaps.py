@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -15,7 +15,11 @@ from scipy.special import ndtri
 from skfair._utils._text import listed
 from skfair._utils._types import Bools, Floats
 from skfair._utils._validation import check_real
-from skfair.metrics._inputs import check_group_weights
+from skfair.metrics._inputs import Quality, check_group_weights, rows_that_count
+from skfair.metrics._uncertainty._permutation import (
+    PermutationTestResult,
+    permutation_test,
+)
 from skfair.metrics._undefined import warn_or_collect, warn_undefined
 from skfair.statistics import GroupedOutcomes
 
@@ -114,6 +118,31 @@ def weigh_groups(
             statistic = statistic.with_labels((*statistic.labels, *more))
         group_weights = [given[label] for label in statistic.labels]
     return statistic, check_group_weights(group_weights, statistic.labels)
+
+
+def permute_weighted(
+    metric: Callable[..., float],
+    y_true: ArrayLike | None,
+    y_pred: Any,
+    sensitive_features: Any,
+    quality: Quality,
+    pos_label: Any,
+    sample_weight: ArrayLike,
+    settings: Mapping[str, Any],
+) -> PermutationTestResult:
+    """Permutation test of a metric of outcomes, among the weighted rows that count."""
+    outcomes, groups, weights = rows_that_count(
+        y_true, y_pred, sensitive_features, quality, pos_label, sample_weight
+    )
+    return permutation_test(
+        metric,
+        None,
+        outcomes,
+        sensitive_features=groups,
+        within=None,
+        sample_weight=weights,
+        **settings,
+    )
 
 
 def wilson_interval(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Floats
 from skfair.metrics._evaluate import specify
-from skfair.metrics._groupwise._group_gaps import GroupWeights, group_gaps
+from skfair.metrics._groupwise._group_gaps import (
+    GroupWeights,
+    group_gaps,
+    permute_weighted,
+)
 from skfair.metrics._inputs import (
     Quality,
     compares_rates_of_errors,
@@ -22,6 +27,7 @@ from skfair.metrics._uncertainty._permutation import (
     PermutationTestResult,
     permute_hits,
 )
+from skfair.metrics._undefined import quietly
 from skfair.statistics import GroupedOutcomes
 
 
@@ -131,6 +137,7 @@ def max_gap_test(
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
     pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
     n_permutations: int = 999,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -157,6 +164,10 @@ def max_gap_test(
         Weights of the groups in the average, see `max_gap`.
     pos_label : int, float, bool or str, default=None
         The positive class, see `max_gap`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights. They stay with the row's outcome where groups are
+        permuted, row by row; this takes as
+        long as `permutation_test`.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     random_state : int, RandomState instance or None, default=None
@@ -175,8 +186,8 @@ def max_gap_test(
     Raises
     ------
     ValueError
-        As in `max_gap`, and if `n_permutations` is not a positive integer or rows are
-        weighted.
+        As in `max_gap`, and if `n_permutations` is not a positive integer or a
+        statistic is one of weighted rows.
 
     Warns
     -----
@@ -195,8 +206,19 @@ def max_gap_test(
     >>> max_gap_test(None, y_pred, sensitive_features=group, random_state=0).pvalue
     0.00...
     """
-    statistic = grouped_quality(y_true, y_pred, sensitive_features, quality, pos_label)
-    groups = group_gaps("max_gap", statistic, group_weights)
+    given = y_true, y_pred, sensitive_features, quality, pos_label
+    groups = group_gaps(
+        "max_gap_test", grouped_quality(*given, sample_weight), group_weights
+    )
+    settings: dict[str, Any] = {
+        "n_permutations": n_permutations,
+        "random_state": random_state,
+        "n_jobs": n_jobs,
+        "verbose": verbose,
+    }
+    if sample_weight is not None:
+        metric = partial(quietly, partial(max_gap, group_weights=group_weights))
+        return permute_weighted(metric, *given, sample_weight, settings)
     sizes, hits = (part[groups.compared] for part in count_hits(groups.statistic))
     weights = groups.weights[groups.compared]
 
@@ -207,12 +229,4 @@ def max_gap_test(
         gaps = np.abs(rates - (rates @ weights)[:, np.newaxis])
         return np.asarray(gaps.max(axis=1))
 
-    return permute_hits(
-        largest_gaps,
-        sizes,
-        hits,
-        n_permutations=n_permutations,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        verbose=verbose,
-    )
+    return permute_hits(largest_gaps, sizes, hits, **settings)

@@ -1,0 +1,173 @@
+"""What is known of each metric, and the table of the docs that says it."""
+
+import inspect
+import math
+from functools import partial, wraps
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skfair.metrics
+from skfair.metrics import (
+    abcc,
+    equalized_odds_difference,
+    get_fairness_scorer_names,
+    max_gap,
+    mcdp,
+    permutation_test,
+)
+from skfair.metrics._confidence._known_metrics import _bounded
+from skfair.metrics._evaluate import specify
+from skfair.metrics._spec import known_metrics, specification_of
+
+DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
+HEAD = (
+    "| function | weights | strata | classes | statistic | histogram | interval | test "
+    "| scorer |"
+)
+#: Public functions that no table of metrics is about.
+NOT_OF_ROWS = {
+    "bootstrap_interval",
+    "certify",
+    "confidence_interval",
+    "dcp_bounds",
+    "get_fairness_scorer",
+    "get_fairness_scorer_names",
+    "make_fairness_scorer",
+    "make_group_scorer",
+    "metric_bounds",
+    "min_dcp_bounds",
+    "permutation_test",
+    "values_by_class",
+    "values_by_stratum",
+}
+
+
+def row(name, function):
+    """Line of the table: what a function takes, and what takes it."""
+    known = specification_of(function)[0]
+    parameters = inspect.signature(function).parameters
+    statistic = known.statistic and known.statistic.__name__
+    if statistic is None and "Grouped" in str(parameters):
+        annotations = " ".join(str(one.annotation) for one in parameters.values())
+        statistic = next(word for word in annotations.split() if "Grouped" in word)
+    is_number = f"neg_{name}" in get_fairness_scorer_names()
+    strata = "multistratum" in parameters and "largest or mean"
+    strata = strata or ("control_features" in parameters and "largest")
+    bounded = known.measure or known.on_band or known.check_bins
+    errors = known.compares_errors and known.compares_errors()
+    cells = [
+        "sample_weight" in parameters and "yes",
+        strata,
+        known.takes_classes and "yes",
+        statistic and f"`{statistic}`",
+        bounded and "yes",
+        function in _bounded() and "yes",
+        is_number and ("within true labels" if errors else "yes"),
+        is_number and f"`neg_{name}`",
+    ]
+    return " | ".join([f"| `{name}`", *(cell or "no" for cell in cells)]) + " |"
+
+
+def table():
+    """Table of all functions that read rows."""
+    names = [
+        name
+        for name in sorted(skfair.metrics.__all__)
+        if inspect.isfunction(getattr(skfair.metrics, name)) and name not in NOT_OF_ROWS
+    ]
+    rows = [row(name, getattr(skfair.metrics, name)) for name in names]
+    return [HEAD, "|" + "---|" * HEAD.count(" | ") + "---|", *rows]
+
+
+def test_the_table_of_the_docs_is_that_of_the_code():
+    lines = DOCS.read_text(encoding="utf-8").splitlines()
+    start = lines.index(HEAD)
+    expected = table()
+    assert lines[start : start + len(expected)] == expected
+    assert not lines[start + len(expected)].startswith("|")
+
+
+def test_every_metric_is_public_or_orders_ties():
+    public = {getattr(skfair.metrics, name) for name in skfair.metrics.__all__}
+    ties = {known.ties for known in known_metrics().values()} - {None}
+    assert set(known_metrics()) <= public | ties
+
+
+@pytest.mark.parametrize("metric", list(known_metrics()))
+def test_the_maximum_is_reached_and_never_exceeded(metric):
+    """Of two groups as far apart as can be, or as the metric can see."""
+    known = known_metrics()[metric]
+    if known.combine is not None or known.groups_are_numbers:
+        pytest.skip("no number of groups that are far apart")
+    y_true, y_score = np.array([0, 1] * 10), np.repeat([0, 1], 10)
+    if metric.__name__ == "abroca":  # the ranks of one group are those of the other
+        y_score = np.where(np.arange(20) < 10, y_true, 1 - y_true)
+    groups = np.repeat(["a", "b"], 10)
+    value = metric(y_true, y_score, sensitive_features=groups)
+    assert value <= known.maximum
+    if known.leaves_groups_out:  # distances from the average of both
+        assert value == known.maximum / 2
+    elif metric.__name__ != "dcp":  # of a baseline between both
+        assert math.isclose(value, known.maximum)
+
+
+def test_a_seminorm_has_bounds_an_interval_and_a_monitor_without_more_words():
+    """Each is that of any metric; it contains the value, for rows and for bins."""
+    known = known_metrics()
+    assert all(
+        metric in _bounded() for metric in known if known[metric].measure is not None
+    )
+
+
+# --- calls that lack something say what to type
+
+
+@pytest.mark.parametrize("metric", [mcdp, abcc, max_gap, equalized_odds_difference])
+def test_wrong_calls_suggest_the_right_one(metric):
+    name, (labels, values) = metric.__name__, specification_of(metric)[0].inputs
+    call = rf"call {name}\({labels}, {values}, sensitive_features=groups\)"
+    scores, groups = [0, 1, 1, 0], ["a", "a", "b", "b"]
+    with pytest.raises(ValueError, match=f"sensitive_features is None.*{call}"):
+        metric(scores, groups)
+    with pytest.raises(TypeError, match=f"given {labels} and {values} in.*{call}"):
+        metric(scores, sensitive_features=groups)
+    with pytest.raises(TypeError, match=call):
+        metric(scores, scores, groups)
+    with pytest.raises(TypeError, match=call):
+        metric()
+
+
+def test_labels_and_scores_in_the_wrong_order():
+    scores, y_true, groups = [0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], ["a", "a", "b", "b"]
+    with pytest.raises(ValueError, match=r"binary, got 4 .* in the wrong order\?"):
+        mcdp(scores, y_true, sensitive_features=groups)
+
+
+# --- functions of the user's own
+
+
+def test_what_is_missing_is_named():
+    with pytest.raises(TypeError, match="compares_errors"):
+        specify(statistic=None)
+    with pytest.raises(TypeError, match="maximun"):
+        specify(compares_errors=lambda: False, maximun=2)(lambda y_true, y_score: 0)
+
+
+def test_a_wrapped_metric_keeps_its_null_hypothesis():
+    @wraps(equalized_odds_difference)
+    def doubled(*args, **rows):
+        return 2 * equalized_odds_difference(*args, **rows)
+
+    assert specification_of(partial(doubled))[0].compares_errors()
+    rng = np.random.default_rng(0)
+    y_true, y_pred, groups = rng.integers(0, 2, (3, 60))
+    rows = {"sensitive_features": groups, "n_permutations": 9, "random_state": 0}
+    found = permutation_test(doubled, y_true, y_pred, **rows)
+    plain = permutation_test(equalized_odds_difference, y_true, y_pred, **rows)
+    np.testing.assert_array_equal(found.null_distribution, 2 * plain.null_distribution)
+
+
+if __name__ == "__main__":
+    print("\n".join(table()))

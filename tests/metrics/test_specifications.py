@@ -7,19 +7,33 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
+from sklearn.exceptions import UndefinedMetricWarning
 
 import skfair.metrics
 from skfair.metrics import (
+    _spec,
     abcc,
+    certify,
+    confidence_interval,
     equalized_odds_difference,
+    get_fairness_scorer,
     get_fairness_scorer_names,
     max_gap,
     mcdp,
+    metric_bounds,
     permutation_test,
+    values_by_class,
 )
+from skfair.metrics._confidence import lower_bound, observe, upper_bound
+from skfair.metrics._confidence._distributions import compare_seminorm
 from skfair.metrics._confidence._known_metrics import _bounded
+from skfair.metrics._distribution._abcc import area
+from skfair.metrics._distribution._gap import grouped_scores, value_of_gaps
 from skfair.metrics._evaluate import specify
-from skfair.metrics._spec import known_metrics, specification_of
+from skfair.metrics._spec import known_metrics, numbers_by_name, specification_of
+from skfair.monitoring import FairnessMonitor
+from skfair.statistics import GroupedHistogram, GroupedScores
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 HEAD = (
@@ -89,10 +103,9 @@ def test_the_table_of_the_docs_is_that_of_the_code():
     assert not lines[start + len(expected)].startswith("|")
 
 
-def test_every_metric_is_public_or_orders_ties():
+def test_every_metric_with_a_scorer_is_public():
     public = {getattr(skfair.metrics, name) for name in skfair.metrics.__all__}
-    ties = {known.ties for known in known_metrics().values()} - {None}
-    assert set(known_metrics()) <= public | ties
+    assert set(numbers_by_name().values()) <= public
 
 
 @pytest.mark.parametrize("metric", list(known_metrics()))
@@ -113,12 +126,81 @@ def test_the_maximum_is_reached_and_never_exceeded(metric):
         assert math.isclose(value, known.maximum)
 
 
-def test_a_seminorm_has_bounds_an_interval_and_a_monitor_without_more_words():
-    """Each is that of any metric; it contains the value, for rows and for bins."""
-    known = known_metrics()
-    assert all(
-        metric in _bounded() for metric in known if known[metric].measure is not None
+def test_a_new_metric_has_all_that_its_measure_gives(monkeypatch):
+    """A seminorm of the gap has a test, intervals, bounds and a monitor by one row."""
+
+    def root_mean_square(gap):
+        heights = gap.signed[:-1] / gap.scale
+        return min(1.0, math.sqrt(heights**2 @ np.diff(gap.scores)))
+
+    monkeypatch.setattr(_spec, "_KNOWN", dict(_spec._KNOWN))
+
+    @specify(
+        statistic=GroupedScores,
+        takes_classes=True,
+        compares_errors=lambda: False,
+        measure=lambda: root_mean_square,
     )
+    def rms_gap(
+        y_true,
+        y_score,
+        *,
+        sensitive_features=None,
+        control_features=None,
+        scale="probability",
+        multigroup="pairwise",
+        multistratum="max",
+        sample_weight=None,
+    ):
+        rows = y_true, y_score, sensitive_features, sample_weight
+        statistic = grouped_scores(*rows, scale)
+        return value_of_gaps("rms_gap", statistic, multigroup, root_mean_square)
+
+    rng = np.random.default_rng(0)
+    groups, strata = rng.integers(0, 3, 600), rng.integers(0, 2, 600)
+    scores = rng.beta(2 + groups, 3)
+    rows = {"sensitive_features": groups}
+    value = rms_gap(None, scores, **rows)
+    assert abcc(None, scores, **rows) < value < mcdp(None, scores, **rows)
+    assert permutation_test(rms_gap, None, scores, **rows).pvalue == 0.001
+    for method in "band", "finite_sample", "anytime":
+        for one in (rms_gap, partial(rms_gap, scale="rank", multigroup="pooled")):
+            found = confidence_interval(one, None, scores, method=method, **rows)
+            assert found.lower < found.value < found.upper
+    found = confidence_interval(rms_gap, None, scores, control_features=strata, **rows)
+    assert found.value == rms_gap(None, scores, control_features=strata, **rows)
+    assert certify(rms_gap, None, scores, at_most=0.9, **rows).certified
+    histogram = GroupedHistogram.from_scores(scores, n_bins=64, **rows)
+    bounds = metric_bounds(rms_gap, histogram)
+    assert bounds.lower <= value <= bounds.upper < bounds.lower + 0.05
+    found = confidence_interval(rms_gap, None, histogram)
+    assert found.lower <= found.value <= found.upper
+    monitor = FairnessMonitor(rms_gap)
+    monitor.update(None, scores, **rows)
+    assert FairnessMonitor.from_dict(monitor.to_dict()).interval_.value == value
+    assert repr(get_fairness_scorer("neg_rms_gap")).startswith("make_fairness_scorer")
+    three = rng.dirichlet([1, 2, 3], 600)
+    by_class = values_by_class(rms_gap, None, three, **rows)
+    assert rms_gap(None, three, **rows) == by_class.max()
+    with pytest.warns(UndefinedMetricWarning, match="rms_gap is undefined"):
+        rms_gap(None, [0.1, 0.2], sensitive_features=["a", "a"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_rows", [60, 600])
+def test_intervals_of_a_seminorm_keep_their_level(n_rows):
+    """Of any seminorm: here of the area, whose own bounds are sharper."""
+    rng, covered = np.random.default_rng(0), 0
+    truth = stats.beta(2, 5), stats.beta(3, 5)
+    grid = np.linspace(0, 1, 2001)
+    value = np.trapezoid(abs(truth[0].cdf(grid) - truth[1].cdf(grid)), grid)
+    for _ in range(200):
+        groups = rng.permutation(np.arange(n_rows) % 2)
+        scores = np.where(groups, truth[1].rvs(n_rows, rng), truth[0].rvs(n_rows, rng))
+        observed = observe(abcc, None, scores, groups)
+        found = compare_seminorm(observed, "band", measure=area, maximum=1.0)
+        covered += lower_bound(found, 0.025) <= value <= upper_bound(found, 0.025)
+    assert covered >= 0.95 * 200
 
 
 # --- calls that lack something say what to type

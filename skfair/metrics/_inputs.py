@@ -102,8 +102,15 @@ def grouped_quality(
     return GroupedOutcomes.from_outcomes(outcomes, mask=mask, **rows)
 
 
-def count_hits(statistic: GroupedOutcomes) -> tuple[Integers, Integers]:
-    """Return the number of rows of each group, and of rows with outcome 1 (hits)."""
+def count_hits(
+    statistic: GroupedOutcomes, *, weighted: bool = False
+) -> tuple[Integers, Integers]:
+    """Return the number of rows of each group, and of rows with outcome 1 (hits).
+
+    Of `weighted` rows hits are not known, and 0.
+    """
+    if weighted:
+        return statistic.counts, np.zeros_like(statistic.counts)
     hits = np.rint(statistic.sums)
     single = (statistic.totals == statistic.counts) & (statistic.sums == hits)
     if not single.all():

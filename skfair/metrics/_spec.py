@@ -134,14 +134,19 @@ def unwrapped(metric: Any) -> tuple[Any, dict[str, Any]]:
 
 def check_known(
     specification: Specification, options: Mapping[str, Any], *users: Any, what: str
-) -> None:
-    """Raise where options are not among the keywords of any function that uses them."""
+) -> dict[str, Any]:
+    """Return options but `multigroup`; raise unless a function takes each by keyword.
+
+    `users` are the functions that use the options.
+    """
     signature(specification.function).bind_partial(**options)
-    for name in options.keys() - {"multigroup"}.union(*map(keywords_of, users)):
+    own = {name: value for name, value in options.items() if name != "multigroup"}
+    for name in own.keys() - set().union(*map(keywords_of, users)):
         raise ValueError(
             f"{name} must be left at its default: {what} of {specification.name} do "
             f"not know this option, got {options[name]!r}."
         )
+    return own
 
 
 def keywords_of(function: Callable[..., Any]) -> set[str]:

@@ -73,6 +73,7 @@ def observe(
     """Collect the statistic of a metric, or, once, as little as this metric needs."""
     specification, options = bounded_metric(metric)
     collect: Any = (once and specification.observe_once) or specification.observe
+    # All of them take rows in this order.
     rows = y_true, y_score, sensitive_features, sample_weight
     observed: Observed = collect(*rows, **pick(collect, options))
     return observed
@@ -219,49 +220,32 @@ def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
 
 
 def observe_bins(
-    y_true: ArrayLike | None,
-    y_score: Any,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    *,
-    scale: Scale = "probability",
-    bandwidth: Any = "auto",
+    *rows: Any, scale: Scale = "probability", bandwidth: Any = "auto"
 ) -> Observed:
     """Scores of each group, or the bins that they are in where that is all it takes."""
-    rows = y_true, y_score, sensitive_features, sample_weight
+    y_true, y_score, groups, weights = rows
     automatic = isinstance(bandwidth, str) and bandwidth == "auto"
-    if automatic or scale == "rank" or sample_weight is not None:
+    if automatic or scale == "rank" or weights is not None:
         return observe_scores(*rows, scale=scale)
-    statistic = binned_scores(number_of_bins(bandwidth), *rows, scale)
+    n_bins = number_of_bins(bandwidth)
+    statistic = binned_scores(n_bins, y_true, y_score, groups, weights, scale)
     return observe_scores(None, statistic, None, None)
 
 
-def observe_scores(
-    y_true: ArrayLike | None,
-    y_score: Any,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    *,
-    scale: Scale = "probability",
-) -> Observed:
+def observe_scores(*rows: Any, scale: Scale = "probability") -> Observed:
     """Scores of each group; ranks are not taken yet, so that batches can be added."""
-    rows = sensitive_features, sample_weight
-    statistic = grouped_scores(y_true, y_score, *rows, scale, ranked=False)
-    sizes = effective_sizes(statistic, *rows)
+    y_true, y_score, groups, weights = rows
+    statistic = grouped_scores(y_true, y_score, groups, weights, scale, ranked=False)
+    sizes = effective_sizes(statistic, groups, weights)
     _check_known(sizes)
     return Observed(statistic, sizes)
 
 
 def observe_outcomes(
-    y_true: ArrayLike | None,
-    y_score: Any,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    *,
-    threshold: float | None = None,
-    pos_label: Any = None,
+    *given: Any, threshold: float | None = None, pos_label: Any = None
 ) -> Observed:
     """Scores or decisions whose means are compared."""
+    _, y_score, sensitive_features, sample_weight = given
     if isinstance(y_score, GroupedOutcomes):
         # The mean square of values in [0, 1] is at most their mean.
         return Observed(y_score, y_score.effective_sizes, y_score.means)
@@ -284,13 +268,9 @@ def _sums_of_squares(outcomes: Floats, codes: Codes, n_groups: int) -> Floats:
     return np.array([(outcomes * (codes == g)) @ outcomes for g in range(n_groups)])
 
 
-def observe_confusion(
-    y_true: ArrayLike | None,
-    y_pred: Any,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-) -> Observed:
+def observe_confusion(*rows: Any) -> Observed:
     """Confusion matrices; sizes are those of the true classes of each group."""
+    y_true, y_pred, sensitive_features, sample_weight = rows
     if isinstance(y_pred, GroupedConfusion):
         _check_known(effective_sizes(y_pred, sensitive_features, sample_weight))
         return Observed(y_pred, y_pred.matrices.sum(axis=2).astype(float))
@@ -309,18 +289,11 @@ def observe_confusion(
 
 
 def observe_quality(
-    y_true: ArrayLike | None,
-    y_pred: Any,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    *,
-    quality: Any = "selection_rate",
-    pos_label: Any = None,
+    *rows: Any, quality: Any = "selection_rate", pos_label: Any = None
 ) -> Observed:
     """Outcomes whose rates are compared."""
-    statistic = grouped_quality(
-        y_true, y_pred, sensitive_features, quality, pos_label, sample_weight
-    )
+    y_true, y_pred, groups, weights = rows
+    statistic = grouped_quality(y_true, y_pred, groups, quality, pos_label, weights)
     return Observed(statistic, statistic.effective_sizes)
 
 

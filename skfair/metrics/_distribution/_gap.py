@@ -215,9 +215,9 @@ def largest_gap(
     bounds_of = sums_of_distances(measure) if bounds_of is None else bounds_of
     bound_pairs, found = bounds_of(statistic), _NOTHING
     for start, first, second in blocks_of(pairs):
-        bounds = bound_pairs(first, second, found.value)
+        bounds = bound_pairs(first, second, found[0])
         found = _largest_of_block(start, bounds, value_of, found)
-    return LargestGap(found.value, pairs[found.position])
+    return LargestGap(found[0], pairs[found[1]])
 
 
 def sums_of_distances(
@@ -274,28 +274,24 @@ def largest_bounded(
     that could only reach it again and come later.
     """
     found = _largest_of_block(0, np.asarray(bounds), value_of, _NOTHING)
-    return LargestGap(found.value, pairs[found.position])
+    return LargestGap(found[0], pairs[found[1]])
 
 
-class _Largest(NamedTuple):
-    """Largest value so far, and the first position where it was found."""
-
-    value: float
-    position: int
-
-
+#: Largest value so far, and the first position where it was found.
+_Largest: TypeAlias = tuple[float, int]
 #: Before any value is known.
-_NOTHING = _Largest(-math.inf, sys.maxsize)
+_NOTHING: _Largest = (-math.inf, sys.maxsize)
 
 
 def _largest_of_block(
     start: int, bounds: Floats, value_of: Callable[[int], Any], found: _Largest
 ) -> _Largest:
     """Largest value of pairs from position `start` on, or else that of earlier ones."""
+    largest, position = found
 
     def may_be_larger(order: Integers) -> Integers:
-        above = bounds[order] - found.value
-        earlier = (above >= -_ROUNDING) & (order + start < found.position)
+        above = bounds[order] - largest
+        earlier = (above >= -_ROUNDING) & (order + start < position)
         return order[(above > _TIED) | earlier]
 
     order = may_be_larger(np.arange(len(bounds)))
@@ -303,7 +299,7 @@ def _largest_of_block(
     while len(order):
         i, order = int(order[0]) + start, order[1:]
         value = value_of(i)
-        if value > found.value or (value == found.value and i < found.position):
-            found = _Largest(value, i)
+        if value > largest or (value == largest and i < position):
+            largest, position = value, i
             order = may_be_larger(order)
-    return found
+    return largest, position

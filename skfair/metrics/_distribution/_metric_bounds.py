@@ -139,8 +139,8 @@ def metric_bounds(
     multigroup = given.get("multigroup", "pairwise")
     check_multigroup(multigroup)
     if specification.check_bins is not None:
-        check_known(specification, given, specification.check_bins, what="bounds")
-        own = {name: given[name] for name in given if name != "multigroup"}
+        users = [specification.check_bins]
+        own = check_known(specification, given, *users, what="bounds")
         specification.check_bins(histogram.n_bins, **own)
         value = metric(None, histogram.at_edges(), **options)
         return MetricBounds(value, value)
@@ -244,13 +244,13 @@ def on_band_of(metric: Callable[..., float], **options: Any) -> tuple[OnBand, On
     """Find what bounds a metric of the gap of two CDFs, and a seminorm above it."""
     specification, given = specification_of(metric)
     given |= options
-    own = {name: given[name] for name in given if name != "multigroup"}
+    make = specification.on_band or specification.measure
+    if make is not None:
+        own = check_known(specification, given, make, what="bounds")
     if specification.on_band is not None:
-        check_known(specification, given, specification.on_band, what="bounds")
         on_band = specification.on_band(**own)
         return on_band, on_band
     if specification.measure is not None:
-        check_known(specification, given, specification.measure, what="bounds")
         measure = specification.measure(**own)
         distance = specification.distance or measure
         return partial(_bound_measure, measure), partial(_bound_measure, distance)

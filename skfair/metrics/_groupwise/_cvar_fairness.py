@@ -17,7 +17,7 @@ from skfair.metrics._evaluate import specify
 from skfair.metrics._groupwise._group_gaps import (
     GroupWeights,
     group_gaps,
-    permute_weighted,
+    permute_outcomes,
 )
 from skfair.metrics._groupwise._rate_variance import (
     Sampling,
@@ -26,7 +26,6 @@ from skfair.metrics._groupwise._rate_variance import (
 )
 from skfair.metrics._inputs import Quality, compares_rates_of_errors, grouped_quality
 from skfair.metrics._strata import Multistratum
-from skfair.metrics._uncertainty._permutation import permute_hits
 from skfair.metrics._undefined import warn_outside
 from skfair.statistics import GroupedOutcomes
 
@@ -347,27 +346,26 @@ def cvar_fairness_test(
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     epsilon = check_real("epsilon", epsilon, 0, 1, closed="right")
-    given = y_true, y_pred, sensitive_features, quality, pos_label
-    settings: dict[str, Any] = {
-        "n_permutations": n_permutations,
-        "random_state": random_state,
-        "n_jobs": n_jobs,
-        "verbose": verbose,
-    }
-    statistic = grouped_quality(*given, sample_weight)
+    rows = y_true, y_pred, sensitive_features, quality, pos_label
     estimator = make_estimator(
         "cvar_fairness_test",
-        statistic,
+        grouped_quality(*rows, sample_weight),
         group_weights,
         sampling,
         weighted=sample_weight is not None,
     )
-    if sample_weight is None:
-        values, sizes, hits = estimator.values, estimator.sizes, estimator.hits
-        test = permute_hits(values, sizes, hits, **settings)
-    else:
-        metric = partial(weighted_rate_variance, group_weights=group_weights)
-        test = permute_weighted(metric, *given, sample_weight, settings)
+    test = permute_outcomes(
+        partial(weighted_rate_variance, group_weights=group_weights),
+        estimator.values,
+        estimator.sizes,
+        estimator.hits,
+        rows,
+        sample_weight,
+        n_permutations=n_permutations,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )
     threshold = (1 - alpha) * epsilon**2 / 2
     return CVaRTestResult(
         value=test.value,

@@ -9,16 +9,17 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from skfair._utils._text import listed
-from skfair._utils._types import Bools, Floats
+from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import check_real
-from skfair.metrics._inputs import Quality, check_group_weights, rows_that_count
+from skfair.metrics._inputs import check_group_weights, rows_that_count
 from skfair.metrics._uncertainty._permutation import (
     PermutationTestResult,
     permutation_test,
+    permute_hits,
 )
 from skfair.metrics._undefined import warn_or_collect, warn_undefined
 from skfair.statistics import GroupedOutcomes
@@ -120,20 +121,23 @@ def weigh_groups(
     return statistic, check_group_weights(group_weights, statistic.labels)
 
 
-def permute_weighted(
+def permute_outcomes(
     metric: Callable[..., float],
-    y_true: ArrayLike | None,
-    y_pred: Any,
-    sensitive_features: Any,
-    quality: Quality,
-    pos_label: Any,
-    sample_weight: ArrayLike,
-    settings: Mapping[str, Any],
+    of_hits: Callable[[NDArray[np.int64]], Floats],
+    sizes: Integers,
+    hits: Integers,
+    rows: tuple[Any, Any, Any, Any, Any],
+    sample_weight: ArrayLike | None,
+    **settings: Any,
 ) -> PermutationTestResult:
-    """Permutation test of a metric of outcomes, among the weighted rows that count."""
-    outcomes, groups, weights = rows_that_count(
-        y_true, y_pred, sensitive_features, quality, pos_label, sample_weight
-    )
+    """Permutation test of a metric of 0/1 outcomes: by numbers of hits, or row by row.
+
+    `rows` are true and predicted labels, groups, quality and positive label. Weighted
+    rows keep their weight with their outcome.
+    """
+    if sample_weight is None:
+        return permute_hits(of_hits, sizes, hits, **settings)
+    outcomes, groups, weights = rows_that_count(*rows, sample_weight)
     return permutation_test(
         metric,
         None,

@@ -14,7 +14,7 @@ from skfair.metrics._evaluate import specify
 from skfair.metrics._groupwise._group_gaps import (
     GroupWeights,
     group_gaps,
-    permute_weighted,
+    permute_outcomes,
 )
 from skfair.metrics._inputs import (
     Quality,
@@ -25,7 +25,6 @@ from skfair.metrics._inputs import (
 from skfair.metrics._strata import Multistratum
 from skfair.metrics._uncertainty._permutation import (
     PermutationTestResult,
-    permute_hits,
 )
 from skfair.metrics._undefined import quietly
 from skfair.statistics import GroupedOutcomes
@@ -206,20 +205,11 @@ def max_gap_test(
     >>> max_gap_test(None, y_pred, sensitive_features=group, random_state=0).pvalue
     0.00...
     """
-    given = y_true, y_pred, sensitive_features, quality, pos_label
-    groups = group_gaps(
-        "max_gap_test", grouped_quality(*given, sample_weight), group_weights
-    )
-    settings: dict[str, Any] = {
-        "n_permutations": n_permutations,
-        "random_state": random_state,
-        "n_jobs": n_jobs,
-        "verbose": verbose,
-    }
-    if sample_weight is not None:
-        metric = partial(quietly, partial(max_gap, group_weights=group_weights))
-        return permute_weighted(metric, *given, sample_weight, settings)
-    sizes, hits = (part[groups.compared] for part in count_hits(groups.statistic))
+    rows = y_true, y_pred, sensitive_features, quality, pos_label
+    statistic = grouped_quality(*rows, sample_weight)
+    groups = group_gaps("max_gap_test", statistic, group_weights)
+    sizes, hits = count_hits(groups.statistic, weighted=sample_weight is not None)
+    sizes, hits = sizes[groups.compared], hits[groups.compared]
     weights = groups.weights[groups.compared]
 
     def largest_gaps(hits: NDArray[np.int64]) -> Floats:
@@ -229,4 +219,15 @@ def max_gap_test(
         gaps = np.abs(rates - (rates @ weights)[:, np.newaxis])
         return np.asarray(gaps.max(axis=1))
 
-    return permute_hits(largest_gaps, sizes, hits, **settings)
+    return permute_outcomes(
+        partial(quietly, partial(max_gap, group_weights=group_weights)),
+        largest_gaps,
+        sizes,
+        hits,
+        rows,
+        sample_weight,
+        n_permutations=n_permutations,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )

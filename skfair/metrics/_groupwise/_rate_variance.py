@@ -306,8 +306,7 @@ def make_estimator(
         raise ValueError(
             f"sampling must be 'fixed' with sample_weight, got {sampling!r}."
         )
-    counts = statistic.counts
-    sizes, hits = (counts, np.zeros_like(counts)) if weighted else count_hits(statistic)
+    sizes, hits = count_hits(statistic, weighted=weighted)
     design = sampling_design(sampling, weights, sizes)
     estimator = RateVarianceEstimator(design, sizes, hits)
     if not estimator.defined:

@@ -510,6 +510,6 @@ def test_strata_without_subgroups_are_named():
     assert found.stratum is None
     strata = encode_groups(town, min_group_size=3)
     options["control_features"] = strata
-    with pytest.warns(UndefinedMetricWarning, match="'y'"):
+    with pytest.warns(UndefinedMetricWarning, match=r"'y' \(it has 2 rows, at"):
         found = worst_subgroup(None, y_score, min_group_size=1, **options)
     assert found.stratum == "x"

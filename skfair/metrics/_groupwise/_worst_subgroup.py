@@ -20,7 +20,7 @@ from skfair._utils._validation import (
     check_scores,
     check_y_true,
 )
-from skfair.groups import Groups, columns_of, encode_column, resolve_strata
+from skfair.groups import Groups, columns_of, encode_column
 from skfair.metrics._groupwise._subgroup_search import (
     Entries,
     Population,
@@ -30,7 +30,7 @@ from skfair.metrics._groupwise._subgroup_search import (
     search_subgroups,
 )
 from skfair.metrics._inputs import Quality, QualityName, outcomes_of
-from skfair.metrics._strata import warn_of_strata
+from skfair.metrics._strata import split_strata, warn_of_strata
 from skfair.metrics._uncertainty._resampling import check_seed, exact_pvalue
 from skfair.metrics._undefined import warn_undefined
 
@@ -231,16 +231,26 @@ default=None
         kept &= sensitive_features.codes >= 0
         min_group_size = max(min_group_size, sensitive_features.min_group_size)
     codes = np.array([column.codes for column in columns])
+    rows_of, reasons = _rows_of_strata(kept, control_features)
     parts = {
         label: Population.of(scores[rows], codes[:, rows])
-        for label, rows in _rows_of_strata(kept, control_features).items()
+        for label, rows in rows_of.items()
     }
     entries = {label: rows.entries() for label, rows in parts.items()}
     best = {
         label: search_subgroups(part, min_group_size, n_subgroups)
         for label, part in entries.items()
     }
-    _warn_if_undefined(best, entries, min_group_size, control_features is not None)
+    for label, part in entries.items():
+        if not best[label]:
+            reasons[label] = (
+                f"no conjunction has at least {min_group_size} of the {part.n_rows} "
+                "rows that count in it, and as many outside (min_group_size)"
+            )
+    if control_features is not None:
+        warn_of_strata("worst_subgroup", reasons, not any(best.values()))
+    elif reasons:
+        warn_undefined("worst_subgroup", reasons[None])
     searched = [rows for label, rows in parts.items() if best[label]]
     null = np.full(n_permutations, np.nan)
     if searched and n_permutations:
@@ -263,19 +273,22 @@ default=None
     return replace(result, stratum=labels[0] if labels else None)
 
 
-def _rows_of_strata(kept: Bools, control_features: Any) -> dict[Hashable, Integers]:
-    """Rows that count in each stratum with enough of them; of all under None."""
+def _rows_of_strata(
+    kept: Bools, control_features: Any
+) -> tuple[dict[Hashable, Integers], dict[Hashable, str]]:
+    """Rows that count in each stratum, of all under None; why other strata lack."""
     if control_features is None:
-        return {None: np.flatnonzero(kept)}
-    strata = resolve_strata(control_features, n_samples=len(kept))
-    smallest = max(strata.min_group_size, 1)
-    rows = {
-        label: np.flatnonzero(kept & (strata.codes == code))
-        for code, label in enumerate(strata.labels)
-    }
-    return {
-        label: own if len(own) >= smallest else own[:0] for label, own in rows.items()
-    }
+        return {None: np.flatnonzero(kept)}, {}
+    everyone = Groups(np.where(kept, 0, -1), ("everyone",))
+    strata, _ = split_strata(
+        everyone,
+        control_features,
+        None,
+        n_samples=len(kept),
+        leaves_groups_out=True,
+    )
+    rows = {one.label: one.rows for one in strata if one.groups is not None}
+    return rows, {one.label: one.reason for one in strata if one.reason}
 
 
 class _Column(NamedTuple):
@@ -432,22 +445,3 @@ def _result(
         table,
         null,
     )
-
-
-def _warn_if_undefined(
-    best: Mapping[Hashable, list[Subgroup]],
-    entries: Mapping[Hashable, Entries],
-    min_size: int,
-    within_strata: bool,
-) -> None:
-    """Warn where no subgroup can be compared, or name the strata without any."""
-    reasons = {
-        label: f"no conjunction has at least {min_size} of the {part.n_rows} rows that "
-        "count in it, and as many outside (min_group_size)"
-        for label, part in entries.items()
-        if not best[label]
-    }
-    if within_strata:
-        warn_of_strata("worst_subgroup", reasons, not any(best.values()))
-    elif reasons:
-        warn_undefined("worst_subgroup", reasons[None])

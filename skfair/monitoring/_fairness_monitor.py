@@ -152,12 +152,12 @@ class FairnessMonitor:
         confidence_level: float = 0.95,
         reference: Any = None,
     ) -> None:
-        bounded_metric(metric)
+        largest = bounded_metric(metric)[0].maximum
         self.metric = metric
         function, options = unwrapped(metric)
         of_statistics = {name: options[name] for name in options.keys() - {*_OF_ROWS}}
         self._of_statistics = partial(function, **of_statistics)
-        self.at_most = check_real("at_most", at_most, 0, 2, closed="left")
+        self.at_most = check_real("at_most", at_most, 0, largest, closed="left")
         self.confidence_level = check_real(
             "confidence_level", confidence_level, 0, 1, closed="neither"
         )

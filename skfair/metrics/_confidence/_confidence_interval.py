@@ -79,9 +79,9 @@ def confidence_interval(
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or a statistic
         Scores or predicted labels, or the statistic that the metric takes instead of
         rows. It must be one of rows without sample weights. Of scores of several
-        classes the interval is for the largest value over classes. For MCDP(0), ABCC
-        and MADD of 2**k bins also a `GroupedHistogram`, whose bounds widen the
-        interval; the value then lies within them.
+        classes the interval is for the largest value over classes. For MCDP, ABCC and
+        MADD of 2**k bins also a `GroupedHistogram`, whose bounds widen the interval;
+        the value then lies within them.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection. None with a
         statistic.

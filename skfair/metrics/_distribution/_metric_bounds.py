@@ -77,12 +77,11 @@ def metric_bounds(
     Returns
     -------
     MetricBounds
-        Contains what the metric returns for the rows, up to rounding (1e-12). Of
-        MCDP(0), ABCC and the difference of means the lower bound is attained by some
-        rows with this histogram; those of the last two are no wider than
-        ``2 / n_bins``. With whole weights the bounds of MCDP(0) have no rounding, and
-        equal ones are the very number that `mcdp` returns. Those of `madd` are always
-        equal. nan with a warning where a group is absent or too small.
+        Contains what the metric returns for the rows, up to rounding (1e-12). The
+        lower bound of MCDP(0) is the gap at some score; with whole weights its bounds
+        have no rounding, and equal ones are the very number that `mcdp` returns. Those
+        of ABCC and of the difference of means are no wider than ``2 / n_bins``. Those
+        of `madd` are equal. nan with a warning where a group is absent or too small.
 
     Raises
     ------

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from _paper_protocol import Rows, Split, Task, load_task, split
 
-from skfair.datasets import find_table
+from skfair.datasets._tables import find_table
 
 TABLES = ("adult", "bank", "census", "nist", "diabetes", "oulad")
 

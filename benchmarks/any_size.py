@@ -33,16 +33,14 @@ import pyarrow.parquet as pq
 
 from skfair.frames import grouped_histogram, mcdp_bounds
 from skfair.metrics import (
-    abcc_bounds,
+    abcc,
     bootstrap_interval,
     confidence_interval,
-    demographic_parity_bounds,
-    madd_bounds,
+    demographic_parity_difference,
+    madd,
     mcdp,
+    metric_bounds,
     permutation_test,
-)
-from skfair.metrics import (
-    mcdp_bounds as bounds_of_histogram,
 )
 from skfair.statistics import GroupedScores
 
@@ -92,9 +90,9 @@ def audit(frame: Any, score: str, groups: str | list[str]) -> Any:
     exact = mcdp_bounds(frame, y_score=score, sensitive_features=groups)
     return (
         exact,
-        abcc_bounds(exact.histogram),
-        demographic_parity_bounds(exact.histogram),
-        madd_bounds(exact.histogram, bandwidth=1 / 64),
+        metric_bounds(abcc, exact.histogram),
+        metric_bounds(demographic_parity_difference, exact.histogram),
+        metric_bounds(madd, exact.histogram, bandwidth=1 / 64),
     )
 
 
@@ -123,7 +121,7 @@ def measure(path: Path, score: str, groups: list[str], repeats: int) -> None:
     verdict("width of MCDP(0) then", exact.width, 0)
     verdict(
         "width of MCDP(0) after one pass of 2^16 bins",
-        bounds_of_histogram(histogram).width,
+        metric_bounds(mcdp, histogram).width,
         MAX_WIDTH,
     )
     for name, bounds in zip(("ABCC", "DeltaDP", "MADD"), others, strict=True):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skfair.datasets import find_table
+from skfair.datasets._tables import find_table
 from skfair.metrics import min_dcp_bounds
 
 NAMES = "group_weights", "label_frequencies", "prediction_frequencies"

@@ -82,8 +82,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
 }
 
-#: Where each public name is documented. The first package that exports a name has it,
-#: except that what a page says of "mcdp_bounds" is of the one in skfair.metrics.
+#: Where each public name is documented. The first package that exports a name has it.
 PACKAGES = [
     "metrics",
     "inprocessing",

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from skfair import frames
-from skfair.metrics import abcc, abcc_bounds, mcdp, mcdp_bounds
+from skfair.metrics import abcc, mcdp, metric_bounds
 from skfair.statistics import GroupedHistogram, sum_statistics
 
 # %%
@@ -34,7 +34,7 @@ for seed in range(10):
     parts.append(GroupedHistogram.from_scores(day["score"], sensitive_features=groups))
 
 total = sum_statistics(parts)
-bounds = mcdp_bounds(total)
+bounds = metric_bounds(mcdp, total)
 n_rows = total.counts.sum()
 print(f"MCDP of {n_rows:,} rows is in [{bounds.lower:.5f}, {bounds.upper:.5f}]")
 
@@ -57,6 +57,6 @@ assert bounds.upper - bounds.lower < 1e-3
 exact = frames.mcdp_bounds(rows, y_score="score", sensitive_features="sex")
 print(exact)
 assert exact.lower == exact.upper == value
-between = abcc_bounds(exact.histogram)
+between = metric_bounds(abcc, exact.histogram)
 print(f"ABCC is in [{between.lower:.5f}, {between.upper:.5f}]")
 assert between.lower <= abcc(None, rows["score"], sensitive_features=rows["sex"])

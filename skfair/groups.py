@@ -14,7 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._columns import Selector, open_frame, select_columns
+from skfair._utils._columns import Selector as Selector
+from skfair._utils._columns import open_frame, select_columns
+from skfair._utils._text import counted, listed
 from skfair._utils._types import Integers
 from skfair._utils._validation import (
     as_array,
@@ -23,13 +25,7 @@ from skfair._utils._validation import (
     check_weights,
 )
 
-__all__ = [
-    "Groups",
-    "Selector",
-    "encode_groups",
-    "resolve_groups",
-    "resolve_strata",
-]
+__all__ = ["Groups", "encode_groups"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -300,15 +296,16 @@ def _resolve(
 def _encode(data: Any, missing: str, argument: str) -> Groups:
     """Encode labels in any container; `argument` names them in messages."""
     names, columns = columns_of(data, argument)
-    check_no_probabilities(columns, argument)
-    codes, labels = intersect(
-        [
+    if len(columns) == 1:
+        codes, labels = encode_column(columns[0], missing, names[0], argument)
+    else:
+        check_no_probabilities(columns, argument)
+        encoded = [
             encode_column(column, missing, name, argument)
             for name, column in zip(names, columns, strict=True)
-        ],
-        argument,
-    )
-    return Groups(codes, labels, tuple(name for name in names if name))
+        ]
+        codes, labels = intersect(encoded, argument)
+    return Groups(codes, labels, tuple(filter(None, names)))
 
 
 Codes = NDArray[np.integer]
@@ -331,17 +328,18 @@ def columns_of(
     if isinstance(data, pd.DataFrame):  # narwhals refuses columns of the same name
         series = [data.iloc[:, i] for i in range(data.shape[1])]
         return [str(name) for name in data.columns], series
-    frame = open_frame(
-        data, argument, eager_only=True, allow_series=True, pass_through=True
-    )
-    if isinstance(frame, nw.DataFrame):
-        series = list(frame.iter_columns())
-        names = [str(column.name) for column in series]
-        return [*names], [column.to_native() for column in series]
-    if isinstance(frame, nw.Series):
-        return [None if frame.name in (None, "") else str(frame.name)], [data]
-    if hasattr(data, "categories"):  # pandas.Categorical
-        return [None], [data]
+    if not isinstance(data, np.ndarray):
+        frame = open_frame(
+            data, argument, eager_only=True, allow_series=True, pass_through=True
+        )
+        if isinstance(frame, nw.DataFrame):
+            series = list(frame.iter_columns())
+            names = [str(column.name) for column in series]
+            return [*names], [column.to_native() for column in series]
+        if isinstance(frame, nw.Series):
+            return [None if frame.name in (None, "") else str(frame.name)], [data]
+        if hasattr(data, "categories"):  # pandas.Categorical
+            return [None], [data]
     if isinstance(data, np.ma.MaskedArray) and np.any(data.mask):
         mask, data = data.mask, np.array(data, dtype=object)
         data[mask] = None  # masked entries are missing
@@ -391,7 +389,7 @@ def _factorize(column: Any, argument: str) -> tuple[Codes, Labels]:
     """Encode one column of any library, with -1 for missing values."""
     if not isinstance(column, (pd.Series, pd.Categorical, np.ndarray)):
         column = _to_pandas_or_numpy(column)
-    if is_dictionary(column):
+    if not isinstance(column, np.ndarray) and is_dictionary(column):
         column = decode_dictionary(column)
     if isinstance(column.dtype, pd.CategoricalDtype):
         categorical = pd.Categorical(column)
@@ -702,3 +700,42 @@ def drop_weightless(
             "positive weight in each group."
         )
     return values, codes, None if weights is None else weights[kept], n_kept
+
+
+def why_undefined(
+    labels: Sequence[Hashable], counts: Integers, min_group_size: int = 1
+) -> str | None:
+    """Say why groups of these sizes cannot be compared; None if they can."""
+    smallest = max(min_group_size, 1)
+    small = np.flatnonzero(counts < smallest)
+    if len(small):
+        named = listed([f"{labels[i]!r} has {counts[i]} rows" for i in small.tolist()])
+        return f"each group needs at least {smallest} rows, but {named}"
+    if len(labels) < 2:
+        return f"there must be at least two groups, got only {list(labels)}"
+    return None
+
+
+def comparable_groups(
+    labels: Sequence[Hashable], sizes: Integers, smallest: int
+) -> tuple[Integers, str]:
+    """Positions of groups with enough rows, none if fewer than two; why others lack."""
+    least = max(smallest, 1)
+    kept, small = np.flatnonzero(sizes >= least), np.flatnonzero(sizes < least)
+    if len(kept) < 2:
+        one = [f"only the group {labels[i]!r}" for i in kept.tolist()]
+        whose = "".join(one) or "no group"
+        rows = "rows" if least == 1 else f"at least {least} rows"
+        return kept[:0], f"{whose} has {rows}"
+    few = listed([f"{labels[i]!r}: {counted(sizes[i], 'row')}" for i in small.tolist()])
+    return kept, f"without {few}" if few else ""
+
+
+def group_index(labels: Sequence[Any], names: Sequence[str]) -> pd.Index:
+    """Index of the groups of a table, with a level for each sensitive column."""
+    lengths = {len(label) if isinstance(label, tuple) else 0 for label in labels}
+    if len(lengths) == 1 and lengths.pop() > 1:
+        return pd.MultiIndex.from_tuples(labels, names=list(names) or None)
+    name = names[0] if len(names) == 1 else None
+    index: pd.Index = pd.Index(list(labels), name=name, tupleize_cols=False)
+    return index

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any, Literal, get_args
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Floats
@@ -70,11 +71,11 @@ def check_real(
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Raise unless a parameter is one of its values, of the same type."""
-    if not any(type(value) is type(choice) and value == choice for choice in choices):
-        *others, last = map(repr, choices)
-        raise ParameterError(
-            name, f"must be {', '.join(others)} or {last}, got {value!r}."
-        )
+    for choice in choices:
+        if type(value) is type(choice) and value == choice:
+            return
+    *others, last = map(repr, choices)
+    raise ParameterError(name, f"must be {', '.join(others)} or {last}, got {value!r}.")
 
 
 def check_unmasked(values: Any, name: str) -> None:
@@ -177,6 +178,42 @@ def check_shape(values: NDArray[Any], name: str) -> None:
         )
     if values.size == 0:
         raise ValueError(f"{name} has 0 rows, expected at least one.")
+
+
+def check_y_true(
+    y_true: ArrayLike | None, y_score: Any, scale: Scale = "probability"
+) -> None:
+    """Raise unless `y_true` is None, or binary and of the length of `y_score`.
+
+    Scores whose ranks are taken may be predictions of any target.
+    """
+    if y_true is None:
+        return
+    values = as_array(y_true, "y_true", len(y_score))
+    if len(values) == 0:
+        return
+    check_no_missing(values, "y_true")
+    if scale == "rank":
+        return
+    if values.dtype.kind in "biuf":
+        low, high = values.min(), values.max()
+        if bool(((values == low) | (values == high)).all()):
+            return
+    classes = pd.unique(values)
+    if len(classes) > 2:
+        swapped = values.dtype.kind == "f" and len(pd.unique(as_array(y_score, ""))) < 3
+        tip = " Are y_true and the scores in the wrong order?" if swapped else ""
+        raise ValueError(
+            f"y_true must be binary, got {len(classes)} classes: "
+            f"{classes[:5].tolist()}{'...' if len(classes) > 5 else ''}.{tip}"
+        )
+
+
+def check_no_missing(values: NDArray[Any], name: str) -> None:
+    """Raise if any class label is NaN, None or another null."""
+    n_missing = int(np.count_nonzero(pd.isna(values)))
+    if n_missing:
+        raise ValueError(f"{name} has {n_missing} missing labels, expected none.")
 
 
 def check_weights(

@@ -6,13 +6,11 @@ from skfair.datasets._berkeley import load_berkeley_admissions
 from skfair.datasets._biased_classification import make_biased_classification
 from skfair.datasets._biased_scores import make_biased_scores
 from skfair.datasets._oulad import fetch_oulad
-from skfair.datasets._tables import find_table
 
 __all__ = [
     "fetch_adult",
     "fetch_bank_marketing",
     "fetch_oulad",
-    "find_table",
     "load_berkeley_admissions",
     "make_biased_classification",
     "make_biased_scores",

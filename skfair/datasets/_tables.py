@@ -47,7 +47,7 @@ def find_table(filename: str, *, source: str) -> Path:
 
     Examples
     --------
-    >>> from skfair.datasets import find_table
+    >>> from skfair.datasets._tables import find_table
     >>> find_table("german.csv.gz", source="UCI")  # doctest: +SKIP
     PosixPath('tables/german.csv.gz')
     """

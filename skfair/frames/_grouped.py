@@ -78,10 +78,10 @@ def grouped_histogram(
     --------
     >>> import polars as pl
     >>> from skfair.frames import grouped_histogram
-    >>> from skfair.metrics import mcdp_bounds
+    >>> from skfair.metrics import mcdp, metric_bounds
     >>> frame = pl.LazyFrame({"score": [0.2, 0.4, 0.9], "sex": ["F", "F", "M"]})
     >>> histogram = grouped_histogram(frame, y_score="score", sensitive_features="sex")
-    >>> mcdp_bounds(histogram)
+    >>> metric_bounds(mcdp, histogram)
     MetricBounds(lower=1.0, upper=1.0)
     """
     n_bins = check_n_bins(n_bins)

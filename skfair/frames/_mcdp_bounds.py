@@ -21,22 +21,24 @@ from skfair.frames._query import (
     control_names,
     count_rows_by,
 )
-from skfair.groups import recode, sort_labels
-from skfair.metrics import MetricBounds
-from skfair.metrics._distribution._bounds import (
+from skfair.groups import comparable_groups, recode, sort_labels, why_undefined
+from skfair.metrics import MetricBounds, mcdp
+from skfair.metrics._distribution._gap import EveryPair, Pair, compared_pairs
+from skfair.metrics._distribution._metric_bounds import (
     Band,
     Cells,
     cells_of,
     largest_bounds,
-    mcdp_of_band,
+    on_band_of,
 )
-from skfair.metrics._distribution._gap import EveryPair, Pair, compared_pairs
 from skfair.metrics._inputs import Multigroup, check_multigroup
-from skfair.metrics._strata import comparable_groups, warn_of_strata
-from skfair.metrics._undefined import warn_if_undefined, warn_undefined, why_undefined
+from skfair.metrics._strata import warn_of_strata
+from skfair.metrics._undefined import warn_if_undefined, warn_undefined
 from skfair.statistics import GroupedHistogram
 from skfair.statistics._grouped_histogram import MAX_BINS, join_attributes
 
+#: Bounds of MCDP(0) of a difference of CDFs that lies within a band.
+_ON_BAND = on_band_of(mcdp)[0]
 #: Bins of the first pass: engines count few cells faster, and further passes see finer.
 _FIRST_BINS = 2**11
 #: How much finer bins become with each pass, at least.
@@ -160,7 +162,7 @@ def mcdp_bounds(
 
     See Also
     --------
-    skfair.metrics.mcdp_bounds : Bounds from a histogram.
+    skfair.metrics.metric_bounds : Bounds of other metrics, from a histogram.
     grouped_scores : Every distinct score, for MCDP of any epsilon.
 
     Examples
@@ -202,7 +204,7 @@ def mcdp_bounds(
     if n_control:
         undefined = _warn_of_strata(counted, n_control, histogram.labels, not pairs)
     else:
-        undefined = warn_if_undefined("MCDP", histogram)
+        undefined = warn_if_undefined("mcdp", histogram)
     if undefined:
         return RefinedBounds(math.nan, math.nan, 1, histogram)
     cells = _cells_of(found, finer)
@@ -246,7 +248,7 @@ def _warn_of_strata(
     sizes = np.bincount(groups.codes, counted.rows, len(groups.labels))
     reason = why_undefined(groups.labels, sizes.astype(np.intp))
     if reason is not None:
-        warn_undefined("MCDP", reason)
+        warn_undefined("mcdp", reason)
         return True
     strata = _by_stratum(labels, n_control)
     every = sort_labels({label for present in strata.values() for label in present})
@@ -254,7 +256,7 @@ def _warn_of_strata(
     for stratum, present in strata.items():
         has_rows = np.array([group in present for group in every], dtype=np.intp)
         reasons[stratum] = comparable_groups(every, has_rows, 1)[1]
-    warn_of_strata("MCDP", reasons, no_pairs)
+    warn_of_strata("mcdp", reasons, no_pairs)
     return no_pairs
 
 
@@ -311,7 +313,7 @@ def _find_crowded_bins(
         return None
     cells = _cells_of(look, None)
     pairs = _pairs(look.labels, multigroup, n_control)
-    found, pairs = largest_bounds(cells, pairs, mcdp_of_band)
+    found, pairs = largest_bounds(cells, pairs, _ON_BAND)
     if not pairs:
         return None
     ranges = _undecided_ranges(cells, pairs, found.lower)
@@ -341,7 +343,7 @@ def _ranges_of_sample(cells: _CountedCells, pairs: Sequence[Pair]) -> Ranges:
     if not pairs:
         return []
     sample = _SampledCells(**vars(cells))
-    found, pairs = largest_bounds(sample, pairs, mcdp_of_band)
+    found, pairs = largest_bounds(sample, pairs, _ON_BAND)
     ranges = _undecided_ranges(sample, pairs, found.lower)
     inside = lie_in(ranges, cells.lows)
     one_score = cells.lows[inside] == cells.highs[inside]
@@ -360,7 +362,7 @@ def _refine(
     """Count rows again, in the bins that may contain the largest gap."""
     lower, n_passes = 0.0, 1
     while True:
-        found, pairs = largest_bounds(cells, pairs, mcdp_of_band, lower)
+        found, pairs = largest_bounds(cells, pairs, _ON_BAND, lower)
         lower = found.lower
         if found.width <= tol:
             break

@@ -3,7 +3,6 @@
 from skfair.inspection._cdf_gap import CDFGapDisplay
 from skfair.inspection._continuous_mcdp import ContinuousMCDPDisplay
 from skfair.inspection._dcp import DCPDisplay
-from skfair.inspection._gap_mark import GapMark
 from skfair.inspection._group_gap import GroupGapDisplay
 from skfair.inspection._madd import MADDDisplay
 from skfair.inspection._mcdp_curve import MCDPCurveDisplay
@@ -15,7 +14,6 @@ __all__ = [
     "CDFGapDisplay",
     "ContinuousMCDPDisplay",
     "DCPDisplay",
-    "GapMark",
     "GroupGapDisplay",
     "MADDDisplay",
     "MCDPCurveDisplay",

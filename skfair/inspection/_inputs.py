@@ -28,7 +28,7 @@ from skfair._utils._validation import (
 from skfair.groups import CROSS, Groups, resolve_groups, resolve_strata
 from skfair.inspection import _style
 from skfair.metrics import permutation_test
-from skfair.metrics._inputs import grouped_scores
+from skfair.metrics._distribution._gap import grouped_scores
 from skfair.metrics._spec import unwrapped
 from skfair.metrics._strata import results_by_stratum, warn_of_results
 from skfair.metrics._undefined import undefined_reason
@@ -155,12 +155,10 @@ def stratum_of_largest(
     )
     found = [one for one in results if one.result is not None]
     if reason is not None or not found:
-        why = reason or listed(
-            [f"{one.stratum.label!r} ({one.reason})" for one in results]
-        )
+        why = reason or listed([f"{one.label!r} ({one.reason})" for one in results])
         raise ValueError(f"control_features leave nothing to compare: {why}.")
     warn_of_results(unwrapped(metric)[0].__name__, results)
-    largest = max(found, key=lambda one: one.result).stratum
+    largest = max(found, key=lambda one: one.result)
     kept = largest.rows
     names = resolve_strata(control_features, n_samples=len(y_score)).names
     text = f"{CROSS.join(names) or 'stratum'} {label_text(largest.label)}"

@@ -16,13 +16,6 @@ from skfair.metrics._dcp._dcp_bounds import dcp_bounds
 from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._distribution._abcc import abcc
 from skfair.metrics._distribution._abroca import abroca
-from skfair.metrics._distribution._bounds import (
-    MetricBounds,
-    abcc_bounds,
-    demographic_parity_bounds,
-    madd_bounds,
-    mcdp_bounds,
-)
 from skfair.metrics._distribution._continuous_mcdp import (
     ContinuousMCDPResult,
     continuous_mcdp,
@@ -34,6 +27,7 @@ from skfair.metrics._distribution._madd_optimal_bandwidth import (
     madd_optimal_bandwidth,
 )
 from skfair.metrics._distribution._mcdp import mcdp, mcdp_curve
+from skfair.metrics._distribution._metric_bounds import MetricBounds, metric_bounds
 from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._groupwise._cvar_fairness import (
     CVaRTestResult,
@@ -56,12 +50,12 @@ from skfair.metrics._scorer import (
     make_fairness_scorer,
     make_group_scorer,
 )
+from skfair.metrics._strata import values_by_stratum
 from skfair.metrics._uncertainty._bootstrap import BootstrapResult, bootstrap_interval
 from skfair.metrics._uncertainty._permutation import (
     PermutationTestResult,
     permutation_test,
 )
-from skfair.metrics._values_by_stratum import values_by_stratum
 
 __all__ = [
     "BootstrapResult",
@@ -78,7 +72,6 @@ __all__ = [
     "PermutationTestResult",
     "WorstSubgroupResult",
     "abcc",
-    "abcc_bounds",
     "abroca",
     "bootstrap_interval",
     "certify",
@@ -91,14 +84,12 @@ __all__ = [
     "cvar_fairness_test",
     "dcp",
     "dcp_bounds",
-    "demographic_parity_bounds",
     "demographic_parity_difference",
     "equalized_odds_difference",
     "get_fairness_scorer",
     "get_fairness_scorer_names",
     "impact_ratios",
     "madd",
-    "madd_bounds",
     "madd_curve",
     "madd_optimal_bandwidth",
     "make_fairness_scorer",
@@ -106,8 +97,8 @@ __all__ = [
     "max_gap",
     "max_gap_test",
     "mcdp",
-    "mcdp_bounds",
     "mcdp_curve",
+    "metric_bounds",
     "min_dcp_bounds",
     "permutation_test",
     "top_groups",

@@ -17,11 +17,11 @@ from skfair._utils._validation import (
     Scale,
     as_array,
     check_choice,
+    check_no_missing,
     check_numbers,
     check_scores,
 )
 from skfair.groups import columns_of, resolve_groups, sort_labels
-from skfair.metrics._inputs import check_no_missing
 from skfair.metrics._spec import Specification, unwrapped
 from skfair.statistics._grouped_confusion import encode_classes
 
@@ -132,16 +132,11 @@ def evaluate_classes(specification: Specification, *args: Any, **kwargs: Any) ->
     Two columns are left to the metric, which refuses them: which of two classes is
     meant matters for windows and bins.
     """
-    metric = specification.function
-    if not specification.takes_classes:
-        return metric(*args, **kwargs)
-    if len(args) > 1 and _count_columns(args[1]) < 3:  # nearly always
-        return metric(*args, **kwargs)
-    names = list(signature(metric).parameters)[:2]
+    metric, names = specification.function, specification.inputs
     given = signature(metric).bind(*args, **kwargs).arguments
-    if _count_columns(given.get(names[1])) < 3:
+    if not specification.takes_classes or _count_columns(given[names[1]]) < 3:
         return metric(*args, **kwargs)
-    y_true, y_score = (given.pop(name, None) for name in names)
+    y_true, y_score = (given.pop(name) for name in names)
     columns = split_classes(specification, given, y_true, y_score)
     n_samples = len(columns[0])
     groups = given.get("sensitive_features")
@@ -159,7 +154,7 @@ def split_classes(
     if not specification.takes_classes or _count_columns(y_score) < 3:
         return [y_score]
     parameters = signature(specification.function).parameters
-    name = list(parameters)[1]
+    name = specification.inputs[1]
     columns = _columns_of_classes(
         y_score,
         name,

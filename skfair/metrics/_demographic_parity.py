@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats
-from skfair._utils._validation import as_array, check_real, check_scores, check_shape
+from skfair._utils._validation import (
+    as_array,
+    check_real,
+    check_scores,
+    check_shape,
+    check_y_true,
+)
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import (
     Multigroup,
-    check_multigroup,
-    check_y_true,
     has_text,
     in_place_of_rows,
     largest_difference,
@@ -26,9 +31,23 @@ from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedOutcomes
 
 
+def difference_of_means_on_band() -> Callable[[Any], tuple[float, float]]:
+    """Bound the difference of mean scores, which is the integral of that of CDFs."""
+
+    def on_band(band: Any) -> tuple[float, float]:
+        lengths = np.diff(band.scores)
+        low, high = (
+            float(heights[:-1] / band.scale @ lengths)
+            for heights in (band.low, band.high)
+        )
+        return max(0.0, low, -high), min(1.0, max(high, -low))
+
+    return on_band
+
+
 @specify(
-    "Demographic parity difference",
     statistic=GroupedOutcomes,
+    on_band=difference_of_means_on_band,
     takes_classes=True,
     compares_errors=never,
 )
@@ -135,8 +154,7 @@ default=None
         check_y_true(y_true, y_score_or_pred)
         outcomes = parity_outcomes(y_score_or_pred, threshold, pos_label)
         statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
-    check_multigroup(multigroup)
-    if warn_if_undefined("Demographic parity difference", statistic):
+    if warn_if_undefined("demographic_parity_difference", statistic):
         return math.nan
     everyone = statistic.sums.sum() / statistic.totals.sum()
     return largest_difference(statistic.means, everyone, multigroup)

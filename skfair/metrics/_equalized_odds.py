@@ -10,18 +10,13 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._types import Bools, Floats
 from skfair.metrics._evaluate import always, specify
-from skfair.metrics._inputs import (
-    Multigroup,
-    check_multigroup,
-    grouped_confusion,
-)
+from skfair.metrics._inputs import Multigroup, grouped_confusion
 from skfair.metrics._strata import Multistratum
 from skfair.metrics._undefined import warn_if_labels_are_few, warn_if_undefined
 from skfair.statistics import GroupedConfusion
 
 
 @specify(
-    "Sum of differences of error rates",
     compares_errors=always,
     combine=lambda values, weights: sum(values),
 )
@@ -46,7 +41,6 @@ def sum_of_differences(
 
 
 @specify(
-    "Equalized odds difference",
     statistic=GroupedConfusion,
     compares_errors=always,
     ties=sum_of_differences,
@@ -128,8 +122,7 @@ default=None
     0.5
     """
     statistic = grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
-    check_multigroup(multigroup)
-    name = "Equalized odds difference"
+    name = "equalized_odds_difference"
     true = statistic.label_counts.sum(axis=0) > 0
     if warn_if_undefined(name, statistic) or warn_if_labels_are_few(
         name,

@@ -6,17 +6,26 @@ classes of the largest difference between groups.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar, cast, get_args
 
-from skfair._utils._validation import check_choice
+from skfair._utils._validation import Scale, check_choice
 from skfair.metrics._classes import evaluate_classes
+from skfair.metrics._inputs import Multigroup
 from skfair.metrics._spec import Specification, register
 from skfair.metrics._strata import Multistratum, combine_numbers, evaluate_strata
+from skfair.statistics._json import JSONStatistic
 
 Metric = TypeVar("Metric", bound=Callable[..., Any])
+
+#: Options that mean the same for every metric which has them.
+_SHARED = {
+    "multigroup": get_args(Multigroup),
+    "multistratum": get_args(Multistratum),
+    "scale": get_args(Scale),
+}
 
 
 def never(**options: Any) -> bool:
@@ -29,8 +38,15 @@ def always(**options: Any) -> bool:
     return True
 
 
+def check_shared(options: Mapping[str, Any]) -> None:
+    """Raise unless options that many metrics have are among their values."""
+    for name, choices in _SHARED.items():
+        if name in options:
+            check_choice(name, options[name], choices)
+
+
 def specify(
-    title: str, *, compares_errors: Callable[..., bool], **known: Any
+    *, compares_errors: Callable[..., bool], **known: Any
 ) -> Callable[[Metric], Metric]:
     """Make a metric of a function of rows of one stratum and one class.
 
@@ -43,7 +59,6 @@ def specify(
         takes_strata = "control_features" in signature(function).parameters
         specification = Specification(
             function,
-            title,
             takes_strata=takes_strata,
             compares_errors=compares_errors,
             **known,
@@ -51,16 +66,44 @@ def specify(
 
         @wraps(function)
         def metric(*args: Any, **kwargs: Any) -> Any:
-            if takes_strata:
-                multistratum = kwargs.get("multistratum", "max")
-                check_choice("multistratum", multistratum, get_args(Multistratum))
-            if kwargs.get("control_features") is None:
-                return evaluate_classes(specification, *args, **kwargs)
-            given = signature(function).bind(*args, **kwargs).arguments
-            combine = specification.combine or combine_numbers
-            return evaluate_strata(metric, combine, given)
+            if len(args) != 2 or kwargs.get("sensitive_features") is None:
+                _check_call(specification, args, kwargs)
+            if not kwargs.keys().isdisjoint(_SHARED):
+                check_shared(kwargs)
+            if kwargs.get("control_features") is not None:
+                given = signature(function).bind(*args, **kwargs).arguments
+                combine = specification.combine or combine_numbers
+                return evaluate_strata(metric, combine, given)
+            if len(args) == 2 and getattr(args[1], "ndim", 0) == 1:  # nearly always
+                return function(*args, **kwargs)
+            return evaluate_classes(specification, *args, **kwargs)
 
         register(metric, specification)
         return cast(Metric, metric)
 
     return decorate
+
+
+def _check_call(
+    specification: Specification, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Raise where arguments are missing or too many, with a call that has them all.
+
+    A statistic takes the place of all rows, of which no groups are given.
+    """
+    labels, values = specification.inputs
+    call = (
+        f"call {specification.name}({labels}, {values}, sensitive_features=groups), "
+        f"with None as {labels} if there are no true labels."
+    )
+    given = dict(zip((labels, values), args, strict=False)) | kwargs
+    if len(args) > 2 or labels not in given or values not in given:
+        raise TypeError(
+            f"{specification.name} must be given {labels} and {values} in this order, "
+            f"and everything else by name: {call}"
+        )
+    rows = not isinstance(given[values], JSONStatistic)
+    if rows and given.get("sensitive_features") is None:
+        raise ValueError(
+            f"sensitive_features is None, expected the group of each row: {call}"
+        )

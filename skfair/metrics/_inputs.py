@@ -11,21 +11,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
-    TAKES_ANY,
     ParameterError,
-    Scale,
     as_array,
     check_choice,
+    check_no_missing,
     check_shape,
     check_unmasked,
+    check_weights,
+    check_y_true,
 )
+from skfair.groups import Groups, resolve_groups
 from skfair.statistics import (
     GroupedConfusion,
     GroupedHistogram,
     GroupedOutcomes,
     GroupedScores,
 )
-from skfair.statistics._grouped_scores import check_probabilities, pooled_ranks
 from skfair.statistics._json import JSONStatistic
 
 Multigroup = Literal["pairwise", "pooled"]
@@ -41,43 +42,6 @@ QualityName: TypeAlias = Literal[
     "error_rate",
 ]
 Quality: TypeAlias = QualityName | Callable[..., Any]
-
-
-def grouped_scores(
-    y_true: ArrayLike | None,
-    y_score: ArrayLike | GroupedScores,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    scale: Scale = "probability",
-) -> GroupedScores:
-    """Scores of each group, or their ranks among everyone."""
-    statistic = unranked_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale
-    )
-    return pooled_ranks(statistic) if scale == "rank" else statistic
-
-
-def unranked_scores(
-    y_true: ArrayLike | None,
-    y_score: ArrayLike | GroupedScores,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    scale: Scale = "probability",
-) -> GroupedScores:
-    """Scores of each group: the statistic given as `y_score`, or that of the rows.
-
-    They are probabilities, unless their ranks are to be taken.
-    """
-    check_choice("scale", scale, get_args(Scale))
-    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    if not isinstance(y_score, GroupedScores):
-        refuse_statistics(y_score, "y_score", GroupedScores)
-        check_y_true(y_true, y_score, scale)
-        return GroupedScores.from_scores(y_score, **rows, scale=scale)
-    statistic = in_place_of_rows(y_score, y_true=y_true, **rows)
-    if scale == "probability":
-        check_probabilities(statistic, hint=TAKES_ANY)
-    return statistic
 
 
 def effective_sizes(
@@ -138,8 +102,15 @@ def grouped_quality(
     return GroupedOutcomes.from_outcomes(outcomes, mask=mask, **rows)
 
 
-def count_hits(statistic: GroupedOutcomes) -> tuple[Integers, Integers]:
-    """Return the number of rows of each group, and of rows with outcome 1 (hits)."""
+def count_hits(
+    statistic: GroupedOutcomes, *, weighted: bool = False
+) -> tuple[Integers, Integers]:
+    """Return the number of rows of each group, and of rows with outcome 1 (hits).
+
+    Of `weighted` rows hits are not known, and 0.
+    """
+    if weighted:
+        return statistic.counts, np.zeros_like(statistic.counts)
     hits = np.rint(statistic.sums)
     single = (statistic.totals == statistic.counts) & (statistic.sums == hits)
     if not single.all():
@@ -167,41 +138,14 @@ def refuse_statistics(given: Any, name: str, expected: type) -> None:
     """Raise if a statistic other than the one expected takes the place of the rows."""
     if isinstance(given, JSONStatistic):
         tip = (
-            " From a histogram metrics are known within bounds: mcdp_bounds, "
-            "abcc_bounds, madd_bounds and demographic_parity_bounds of skfair.metrics."
+            " From a histogram metrics are known within bounds: see "
+            "skfair.metrics.metric_bounds."
             if isinstance(given, GroupedHistogram) and "score" in name
             else ""
         )
         raise TypeError(
             f"{name} must be the values of rows or a {expected.__name__}, got a "
             f"{type(given).__name__}.{tip}"
-        )
-
-
-def check_y_true(
-    y_true: ArrayLike | None, y_score: Any, scale: Scale = "probability"
-) -> None:
-    """Raise unless `y_true` is None, or binary and of the length of `y_score`.
-
-    Scores whose ranks are taken may be predictions of any target.
-    """
-    if y_true is None:
-        return
-    values = as_array(y_true, "y_true", len(y_score))
-    if len(values) == 0:
-        return
-    check_no_missing(values, "y_true")
-    if scale == "rank":
-        return
-    if values.dtype.kind in "biuf":
-        low, high = values.min(), values.max()
-        if bool(((values == low) | (values == high)).all()):
-            return
-    classes = pd.unique(values)
-    if len(classes) > 2:
-        raise ValueError(
-            f"y_true must be binary, got {len(classes)} classes: "
-            f"{classes[:5].tolist()}{'...' if len(classes) > 5 else ''}."
         )
 
 
@@ -240,13 +184,6 @@ def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> An
 def has_text(values: NDArray[Any]) -> bool:
     """Whether any of the values is a string."""
     return values.dtype.kind in "OUS" and any(isinstance(v, str) for v in values)
-
-
-def check_no_missing(values: NDArray[Any], name: str) -> None:
-    """Raise if any class label is NaN, None or another null."""
-    n_missing = int(np.count_nonzero(pd.isna(values)))
-    if n_missing:
-        raise ValueError(f"{name} has {n_missing} missing labels, expected none.")
 
 
 def check_multigroup(multigroup: str) -> None:
@@ -333,6 +270,22 @@ def outcomes_of(
     positive = positive_rows(true, "y_true", pos_label)
     mask = positive if quality == "true_positive_rate" else ~positive
     return positive_rows(predicted, "y_pred", pos_label), mask
+
+
+def rows_that_count(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike,
+    sensitive_features: Any,
+    quality: Quality,
+    pos_label: Any,
+    sample_weight: ArrayLike | None,
+) -> tuple[Integers, Groups, Any]:
+    """Outcomes of 0 and 1, groups and weights of the rows that a quality is about."""
+    outcomes, mask = outcomes_of(y_true, y_pred, quality, pos_label)
+    groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
+    weights = check_weights(sample_weight, len(outcomes))
+    mask = np.ones(len(outcomes), dtype=bool) if mask is None else mask
+    return outcomes[mask].astype(np.intp), groups[mask], weights[mask]
 
 
 def _call_quality(

@@ -1,33 +1,38 @@
 """What is known of each metric beside its mathematics, in one place.
 
-A specification says how a metric is evaluated and what a test of it may permute.
-Scorers, tests, intervals, certificates and monitors read it here; nothing is known of a
-metric by marks on its function.
+A specification says how a metric is evaluated, what a test of it may permute, and how
+its noise and its values from a histogram are bounded. Scorers, tests, intervals,
+certificates and monitors read it here; nothing is known of a metric by marks on its
+function, and nothing is decided by which function it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from inspect import unwrap
+from inspect import signature, unwrap
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeAlias
+
+from skfair.statistics._grouped_scores import Gap
 
 #: Combines the results of strata: the largest, or the mean where weights are given.
-Combine = Callable[[list[Any], Sequence[float] | None], Any]
+Combine: TypeAlias = Callable[[list[Any], Sequence[float] | None], Any]
+#: A number for the difference of two CDFs, larger where its absolute value is larger.
+Measure: TypeAlias = Callable[[Gap], float]
 
 
 @dataclass(frozen=True, eq=False)
 class Specification:
-    """How a metric is evaluated, and what its null hypothesis permutes."""
+    """How a metric is evaluated, what its null hypothesis permutes, and its bounds."""
 
     #: Evaluates rows of one stratum and one class, or a statistic of them.
     function: Callable[..., Any]
-    #: Name of the metric in sentences.
-    title: str
     #: Class of the statistic that may stand in for all rows, if there is one.
     statistic: type | None = None
+    #: Largest value that the metric can have.
+    maximum: float = 1.0
     #: Whether the function has parameters for strata.
     takes_strata: bool = False
     #: Whether scores may have a column for each of several classes.
@@ -43,11 +48,33 @@ class Specification:
     ties: Callable[..., float] | None = None
     #: Combines the results of strata, where they are not one number each.
     combine: Combine | None = None
+    #: Makes, of the options, the measure of the gap between the CDFs of two groups that
+    #: the metric is the largest of.
+    measure: Callable[..., Measure] | None = None
+    #: A seminorm of the gap that is at least the measure; None if that is a seminorm.
+    distance: Measure | None = None
+    #: Makes, of the options, the function that bounds the metric of a difference of
+    #: CDFs known within a `Band`; by default the measure of the least and of the
+    #: largest absolute difference.
+    on_band: Callable[..., Callable[[Any], tuple[float, float]]] | None = None
+    #: Raises where the metric is not known exactly from a number of bins and options.
+    check_bins: Callable[..., None] | None = None
+    #: Collects the statistic of rows, and what its noise depends on; with options.
+    observe: Callable[..., Any] | None = None
+    #: Collects less, which serves one evaluation with the same options.
+    observe_once: Callable[..., Any] | None = None
+    #: Bounds the noise of each comparison that the metric is the largest of.
+    compare: Callable[..., Any] | None = None
 
     @property
     def name(self) -> str:
         """Name of the function that users call."""
         return getattr(self.function, "__name__", None) or repr(self.function)
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the two arguments that come first: labels, and what is compared."""
+        return list(signature(self.function).parameters)[:2]
 
 
 #: Specifications of the metrics of skfair, by the function that users call.
@@ -57,6 +84,16 @@ _KNOWN: dict[Any, Specification] = {}
 def register(metric: Callable[..., Any], specification: Specification) -> None:
     """Make the specification of a metric known."""
     _KNOWN[metric] = specification
+
+
+def complete(metric: Callable[..., Any], **known: Any) -> None:
+    """Add to a specification what only a later layer can say."""
+    _KNOWN[metric] = replace(_KNOWN[metric], **known)
+
+
+def known_metrics() -> Mapping[Any, Specification]:
+    """Specifications of all metrics of skfair, by the function that users call."""
+    return _KNOWN
 
 
 def numbers_by_name() -> dict[str, Callable[..., float]]:
@@ -79,12 +116,12 @@ def specification_of(metric: Any) -> tuple[Specification, dict[str, Any]]:
     if isinstance(getattr(function, "specification", None), Specification):
         return function.specification, options
     if not isinstance(function, FunctionType):
-        return Specification(function, "The metric"), options
+        return Specification(function), options
     if function in _KNOWN:
         return _KNOWN[function], options
     inner: Any = unwrap(function, stop=lambda one: one in _KNOWN)
     errors = _KNOWN[inner].compares_errors if inner in _KNOWN else None
-    return Specification(function, function.__name__, compares_errors=errors), options
+    return Specification(function, compares_errors=errors), options
 
 
 def unwrapped(metric: Any) -> tuple[Any, dict[str, Any]]:
@@ -93,3 +130,32 @@ def unwrapped(metric: Any) -> tuple[Any, dict[str, Any]]:
     while isinstance(metric, partial):
         metric, options = metric.func, {**metric.keywords, **options}
     return metric, options
+
+
+def check_known(
+    specification: Specification, options: Mapping[str, Any], *users: Any, what: str
+) -> dict[str, Any]:
+    """Return options but `multigroup`; raise unless a function takes each by keyword.
+
+    `users` are the functions that use the options.
+    """
+    signature(specification.function).bind_partial(**options)
+    own = {name: value for name, value in options.items() if name != "multigroup"}
+    for name in own.keys() - set().union(*map(keywords_of, users)):
+        raise ValueError(
+            f"{name} must be left at its default: {what} of {specification.name} do "
+            f"not know this option, got {options[name]!r}."
+        )
+    return own
+
+
+def keywords_of(function: Callable[..., Any]) -> set[str]:
+    """Names of the parameters of a function that are given by keyword only."""
+    parameters = signature(function).parameters.values()
+    return {one.name for one in parameters if one.kind is one.KEYWORD_ONLY}
+
+
+def pick(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the options that a function takes by keyword."""
+    known = keywords_of(function)
+    return {name: options[name] for name in options if name in known}

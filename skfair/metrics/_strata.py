@@ -11,12 +11,20 @@ from inspect import signature
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._text import counted, listed
 from skfair._utils._types import Integers
 from skfair._utils._validation import as_array, check_weights
-from skfair.groups import Groups, recode, resolve_groups, resolve_strata
+from skfair.groups import (
+    Groups,
+    comparable_groups,
+    group_index,
+    recode,
+    resolve_groups,
+    resolve_strata,
+)
 from skfair.metrics._classes import evaluate_classes
 from skfair.metrics._spec import Combine, specification_of
 from skfair.metrics._undefined import (
@@ -34,18 +42,18 @@ _OF_STRATA = ("control_features", "multistratum")
 
 
 class Stratum(NamedTuple):
-    """Rows of a stratum, and the groups that can be compared there.
+    """Rows of a stratum, and the result of a metric among the groups compared there.
 
-    `reason` says why the stratum is left out, or which groups are; "" if none is.
+    `reason` says why there is no result, or which groups are left out; "" if none is.
     """
 
     label: Hashable
     rows: Integers  # of the groups that can be compared
-    groups: Groups
+    groups: Groups | None  # None where no groups can be compared
     n_rows: int  # of all groups
     weight: float  # of these rows
-    comparable: bool
     reason: str
+    result: Any = None  # None where the metric has none
 
 
 def combine_numbers(values: list[Any], weights: Sequence[float] | None) -> Any:
@@ -104,44 +112,24 @@ def _stratum(
     leaves_groups_out: bool,
 ) -> Stratum:
     """Find the groups of a stratum that can be compared, and name the others."""
-    sizes = groups.sizes()
-    reason, comparable = "", len(rows) >= smallest
-    if not comparable:
-        reason = f"it has {counted(len(rows), 'row')}, at least {smallest} needed"
-    elif not leaves_groups_out:
-        kept, reason = comparable_groups(groups.labels, sizes, groups.min_group_size)
-        comparable = len(kept) > 0
-        if comparable and reason:
-            enough = np.isin(groups.codes, kept)
-            rows, groups = rows[enough], groups[enough]
-            labels = tuple(groups.labels[i] for i in kept.tolist())
-            codes = recode(groups.codes, groups.labels, labels)
-            groups = replace(groups, codes=codes, labels=labels)
-    n_rows, weight = len(weights), float(weights.sum())
-    return Stratum(label, rows, groups, n_rows, weight, comparable, reason)
-
-
-def comparable_groups(
-    labels: Sequence[Hashable], sizes: Integers, smallest: int
-) -> tuple[Integers, str]:
-    """Positions of groups with enough rows, none if fewer than two; why others lack."""
-    least = max(smallest, 1)
-    kept, small = np.flatnonzero(sizes >= least), np.flatnonzero(sizes < least)
-    if len(kept) < 2:
-        one = [f"only the group {labels[i]!r}" for i in kept.tolist()]
-        whose = "".join(one) or "no group"
-        rows = "rows" if least == 1 else f"at least {least} rows"
-        return kept[:0], f"{whose} has {rows}"
-    few = listed([f"{labels[i]!r}: {counted(sizes[i], 'row')}" for i in small.tolist()])
-    return kept, f"without {few}" if few else ""
-
-
-class StratumResult(NamedTuple):
-    """Result of a metric in one stratum, None where it has none, and the reason."""
-
-    stratum: Stratum
-    result: Any
-    reason: str
+    found = Stratum(label, rows, None, len(weights), float(weights.sum()), "")
+    if len(rows) < smallest:
+        few = f"it has {counted(len(rows), 'row')}, at least {smallest} needed"
+        return found._replace(reason=few)
+    if leaves_groups_out:
+        return found._replace(groups=groups)
+    kept, reason = comparable_groups(
+        groups.labels, groups.sizes(), groups.min_group_size
+    )
+    if len(kept) and reason:
+        enough = np.isin(groups.codes, kept)
+        rows, groups = rows[enough], groups[enough]
+        labels = tuple(groups.labels[i] for i in kept.tolist())
+        codes = recode(groups.codes, groups.labels, labels)
+        groups = replace(groups, codes=codes, labels=labels)
+    return found._replace(
+        rows=rows, groups=groups if len(kept) else None, reason=reason
+    )
 
 
 def _evaluate_strata(
@@ -150,7 +138,7 @@ def _evaluate_strata(
     y_score: ArrayLike,
     strata: Sequence[Stratum],
     sample_weight: ArrayLike | None,
-) -> list[StratumResult]:
+) -> list[Stratum]:
     """Evaluate a metric, which knows no strata, in each, and collect reasons."""
     n_samples = len(as_array(y_score, "y_score"))
     true, scores, weights = (
@@ -163,8 +151,8 @@ def _evaluate_strata(
     )
     results = []
     for stratum in strata:
-        if not stratum.comparable:
-            results.append(StratumResult(stratum, None, stratum.reason))
+        if stratum.groups is None:
+            results.append(stratum)
             continue
         rows = stratum.rows
         options: dict[str, Any] = {"sensitive_features": stratum.groups}
@@ -173,9 +161,9 @@ def _evaluate_strata(
         with collected_reasons() as reasons:
             own_true = None if true is None else true[rows]
             result = evaluate(own_true, scores[rows], **options)
-        result = None if result is None or _is_undefined(result) else result
+        result = None if _is_undefined(result) else result
         reasons = [stratum.reason, *reasons] if stratum.reason else reasons
-        results.append(StratumResult(stratum, result, "; ".join(reasons)))
+        results.append(stratum._replace(result=result, reason="; ".join(reasons)))
     return results
 
 
@@ -195,8 +183,9 @@ def _as_rows(values: Any, name: str, n_samples: int) -> Any:
 
 
 def _is_undefined(result: Any) -> bool:
-    """Whether a metric is nan, or, where it is a curve, its values are."""
-    values = result[-1] if isinstance(result, tuple) else result
+    """Whether a metric is nan, or the value of a result, or the values of a curve."""
+    curve = isinstance(result, tuple) and not hasattr(result, "value")
+    values = result[-1] if curve else getattr(result, "value", result)
     return bool(np.isnan(values).any())
 
 
@@ -224,7 +213,7 @@ def evaluate_strata(
 ) -> Any:
     """Evaluate a metric within strata, from its arguments, and combine the results."""
     names = list(signature(metric).parameters)[:2]
-    y_true, y_score = (given.pop(name, None) for name in names)
+    y_true, y_score = (given.pop(name) for name in names)
     names = ["sensitive_features", "control_features", "sample_weight"]
     rows = {name: given.pop(name, None) for name in names}
     metric = partial(metric, **given)
@@ -235,7 +224,7 @@ def evaluate_strata(
     mean = given.get("multistratum") == "weighted"
     return combine(
         [one.result for one in results],
-        [one.stratum.weight for one in results] if mean else None,
+        [one.weight for one in results] if mean else None,
     )
 
 
@@ -246,7 +235,7 @@ def defined_results(
     *,
     evaluate: Callable[..., Any] | None = None,
     **rows: Any,
-) -> list[StratumResult]:
+) -> list[Stratum]:
     """Results of the strata that have one; a warning names what is left out."""
     results, reason = results_by_stratum(
         metric, y_true, y_score, evaluate=evaluate, **rows
@@ -268,7 +257,7 @@ def results_by_stratum(
     control_features: Any,
     sample_weight: ArrayLike | None,
     evaluate: Callable[..., Any] | None = None,
-) -> tuple[list[StratumResult], str | None]:
+) -> tuple[list[Stratum], str | None]:
     """Evaluate a metric in each stratum, and say why no groups compare, if so.
 
     `evaluate` takes the place of the metric in the strata.
@@ -315,9 +304,9 @@ def _of_one_group(
         )
 
 
-def warn_of_results(name: str, results: Sequence[StratumResult]) -> None:
+def warn_of_results(name: str, results: Sequence[Stratum]) -> None:
     """Warn of the strata without a result, and of groups left out of others."""
-    reasons = {one.stratum.label: one.reason for one in results}
+    reasons = {one.label: one.reason for one in results}
     warn_of_strata(name, reasons, all(one.result is None for one in results))
 
 
@@ -364,3 +353,98 @@ def over_strata(
         sample_weight=sample_weight,
     )
     return max((one.result for one in results), default=math.nan)
+
+
+def values_by_stratum(
+    metric: Callable[..., float],
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: Any,
+    control_features: Any,
+    sample_weight: ArrayLike | None = None,
+) -> pd.DataFrame:
+    """Compute a metric within each stratum.
+
+    A metric with `control_features` is the largest of these values, or, with
+    ``multistratum="weighted"``, their mean by `weight`.
+
+    Parameters
+    ----------
+    metric : callable
+        ``metric(y_true, y_score, sensitive_features=...)`` that returns a number; with
+        a keyword `sample_weight` if that is given. Use `functools.partial` to set its
+        options.
+    y_true : array-like of shape (n_samples,) or None
+        True labels, handed to the metric.
+    y_score : array-like of shape (n_samples,)
+        Scores or predicted labels, handed to the metric.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Stratum of each row; several columns stand for their intersection. Rows that a
+        `Groups` leaves out, as ``encode_groups(..., missing="drop")`` does, are in no
+        stratum.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    DataFrame
+        One row for each stratum: the ``value`` of the metric, nan where the stratum is
+        left out; ``n_rows`` and their total ``weight``; and ``reason``, a text that
+        says why the stratum is left out, or which groups are, "" if none is.
+
+    Raises
+    ------
+    ValueError
+        On missing strata or groups, lengths that differ, and as the metric does.
+
+    See Also
+    --------
+    mcdp : One of the metrics that take `control_features`.
+    skfair.groups.encode_groups : Strata without missing values or small strata.
+
+    Notes
+    -----
+    A stratum is left out if it has fewer rows than the `min_group_size` of a `Groups`,
+    if fewer than two groups have rows in it (or the `min_group_size` of their own), or
+    if the metric is undefined in it. Groups with too few rows in a stratum are left out
+    there, and compared in the others. Rows of weight zero do not count.
+
+    Examples
+    --------
+    >>> from skfair.metrics import demographic_parity_difference, values_by_stratum
+    >>> values_by_stratum(
+    ...     demographic_parity_difference,
+    ...     None,
+    ...     [1, 0, 1, 1, 0, 0, 1],
+    ...     sensitive_features=["F", "F", "M", "M", "F", "M", "M"],
+    ...     control_features=["a", "a", "a", "a", "b", "b", "c"],
+    ... )
+       value  n_rows  weight                           reason
+    a    0.5       4     4.0
+    b    0.0       2     2.0
+    c    NaN       1     1.0  only the group 'M' has rows
+    """
+    n_samples = len(as_array(y_score, "y_score"))
+    if n_samples == 0:
+        raise ValueError("y_score has 0 rows, expected at least one.")
+    results, _ = results_by_stratum(
+        metric,
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+    )
+    names = resolve_strata(control_features, n_samples=n_samples).names
+    return pd.DataFrame(
+        {
+            "value": np.array([one.result for one in results], dtype=np.float64),
+            "n_rows": [one.n_rows for one in results],
+            "weight": [one.weight for one in results],
+            "reason": [one.reason for one in results],
+        },
+        index=group_index([one.label for one in results], names),
+    )

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._text import counted, listed
 from skfair._utils._types import Integers
+from skfair.groups import why_undefined
 from skfair.metrics._inputs import AnyStatistic
 
 #: Reasons of the evaluation that collects them, None where users are warned.
@@ -27,30 +30,16 @@ def undefined_reason(statistic: AnyStatistic) -> str | None:
     return why_undefined(statistic.labels, statistic.counts, statistic.min_group_size)
 
 
-def why_undefined(
-    labels: Sequence[Hashable], counts: Integers, min_group_size: int = 1
-) -> str | None:
-    """Say why groups of these sizes cannot be compared; None if they can."""
-    smallest = max(min_group_size, 1)
-    small = np.flatnonzero(counts < smallest)
-    if len(small):
-        named = listed([f"{labels[i]!r} has {counts[i]} rows" for i in small.tolist()])
-        return f"each group needs at least {smallest} rows, but {named}"
-    if len(labels) < 2:
-        return f"there must be at least two groups, got only {list(labels)}"
-    return None
-
-
-def warn_if_undefined(title: str, statistic: AnyStatistic) -> bool:
+def warn_if_undefined(name: str, statistic: AnyStatistic) -> bool:
     """Whether groups cannot be compared; if so, the reason names the groups."""
     reason = undefined_reason(statistic)
     if reason is not None:
-        warn_undefined(title, reason)
+        warn_undefined(name, reason)
     return reason is not None
 
 
 def warn_if_labels_are_few(
-    title: str,
+    name: str,
     labels: Sequence[Hashable],
     classes: Sequence[Hashable],
     label_counts: Integers,
@@ -67,16 +56,17 @@ def warn_if_labels_are_few(
     ]
     if few:
         warn_undefined(
-            title,
+            name,
             f"each group needs at least {counted(smallest, 'row')} of each true "
             f"label, but {listed(few)}",
         )
     return bool(few)
 
 
-def warn_undefined(title: str, reason: str) -> None:
-    """Warn that a metric has no value, unless reasons are collected."""
-    warn_or_collect(reason, f"{title} is undefined and set to nan: {reason}.")
+def warn_undefined(name: str, reason: str) -> float:
+    """Warn that a metric has no value, unless reasons are collected; return nan."""
+    warn_or_collect(reason, f"{name} is undefined and set to nan: {reason}.")
+    return math.nan
 
 
 def warn_or_collect(reason: str, message: str) -> None:
@@ -96,6 +86,12 @@ def collected_reasons() -> Iterator[list[str]]:
         yield reasons
     finally:
         _COLLECTED.reset(token)
+
+
+def quietly(metric: Callable[..., Any], *args: Any, **rows: Any) -> Any:
+    """Evaluate a metric again, of which an earlier evaluation has warned."""
+    with collected_reasons():
+        return metric(*args, **rows)
 
 
 def warn_outside(

@@ -470,7 +470,6 @@ class _HeldOut(NamedTuple):
         ties = None if known.ties is None else self._replace(metric=known.ties)
         return Specification(
             cast(Callable[..., float], self),
-            known.title,
             takes_strata=True,
             groups_are_numbers=known.groups_are_numbers,
             compares_errors=known.compares_errors,

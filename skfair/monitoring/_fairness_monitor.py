@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair._utils._validation import as_array, check_choice, check_real
-from skfair.groups import resolve_groups, resolve_strata
+from skfair.groups import comparable_groups, resolve_groups, resolve_strata
 from skfair.metrics._confidence._certify import least_level
 from skfair.metrics._confidence._confidence_interval import (
     ConfidenceInterval,
@@ -22,21 +22,16 @@ from skfair.metrics._confidence._confidence_interval import (
     upper_bound,
 )
 from skfair.metrics._confidence._known_metrics import (
-    Arguments,
+    bounded_metric,
     check_options,
     compare,
     metric_from_dict,
     metric_to_dict,
     observe,
-    resolve_metric,
 )
 from skfair.metrics._confidence._noise import UNDEFINED, Comparisons
 from skfair.metrics._spec import specification_of, unwrapped
-from skfair.metrics._strata import (
-    Multistratum,
-    comparable_groups,
-    warn_of_strata,
-)
+from skfair.metrics._strata import Multistratum, warn_of_strata
 from skfair.metrics._undefined import collected_reasons
 from skfair.monitoring._state import (
     agree,
@@ -157,12 +152,12 @@ class FairnessMonitor:
         confidence_level: float = 0.95,
         reference: Any = None,
     ) -> None:
-        resolve_metric(metric)
+        largest = bounded_metric(metric)[0].maximum
         self.metric = metric
         function, options = unwrapped(metric)
         of_statistics = {name: options[name] for name in options.keys() - {*_OF_ROWS}}
         self._of_statistics = partial(function, **of_statistics)
-        self.at_most = check_real("at_most", at_most, 0, 2, closed="left")
+        self.at_most = check_real("at_most", at_most, 0, largest, closed="left")
         self.confidence_level = check_real(
             "confidence_level", confidence_level, 0, 1, closed="neither"
         )
@@ -172,7 +167,7 @@ class FairnessMonitor:
         self._weighted = multistratum == "weighted"
         self.reference = reference
         if reference is not None:
-            self.reference = self._observe(Arguments(None, reference, None, None))
+            self.reference = self._observe(None, reference)
         self.statistic_: Any = None
         self._looks: list[dict[str, Any]] = []
 
@@ -215,8 +210,8 @@ class FairnessMonitor:
         sklearn.exceptions.UndefinedMetricWarning
             While the metric of all rows so far is undefined.
         """
-        rows = Arguments(y_true, y_score, sensitive_features, None)
-        total = self._added(self._observe(rows, control_features))
+        batch = self._observe(y_true, y_score, sensitive_features, control_features)
+        total = self._added(batch)
         look = self._look(total)
         self.statistic_ = total
         self._looks.append(look)
@@ -353,7 +348,7 @@ class FairnessMonitor:
             return f"n_rows of the last look must be {_n_rows(parts)}, as in statistic"
         if not {look["stratum"] for look in self._looks} <= {None, *parts}:
             return f"stratum of each look must be null or one of {brief([*parts])}"
-        self._observe(Arguments(None, self.statistic_, None, None))
+        self._observe(None, self.statistic_)
         with collected_reasons():
             found = self._disparity(self.statistic_)
             drift = math.nan if self.reference is None else self._drift(parts)["drift"]
@@ -365,37 +360,45 @@ class FairnessMonitor:
             return f"drift of the last look must be {drift}"
         return None
 
-    def _observe(self, rows: Arguments, control_features: Any = None) -> Any:
+    def _observe(
+        self,
+        y_true: Any,
+        y_score: Any,
+        sensitive_features: Any = None,
+        control_features: Any = None,
+    ) -> Any:
         """Statistic of rows, or of each stratum."""
-        if isinstance(rows.y_score, (JSONStatistic, Mapping)):
+        rows = y_true, y_score, sensitive_features
+        if isinstance(y_score, (JSONStatistic, Mapping)):
             if control_features is not None:
                 raise ValueError(
                     "control_features must be None where a statistic takes the place "
                     "of the rows: give a mapping of strata to statistics as y_score."
                 )
-            if isinstance(rows.y_score, JSONStatistic):
-                return self._unweighted(rows)
+            if isinstance(y_score, JSONStatistic):
+                return self._unweighted(*rows)
             return {
-                label: self._unweighted(rows._replace(y_score=one))
-                for label, one in rows.y_score.items()
+                label: self._unweighted(y_true, one, sensitive_features)
+                for label, one in y_score.items()
             }
-        whole = observe(self.metric, rows)  # messages have the positions of all rows
+        whole = observe(self.metric, *rows)  # messages have the positions of all rows
         if control_features is None:
             return whole.statistic
-        parts = _by_stratum(rows, control_features)
+        parts = _by_stratum(*rows, control_features)
         return {
-            label: observe(self.metric, part).statistic for label, part in parts.items()
+            label: observe(self.metric, *part).statistic
+            for label, part in parts.items()
         }
 
-    def _unweighted(self, rows: Arguments) -> Any:
+    def _unweighted(self, y_true: Any, given: Any, sensitive_features: Any) -> Any:
         """Statistic that is given in place of rows, which must have no weights."""
-        given = rows.y_score
         if not isinstance(given, JSONStatistic):
             raise TypeError(
                 "y_score must map each stratum to a statistic, got a "
                 f"{type(given).__name__}."
             )
-        statistic = observe(self._of_statistics, rows).statistic
+        found = observe(self._of_statistics, y_true, given, sensitive_features)
+        statistic = found.statistic
         if not np.array_equal(statistic.totals, statistic.counts):
             raise ValueError(
                 "y_score must be a statistic of rows without sample weights, for which "
@@ -501,8 +504,7 @@ class FairnessMonitor:
 
     def _compare(self, statistic: Any) -> Comparisons:
         """Disparity of a statistic, with bounds that hold at every look."""
-        rows = Arguments(None, statistic, None, None)
-        observed = observe(self._of_statistics, rows)
+        observed = observe(self._of_statistics, None, statistic)
         return compare(self._of_statistics, observed, "anytime")
 
     def _pvalue(self, found: Comparisons) -> float:
@@ -556,19 +558,20 @@ def _n_rows(parts: Mapping[Hashable, Any]) -> int:
     return sum(int(one.counts.sum()) for one in parts.values())
 
 
-def _by_stratum(rows: Arguments, control_features: Any) -> dict[Hashable, Arguments]:
+def _by_stratum(
+    y_true: Any, y_score: Any, sensitive_features: Any, control_features: Any
+) -> dict[Hashable, tuple[Any, ...]]:
     """Rows of each stratum; those without a stratum or a group are in none."""
-    scores = as_array(rows.y_score, "y_score")
-    true = None if rows.y_true is None else as_array(rows.y_true, "y_true")
-    groups = resolve_groups(rows.sensitive_features, n_samples=len(scores))
+    scores = as_array(y_score, "y_score")
+    true = None if y_true is None else as_array(y_true, "y_true")
+    groups = resolve_groups(sensitive_features, n_samples=len(scores))
     strata = resolve_strata(control_features, n_samples=len(scores))
     codes = np.where(groups.codes < 0, -1, strata.codes)
     parts = {}
     for code in np.unique(codes[codes >= 0]).tolist():
         own = np.flatnonzero(codes == code)
         own_true = None if true is None else true[own]
-        part = Arguments(own_true, scores[own], groups[own], None)
-        parts[strata.labels[code]] = part
+        parts[strata.labels[code]] = own_true, scores[own], groups[own]
     return parts
 
 

@@ -25,8 +25,13 @@ from skfair.frames._query import (
     open_table,
 )
 from skfair.groups import Groups, recode
-from skfair.metrics._distribution._bounds import Cells, largest_bounds, mcdp_of_band
+from skfair.metrics import mcdp
 from skfair.metrics._distribution._gap import compared_pairs
+from skfair.metrics._distribution._metric_bounds import (
+    Cells,
+    largest_bounds,
+    on_band_of,
+)
 from skfair.metrics._inputs import Multigroup
 from skfair.report._inputs import MANY_ROWS, Audit, make_audit
 from skfair.report._options import Options
@@ -356,6 +361,6 @@ def _width(codes: NDArray[Any], multigroup: Multigroup, entries: _Entries) -> fl
     found, _ = largest_bounds(
         Cells(sorted_codes, lows, highs, weights, totals),
         compared_pairs(len(labels), multigroup),
-        mcdp_of_band,
+        on_band_of(mcdp)[0],
     )
     return found.width

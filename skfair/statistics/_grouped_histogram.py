@@ -46,8 +46,8 @@ class GroupedHistogram(JSONStatistic):
     """How many scores of every group lie in each bin, and between which scores.
 
     Metrics of score distributions are computed from it as bounds that contain the
-    value of the rows (`skfair.metrics.mcdp_bounds`). Its size depends on the number of
-    bins, not of rows, and it is additive: ``a + b`` is the statistic of the joined
+    value of the rows (`skfair.metrics.metric_bounds`). Its size depends on the number
+    of bins, not of rows, and it is additive: ``a + b`` is the statistic of the joined
     rows. `skfair.frames.grouped_histogram` computes it where the rows are.
 
     One entry, called a cell, per pair of group and bin that has rows, sorted by group,
@@ -83,7 +83,7 @@ class GroupedHistogram(JSONStatistic):
     See Also
     --------
     GroupedScores : Every distinct score, for exact values of all metrics.
-    skfair.metrics.mcdp_bounds : Bounds of MCDP from this statistic.
+    skfair.metrics.metric_bounds : Bounds of a metric from this statistic.
 
     Notes
     -----
@@ -91,13 +91,13 @@ class GroupedHistogram(JSONStatistic):
 
     Examples
     --------
-    >>> from skfair.metrics import mcdp_bounds
+    >>> from skfair.metrics import mcdp, metric_bounds
     >>> from skfair.statistics import GroupedHistogram
     >>> monday = GroupedHistogram.from_scores([0.2, 0.9], sensitive_features=["F", "M"])
     >>> tuesday = GroupedHistogram.from_scores(
     ...     [0.4, 0.6], sensitive_features=["F", "M"]
     ... )
-    >>> mcdp_bounds(monday + tuesday)
+    >>> metric_bounds(mcdp, monday + tuesday)
     MetricBounds(lower=1.0, upper=1.0)
     """
 

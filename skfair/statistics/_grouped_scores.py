@@ -229,7 +229,7 @@ class GroupedScores(JSONStatistic):
         weights : ndarray of shape (n_distinct,)
         """
         if group is not None:
-            rows = self.rows_of(group)
+            rows = self._rows_of(group)
             return self.scores[rows], self.weights[rows]
         scores = self.scores
         starts, weights = _join(scores[1:] != scores[:-1], self.weights, len(scores))
@@ -322,7 +322,7 @@ class GroupedScores(JSONStatistic):
 
     def of_one_group(self, group: int, label: Hashable) -> GroupedScores:
         """Statistic of the rows of one group, under a label of its own."""
-        rows, only = self.rows_of(group), [group]
+        rows, only = self._rows_of(group), [group]
         return GroupedScores(
             self.scores[rows],
             np.zeros_like(self.codes[rows]),
@@ -340,7 +340,7 @@ class GroupedScores(JSONStatistic):
         starts = np.concatenate([[0], np.cumsum(sizes)])
         return np.argsort(self.codes, kind="stable"), starts
 
-    def rows_of(self, group: int) -> Integers:
+    def _rows_of(self, group: int) -> Integers:
         order, starts = self._order
         return order[starts[group] : starts[group + 1]]
 
@@ -424,7 +424,7 @@ def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap
     ours = totals[first]
     theirs = totals.sum() if second is None else totals[second]
     if second is not None and statistic.n_groups > 2:
-        rows = np.concatenate([statistic.rows_of(first), statistic.rows_of(second)])
+        rows = np.concatenate([statistic._rows_of(first), statistic._rows_of(second)])
         rows.sort(kind="stable")
         scores, codes, weights = scores[rows], codes[rows], weights[rows]
     # An entry moves the gap by its weight times the step of its group.

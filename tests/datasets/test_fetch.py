@@ -12,7 +12,6 @@ from skfair.datasets import (
     fetch_adult,
     fetch_bank_marketing,
     fetch_oulad,
-    find_table,
 )
 
 FETCHERS = [fetch_adult, fetch_bank_marketing, fetch_oulad]
@@ -113,10 +112,10 @@ def test_no_network_is_one_error_that_says_what_to_do(fetch, file, monkeypatch):
 def test_find_table(monkeypatch, tmp_path):
     monkeypatch.delenv("SKFAIR_DATA", raising=False)
     with pytest.raises(FileNotFoundError, match=r"set .* SKFAIR_DATA .* from UCI"):
-        find_table("german.csv.gz", source="UCI")
+        _tables.find_table("german.csv.gz", source="UCI")
     monkeypatch.setenv("SKFAIR_DATA", str(tmp_path))
     with pytest.raises(FileNotFoundError, match=r"german\.csv\.gz.* from UCI"):
-        find_table("german.csv.gz", source="UCI")
+        _tables.find_table("german.csv.gz", source="UCI")
     (tmp_path / "german.csv.gz").touch()
-    path = find_table("german.csv.gz", source="UCI")
+    path = _tables.find_table("german.csv.gz", source="UCI")
     assert path == tmp_path / "german.csv.gz"

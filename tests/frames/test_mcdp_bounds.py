@@ -12,8 +12,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair.frames import _batches as batches
 from skfair.frames import _mcdp_bounds as module
 from skfair.frames import grouped_histogram, mcdp_bounds
-from skfair.metrics import mcdp
-from skfair.metrics import mcdp_bounds as mcdp_bounds_of_histogram
+from skfair.metrics import mcdp, metric_bounds
 
 COLUMNS = {"y_score": "score", "sensitive_features": "group"}
 
@@ -139,7 +138,7 @@ def test_crowded_scores(container, monkeypatch):
     assert found.width < 0.01
     one = grouped_histogram(frame, n_bins=2048, **COLUMNS)
     assert found.histogram.to_dict() == one.to_dict()
-    assert mcdp_bounds_of_histogram(one).width > 0.05
+    assert metric_bounds(mcdp, one).width > 0.05
     found = mcdp_bounds(frame, **COLUMNS)
     value = mcdp(None, scores, sensitive_features=groups)
     assert (found.lower, found.upper, found.n_passes) == (value, value, 2)

@@ -158,7 +158,7 @@ def test_many_groups_are_the_largest_over_pairs():
 def test_a_group_of_one_class_has_no_curve(label):
     y_true = [0, 1, label, label]
     groups = ["a", "a", "b", "b"]
-    match = f"ABROCA is undefined .* but 'b' has 0 rows of {1 - label}"
+    match = f"abroca is undefined .* but 'b' has 0 rows of {1 - label}"
     with pytest.warns(UndefinedMetricWarning, match=match) as caught:
         value = abroca(y_true, [0.1, 0.2, 0.3, 0.4], sensitive_features=groups)
     assert np.isnan(value)

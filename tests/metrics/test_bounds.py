@@ -1,5 +1,7 @@
 """Bounds from histograms contain the values of the rows."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
@@ -7,21 +9,15 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair.groups import encode_groups
 from skfair.metrics import (
     abcc,
-    abcc_bounds,
-    demographic_parity_bounds,
     demographic_parity_difference,
     madd,
-    madd_bounds,
+    max_gap,
     mcdp,
-    mcdp_bounds,
+    metric_bounds,
 )
 from skfair.statistics import GroupedHistogram
 
-BOUNDS = {
-    mcdp: mcdp_bounds,
-    abcc: abcc_bounds,
-    demographic_parity_difference: demographic_parity_bounds,
-}
+BOUNDED = (mcdp, abcc, demographic_parity_difference)
 ROUNDING = 1e-12
 
 
@@ -52,9 +48,9 @@ def check(rng):
     multigroup = ["pairwise", "pooled"][rng.integers(2)]
     histogram = GroupedHistogram.from_scores(scores, n_bins=n_bins, **rows)
     whole = histogram.weights.dtype.kind == "i"
-    for metric, bounds_of in BOUNDS.items():
+    for metric in BOUNDED:
         value = metric(None, scores, multigroup=multigroup, **rows)
-        found = bounds_of(histogram, multigroup=multigroup)
+        found = metric_bounds(metric, histogram, multigroup=multigroup)
         rounding = 0 if metric is mcdp and whole else ROUNDING
         assert found.lower - rounding <= value <= found.upper + rounding
         assert 0 <= found.lower <= found.upper <= 1
@@ -63,7 +59,7 @@ def check(rng):
         elif (histogram.lows == histogram.highs).all():
             assert found.width <= rounding
     fine = n_bins // 2 ** int(rng.integers(0, n_bins.bit_length()))
-    found = madd_bounds(histogram, bandwidth=1 / fine, multigroup=multigroup)
+    found = metric_bounds(madd, histogram, bandwidth=1 / fine, multigroup=multigroup)
     value = madd(None, scores, bandwidth=1 / fine, multigroup=multigroup, **rows)
     assert found.lower == found.upper == pytest.approx(value, abs=0 if whole else 1e-12)
 
@@ -99,7 +95,7 @@ def test_bounds_are_those_of_any_rows_with_this_histogram():
                 middle = rng.choice([low, high, (low + high) / 2])
                 moved[rows[1:-1]] = middle
         values.append(mcdp(None, moved, sensitive_features=groups))
-    found = mcdp_bounds(histogram)
+    found = metric_bounds(mcdp, histogram)
     assert found.lower <= min(values)
     assert max(values) <= found.upper
     assert max(values) > found.upper - 0.12  # one row stays at the other end of a cell
@@ -111,11 +107,15 @@ def test_disjoint_and_single_scores_in_a_bin_are_exact():
     histogram = GroupedHistogram.from_scores(
         scores[:4], sensitive_features=groups[:4], n_bins=1
     )
-    assert mcdp_bounds(histogram).lower == mcdp_bounds(histogram).upper == 1
+    assert (
+        metric_bounds(mcdp, histogram).lower
+        == metric_bounds(mcdp, histogram).upper
+        == 1
+    )
     histogram = GroupedHistogram.from_scores(
         [0.45, 0.45, 0.2], sensitive_features=[0, 0, 1], n_bins=1
     )
-    assert mcdp_bounds(histogram).width == 0
+    assert metric_bounds(mcdp, histogram).width == 0
 
 
 @pytest.mark.parametrize("shape", ["smooth", "crowded", "tied"])
@@ -129,7 +129,7 @@ def test_width_of_one_pass(shape):
         "tied": rng.beta(2 + 0.3 * groups, 3).round(3),
     }[shape]
     histogram = GroupedHistogram.from_scores(scores, sensitive_features=groups)
-    found = mcdp_bounds(histogram)
+    found = metric_bounds(mcdp, histogram)
     value = mcdp(None, scores, sensitive_features=groups)
     assert found.lower <= value <= found.upper
     assert found.width < 1e-3
@@ -144,23 +144,46 @@ def test_many_groups():
     histogram = GroupedHistogram.from_scores(scores, n_bins=2**20, **rows)
     for multigroup in "pairwise", "pooled":
         value = mcdp(None, scores, multigroup=multigroup, **rows)
-        found = mcdp_bounds(histogram, multigroup=multigroup)
+        found = metric_bounds(mcdp, histogram, multigroup=multigroup)
         assert found.lower <= value <= found.upper
         assert found.width < 0.02
 
 
-@pytest.mark.parametrize(
-    "bounds_of",
-    [mcdp_bounds, abcc_bounds, demographic_parity_bounds],
-)
-def test_undefined(bounds_of):
+def test_windows():
+    """MCDP(epsilon) is bounded like MCDP(0), for two groups and for many."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        scores, rows, n_bins = random_case(rng)
+        histogram = GroupedHistogram.from_scores(scores, n_bins=n_bins, **rows)
+        options = {"epsilon": float(rng.choice([0.01, 0.1, rng.random() / 2]))}
+        options["multigroup"] = ["pairwise", "pooled"][rng.integers(2)]
+        found = metric_bounds(mcdp, histogram, **options)
+        value = mcdp(None, scores, **options, **rows)
+        assert found.lower - ROUNDING <= value <= found.upper + ROUNDING
+        assert metric_bounds(partial(mcdp, **options), histogram) == found
+
+
+def test_what_has_no_bounds():
+    histogram = GroupedHistogram.from_scores([0.1, 0.9], sensitive_features=[0, 1])
+    with pytest.raises(ValueError, match=r"one of .*mcdp.*madd.* got <function max_g"):
+        metric_bounds(max_gap, histogram)
+    with pytest.raises(ValueError, match="scale must be left at its default: bounds"):
+        metric_bounds(mcdp, histogram, scale="rank")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'epsilom'"):
+        metric_bounds(mcdp, histogram, epsilom=0.1)
+    with pytest.raises(ValueError, match="multigroup must be 'pairwise' or 'pooled'"):
+        metric_bounds(abcc, histogram, multigroup="all")
+
+
+@pytest.mark.parametrize("metric", BOUNDED)
+def test_undefined(metric):
     groups = encode_groups(["a", "b", "b"], labels=["a", "b", "c"])
     histogram = GroupedHistogram.from_scores([0.1, 0.2, 0.3], sensitive_features=groups)
     with pytest.warns(UndefinedMetricWarning, match="'c' has 0 rows"):
-        found = bounds_of(histogram)
+        found = metric_bounds(metric, histogram)
     assert np.isnan([found.lower, found.upper]).all()
     with pytest.raises(TypeError, match=r"must be a GroupedHistogram, got a list"):
-        bounds_of([0.1, 0.2])
+        metric_bounds(metric, [0.1, 0.2])
 
 
 def test_madd_of_other_bins():
@@ -169,15 +192,15 @@ def test_madd_of_other_bins():
     )
     for bandwidth in 0.1, 1 / 16:
         with pytest.raises(ValueError, match="bandwidth must be 1 / m for a power of"):
-            madd_bounds(histogram, bandwidth=bandwidth)
+            metric_bounds(madd, histogram, bandwidth=bandwidth)
     one = GroupedHistogram.from_scores([0.1], sensitive_features=[0])
     with pytest.warns(UndefinedMetricWarning):
-        assert np.isnan(madd_bounds(one, bandwidth=0.5).lower)
+        assert np.isnan(metric_bounds(madd, one, bandwidth=0.5).lower)
 
 
 def test_table():
     histogram = GroupedHistogram.from_scores([0.1, 0.9], sensitive_features=[0, 1])
-    assert mcdp_bounds(histogram).to_frame().to_dict("list") == {
+    assert metric_bounds(mcdp, histogram).to_frame().to_dict("list") == {
         "lower": [1.0],
         "upper": [1.0],
     }

@@ -1,7 +1,7 @@
 """Confidence intervals and certificates of disparities."""
 
-import inspect
 import math
+from dataclasses import replace
 from functools import partial
 from itertools import combinations, product
 
@@ -11,6 +11,7 @@ from scipy import optimize, stats
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import (
+    _spec,
     abcc,
     certify,
     confidence_interval,
@@ -30,6 +31,7 @@ from skfair.metrics._confidence._gap_ends import (
     high_end_at_one_score,
     low_end,
 )
+from skfair.metrics._spec import specification_of
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 
 METRICS = {
@@ -504,16 +506,15 @@ def test_an_option_that_intervals_do_not_know_is_an_error(monkeypatch):
         value = abcc(y_true, y_score, **options)
         return value**2 if square else value
 
-    with_square.__name__ = "abcc"
-    kind = _known_metrics._KINDS[abcc]
-    monkeypatch.setitem(_known_metrics._KINDS, with_square, kind)
+    known = replace(specification_of(abcc)[0], function=with_square)
+    monkeypatch.setitem(_spec._KNOWN, with_square, known)
     y_score, groups = np.linspace(0, 1, 40), np.arange(40) // 20
     rows = {"sensitive_features": groups}
     assert with_square(None, y_score, **rows, square=True) < 0.5
     squared = partial(with_square, square=True)
     for call in (confidence_interval, partial(certify, at_most=0.5)):
         with pytest.raises(
-            ValueError, match=r"square must be left .* abcc .* got True"
+            ValueError, match=r"square must be left .* with_square .* got True"
         ):
             call(squared, None, y_score, **rows)
     plain = confidence_interval(with_square, None, y_score, **rows)
@@ -522,10 +523,9 @@ def test_an_option_that_intervals_do_not_know_is_an_error(monkeypatch):
 
 def test_intervals_know_every_option_of_their_metrics():
     not_options = {"sensitive_features", "control_features", "multistratum"}
-    for metric, kind in _known_metrics._KINDS.items():
-        names = list(inspect.signature(metric).parameters)[2:]
-        assert set(kind.options) == {*names} - not_options - {"sample_weight"}
-        used = {"scale", "method", "n_subdivisions"}  # by compare, for all metrics
-        for function in (kind.observe, kind.compare):
-            used |= set(inspect.signature(function).parameters)
-        assert set(kind.options) <= used
+    for metric, known in _known_metrics._bounded().items():
+        options = _spec.keywords_of(metric) - not_options - {"sample_weight"}
+        used = {"scale", "multigroup"}  # by compare, for all metrics
+        for function in (known.observe, known.compare, known.measure):
+            used |= set() if function is None else _spec.keywords_of(function)
+        assert options <= used

@@ -96,7 +96,7 @@ def test_smallest_tails_are_the_largest_gap(alpha):
 
 
 @given(group_sizes, levels, st.booleans())
-@pytest.mark.filterwarnings("ignore:CVaR fairness is 0 only:UserWarning")
+@pytest.mark.filterwarnings("ignore:cvar_fairness is 0 only:UserWarning")
 def test_whole_groups_are_the_best_subset(groups, alpha, uniform):
     sizes = np.array([n for n, _ in groups])
     weights = np.full(len(groups), 1 / len(groups)) if uniform else sizes / sizes.sum()
@@ -185,7 +185,7 @@ def test_proposition_2_with_unequal_weights(groups, random):
 
 
 @given(group_sizes, levels)
-@pytest.mark.filterwarnings("ignore:CVaR fairness is 0 only:UserWarning")
+@pytest.mark.filterwarnings("ignore:cvar_fairness is 0 only:UserWarning")
 def test_proposition_3_bounds(groups, alpha):
     statistic = statistic_of(groups)
     whole = cvar_fairness(None, statistic, alpha=alpha, fractional=False)

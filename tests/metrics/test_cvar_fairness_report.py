@@ -180,3 +180,25 @@ def test_bad_false_discovery_rate(rate):
         top_groups(
             None, [1, 0], sensitive_features=["a", "b"], false_discovery_rate=rate
         )
+
+
+def test_weights_of_top_groups():
+    """Equal weights are none; unequal ones count as fewer rows."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 5, 300)
+    y_pred = rng.random(300) < np.where(groups == 2, 0.8, 0.4)
+    options = {"sensitive_features": groups, "false_discovery_rate": 0.99}
+    plain = top_groups(None, y_pred, **options)
+    for weight in 3, 0.3:
+        found = top_groups(None, y_pred, sample_weight=np.full(300, weight), **options)
+        pd.testing.assert_frame_equal(found, plain)
+    weights = rng.lognormal(0, 1, 300)
+    found = top_groups(None, y_pred, sample_weight=weights, **options)
+    own = groups == 2
+    assert found.loc[2, "size"] == own.sum()
+    assert found.loc[2, "rate"] == pytest.approx(
+        np.average(y_pred[own], weights=weights[own])
+    )
+    others = np.average(y_pred[~own], weights=weights[~own])
+    assert found.loc[2, "rate_of_others"] == pytest.approx(others)
+    assert found.loc[2, "pvalue"] > plain.loc[2, "pvalue"]

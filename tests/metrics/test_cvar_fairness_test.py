@@ -1,6 +1,7 @@
 """The CVaR test and the max-gap test: exactness, decision, sentence."""
 
 import pickle
+from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -177,7 +178,7 @@ def test_undefined_is_nan_and_does_not_reject():
     assert np.isnan([result.value, result.pvalue]).all()
     assert result.reject is False
     assert "nothing can be said" in str(result)
-    with pytest.warns(UndefinedMetricWarning, match="Max-gap fairness is undefined"):
+    with pytest.warns(UndefinedMetricWarning, match="max_gap_test is undefined"):
         largest = max_gap_test(None, [1, 0], sensitive_features=["a", "a"])
     assert np.isnan([largest.value, largest.pvalue, largest.null_mean]).all()
 
@@ -199,3 +200,100 @@ def test_bad_options(option, message):
         cvar_fairness_test(
             None, [1, 0, 1, 0], sensitive_features=list("aabb"), **{**OPTIONS, **option}
         )
+
+
+# --- sample weights
+
+
+def weighted_rows(n=60, n_groups=4):
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, n_groups, n)
+    y_true, y_pred = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    return y_true, y_pred, groups, rng.random(n) + 0.2
+
+
+@pytest.mark.parametrize("group_weights", ["uniform", "proportional"])
+def test_weighted_max_gap_test_is_the_test_of_the_metric(group_weights):
+    y_true, y_pred, groups, weights = weighted_rows()
+    rows = {"sensitive_features": groups, "sample_weight": weights}
+    options = {"n_permutations": 99, "random_state": 3}
+    metric = partial(max_gap, group_weights=group_weights)
+    for quality in ("selection_rate", "false_positive_rate"):
+        found = max_gap_test(
+            y_true,
+            y_pred,
+            quality=quality,
+            group_weights=group_weights,
+            **rows,
+            **options,
+        )
+        of_quality = partial(metric, quality=quality)
+        assert found.value == of_quality(y_true, y_pred, **rows)
+        if quality == "selection_rate":
+            test = permutation_test(metric, None, y_pred, **rows, **options)
+            assert found.pvalue == test.pvalue
+            np.testing.assert_array_equal(
+                found.null_distribution, test.null_distribution
+            )
+
+
+def test_weighted_variance_of_rates_by_pairs_of_rows():
+    _, y_pred, groups, weights = weighted_rows()
+    options = {"alpha": 0.5, "epsilon": 0.3, "random_state": 0}
+    found = cvar_fairness_test(
+        None, y_pred, sensitive_features=groups, sample_weight=weights, **options
+    )
+    squares, rates = [], []
+    for group in range(4):
+        own = groups == group
+        pairs = np.outer(weights[own], weights[own])
+        np.fill_diagonal(pairs, 0)
+        squares.append(y_pred[own] @ pairs @ y_pred[own] / pairs.sum())
+        rates.append(np.average(y_pred[own], weights=weights[own]))
+    expected = np.mean(squares) - np.mean(rates) ** 2
+    assert found.value == pytest.approx(expected, abs=1e-14)
+    # Weights that are all the same are no weights.
+    plain = cvar_fairness_test(None, y_pred, sensitive_features=groups, **options)
+    same = np.full(len(groups), 0.5)
+    found = cvar_fairness_test(
+        None, y_pred, sensitive_features=groups, sample_weight=same, **options
+    )
+    assert found.value == pytest.approx(plain.value, abs=1e-14)
+    assert (found.n_rows, found.n_groups) == (plain.n_rows, plain.n_groups)
+    assert found.pvalue == pytest.approx(plain.pvalue, abs=0.05)
+
+
+def test_weighted_tests_find_large_differences_and_leave_out_what_they_say():
+    rng = np.random.default_rng(0)
+    groups = np.append(np.repeat(np.arange(8), 40), 8)  # the last has one row
+    y_pred = rng.random(321) < np.where(groups == 0, 0.9, 0.3)
+    rows = {"sensitive_features": groups, "sample_weight": rng.random(321) + 0.5}
+    options = {"n_permutations": 199, "random_state": 0}
+    found = cvar_fairness_test(None, y_pred, alpha=0.5, epsilon=0.3, **rows, **options)
+    assert found.pvalue == 0.005
+    assert found.n_small_groups == 1
+    coded = encode_groups(groups, min_group_size=2)
+    rows["sensitive_features"] = coded
+    with pytest.warns(UndefinedMetricWarning, match="max_gap_test leaves groups out"):
+        assert max_gap_test(None, y_pred, **rows, **options).pvalue == 0.005
+
+
+def test_weights_need_rows_of_a_fixed_plan():
+    _, y_pred, groups, weights = weighted_rows()
+    with pytest.raises(ValueError, match="sampling must be 'fixed' with sample_weight"):
+        cvar_fairness_test(
+            None,
+            y_pred,
+            sensitive_features=groups,
+            sample_weight=weights,
+            alpha=0.5,
+            epsilon=0.3,
+            sampling="weighted",
+        )
+    statistic = GroupedOutcomes.from_outcomes(
+        y_pred, sensitive_features=groups, sample_weight=weights
+    )
+    with pytest.raises(ValueError, match="rows without sample weights"):
+        max_gap_test(None, statistic)
+    with pytest.raises(ValueError, match="sample_weight must be None where a statis"):
+        max_gap_test(None, statistic, sample_weight=weights)

@@ -46,7 +46,7 @@ def test_metric_is_the_bound_of_the_counted_matrices(make_predictions):
 
 def test_one_group_is_undefined(make_predictions):
     y_true, y_pred, _ = make_predictions(400, n_groups=3, n_classes=3)
-    with pytest.warns(UndefinedMetricWarning, match="DCP is undefined .* \\['all'\\]"):
+    with pytest.warns(UndefinedMetricWarning, match="dcp is undefined .* \\['all'\\]"):
         value = dcp(y_true, y_pred, sensitive_features=["all"] * len(y_true))
     assert np.isnan(value)
 

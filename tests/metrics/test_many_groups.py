@@ -11,13 +11,12 @@ import pytest
 from skfair import frames
 from skfair.metrics import (
     abcc,
-    abcc_bounds,
     dcp,
     demographic_parity_difference,
     equalized_odds_difference,
     max_gap,
     mcdp,
-    mcdp_bounds,
+    metric_bounds,
     permutation_test,
 )
 from skfair.metrics._distribution._gap import EveryPair, blocks_of
@@ -83,8 +82,8 @@ METRICS = {
     "mcdp": mcdp,
     "mcdp of windows": lambda *rows, **groups: mcdp(*rows, epsilon=0.1, **groups),
     "abcc": abcc,
-    "mcdp_bounds": of_histogram(mcdp_bounds),
-    "abcc_bounds": of_histogram(abcc_bounds),
+    "bounds of mcdp": of_histogram(partial(metric_bounds, mcdp)),
+    "bounds of abcc": of_histogram(partial(metric_bounds, abcc)),
     "frames.mcdp_bounds": of_frame,
     "strata": of_strata,
     "permutation_test": of_permutations,

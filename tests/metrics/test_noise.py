@@ -10,7 +10,6 @@ from scipy import integrate, optimize, stats
 from skfair.groups import Groups
 from skfair.metrics import (
     abcc,
-    abcc_bounds,
     certify,
     confidence_interval,
     cvar_fairness,
@@ -19,7 +18,7 @@ from skfair.metrics import (
     madd,
     max_gap,
     mcdp,
-    mcdp_bounds,
+    metric_bounds,
 )
 from skfair.metrics._confidence._gap_ends import flat_tail, high_end, low_end
 from skfair.metrics._confidence._noise import student, supremum_quantile
@@ -550,7 +549,7 @@ def test_bins_widen_intervals_by_their_bounds():
     histogram = GroupedHistogram.from_scores(
         rows["y_score"], sensitive_features=rows["sensitive_features"], n_bins=8
     )
-    bounds, found = mcdp_bounds(histogram), interval(mcdp, histogram)
+    bounds, found = metric_bounds(mcdp, histogram), interval(mcdp, histogram)
     value = mcdp(None, histogram.at_edges())
     low = low_end(value, ALPHA, INVERSE) - max(value - bounds.lower, 0)
     high = at_one_score(value, ALPHA) + max(bounds.upper - value, 0)
@@ -565,7 +564,7 @@ def test_bins_widen_intervals_of_areas_at_both_ends():
     histogram = GroupedHistogram.from_scores(
         rows["y_score"], sensitive_features=rows["sensitive_features"], n_bins=8
     )
-    bounds, found = abcc_bounds(histogram), interval(abcc, histogram)
+    bounds, found = metric_bounds(abcc, histogram), interval(abcc, histogram)
     at_edges = interval(abcc, histogram.at_edges())
     below, above = at_edges.value - bounds.lower, bounds.upper - at_edges.value
     assert min(below, above, found.lower) > 0.05

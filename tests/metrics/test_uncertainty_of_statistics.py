@@ -11,7 +11,6 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import (
     abcc,
-    abcc_bounds,
     bootstrap_interval,
     confidence_interval,
     cvar_fairness,
@@ -21,7 +20,7 @@ from skfair.metrics import (
     madd,
     max_gap,
     mcdp,
-    mcdp_bounds,
+    metric_bounds,
     permutation_test,
 )
 from skfair.metrics._uncertainty import redraw
@@ -142,12 +141,12 @@ def test_confidence_interval_of_a_histogram(n_bins, method):
     histogram = GroupedHistogram.from_scores(
         SCORES, sensitive_features=GROUPS, n_bins=n_bins
     )
-    for metric, bounds in ((mcdp, mcdp_bounds), (abcc, abcc_bounds)):
+    for metric in (mcdp, abcc, partial(mcdp, epsilon=0.1)):
         found = confidence_interval(metric, None, histogram, method=method)
         rows = confidence_interval(
             metric, None, SCORES, sensitive_features=GROUPS, method=method
         )
-        limits = bounds(histogram)
+        limits = metric_bounds(metric, histogram)
         assert limits.lower <= found.value <= limits.upper
         assert found.lower <= rows.value <= found.upper
         slack = 2 * limits.width + 1e-9
@@ -168,8 +167,11 @@ def test_confidence_interval_of_a_histogram(n_bins, method):
 
 def test_histogram_of_other_metrics():
     histogram = GroupedHistogram.from_scores(SCORES, sensitive_features=GROUPS)
-    for metric in (partial(mcdp, epsilon=0.1), madd, demographic_parity_difference):
-        with pytest.raises(ValueError, match="metric must be mcdp with epsilon=0"):
+    for metric, match in (
+        (madd, "bandwidth must be 1 / m for a power of two m <= .* got 'auto'"),
+        (demographic_parity_difference, "metric must be one of a GroupedScores"),
+    ):
+        with pytest.raises(ValueError, match=match):
             confidence_interval(metric, None, histogram)
     one = GroupedHistogram.from_scores([0.1, 0.2], sensitive_features=["a", "a"])
     with pytest.warns(UndefinedMetricWarning):

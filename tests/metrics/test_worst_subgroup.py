@@ -457,3 +457,59 @@ def test_level(quality):
         )
         rejected += result.pvalue <= 0.05
     assert 35 <= rejected <= 65
+
+
+@pytest.mark.parametrize("quality", ["mcdp", "selection_rate"])
+def test_within_strata_it_is_the_largest_of_each_stratum(quality):
+    rng = np.random.default_rng(0)
+    n = 600
+    people = pd.DataFrame(
+        {"sex": rng.choice(["F", "M"], n), "race": rng.choice(list("abc"), n)}
+    )
+    town = rng.choice(["x", "y", "z"], n)
+    concerned = (people["sex"] == "F") & (people["race"] == "b") & (town == "y")
+    y_score = rng.beta(np.where(concerned, 12, 3), 3).round(2)
+    if quality != "mcdp":
+        y_score = (y_score > 0.5).astype(int)
+    options = {"quality": quality, "min_group_size": 20, "random_state": 0}
+    found = worst_subgroup(
+        None, y_score, sensitive_features=people, control_features=town, **options
+    )
+    each = {
+        label: worst_subgroup(
+            None,
+            y_score[town == label],
+            sensitive_features=people[town == label],
+            **options,
+        )
+        for label in ("x", "y", "z")
+    }
+    assert found.stratum == "y"
+    assert found.subgroup == "sex = F and race = b"
+    assert found.value == max(one.value for one in each.values())
+    assert found.pvalue == 0.01
+    own = found.table[found.table["stratum"] == "y"].drop(columns=["stratum", "pvalue"])
+    expected = each["y"].table.drop(columns="pvalue")
+    pd.testing.assert_frame_equal(own, expected.loc[own.index])
+
+
+def test_strata_without_subgroups_are_named():
+    sex, town = ["F", "M"] * 6, ["x"] * 10 + ["y"] * 2
+    y_score = np.linspace(0, 1, 12)
+    options = {"sensitive_features": sex, "control_features": town}
+    options |= {"n_permutations": 5, "random_state": 0}
+    with pytest.warns(UndefinedMetricWarning, match=r"leaves out .*'y' \(no conjunc"):
+        found = worst_subgroup(None, y_score, min_group_size=3, **options)
+    alone = worst_subgroup(
+        None, y_score[:10], sensitive_features=sex[:10], min_group_size=3
+    )
+    assert (found.value, found.stratum) == (alone.value, "x")
+    with pytest.warns(UndefinedMetricWarning, match="worst_subgroup is undefined"):
+        found = worst_subgroup(None, y_score, min_group_size=9, **options)
+    assert np.isnan(found.value)
+    assert found.stratum is None
+    strata = encode_groups(town, min_group_size=3)
+    options["control_features"] = strata
+    with pytest.warns(UndefinedMetricWarning, match=r"'y' \(it has 2 rows, at"):
+        found = worst_subgroup(None, y_score, min_group_size=1, **options)
+    assert found.stratum == "x"

@@ -166,10 +166,13 @@ def test_failed_updates_change_nothing():
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="metric must be one of mcdp"):
+    with pytest.raises(ValueError, match=r"metric must be one of .*mcdp"):
         FairnessMonitor(dcp)
     with pytest.raises(ValueError, match="at_most must be a number"):
         FairnessMonitor(mcdp, at_most=-1)
+    with pytest.raises(ValueError, match=r"at_most must be a number in \[0, 1\.0\)"):
+        FairnessMonitor(mcdp, at_most=1)
+    assert FairnessMonitor(METRICS["madd"], at_most=1.5).at_most == 1.5
     with pytest.raises(ValueError, match="bandwidth must be a number"):
         FairnessMonitor(madd).update(**batch(0))
     with pytest.raises(ValueError, match="call update first"):

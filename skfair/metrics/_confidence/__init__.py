@@ -5,12 +5,11 @@ from skfair.metrics._confidence._confidence_interval import (
     lower_bound,
     upper_bound,
 )
-from skfair.metrics._confidence._known_metrics import Arguments, compare, observe
+from skfair.metrics._confidence._known_metrics import compare, observe
 from skfair.metrics._confidence._noise import UNDEFINED, Comparisons, Observed
 
 __all__ = [
     "UNDEFINED",
-    "Arguments",
     "Comparisons",
     "Observed",
     "compare",

@@ -18,7 +18,6 @@ from skfair.metrics._confidence._gap_ends import (
     pairs_of_variances,
 )
 from skfair.metrics._confidence._noise import (
-    UNDEFINED,
     Comparisons,
     Method,
     Observed,
@@ -38,8 +37,7 @@ from skfair.metrics._distribution._histograms import (
     stable_interval,
 )
 from skfair.metrics._distribution._madd import madd, number_of_bins
-from skfair.metrics._inputs import Multigroup, check_multigroup
-from skfair.metrics._undefined import warn_if_undefined
+from skfair.metrics._inputs import Multigroup
 
 #: Ratios of a true value to its noise at which the observed mean is tabulated.
 _RATIOS = np.linspace(0, 8, 1001)
@@ -72,8 +70,6 @@ def compare_madd(
         )
     statistic, sizes, _ = observed
     value = madd(None, statistic, bandwidth=bandwidth, multigroup=multigroup)
-    if math.isnan(value):
-        return UNDEFINED
     n_bins = number_of_bins(bandwidth)
     found = _histograms(observed, multigroup)(n_bins)
     if method == "band":
@@ -90,7 +86,7 @@ def compare_madd(
         roots = np.sqrt((n_bins - 1) / sizes)
         return contrast(roots, shares, multigroup, power=1) + 2 * one(level)
 
-    return with_values(value, found.values, free_above, free_below, maximum=2.0)
+    return with_values(value, found.values, free_above, free_below)
 
 
 class _Histograms(NamedTuple):
@@ -169,9 +165,6 @@ def least_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]
 def _compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
     """Compare means over the stable interval of bandwidths of each comparison."""
     statistic = observed.statistic
-    check_multigroup(multigroup)
-    if warn_if_undefined("MADD", statistic):
-        return UNDEFINED
     pairs = compared_pairs(statistic.n_groups, multigroup)
     positions = {pair: i for i, pair in enumerate(pairs)}
     rows = np.zeros((len(_Histograms._fields), len(pairs)))
@@ -235,7 +228,7 @@ def _compare_histograms(
         by_gap = max(end(i, gap) for i, gap in enumerate(found.gaps.tolist()))
         return max(float(by_signs.max()), 2 * by_gap)
 
-    return Comparisons(value, len(found.values), low, high, maximum=2.0)
+    return Comparisons(value, len(found.values), low, high)
 
 
 @cache

@@ -13,7 +13,6 @@ from scipy.optimize import brentq
 from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_real
 from skfair.metrics._confidence._confidence_interval import compare_rows, upper_bound
-from skfair.metrics._confidence._known_metrics import Arguments
 from skfair.metrics._confidence._noise import Method
 
 #: P-values below this are reported as this: Student's quantiles are rounded there.
@@ -129,8 +128,15 @@ default=None
     False
     """
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    rows = Arguments(y_true, y_score, sensitive_features, sample_weight)
-    comparisons = compare_rows(metric, rows, method, control_features)
+    comparisons = compare_rows(
+        metric,
+        y_true,
+        y_score,
+        method,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+    )
     limit = check_real("at_most", at_most, 0, comparisons.maximum, closed="neither")
     tail = 1 - level
     least = upper_bound(comparisons, tail)

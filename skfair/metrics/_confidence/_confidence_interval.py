@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, get_args
 
 from numpy.typing import ArrayLike
@@ -15,28 +16,19 @@ from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_choice, check_real
 from skfair.metrics._classes import split_classes
 from skfair.metrics._confidence._known_metrics import (
-    Arguments,
+    bounded_metric,
     compare,
     observe,
-    resolve_metric,
 )
 from skfair.metrics._confidence._noise import UNDEFINED, Comparisons, Method
-from skfair.metrics._distribution._abcc import abcc
-from skfair.metrics._distribution._bounds import (
-    MetricBounds,
-    abcc_bounds,
-    madd_bounds,
-    mcdp_bounds,
-)
-from skfair.metrics._distribution._madd import madd
-from skfair.metrics._distribution._mcdp import mcdp
+from skfair.metrics._distribution._metric_bounds import MetricBounds, metric_bounds
 from skfair.metrics._spec import specification_of, unwrapped
 from skfair.metrics._strata import (
     Multistratum,
     combine_numbers,
     defined_results,
 )
-from skfair.statistics import GroupedHistogram
+from skfair.statistics import GroupedHistogram, GroupedScores
 
 
 @dataclass(frozen=True)
@@ -87,9 +79,9 @@ def confidence_interval(
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or a statistic
         Scores or predicted labels, or the statistic that the metric takes instead of
         rows. It must be one of rows without sample weights. Of scores of several
-        classes the interval is for the largest value over classes. For MCDP(0), ABCC
-        and MADD of 2**k bins also a `GroupedHistogram`, whose bounds widen the
-        interval; the value then lies within them.
+        classes the interval is for the largest value over classes. For MCDP, ABCC and
+        MADD of 2**k bins also a `GroupedHistogram`, whose bounds widen the interval;
+        the value then lies within them.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection. None with a
         statistic.
@@ -186,8 +178,15 @@ default=None
     bounds = None
     if isinstance(y_score, GroupedHistogram):
         bounds, y_score = _bounds(metric, y_score), y_score.at_edges()
-    rows = Arguments(y_true, y_score, sensitive_features, sample_weight)
-    comparisons = compare_rows(metric, rows, method, control_features)
+    comparisons = compare_rows(
+        metric,
+        y_true,
+        y_score,
+        method,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+    )
     tail, value = (1 - level) / 2, comparisons.value
     low = lower_bound(comparisons, tail)
     high = max(value, upper_bound(comparisons, tail))
@@ -201,77 +200,74 @@ default=None
 
 def _bounds(metric: Callable[..., float], histogram: GroupedHistogram) -> MetricBounds:
     """Bounds of a metric of the rows behind a histogram."""
-    function, given = unwrapped(metric)
-    options = {name: value for name, value in given.items() if name != "multigroup"}
-    multigroup = given.get("multigroup", "pairwise")
+    specification, _ = bounded_metric(metric)
+    if specification.statistic is not GroupedScores:
+        raise ValueError(
+            "metric must be one of a GroupedScores, such as mcdp, with a "
+            f"GroupedHistogram; got {metric!r}."
+        )
     with warnings.catch_warnings():
         # The metric warns itself where it is undefined.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        if function is mcdp and options in ({}, {"epsilon": 0}):
-            return mcdp_bounds(histogram, multigroup=multigroup)
-        if function is abcc and not options:
-            return abcc_bounds(histogram, multigroup=multigroup)
-        if function is madd and isinstance(options.get("bandwidth"), (int, float)):
-            return madd_bounds(histogram, multigroup=multigroup, **options)
-    raise ValueError(
-        "metric must be mcdp with epsilon=0, abcc, or madd with bandwidth=1/m for a "
-        f"power of two m, with a GroupedHistogram; got {metric!r}."
-    )
+        return metric_bounds(metric, histogram)
 
 
 def compare_rows(
     metric: Callable[..., float],
-    arguments: Arguments,
+    y_true: ArrayLike | None,
+    y_score: Any,
     method: Method,
-    control_features: Any = None,
+    *,
+    sensitive_features: Any,
+    control_features: Any,
+    sample_weight: ArrayLike | None,
 ) -> Comparisons:
     """Find what a metric compares, and quantiles of the noise, from its arguments."""
-    if method != "band" and arguments.sample_weight is not None:
+    if method != "band" and sample_weight is not None:
         raise ValueError(
             f"sample_weight must be None with method={method!r}, whose bounds are for "
             "unweighted rows."
         )
+    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    compare_one = partial(_compare_classes, metric, method)
     if control_features is None:
-        return _compare_classes(metric, arguments, method)
-    resolve_metric(metric)
-    _, options = unwrapped(metric)
-    multistratum = options.get("multistratum", "max")
+        return compare_one(y_true, y_score, **rows)
+    bounded_metric(metric)
+    multistratum = unwrapped(metric)[1].get("multistratum", "max")
     check_choice("multistratum", multistratum, get_args(Multistratum))
-
-    def compare_one(y_true: Any, y_score: Any, **rows: Any) -> Comparisons | None:
-        rows.setdefault("sample_weight", None)
-        found = _compare_classes(metric, Arguments(y_true, y_score, **rows), method)
-        return None if math.isnan(found.value) else found
-
     results = defined_results(
         metric,
-        evaluate=compare_one,
+        y_true,
+        y_score,
         control_features=control_features,
-        **arguments._asdict(),
+        evaluate=compare_one,
+        **rows,
     )
     if not results:
         return UNDEFINED
-    weights = None
-    if multistratum == "weighted":
-        weights = [one.stratum.weight for one in results]
+    weighted = multistratum == "weighted"
+    weights = [one.weight for one in results] if weighted else None
     return join([one.result for one in results], weights)
 
 
 def _compare_classes(
-    metric: Callable[..., float], arguments: Arguments, method: Method
+    metric: Callable[..., float],
+    method: Method,
+    y_true: ArrayLike | None,
+    y_score: Any,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None = None,
 ) -> Comparisons:
     """Compare the scores of each class, or of the only one."""
-    given = specification_of(metric)
-    columns = split_classes(*given, arguments.y_true, arguments.y_score)
-    if len(columns) == 1:
-        return compare(metric, observe(metric, arguments, once=True), method)
+    columns = split_classes(*specification_of(metric), y_true, y_score)
+    y_true = y_true if len(columns) == 1 else None
     parts = []
     for column in columns:
-        of_class = arguments._replace(y_true=None, y_score=column)
-        parts.append(compare(metric, observe(metric, of_class, once=True), method))
+        rows = y_true, column, sensitive_features, sample_weight
+        parts.append(compare(metric, observe(metric, *rows, once=True), method))
         if math.isnan(parts[0].value):
             return parts[0]
-    return join(parts, None)
+    return parts[0] if len(parts) == 1 else join(parts, None)
 
 
 def join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from skfair.metrics._confidence._gap_ends import (
 )
 from skfair.metrics._confidence._noise import (
     MEAN_ABSOLUTE,
-    UNDEFINED,
     Comparisons,
     Method,
     Observed,
@@ -36,9 +36,9 @@ from skfair.metrics._distribution._gap import (
     measured_gaps,
     sums_of_distances,
 )
-from skfair.metrics._distribution._mcdp import mcdp_bounds, mcdp_measure
-from skfair.metrics._inputs import Multigroup, check_multigroup
-from skfair.metrics._undefined import warn_if_undefined
+from skfair.metrics._distribution._mcdp import bound_pairs, mcdp_measure
+from skfair.metrics._inputs import Multigroup
+from skfair.metrics._spec import Measure
 from skfair.statistics import GroupedScores
 
 #: Scores at which the noise of the area between CDFs is evaluated.
@@ -47,13 +47,14 @@ _GRID = 1024
 
 def compare_mcdp(
     observed: Observed,
-    method: Method,
+    bounds: Method,
     /,
     *,
     epsilon: float = 0.0,
+    method: str = "exact",
+    n_subdivisions: int = 32,
     multigroup: Multigroup = "pairwise",
     ranked: bool = False,
-    **options: Any,
 ) -> Comparisons:
     """Compare CDFs, whose noise is at most that of a Brownian bridge.
 
@@ -61,20 +62,18 @@ def compare_mcdp(
     MCDP(epsilon) is not convex: it falls by at most the noise on the true window.
     Windows of ranks are chosen by the data, so that all windows must be bounded.
     """
-    if options.get("method", "exact") != "exact":
-        raise ValueError(f"method of MCDP must be 'exact', got {options['method']!r}.")
+    if method != "exact":
+        raise ValueError(f"method of MCDP must be 'exact', got {method!r}.")
     statistic, sizes, _ = observed
-    measure = mcdp_measure(epsilon, "exact", 1)
-    check_multigroup(multigroup)
-    if warn_if_undefined("MCDP", statistic):
-        return UNDEFINED
-    gaps = measured_gaps(statistic, multigroup, measure, mcdp_bounds(epsilon))
+    measure = mcdp_measure(epsilon=epsilon, n_subdivisions=n_subdivisions)
+    bounds_of = partial(bound_pairs, epsilon=epsilon)
+    gaps = measured_gaps(statistic, multigroup, measure, bounds_of)
     shares = _shares(statistic)
     windows_of_data = ranked and epsilon > 0
-    if method == "band" and multigroup == "pairwise" and not windows_of_data:
+    if bounds == "band" and multigroup == "pairwise" and not windows_of_data:
         return _gap_comparisons(gaps, sizes, at_one_score=epsilon == 0)
-    above, below = distribution_free(sizes, shares, multigroup, method)
-    if method == "band":
+    above, below = distribution_free(sizes, shares, multigroup, bounds)
+    if bounds == "band":
         scale = np.sqrt(contrast(1 / sizes, shares, multigroup))
         above = supremum(scale, sides=1)
         if epsilon == 0:
@@ -116,9 +115,6 @@ def compare_abcc(
     inequality the area of the noise exceeds its mean by no more than a tangent does.
     """
     statistic, sizes, _ = observed
-    check_multigroup(multigroup)
-    if warn_if_undefined("ABCC", statistic):
-        return UNDEFINED
     gaps = measured_gaps(statistic, multigroup, area, sums_of_distances(area))
     shares = _shares(statistic)
     above, below = distribution_free(sizes, shares, multigroup, method)
@@ -132,6 +128,35 @@ def compare_abcc(
         above = either_way(of_means, (first, second), sizes, shares, multigroup)
         below = plus(_area_noise(observed, multigroup), of_means)
     return _moved(gaps, above, below)
+
+
+def compare_seminorm(
+    observed: Observed,
+    method: Method,
+    /,
+    *,
+    measure: Measure,
+    maximum: float,
+    multigroup: Multigroup = "pairwise",
+    ranked: bool = False,
+) -> Comparisons:
+    """Compare CDFs by any measure of their gap that is a seminorm.
+
+    Noise moves it by at most its value for the noise, and that is at most its largest
+    value times the largest noise of the difference of CDFs; this holds of `ranked`
+    scores, too.
+    """
+    statistic, sizes, _ = observed
+    shares = _shares(statistic)
+    gaps = measured_gaps(statistic, multigroup, measure, sums_of_distances(measure))
+    _, noise = distribution_free(sizes, shares, multigroup, method)
+    if method == "band":
+        noise = supremum(np.sqrt(contrast(1 / sizes, shares, multigroup)), sides=2)
+
+    def moved(level: float) -> Any:
+        return maximum * noise(level)
+
+    return _moved(gaps, moved, moved)
 
 
 def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:

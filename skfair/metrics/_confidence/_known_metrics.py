@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from inspect import signature
 from reprlib import repr as brief
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +17,12 @@ from skfair._utils._types import Floats
 from skfair._utils._validation import Scale, check_choice, check_weights
 from skfair.groups import Codes, resolve_groups
 from skfair.metrics._confidence._binned import compare_madd
-from skfair.metrics._confidence._distributions import compare_abcc, compare_mcdp
-from skfair.metrics._confidence._noise import Comparisons, Method, Observed
+from skfair.metrics._confidence._distributions import (
+    compare_abcc,
+    compare_mcdp,
+    compare_seminorm,
+)
+from skfair.metrics._confidence._noise import UNDEFINED, Comparisons, Method, Observed
 from skfair.metrics._confidence._rates import (
     compare_cvar,
     compare_equalized_odds,
@@ -29,46 +34,49 @@ from skfair.metrics._demographic_parity import (
     parity_outcomes,
 )
 from skfair.metrics._distribution._abcc import abcc
+from skfair.metrics._distribution._gap import grouped_scores
 from skfair.metrics._distribution._madd import binned_scores, madd, number_of_bins
 from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._equalized_odds import equalized_odds_difference
+from skfair.metrics._evaluate import check_shared
 from skfair.metrics._groupwise._cvar_fairness import cvar_fairness
 from skfair.metrics._groupwise._max_gap import max_gap
-from skfair.metrics._inputs import effective_sizes, grouped_quality, unranked_scores
-from skfair.metrics._spec import specification_of, unwrapped
+from skfair.metrics._inputs import effective_sizes, grouped_quality
+from skfair.metrics._spec import (
+    Specification,
+    check_known,
+    complete,
+    keywords_of,
+    known_metrics,
+    pick,
+    specification_of,
+    unwrapped,
+)
 from skfair.metrics._strata import check_no_strata
+from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedConfusion, GroupedOutcomes
 from skfair.statistics._grouped_scores import pooled_ranks
 
-#: Arguments with a value for each row, which are no options.
-_BY_ROW = ("y_true", "sensitive_features", "control_features", "sample_weight")
 #: Groups up to which a product with each group is faster than counting.
 _FEW_GROUPS = 4
 
 
-class Arguments(NamedTuple):
-    """Arguments of a metric, with rows or a statistic."""
-
-    y_true: ArrayLike | None
-    y_score: Any
-    sensitive_features: Any
-    sample_weight: ArrayLike | None
-
-    def weighted(self) -> dict[str, Any]:
-        """Keyword arguments that say to whom rows belong and what they weigh."""
-        return {
-            "sensitive_features": self.sensitive_features,
-            "sample_weight": self.sample_weight,
-        }
-
-
 def observe(
-    metric: Callable[..., float], arguments: Arguments, *, once: bool = False
+    metric: Callable[..., float],
+    y_true: ArrayLike | None,
+    y_score: Any,
+    sensitive_features: Any = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    once: bool = False,
 ) -> Observed:
     """Collect the statistic of a metric, or, once, as little as this metric needs."""
-    kind, options = resolve_metric(metric)
-    collect = (once and kind.observe_once) or kind.observe
-    return collect(arguments, **options)
+    specification, options = bounded_metric(metric)
+    collect: Any = (once and specification.observe_once) or specification.observe
+    # All of them take rows in this order.
+    rows = y_true, y_score, sensitive_features, sample_weight
+    observed: Observed = collect(*rows, **pick(collect, options))
+    return observed
 
 
 def compare(
@@ -76,22 +84,35 @@ def compare(
 ) -> Comparisons:
     """Find what a metric compares, and quantiles of the noise of each comparison."""
     check_choice("method", method, get_args(Method))
-    kind, options = resolve_metric(metric)
-    if options.pop("scale", "probability") == "rank":
-        if method != "band" and not kind.bounds_ranks:
+    specification, options = bounded_metric(metric)
+    name, compare_noise = specification.name, specification.compare
+    assert compare_noise is not None
+    ranked = options.get("scale", "probability") == "rank"
+    if ranked:
+        if "ranked" in keywords_of(compare_noise):
+            options["ranked"] = True
+        elif method != "band":
             raise ValueError(
-                f"scale must be 'probability' with method={method!r} for "
-                f"{unwrapped(metric)[0].__name__}, got 'rank': the ranks are data, too."
+                f"scale must be 'probability' with method={method!r} for {name}, got "
+                "'rank': the ranks are data, too."
             )
         observed = observed._replace(statistic=pooled_ranks(observed.statistic))
-        if kind.bounds_ranks:
-            options["ranked"] = True
-    return kind.compare(observed, method, **options)
+    check_shared(options)
+    if "measure" in keywords_of(compare_noise) and specification.measure is not None:
+        options["measure"] = specification.measure(
+            **pick(specification.measure, options)
+        )
+        options["maximum"] = specification.maximum
+    leaves_out = specification.leaves_groups_out
+    if not leaves_out and warn_if_undefined(name, observed.statistic):
+        return UNDEFINED
+    found: Comparisons = compare_noise(observed, method, **pick(compare_noise, options))
+    return found._replace(maximum=specification.maximum)
 
 
 def metric_to_dict(metric: Callable[..., float]) -> dict[str, Any]:
     """Return the name and all options of a metric, for `json.dumps`."""
-    resolve_metric(metric)
+    bounded_metric(metric)
     function, given = unwrapped(metric)
     options = {
         name: value.item() if isinstance(value, np.generic) else value
@@ -113,7 +134,7 @@ def metric_from_dict(data: Any) -> tuple[Callable[..., float], Any]:
         raise ValueError(
             f"metric must be a dictionary of name and options, got {brief(data)}."
         )
-    known = {function.__name__: function for function in _KINDS}
+    known = {specification.name: one for one, specification in _bounded().items()}
     name, options = data["name"], data["options"]
     if not isinstance(name, str) or name not in known:
         raise ValueError(f"metric must have a known name, got {brief(name)}.")
@@ -141,106 +162,99 @@ def check_options(metric: Callable[..., float]) -> None:
         and (value is None or isinstance(value, (str, bool, int, float, np.generic)))
     }
     metric = partial(function, **options)
-    rows = Arguments([0, 1, 0, 1], [0, 1, 1, 0], [0, 0, 1, 1], None)
-    metric(rows.y_true, rows.y_score, sensitive_features=rows.sensitive_features)
-    compare(metric, observe(metric, rows), "anytime")
+    y_true, y_score, groups = [0, 1, 0, 1], [0, 1, 1, 0], [0, 0, 1, 1]
+    metric(y_true, y_score, sensitive_features=groups)
+    compare(metric, observe(metric, y_true, y_score, groups), "anytime")
 
 
-class _Kind(NamedTuple):
-    """How the statistic of a metric is collected and compared; all take options.
+def _bounded() -> dict[Callable[..., float], Specification]:
+    """Metrics whose noise can be bounded.
 
-    `options` are those that the functions know. Each of them takes all, and leaves to
-    the other what it does not use.
+    Without bounds of its own, that of a seminorm of a gap is at most its largest value
+    times the largest gap.
     """
+    found = {}
+    for metric, known in known_metrics().items():
+        if known.compare is not None:
+            found[metric] = known
+        elif known.measure is not None and known.distance is None:
+            found[metric] = replace(
+                known, observe=observe_scores, compare=compare_seminorm
+            )
+    return found
 
-    observe: Callable[..., Observed]
-    compare: Callable[..., Comparisons]
-    options: tuple[str, ...]
-    #: Collects less, which does not serve other options and cannot be added.
-    observe_once: Callable[..., Observed] | None = None
-    #: Whether bounds hold on the scale of ranks for every method; then `compare` is
-    #: told that scores are ranks.
-    bounds_ranks: bool = False
 
+def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
+    """Find the specification of a metric whose noise can be bounded, and its options.
 
-def resolve_metric(metric: Any) -> tuple[_Kind, dict[str, Any]]:
-    """Find the kind and the options of a metric, which may be a partial of another."""
+    It may be a `partial` of another.
+    """
     function, options = unwrapped(metric)
     if isinstance(metric, partial) and metric.args:
         raise ValueError(
             f"metric must have its options set by keyword, got {metric!r}."
         )
-    if function not in _KINDS:
-        names = ", ".join(known.__name__ for known in _KINDS)
+    bounded = _bounded()
+    if function not in bounded:
+        names = ", ".join(known.name for known in bounded.values())
         raise ValueError(
             f"metric must be one of {names}, or a functools.partial of it, got "
             f"{metric!r}. bootstrap_interval takes any metric, and is approximate."
         )
+    specification = bounded[function]
     signature(function).bind_partial(**options)
     check_no_strata(options)
-    by_row = [*[*signature(function).parameters][:2], *Arguments._fields[2:]]
-    given = [name for name in by_row if options.get(name) is not None]
-    if given:
-        raise ValueError(
-            f"{given[0]} must be given beside the metric, not as an option of it: it "
-            "has a value for each row."
-        )
-    options.pop("multistratum", None)  # strata are compared one by one
-    kind = _KINDS[function]
-    for name in options.keys() - {*kind.options, *_BY_ROW}:
-        raise ValueError(
-            f"{name} must be left at its default: intervals of {function.__name__} do "
-            f"not know this option, got {options[name]!r}."
-        )
-    return kind, options
+    by_row = (*specification.inputs, "sensitive_features", "sample_weight")
+    for name in by_row:
+        if options.pop(name, None) is not None:
+            raise ValueError(
+                f"{name} must be given beside the metric, not as an option of it: it "
+                "has a value for each row."
+            )
+    for name in ("control_features", "multistratum"):  # strata are compared one by one
+        options.pop(name, None)
+    users = [specification.observe, specification.compare, specification.measure]
+    users = [one for one in users if one is not None]
+    check_known(specification, options, *users, what="intervals")
+    return specification, options
 
 
 def observe_bins(
-    arguments: Arguments,
-    *,
-    scale: Scale = "probability",
-    bandwidth: Any = "auto",
-    **_: Any,
+    *rows: Any, scale: Scale = "probability", bandwidth: Any = "auto"
 ) -> Observed:
     """Scores of each group, or the bins that they are in where that is all it takes."""
+    y_true, y_score, groups, weights = rows
     automatic = isinstance(bandwidth, str) and bandwidth == "auto"
-    if automatic or scale == "rank" or arguments.sample_weight is not None:
-        return observe_scores(arguments, scale=scale)
-    statistic = binned_scores(number_of_bins(bandwidth), *arguments, scale)
-    return observe_scores(Arguments(None, statistic, None, None))
+    if automatic or scale == "rank" or weights is not None:
+        return observe_scores(*rows, scale=scale)
+    n_bins = number_of_bins(bandwidth)
+    statistic = binned_scores(n_bins, y_true, y_score, groups, weights, scale)
+    return observe_scores(None, statistic, None, None)
 
 
-def observe_scores(
-    arguments: Arguments, *, scale: Scale = "probability", **_: Any
-) -> Observed:
+def observe_scores(*rows: Any, scale: Scale = "probability") -> Observed:
     """Scores of each group; ranks are not taken yet, so that batches can be added."""
-    statistic = unranked_scores(*arguments, scale)
-    sizes = effective_sizes(statistic, **arguments.weighted())
+    y_true, y_score, groups, weights = rows
+    statistic = grouped_scores(y_true, y_score, groups, weights, scale, ranked=False)
+    sizes = effective_sizes(statistic, groups, weights)
     _check_known(sizes)
     return Observed(statistic, sizes)
 
 
 def observe_outcomes(
-    arguments: Arguments,
-    *,
-    threshold: float | None = None,
-    pos_label: Any = None,
-    **_: Any,
+    *given: Any, threshold: float | None = None, pos_label: Any = None
 ) -> Observed:
     """Scores or decisions whose means are compared."""
-    statistic = arguments.y_score
-    if isinstance(statistic, GroupedOutcomes):
+    _, y_score, sensitive_features, sample_weight = given
+    if isinstance(y_score, GroupedOutcomes):
         # The mean square of values in [0, 1] is at most their mean.
-        return Observed(statistic, statistic.effective_sizes, statistic.means)
-    outcomes = parity_outcomes(statistic, threshold, pos_label)
-    rows = arguments.weighted()
-    rows["sensitive_features"] = resolve_groups(
-        arguments.sensitive_features, n_samples=len(outcomes)
-    )
+        return Observed(y_score, y_score.effective_sizes, y_score.means)
+    outcomes = parity_outcomes(y_score, threshold, pos_label)
+    groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
+    rows = {"sensitive_features": groups, "sample_weight": sample_weight}
     statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
-    codes = rows["sensitive_features"].codes
-    if arguments.sample_weight is None and statistic.counts.sum() == len(codes):
-        sums = _sums_of_squares(outcomes, codes, len(statistic.counts))
+    if sample_weight is None and statistic.counts.sum() == len(groups):
+        sums = _sums_of_squares(outcomes, groups.codes, len(statistic.counts))
         squares = sums / np.maximum(statistic.counts, 1)
     else:
         squares = GroupedOutcomes.from_outcomes(outcomes**2, **rows).means
@@ -254,33 +268,31 @@ def _sums_of_squares(outcomes: Floats, codes: Codes, n_groups: int) -> Floats:
     return np.array([(outcomes * (codes == g)) @ outcomes for g in range(n_groups)])
 
 
-def observe_confusion(arguments: Arguments, **_: Any) -> Observed:
+def observe_confusion(*rows: Any) -> Observed:
     """Confusion matrices; sizes are those of the true classes of each group."""
-    y_true, y_pred = arguments.y_true, arguments.y_score
-    rows = arguments.weighted()
+    y_true, y_pred, sensitive_features, sample_weight = rows
     if isinstance(y_pred, GroupedConfusion):
-        _check_known(effective_sizes(y_pred, **rows))
+        _check_known(effective_sizes(y_pred, sensitive_features, sample_weight))
         return Observed(y_pred, y_pred.matrices.sum(axis=2).astype(float))
-    statistic = GroupedConfusion.from_predictions(y_true, y_pred, **rows)
+
+    def confusion_of(weights: Any) -> GroupedConfusion:
+        rows = {"sensitive_features": sensitive_features, "sample_weight": weights}
+        return GroupedConfusion.from_predictions(y_true, y_pred, **rows)
+
+    statistic = confusion_of(sample_weight)
     sizes = statistic.matrices.sum(axis=2).astype(float)
-    weights = check_weights(arguments.sample_weight, len(y_pred))
+    weights = check_weights(sample_weight, len(y_pred))
     if weights is not None:
-        rows["sample_weight"] = np.square(weights, dtype=float)
-        squares = GroupedConfusion.from_predictions(y_true, y_pred, **rows).matrices
-        squares = squares.sum(axis=2)
+        squares = confusion_of(np.square(weights, dtype=float)).matrices.sum(axis=2)
         np.divide(sizes**2, squares, out=sizes, where=squares > 0)
     return Observed(statistic, sizes)
 
 
 def observe_quality(
-    arguments: Arguments,
-    *,
-    quality: Any = "selection_rate",
-    pos_label: Any = None,
-    **_: Any,
+    *rows: Any, quality: Any = "selection_rate", pos_label: Any = None
 ) -> Observed:
     """Outcomes whose rates are compared."""
-    y_true, y_pred, groups, weights = arguments
+    y_true, y_pred, groups, weights = rows
     statistic = grouped_quality(y_true, y_pred, groups, quality, pos_label, weights)
     return Observed(statistic, statistic.effective_sizes)
 
@@ -294,36 +306,14 @@ def _check_known(sizes: Floats) -> None:
         )
 
 
-_KINDS: dict[Callable[..., float], _Kind] = {
-    mcdp: _Kind(
-        observe_scores,
-        compare_mcdp,
-        ("epsilon", "method", "n_subdivisions", "scale", "multigroup"),
-        bounds_ranks=True,
-    ),
-    abcc: _Kind(observe_scores, compare_abcc, ("scale", "multigroup")),
-    madd: _Kind(
-        observe_scores,
-        compare_madd,
-        ("bandwidth", "scale", "multigroup"),
-        observe_bins,
-    ),
-    demographic_parity_difference: _Kind(
-        observe_outcomes,
-        compare_parity,
-        ("threshold", "pos_label", "multigroup"),
-    ),
-    equalized_odds_difference: _Kind(
-        observe_confusion, compare_equalized_odds, ("multigroup",)
-    ),
-    max_gap: _Kind(
-        observe_quality,
-        compare_max_gap,
-        ("quality", "group_weights", "pos_label"),
-    ),
-    cvar_fairness: _Kind(
-        observe_quality,
-        compare_cvar,
-        ("alpha", "quality", "group_weights", "fractional", "pos_label"),
-    ),
-}
+complete(mcdp, observe=observe_scores, compare=compare_mcdp)
+complete(abcc, observe=observe_scores, compare=compare_abcc)
+complete(madd, observe=observe_scores, observe_once=observe_bins, compare=compare_madd)
+complete(
+    demographic_parity_difference, observe=observe_outcomes, compare=compare_parity
+)
+complete(
+    equalized_odds_difference, observe=observe_confusion, compare=compare_equalized_odds
+)
+complete(max_gap, observe=observe_quality, compare=compare_max_gap)
+complete(cvar_fairness, observe=observe_quality, compare=compare_cvar)

@@ -65,7 +65,7 @@ class Comparisons(NamedTuple):
     # below its lower end, and above its upper end, with at most the probability given.
     low: Callable[[float], float]
     high: Callable[[float], float]
-    maximum: float = 1.0
+    maximum: float = 1.0  # of the metric
 
 
 #: Groups that cannot be compared; the metric has said why.
@@ -77,7 +77,6 @@ def with_values(
     values: Floats,
     above: Quantiles,
     below: Quantiles,
-    maximum: float = 1.0,
 ) -> Comparisons:
     """Comparisons whose values are all known."""
     return Comparisons(
@@ -85,7 +84,6 @@ def with_values(
         values.size,
         lambda level: float((values - below(level)).max()),
         lambda level: float((values + above(level)).max()),
-        maximum,
     )
 
 

@@ -40,7 +40,6 @@ def compare_parity(
     /,
     *,
     multigroup: Multigroup = "pairwise",
-    **_: Any,
 ) -> Comparisons:
     """Compare means."""
     statistic, sizes, squares = observed
@@ -66,11 +65,11 @@ def compare_equalized_odds(
 
 
 def compare_max_gap(
-    observed: Observed, method: Method, /, *, group_weights: Any = "uniform", **_: Any
+    observed: Observed, method: Method, /, *, group_weights: Any = "uniform"
 ) -> Comparisons:
     """Compare each group's rate with the weighted average."""
     statistic, sizes = observed.statistic, observed.sizes
-    gaps = group_gaps("Max-gap fairness", statistic, group_weights)
+    gaps = group_gaps("max_gap", statistic, group_weights)
     value = float(np.nanmax(gaps.gaps)) if gaps.defined else math.nan
     kept = np.flatnonzero(gaps.compared[: statistic.n_groups])
     rates = statistic.means[kept]
@@ -87,7 +86,6 @@ def compare_cvar(
     group_weights: Any = "uniform",
     alpha: float = 0.9,
     fractional: bool = True,
-    **_: Any,
 ) -> Comparisons:
     """Compare the groups of the tail with the weighted average.
 
@@ -96,7 +94,7 @@ def compare_cvar(
     if not fractional:
         raise ValueError("fractional of CVaR fairness must be True, got False.")
     statistic, sizes = observed.statistic, observed.sizes
-    gaps = group_gaps("CVaR fairness", statistic, group_weights)
+    gaps = group_gaps("cvar_fairness", statistic, group_weights)
     if not gaps.defined:
         return UNDEFINED
     kept = np.flatnonzero(gaps.compared[: statistic.n_groups])

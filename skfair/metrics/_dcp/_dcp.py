@@ -22,7 +22,7 @@ from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedConfusion
 
 
-@specify("DCP", statistic=GroupedConfusion, compares_errors=always)
+@specify(statistic=GroupedConfusion, compares_errors=always)
 def dcp(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedConfusion,
@@ -220,7 +220,7 @@ class DCPResult:
             tol, check_time_limit(time_limit), method, n_jobs, verbose
         )
         statistic = grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
-        undefined = warn_if_undefined("DCP", statistic)
+        undefined = warn_if_undefined("dcp", statistic)
         return cls._solve(
             statistic.confusion,
             statistic.group_weights[:, None] * statistic.label_frequencies,

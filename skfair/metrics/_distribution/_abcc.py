@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._validation import Scale
-from skfair.metrics._distribution._gap import largest_gap, sums_of_distances
+from skfair.metrics._distribution._gap import grouped_scores, value_of_gaps
 from skfair.metrics._evaluate import never, specify
-from skfair.metrics._inputs import Multigroup, check_multigroup, grouped_scores
+from skfair.metrics._inputs import Multigroup
 from skfair.metrics._strata import Multistratum
-from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
 
 
-@specify("ABCC", statistic=GroupedScores, takes_classes=True, compares_errors=never)
+def area(gap: Gap) -> float:
+    """Area between two cumulative distributions."""
+    heights = np.abs(gap.signed[:-1]) / gap.scale
+    return min(1.0, float(heights @ np.diff(gap.scores)))  # rounding may exceed 1
+
+
+@specify(
+    statistic=GroupedScores,
+    takes_classes=True,
+    compares_errors=never,
+    measure=lambda: area,
+)
 def abcc(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -109,16 +118,7 @@ default=None
     >>> round(abcc(None, [0.1, 0.4, 0.5, 0.6], sensitive_features=[0, 0, 1, 1]), 3)
     0.3
     """
-    check_multigroup(multigroup)
     statistic = grouped_scores(
         y_true, y_score, sensitive_features, sample_weight, scale
     )
-    if warn_if_undefined("ABCC", statistic):
-        return math.nan
-    return largest_gap(statistic, multigroup, area, sums_of_distances(area)).value
-
-
-def area(gap: Gap) -> float:
-    """Area between two cumulative distributions."""
-    heights = np.abs(gap.signed[:-1]) / gap.scale
-    return min(1.0, float(heights @ np.diff(gap.scores)))  # rounding may exceed 1
+    return value_of_gaps("abcc", statistic, multigroup, area)

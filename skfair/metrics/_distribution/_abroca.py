@@ -14,7 +14,7 @@ from skfair._utils._validation import check_numbers
 from skfair.groups import Groups, drop_weightless, resolve_groups
 from skfair.metrics._distribution._gap import compared_pairs, largest_bounded
 from skfair.metrics._evaluate import always, specify
-from skfair.metrics._inputs import Multigroup, check_multigroup
+from skfair.metrics._inputs import Multigroup
 from skfair.metrics._strata import Multistratum
 from skfair.metrics._undefined import (
     warn_if_labels_are_few,
@@ -28,7 +28,7 @@ from skfair.statistics._grouped_confusion import encode_classes
 Curve: TypeAlias = tuple[Floats, Floats]
 
 
-@specify("ABROCA", compares_errors=always)
+@specify(compares_errors=always)
 def abroca(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -115,14 +115,13 @@ default=None
     >>> abroca(y_true, y_score, sensitive_features=list("aaaabbbb"))
     0.25
     """
-    check_multigroup(multigroup)
     scores = check_numbers(y_score, "y_score")
     positive, classes = _read_classes(y_true, len(scores))
     groups = resolve_groups(sensitive_features, n_samples=len(scores))
     statistic = GroupedOutcomes.from_outcomes(
         positive, sensitive_features=groups, sample_weight=sample_weight
     )
-    if warn_if_undefined("ABROCA", statistic) or _lacks_rows(
+    if warn_if_undefined("abroca", statistic) or _lacks_rows(
         positive, classes, groups, sample_weight
     ):
         return math.nan
@@ -185,13 +184,13 @@ def _lacks_rows(
 ) -> bool:
     """Whether a class, or a group of a class, has too few rows; if so, warn."""
     if len(classes) < 2:
-        warn_undefined("ABROCA", f"all rows have the true label {classes[0]!r}")
+        warn_undefined("abroca", f"all rows have the true label {classes[0]!r}")
         return True
     kept, codes, _, sizes = drop_weightless(positive, groups, sample_weight)
     cells = codes * np.intp(2) + kept
     counts = np.bincount(cells, minlength=2 * len(sizes)).reshape(-1, 2)
     return warn_if_labels_are_few(
-        "ABROCA", groups.labels, classes, counts, groups.min_group_size
+        "abroca", groups.labels, classes, counts, groups.min_group_size
     )
 
 

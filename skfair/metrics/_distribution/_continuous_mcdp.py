@@ -21,9 +21,9 @@ from skfair._utils._validation import (
     check_weights,
 )
 from skfair.groups import resolve_groups
+from skfair.metrics._distribution._gap import grouped_scores
 from skfair.metrics._distribution._mcdp import largest_sustained_gap, mcdp_measure
 from skfair.metrics._evaluate import never, specify
-from skfair.metrics._inputs import grouped_scores
 from skfair.metrics._strata import Multistratum
 from skfair.metrics._undefined import warn_undefined
 from skfair.statistics import GroupedScores
@@ -97,7 +97,6 @@ class ContinuousMCDPResult:
 
 
 @specify(
-    "MCDP of a continuous attribute",
     statistic=GroupedScores,
     takes_classes=True,
     leaves_groups_out=True,
@@ -196,7 +195,7 @@ default=None
     >>> continuous_mcdp(None, y_score, sensitive_features=age)
     1.0
     """
-    measure = mcdp_measure(epsilon, "exact", 1)
+    measure = mcdp_measure(epsilon=epsilon)
     min_share = check_real("min_share", min_share, 0, 0.5)
     statistic = _scores_by_number(
         y_true, y_score, sensitive_features, sample_weight, scale
@@ -272,7 +271,7 @@ def continuous_mcdp_cuts(
     >>> continuous_mcdp_cuts(None, y_score, sensitive_features=age)
     ContinuousMCDPResult(value=1.0, cut=31.0, score=0.3, n_at_most=2, n_above=4)
     """
-    measure = mcdp_measure(epsilon, "exact", 1)
+    measure = mcdp_measure(epsilon=epsilon)
     min_share = check_real("min_share", min_share, 0, 0.5)
     statistic = _scores_by_number(
         y_true, y_score, sensitive_features, sample_weight, scale
@@ -376,7 +375,7 @@ def _warn_without_cuts(cuts: _Cuts, statistic: GroupedScores, min_share: float) 
             f"no cut point leaves a share of {min_share:g} and {rows} rows on both "
             f"sides, the attribute has {len(found)} values"
         )
-    warn_undefined("MCDP of a continuous attribute", reason)
+    warn_undefined("continuous_mcdp", reason)
     return True
 
 

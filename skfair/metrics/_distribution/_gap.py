@@ -1,4 +1,4 @@
-"""The largest gap between score distributions, and the groups that it lies between."""
+"""From scores to the largest gap between groups, and the groups it lies between."""
 
 from __future__ import annotations
 
@@ -12,9 +12,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats, Integers
-from skfair.metrics._inputs import Multigroup, check_multigroup
+from skfair._utils._validation import TAKES_ANY, Scale, check_y_true
+from skfair.groups import why_undefined
+from skfair.metrics._inputs import (
+    Multigroup,
+    check_multigroup,
+    in_place_of_rows,
+    refuse_statistics,
+)
+from skfair.metrics._spec import Measure
+from skfair.metrics._undefined import warn_undefined
 from skfair.statistics import GroupedScores
-from skfair.statistics._grouped_scores import Gap, gap_between
+from skfair.statistics._grouped_scores import (
+    check_probabilities,
+    gap_between,
+    pooled_ranks,
+)
+from skfair.statistics._json import JSONStatistic
 
 #: Positions of two groups that are compared; None stands for everyone.
 Pair: TypeAlias = tuple[int, int | None]
@@ -28,6 +42,33 @@ _BLOCK = 2**18
 _ROUNDING = 1e-12
 #: Rounding of two values of the same number.
 _TIED = 1e-15
+
+
+def grouped_scores(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike | GroupedScores,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None,
+    scale: Scale = "probability",
+    *,
+    ranked: bool = True,
+) -> GroupedScores:
+    """Scores of each group, or their ranks among everyone, unless not to be `ranked`.
+
+    A statistic given as `y_score` takes the place of the rows. Scores are
+    probabilities, unless their ranks are to be taken.
+    """
+    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    if isinstance(y_score, GroupedScores):
+        statistic = in_place_of_rows(y_score, y_true=y_true, **rows)
+        if scale == "probability":
+            check_probabilities(statistic, hint=TAKES_ANY)
+    else:
+        if isinstance(y_score, JSONStatistic):
+            refuse_statistics(y_score, "y_score", GroupedScores)
+        check_y_true(y_true, y_score, scale)
+        statistic = GroupedScores.from_scores(y_score, **rows, scale=scale)
+    return pooled_ranks(statistic) if ranked and scale == "rank" else statistic
 
 
 class LargestGap(NamedTuple):
@@ -118,7 +159,7 @@ class MeasuredGaps(NamedTuple):
 def measured_gaps(
     statistic: GroupedScores,
     multigroup: Multigroup,
-    measure: Callable[[Gap], float],
+    measure: Measure,
     bounds_of: Callable[[GroupedScores], BoundPairs],
 ) -> MeasuredGaps:
     """Measures of the gaps between two groups, or between a group and everyone.
@@ -138,13 +179,32 @@ def measured_gaps(
     )
 
 
+def value_of_gaps(
+    name: str,
+    statistic: GroupedScores,
+    multigroup: Multigroup,
+    measure: Measure,
+    bounds_of: Callable[[GroupedScores], BoundPairs] | None = None,
+) -> float:
+    """Metric of this name: the largest measure of a gap, or nan with the reason."""
+    reason = why_undefined(statistic.labels, statistic.counts, statistic.min_group_size)
+    if reason is not None:
+        return warn_undefined(name, reason)
+    return largest_gap(statistic, multigroup, measure, bounds_of).value
+
+
 def largest_gap(
     statistic: GroupedScores,
     multigroup: Multigroup,
-    measure: Callable[[Gap], float],
-    bounds_of: Callable[[GroupedScores], BoundPairs],
+    measure: Measure,
+    bounds_of: Callable[[GroupedScores], BoundPairs] | None = None,
 ) -> LargestGap:
-    """Largest measure of a gap, as `measured_gaps` takes them, and the pair."""
+    """Largest measure of a gap, as `measured_gaps` takes them, and the pair.
+
+    Without `bounds_of` the measure is a seminorm, which bounds pairs itself.
+    """
+    if len(statistic.labels) == 2 and multigroup == "pairwise":
+        return LargestGap(measure(gap_between(statistic, 0, 1)), (0, 1))
     pairs = compared_pairs(statistic.n_groups, multigroup)
 
     def value_of(i: int) -> float:
@@ -152,15 +212,16 @@ def largest_gap(
 
     if len(pairs) <= statistic.n_groups:
         return largest_bounded(pairs, np.full(len(pairs), np.inf), value_of)
+    bounds_of = sums_of_distances(measure) if bounds_of is None else bounds_of
     bound_pairs, found = bounds_of(statistic), _NOTHING
     for start, first, second in blocks_of(pairs):
-        bounds = bound_pairs(first, second, found.value)
+        bounds = bound_pairs(first, second, found[0])
         found = _largest_of_block(start, bounds, value_of, found)
-    return LargestGap(found.value, pairs[found.position])
+    return LargestGap(found[0], pairs[found[1]])
 
 
 def sums_of_distances(
-    distance: Callable[[Gap], float],
+    distance: Measure,
 ) -> Callable[[GroupedScores], BoundPairs]:
     """Bound each pair by the sum of both groups' distances from everyone.
 
@@ -213,28 +274,24 @@ def largest_bounded(
     that could only reach it again and come later.
     """
     found = _largest_of_block(0, np.asarray(bounds), value_of, _NOTHING)
-    return LargestGap(found.value, pairs[found.position])
+    return LargestGap(found[0], pairs[found[1]])
 
 
-class _Largest(NamedTuple):
-    """Largest value so far, and the first position where it was found."""
-
-    value: float
-    position: int
-
-
+#: Largest value so far, and the first position where it was found.
+_Largest: TypeAlias = tuple[float, int]
 #: Before any value is known.
-_NOTHING = _Largest(-math.inf, sys.maxsize)
+_NOTHING: _Largest = (-math.inf, sys.maxsize)
 
 
 def _largest_of_block(
     start: int, bounds: Floats, value_of: Callable[[int], Any], found: _Largest
 ) -> _Largest:
     """Largest value of pairs from position `start` on, or else that of earlier ones."""
+    largest, position = found
 
     def may_be_larger(order: Integers) -> Integers:
-        above = bounds[order] - found.value
-        earlier = (above >= -_ROUNDING) & (order + start < found.position)
+        above = bounds[order] - largest
+        earlier = (above >= -_ROUNDING) & (order + start < position)
         return order[(above > _TIED) | earlier]
 
     order = may_be_larger(np.arange(len(bounds)))
@@ -242,7 +299,7 @@ def _largest_of_block(
     while len(order):
         i, order = int(order[0]) + start, order[1:]
         value = value_of(i)
-        if value > found.value or (value == found.value and i < found.position):
-            found = _Largest(value, i)
+        if value > largest or (value == largest and i < position):
+            largest, position = value, i
             order = may_be_larger(order)
-    return found
+    return largest, position

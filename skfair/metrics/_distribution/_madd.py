@@ -18,12 +18,13 @@ from skfair._utils._validation import (
     check_integer,
     check_real,
     check_scores,
+    check_y_true,
 )
 from skfair.groups import resolve_groups
 from skfair.metrics._distribution._gap import (
     compared_pairs,
-    largest_gap,
-    sums_of_distances,
+    grouped_scores,
+    value_of_gaps,
 )
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
@@ -35,12 +36,7 @@ from skfair.metrics._distribution._histograms import (
     stable_interval,
 )
 from skfair.metrics._evaluate import never, specify
-from skfair.metrics._inputs import (
-    Multigroup,
-    check_multigroup,
-    check_y_true,
-    grouped_scores,
-)
+from skfair.metrics._inputs import Multigroup
 from skfair.metrics._strata import Multistratum, combine_numbers
 from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
@@ -51,7 +47,23 @@ from skfair.statistics._json import JSONStatistic
 _MAX_BINS = 2**53
 
 
-@specify("MADD", statistic=GroupedScores, takes_classes=True, compares_errors=never)
+def check_bins(n_known: int, *, bandwidth: Any = "auto") -> None:
+    """Raise unless the bins of a width are unions of `n_known` equal ones."""
+    automatic = isinstance(bandwidth, str) and bandwidth == "auto"
+    if automatic or n_known % number_of_bins(bandwidth):
+        raise ValueError(
+            f"bandwidth must be 1 / m for a power of two m <= {n_known}, got "
+            f"{bandwidth!r}."
+        )
+
+
+@specify(
+    statistic=GroupedScores,
+    maximum=2.0,
+    takes_classes=True,
+    compares_errors=never,
+    check_bins=check_bins,
+)
 def madd(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -154,16 +166,15 @@ default=None
     """
     auto = isinstance(bandwidth, str) and bandwidth == "auto"
     n_bins = 0 if auto else number_of_bins(bandwidth)
-    check_multigroup(multigroup)
     given = y_true, y_score, sensitive_features, sample_weight, scale
     statistic = grouped_scores(*given) if auto else binned_scores(n_bins, *given)
-    if warn_if_undefined("MADD", statistic):
+    if not auto:
+        measure = partial(histogram_distance, n_bins=n_bins)
+        return value_of_gaps("madd", statistic, multigroup, measure)
+    if warn_if_undefined("madd", statistic):
         return math.nan
-    if auto:
-        _, found = most_stable(statistic, multigroup, N_BANDWIDTHS, stable_interval)
-        return found.mean
-    measure = partial(histogram_distance, n_bins=n_bins)
-    return largest_gap(statistic, multigroup, measure, sums_of_distances(measure)).value
+    _, found = most_stable(statistic, multigroup, N_BANDWIDTHS, stable_interval)
+    return found.mean
 
 
 def _combine_curves(
@@ -174,7 +185,10 @@ def _combine_curves(
 
 
 @specify(
-    "MADD", statistic=GroupedScores, combine=_combine_curves, compares_errors=never
+    statistic=GroupedScores,
+    maximum=2.0,
+    combine=_combine_curves,
+    compares_errors=never,
 )
 def madd_curve(
     y_true: ArrayLike | None,
@@ -255,7 +269,7 @@ default=None
     )
     pairs = compared_pairs(statistic.n_groups, multigroup)
     bandwidths = bandwidths_to_one(n_bandwidths)
-    if warn_if_undefined("MADD", statistic):
+    if warn_if_undefined("madd_curve", statistic):
         return bandwidths, np.full(n_bandwidths, np.nan)
     values = np.zeros(n_bandwidths)
     for curve in gap_curves(statistic, pairs, n_bandwidths):

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats
 from skfair._utils._validation import Scale, check_integer, check_real
+from skfair.metrics._distribution._gap import grouped_scores
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
     StableInterval,
@@ -23,7 +24,7 @@ from skfair.metrics._distribution._histograms import (
     stable_interval,
 )
 from skfair.metrics._distribution._madd import madd
-from skfair.metrics._inputs import Multigroup, check_multigroup, grouped_scores
+from skfair.metrics._inputs import Multigroup, check_multigroup
 from skfair.metrics._strata import defined_results
 from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
@@ -185,10 +186,6 @@ default=None
         statistic = grouped_scores(y_true, y_score, groups, weights, scale)
         return _find(statistic, multigroup, n_bandwidths, search)
 
-    def find_or_nan(*args: Any, **rows: Any) -> tuple[MADDBandwidthResult, float]:
-        found = find(*args, **rows)
-        return found, found.value
-
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     if control_features is None:
         return find(y_true, y_score, **rows)
@@ -197,14 +194,14 @@ default=None
         y_true,
         cast(ArrayLike, y_score),
         control_features=control_features,
-        evaluate=find_or_nan,
+        evaluate=find,
         **rows,
     )
     if not results:
         return _undefined(n_bandwidths)
-    largest = max(results, key=lambda one: one.result[1])
-    found: MADDBandwidthResult = largest.result[0]
-    return replace(found, stratum=largest.stratum.label)
+    largest = max(results, key=lambda one: one.result.value)
+    found: MADDBandwidthResult = largest.result
+    return replace(found, stratum=largest.label)
 
 
 def _undefined(n_bandwidths: int) -> MADDBandwidthResult:
@@ -228,7 +225,7 @@ def _find(
     search: Callable[[Floats, tuple[float, float]], StableInterval],
 ) -> MADDBandwidthResult:
     """Stable interval of one statistic."""
-    if warn_if_undefined("MADD", statistic):
+    if warn_if_undefined("madd", statistic):
         return _undefined(n_bandwidths)
     bandwidths = bandwidths_to_one(n_bandwidths)
     curve, found = most_stable(statistic, multigroup, n_bandwidths, search)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -17,18 +17,54 @@ from skfair.metrics._distribution._gap import (
     BoundPairs,
     Pair,
     compared_pairs,
+    grouped_scores,
     largest_gap,
     largest_gap_of_each,
+    value_of_gaps,
 )
 from skfair.metrics._evaluate import never, specify
-from skfair.metrics._inputs import Multigroup, check_multigroup, grouped_scores
+from skfair.metrics._inputs import Multigroup
+from skfair.metrics._spec import Measure
 from skfair.metrics._strata import Multistratum, combine_numbers
 from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
 
 
-@specify("MCDP", statistic=GroupedScores, takes_classes=True, compares_errors=never)
+def mcdp_measure(
+    *, epsilon: Any = 0.0, method: str = "exact", n_subdivisions: Any = 32
+) -> Measure:
+    """Return the function of a gap that MCDP is, of checked parameters."""
+    check_choice("method", method, ("exact", "approximate"))
+    epsilon = check_real("epsilon", epsilon, 0, 0.5)
+    n_subdivisions = check_integer("n_subdivisions", n_subdivisions, 1)
+    if method == "exact":
+        return partial(sustained_gap, epsilon=epsilon)
+    if epsilon == 0:
+        raise ValueError("epsilon must be above 0 for method='approximate', got 0.")
+    return partial(_approximate, epsilon=epsilon, n_subdivisions=n_subdivisions)
+
+
+def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
+    """Largest t such that some window never sees a gap below t: MCDP of one gap.
+
+    A window ``[a, a + 2 epsilon]`` inside [0, 1] is closed and pieces are half-open,
+    so a run of pieces contains a window only if it is longer; a window centred at 0 is
+    cut to ``[0, epsilon]``. One that reaches 1 sees a gap of 0.
+    """
+    heights = np.abs(gap.signed)
+    if epsilon == 0:
+        return float(heights.max() / gap.scale)
+    return float(_sustained(gap.scores, heights, epsilon) / gap.scale)
+
+
+@specify(
+    statistic=GroupedScores,
+    takes_classes=True,
+    compares_errors=never,
+    measure=mcdp_measure,
+    distance=sustained_gap,
+)
 def mcdp(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -149,14 +185,14 @@ default=None
     ... )
     0.667
     """
-    measure = mcdp_measure(epsilon, method, n_subdivisions)
-    check_multigroup(multigroup)
+    measure = mcdp_measure(
+        epsilon=epsilon, method=method, n_subdivisions=n_subdivisions
+    )
     statistic = grouped_scores(
         y_true, y_score, sensitive_features, sample_weight, scale
     )
-    if warn_if_undefined("MCDP", statistic):
-        return math.nan
-    return largest_gap(statistic, multigroup, measure, mcdp_bounds(epsilon)).value
+    bounds = partial(bound_pairs, epsilon=epsilon)
+    return value_of_gaps("mcdp", statistic, multigroup, measure, bounds)
 
 
 def _combine_curves(
@@ -173,9 +209,7 @@ def _combine_curves(
     return merge_steps(epsilons, combine_numbers(heights, weights))
 
 
-@specify(
-    "MCDP", statistic=GroupedScores, combine=_combine_curves, compares_errors=never
-)
+@specify(statistic=GroupedScores, combine=_combine_curves, compares_errors=never)
 def mcdp_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -250,7 +284,7 @@ default=None
         y_true, y_score, sensitive_features, sample_weight, scale
     )
     pairs = compared_pairs(statistic.n_groups, multigroup)
-    if warn_if_undefined("MCDP", statistic):
+    if warn_if_undefined("mcdp_curve", statistic):
         return np.zeros(1), np.full(1, np.nan)
     return _upper_envelope(
         [gap_profile(gap_between(statistic, *pair)) for pair in pairs]
@@ -287,7 +321,7 @@ def largest_sustained_gap(
 ) -> SustainedGap:
     """MCDP(epsilon) with the pair of groups and the scores at which it is attained."""
     measure = partial(sustained_gap, epsilon=epsilon)
-    bounds = mcdp_bounds(epsilon)
+    bounds = partial(bound_pairs, epsilon=epsilon)
     value, pair, _ = largest_gap(statistic, multigroup, measure, bounds)
     if value == 0:
         return SustainedGap(value, pair, math.nan, (math.nan, math.nan))
@@ -320,38 +354,34 @@ def _roomiest_window(
     return left, left + 2 * epsilon
 
 
-def mcdp_bounds(epsilon: float) -> Callable[[GroupedScores], BoundPairs]:
+def bound_pairs(statistic: GroupedScores, epsilon: float) -> BoundPairs:
     """Bound MCDP(epsilon) of pairs of groups.
 
     No pair has more than the largest MCDP(0) of either group, and none has more than
     the least gap at some scores in each window: one of length 2 epsilon holds several
     consecutive multiples of a shorter step.
     """
+    largest = largest_gap_of_each(statistic)
+    step = max(epsilon / _N_STEPS, 1 / _MAX_POINTS)
+    n_inside = math.floor(2 * epsilon / step * (1 - ROUNDING))
+    if n_inside < 2 or statistic.n_groups < _MANY_GROUPS:
+        return lambda i, j, _: np.minimum(largest[i], largest[j])
+    points = np.arange(0, 1, step)
+    shares = np.array(
+        [_cdf_at(statistic, g, points) for g in range(statistic.n_groups)]
+    )
 
-    def bounds_of(statistic: GroupedScores) -> BoundPairs:
-        largest = largest_gap_of_each(statistic)
-        step = max(epsilon / _N_STEPS, 1 / _MAX_POINTS)
-        n_inside = math.floor(2 * epsilon / step * (1 - ROUNDING))
-        if n_inside < 2 or statistic.n_groups < _MANY_GROUPS:
-            return lambda i, j, _: np.minimum(largest[i], largest[j])
-        points = np.arange(0, 1, step)
-        shares = np.array(
-            [_cdf_at(statistic, g, points) for g in range(statistic.n_groups)]
-        )
+    def bounds(i: Integers, j: Integers, least: float) -> Floats:
+        found = np.minimum(largest[i], largest[j])
+        high = np.flatnonzero(found >= least)
+        for part in np.split(high, range(_PAIRS, len(high), _PAIRS)):
+            gaps = np.abs(shares[i[part]] - shares[j[part]])
+            # Shares are rounded.
+            inside = _least_inside(gaps, n_inside) + ROUNDING
+            found[part] = np.minimum(found[part], inside)
+        return np.asarray(found)
 
-        def bound_pairs(i: Integers, j: Integers, least: float) -> Floats:
-            bounds = np.minimum(largest[i], largest[j])
-            high = np.flatnonzero(bounds >= least)
-            for part in np.split(high, range(_PAIRS, len(high), _PAIRS)):
-                gaps = np.abs(shares[i[part]] - shares[j[part]])
-                # Shares are rounded.
-                inside = _least_inside(gaps, n_inside) + ROUNDING
-                bounds[part] = np.minimum(bounds[part], inside)
-            return np.asarray(bounds)
-
-        return bound_pairs
-
-    return bounds_of
+    return bounds
 
 
 def _cdf_at(statistic: GroupedScores, group: int, points: Floats) -> Floats:
@@ -371,20 +401,6 @@ def _least_inside(gaps: Floats, n_inside: int) -> Floats:
         inside = inside[:, n_inside // 2 : gaps.shape[1] - (n_inside - 1) // 2]
         np.maximum(least, inside.max(axis=1), out=least)
     return np.asarray(least)
-
-
-def mcdp_measure(
-    epsilon: Any, method: str, n_subdivisions: Any
-) -> Callable[[Gap], float]:
-    """Return the function of a gap that MCDP is, of checked parameters."""
-    check_choice("method", method, ("exact", "approximate"))
-    epsilon = check_real("epsilon", epsilon, 0, 0.5)
-    n_subdivisions = check_integer("n_subdivisions", n_subdivisions, 1)
-    if method == "exact":
-        return partial(sustained_gap, epsilon=epsilon)
-    if epsilon == 0:
-        raise ValueError("epsilon must be above 0 for method='approximate', got 0.")
-    return partial(_approximate, epsilon=epsilon, n_subdivisions=n_subdivisions)
 
 
 def _approximate(gap: Gap, epsilon: float, n_subdivisions: int) -> float:
@@ -416,19 +432,6 @@ _BLOCK = 64
 _N_STEPS, _MAX_POINTS, _MANY_GROUPS = 4, 256, 6
 #: Pairs whose gaps at these scores are compared at once.
 _PAIRS = 2**12
-
-
-def sustained_gap(gap: Gap, epsilon: float) -> float:
-    """Largest t such that some window never sees a gap below t: MCDP of one gap.
-
-    A window ``[a, a + 2 epsilon]`` inside [0, 1] is closed and pieces are half-open,
-    so a run of pieces contains a window only if it is longer; a window centred at 0 is
-    cut to ``[0, epsilon]``. One that reaches 1 sees a gap of 0.
-    """
-    heights = np.abs(gap.signed)
-    if epsilon == 0:
-        return float(heights.max() / gap.scale)
-    return float(_sustained(gap.scores, heights, epsilon) / gap.scale)
 
 
 def _sustained(scores: Floats, heights: NDArray[Any], epsilon: float) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,18 @@ from skfair._utils._results import NumbersResult
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import check_real
 from skfair.metrics._evaluate import specify
-from skfair.metrics._groupwise._group_gaps import GroupWeights, group_gaps
-from skfair.metrics._groupwise._rate_variance import Sampling, make_estimator
+from skfair.metrics._groupwise._group_gaps import (
+    GroupWeights,
+    group_gaps,
+    permute_outcomes,
+)
+from skfair.metrics._groupwise._rate_variance import (
+    Sampling,
+    make_estimator,
+    weighted_rate_variance,
+)
 from skfair.metrics._inputs import Quality, compares_rates_of_errors, grouped_quality
 from skfair.metrics._strata import Multistratum
-from skfair.metrics._uncertainty._permutation import permute_hits
 from skfair.metrics._undefined import warn_outside
 from skfair.statistics import GroupedOutcomes
 
@@ -28,7 +36,6 @@ _TOLERANCE = 1e-8
 
 
 @specify(
-    "CVaR fairness",
     statistic=GroupedOutcomes,
     leaves_groups_out=True,
     compares_errors=compares_rates_of_errors,
@@ -146,14 +153,14 @@ default=None
     statistic = grouped_quality(
         y_true, y_pred, sensitive_features, quality, pos_label, sample_weight
     )
-    groups = group_gaps("CVaR fairness", statistic, group_weights)
+    groups = group_gaps("cvar_fairness", statistic, group_weights)
     if not groups.defined:
         return math.nan
     gaps, weights = groups.gaps[groups.compared], groups.weights[groups.compared]
     shares = tail_shares(gaps, weights, alpha, fractional=fractional)
     if gaps.any() and not shares.any():
         warn_outside(
-            "CVaR fairness is 0 only because its tail is empty: every group weighs "
+            "cvar_fairness is 0 only because its tail is empty: every group weighs "
             f"more than 1 - alpha = {1 - alpha:.4g}. Use fractional=True or a smaller "
             "alpha.",
             UserWarning,
@@ -231,6 +238,7 @@ def cvar_fairness_test(
     group_weights: GroupWeights = "uniform",
     pos_label: Any = None,
     sampling: Sampling = "fixed",
+    sample_weight: ArrayLike | None = None,
     n_permutations: int = 999,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -269,6 +277,10 @@ def cvar_fairness_test(
         How the rows were sampled, see `rate_variance`. The permutation p-value is
         exact with every value; for rows from weighted sampling, ``"fixed"`` had more
         power in simulation.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights. They stay with the row's outcome where groups are
+        permuted, row by row; `sampling`
+        must then be ``"fixed"``.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     random_state : int, RandomState instance or None, default=None
@@ -287,7 +299,7 @@ def cvar_fairness_test(
     ------
     ValueError
         As in `cvar_fairness`, and if `alpha`, `epsilon`, `sampling` or
-        `n_permutations` is out of range or rows are weighted.
+        `n_permutations` is out of range or a statistic is one of weighted rows.
 
     Warns
     -----
@@ -307,6 +319,10 @@ def cvar_fairness_test(
     multivariate hypergeometric distribution, so that time and memory depend on the
     number of groups and not of rows. Rows must be independent of each other; several
     rows of one person are not exchangeable with those of others.
+
+    With sample weights the mean squared rate of a group is estimated by the products of
+    the outcomes of two different rows, weighted by the products of their weights: this
+    is unbiased if weights do not depend on the outcomes within a group.
 
     References
     ----------
@@ -330,12 +346,21 @@ def cvar_fairness_test(
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     epsilon = check_real("epsilon", epsilon, 0, 1, closed="right")
-    statistic = grouped_quality(y_true, y_pred, sensitive_features, quality, pos_label)
-    estimator = make_estimator("CVaR fairness test", statistic, group_weights, sampling)
-    test = permute_hits(
+    rows = y_true, y_pred, sensitive_features, quality, pos_label
+    estimator = make_estimator(
+        "cvar_fairness_test",
+        grouped_quality(*rows, sample_weight),
+        group_weights,
+        sampling,
+        weighted=sample_weight is not None,
+    )
+    test = permute_outcomes(
+        partial(weighted_rate_variance, group_weights=group_weights),
         estimator.values,
         estimator.sizes,
         estimator.hits,
+        rows,
+        sample_weight,
         n_permutations=n_permutations,
         random_state=random_state,
         n_jobs=n_jobs,

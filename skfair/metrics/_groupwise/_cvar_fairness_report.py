@@ -9,11 +9,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair._utils._validation import check_real
+from skfair.groups import group_index
 from skfair.metrics._groupwise._cvar_fairness import tail_shares
 from skfair.metrics._groupwise._group_gaps import (
     GroupWeights,
     group_gaps,
-    group_index,
     wilson_interval,
 )
 from skfair.metrics._inputs import Quality, grouped_quality
@@ -122,7 +122,7 @@ def cvar_fairness_report(
     statistic = grouped_quality(
         y_true, y_pred, sensitive_features, quality, pos_label, sample_weight
     )
-    groups = group_gaps("CVaR fairness", statistic, group_weights)
+    groups = group_gaps("cvar_fairness_report", statistic, group_weights)
     shares = tail_shares(groups.gaps, groups.weights, alpha, fractional=fractional)
     statistic = groups.statistic
     lower, upper = wilson_interval(

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from skfair._utils._text import listed
-from skfair._utils._types import Bools, Floats
+from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import check_real
-from skfair.metrics._inputs import check_group_weights
+from skfair.metrics._inputs import check_group_weights, rows_that_count
+from skfair.metrics._uncertainty._permutation import (
+    PermutationTestResult,
+    permutation_test,
+    permute_hits,
+)
 from skfair.metrics._undefined import warn_or_collect, warn_undefined
 from skfair.statistics import GroupedOutcomes
 
@@ -46,7 +51,7 @@ class GroupGaps:
 
 
 def group_gaps(
-    title: str, statistic: GroupedOutcomes, group_weights: GroupWeights
+    name: str, statistic: GroupedOutcomes, group_weights: GroupWeights
 ) -> GroupGaps:
     """Compare each group with the weighted average of the groups (equations 6 and 7).
 
@@ -66,13 +71,13 @@ def group_gaps(
     left_out = _describe_left_out(statistic, compared, smallest)
     if reason is not None:
         parts = "; ".join(part for part in (reason, left_out) if part)
-        warn_undefined(title, parts)
+        warn_undefined(name, parts)
         undefined = np.full(len(weights), np.nan)
         return GroupGaps(statistic, weights, compared, math.nan, undefined)
     if left_out:
         warn_or_collect(
             f"without {left_out}",
-            f"{title} leaves groups out: {left_out}. The weights of the others are "
+            f"{name} leaves groups out: {left_out}. The weights of the others are "
             "scaled to sum to one.",
         )
     weights = weights / weights.sum()
@@ -116,6 +121,34 @@ def weigh_groups(
     return statistic, check_group_weights(group_weights, statistic.labels)
 
 
+def permute_outcomes(
+    metric: Callable[..., float],
+    of_hits: Callable[[NDArray[np.int64]], Floats],
+    sizes: Integers,
+    hits: Integers,
+    rows: tuple[Any, Any, Any, Any, Any],
+    sample_weight: ArrayLike | None,
+    **settings: Any,
+) -> PermutationTestResult:
+    """Permutation test of a metric of 0/1 outcomes: by numbers of hits, or row by row.
+
+    `rows` are true and predicted labels, groups, quality and positive label. Weighted
+    rows keep their weight with their outcome.
+    """
+    if sample_weight is None:
+        return permute_hits(of_hits, sizes, hits, **settings)
+    outcomes, groups, weights = rows_that_count(*rows, sample_weight)
+    return permutation_test(
+        metric,
+        None,
+        outcomes,
+        sensitive_features=groups,
+        within=None,
+        sample_weight=weights,
+        **settings,
+    )
+
+
 def wilson_interval(
     rates: Floats, sizes: Floats, confidence_level: float
 ) -> tuple[Floats, Floats]:
@@ -127,16 +160,6 @@ def wilson_interval(
     deviation = np.sqrt(rates * (1 - rates) / counted + (z / (2 * counted)) ** 2)
     half = z * deviation / (1 + z**2 / counted)
     return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
-
-
-def group_index(labels: Sequence[Any], names: Sequence[str]) -> pd.Index:
-    """Index of the groups of a table, with a level for each sensitive column."""
-    lengths = {len(label) if isinstance(label, tuple) else 0 for label in labels}
-    if len(lengths) == 1 and lengths.pop() > 1:
-        return pd.MultiIndex.from_tuples(labels, names=list(names) or None)
-    name = names[0] if len(names) == 1 else None
-    index: pd.Index = pd.Index(list(labels), name=name, tupleize_cols=False)
-    return index
 
 
 def _describe_left_out(

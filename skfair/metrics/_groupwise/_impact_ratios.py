@@ -21,6 +21,7 @@ from skfair._utils._validation import (
     check_real,
     check_shape,
     check_weights,
+    check_y_true,
 )
 from skfair.groups import (
     CROSS,
@@ -33,7 +34,6 @@ from skfair.groups import (
     sort_labels,
 )
 from skfair.metrics._inputs import (
-    check_y_true,
     in_place_of_rows,
     positive_rows,
     refuse_statistics,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Floats
 from skfair.metrics._evaluate import specify
-from skfair.metrics._groupwise._group_gaps import GroupWeights, group_gaps
+from skfair.metrics._groupwise._group_gaps import (
+    GroupWeights,
+    group_gaps,
+    permute_outcomes,
+)
 from skfair.metrics._inputs import (
     Quality,
     compares_rates_of_errors,
@@ -20,13 +25,12 @@ from skfair.metrics._inputs import (
 from skfair.metrics._strata import Multistratum
 from skfair.metrics._uncertainty._permutation import (
     PermutationTestResult,
-    permute_hits,
 )
+from skfair.metrics._undefined import quietly
 from skfair.statistics import GroupedOutcomes
 
 
 @specify(
-    "Max-gap fairness",
     statistic=GroupedOutcomes,
     leaves_groups_out=True,
     compares_errors=compares_rates_of_errors,
@@ -120,7 +124,7 @@ default=None
     statistic = grouped_quality(
         y_true, y_pred, sensitive_features, quality, pos_label, sample_weight
     )
-    compared = group_gaps("Max-gap fairness", statistic, group_weights)
+    compared = group_gaps("max_gap", statistic, group_weights)
     return float(np.nanmax(compared.gaps)) if compared.defined else math.nan
 
 
@@ -132,6 +136,7 @@ def max_gap_test(
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
     pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
     n_permutations: int = 999,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -158,6 +163,10 @@ def max_gap_test(
         Weights of the groups in the average, see `max_gap`.
     pos_label : int, float, bool or str, default=None
         The positive class, see `max_gap`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights. They stay with the row's outcome where groups are
+        permuted, row by row; this takes as
+        long as `permutation_test`.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     random_state : int, RandomState instance or None, default=None
@@ -176,8 +185,8 @@ def max_gap_test(
     Raises
     ------
     ValueError
-        As in `max_gap`, and if `n_permutations` is not a positive integer or rows are
-        weighted.
+        As in `max_gap`, and if `n_permutations` is not a positive integer or a
+        statistic is one of weighted rows.
 
     Warns
     -----
@@ -196,9 +205,11 @@ def max_gap_test(
     >>> max_gap_test(None, y_pred, sensitive_features=group, random_state=0).pvalue
     0.00...
     """
-    statistic = grouped_quality(y_true, y_pred, sensitive_features, quality, pos_label)
-    groups = group_gaps("Max-gap fairness", statistic, group_weights)
-    sizes, hits = (part[groups.compared] for part in count_hits(groups.statistic))
+    rows = y_true, y_pred, sensitive_features, quality, pos_label
+    statistic = grouped_quality(*rows, sample_weight)
+    groups = group_gaps("max_gap_test", statistic, group_weights)
+    sizes, hits = count_hits(groups.statistic, weighted=sample_weight is not None)
+    sizes, hits = sizes[groups.compared], hits[groups.compared]
     weights = groups.weights[groups.compared]
 
     def largest_gaps(hits: NDArray[np.int64]) -> Floats:
@@ -208,10 +219,13 @@ def max_gap_test(
         gaps = np.abs(rates - (rates @ weights)[:, np.newaxis])
         return np.asarray(gaps.max(axis=1))
 
-    return permute_hits(
+    return permute_outcomes(
+        partial(quietly, partial(max_gap, group_weights=group_weights)),
         largest_gaps,
         sizes,
         hits,
+        rows,
+        sample_weight,
         n_permutations=n_permutations,
         random_state=random_state,
         n_jobs=n_jobs,

@@ -15,6 +15,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_real
+from skfair.groups import Groups
 from skfair.metrics._groupwise._group_gaps import GroupWeights, weigh_groups
 from skfair.metrics._inputs import Quality, count_hits, grouped_quality
 from skfair.statistics import GroupedOutcomes
@@ -147,7 +148,7 @@ def rate_variance(
     sampling='fixed', n_rows=6, n_groups=2, n_small_groups=0)
     """
     statistic = grouped_quality(y_true, y_pred, sensitive_features, quality, pos_label)
-    estimator = make_estimator("Rate variance", statistic, group_weights, sampling)
+    estimator = make_estimator("rate_variance", statistic, group_weights, sampling)
     f1, f2 = (float(part[0]) for part in estimator.moments(estimator.hits[np.newaxis]))
     squared_mean = estimator.squared_mean(f2) if bias_correction else f2**2
     return RateVarianceResult(
@@ -293,10 +294,19 @@ def make_estimator(
     statistic: GroupedOutcomes,
     group_weights: GroupWeights,
     sampling: Sampling,
+    *,
+    weighted: bool = False,
 ) -> RateVarianceEstimator:
-    """Return the estimator for a statistic of 0/1 outcomes; warn where undefined."""
+    """Return the estimator for a statistic of 0/1 outcomes; warn where undefined.
+
+    Of weighted rows it counts rows only, see `weighted_rate_variance`.
+    """
     statistic, weights = weigh_groups(statistic, group_weights)
-    sizes, hits = count_hits(statistic)
+    if weighted and _check_sampling(sampling)[0] != "fixed":
+        raise ValueError(
+            f"sampling must be 'fixed' with sample_weight, got {sampling!r}."
+        )
+    sizes, hits = count_hits(statistic, weighted=weighted)
     design = sampling_design(sampling, weights, sizes)
     estimator = RateVarianceEstimator(design, sizes, hits)
     if not estimator.defined:
@@ -308,6 +318,34 @@ def make_estimator(
             stacklevel=3,
         )
     return estimator
+
+
+def weighted_rate_variance(
+    y_true: None,
+    outcomes: Integers,
+    *,
+    sensitive_features: Groups,
+    group_weights: GroupWeights,
+    sample_weight: NDArray[Any],
+) -> float:
+    """Estimate of definition 7 for weighted rows of groups of fixed sizes."""
+    first, second = (
+        GroupedOutcomes.from_outcomes(
+            outcomes, sensitive_features=sensitive_features, sample_weight=weights
+        )
+        for weights in (sample_weight, np.square(sample_weight, dtype=float))
+    )
+    statistic, weights = weigh_groups(first, group_weights)
+    sums = second.with_labels(statistic.labels).sums  # of squared weights
+    weights = sampling_design("fixed", weights, statistic.counts).weights
+    pairs = np.where(
+        statistic.counts >= 2, statistic.totals**2.0 - statistic.squares, 0
+    )
+    if not weights.any():
+        return math.nan
+    squares = divide(statistic.sums**2.0 - sums, pairs)
+    rates = divide(statistic.sums, statistic.totals)
+    return float(weights @ squares - (weights @ rates) ** 2)
 
 
 def divide(numerator: Any, denominator: Any) -> Floats:

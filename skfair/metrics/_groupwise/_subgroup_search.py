@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -87,9 +88,9 @@ class Subgroup(NamedTuple):
     bound: float  # of the values of its refinements
 
 
-def largest_value(entries: Entries, min_size: int) -> float:
-    """Largest value of any subgroup."""
-    return search_subgroups(entries, min_size, 1)[0].value
+def largest_value(strata: Sequence[Entries], min_size: int) -> float:
+    """Largest value of any subgroup of any stratum, each of which has one."""
+    return max(search_subgroups(one, min_size, 1)[0].value for one in strata)
 
 
 def search_subgroups(entries: Entries, min_size: int, n_best: int) -> list[Subgroup]:

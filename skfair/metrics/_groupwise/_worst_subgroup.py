@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._utils._types import Bools, Floats
-from skfair._utils._validation import check_choice, check_integer, check_scores
+from skfair._utils._types import Bools, Floats, Integers
+from skfair._utils._validation import (
+    check_choice,
+    check_integer,
+    check_scores,
+    check_y_true,
+)
 from skfair.groups import Groups, columns_of, encode_column
 from skfair.metrics._groupwise._subgroup_search import (
     Entries,
@@ -26,8 +29,10 @@ from skfair.metrics._groupwise._subgroup_search import (
     largest_value,
     search_subgroups,
 )
-from skfair.metrics._inputs import Quality, QualityName, check_y_true, outcomes_of
+from skfair.metrics._inputs import Quality, QualityName, outcomes_of
+from skfair.metrics._strata import split_strata, warn_of_strata
 from skfair.metrics._uncertainty._resampling import check_seed, exact_pvalue
+from skfair.metrics._undefined import warn_undefined
 
 #: A numeric column with more values than this needs bins.
 _MAX_VALUES = 20
@@ -54,6 +59,8 @@ class WorstSubgroupResult:
         The subgroups furthest from everyone else, see `worst_subgroup`.
     null_distribution : ndarray of shape (n_permutations,)
         Largest value found in each permutation.
+    stratum : object
+        Label of the stratum of the first subgroup; None without strata.
     """
 
     value: float
@@ -62,6 +69,7 @@ class WorstSubgroupResult:
     conditions: tuple[dict[str, Any], ...] = field(repr=False)
     table: pd.DataFrame = field(repr=False)
     null_distribution: Floats = field(repr=False)
+    stratum: Hashable = field(default=None, repr=False)
 
     def to_frame(self) -> pd.DataFrame:
         """Table of the subgroups furthest from everyone else.
@@ -97,6 +105,7 @@ def worst_subgroup(
     y_score_or_pred: ArrayLike,
     *,
     sensitive_features: Any,
+    control_features: Any = None,
     quality: Literal["mcdp"] | Quality = "mcdp",
     pos_label: Any = None,
     bins: Mapping[Any, Sequence[float]] | None = None,
@@ -125,6 +134,11 @@ def worst_subgroup(
 or Groups
         Columns whose values are combined. Missing values raise ValueError, unless a
         `Groups` leaves these rows out or makes them a value of their own.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        subgroups are compared with all other rows; the value is the largest over
+        strata. Strata without a subgroup are left out, with a warning that names them.
     quality : {"mcdp", "selection_rate", "true_positive_rate", \
 "false_positive_rate", "accuracy", "error_rate"} or callable, default="mcdp"
         What is compared: "mcdp" is the largest difference, over all thresholds,
@@ -155,10 +169,11 @@ or Groups
     -------
     WorstSubgroupResult
         Its `table` has a row for each subgroup, the furthest first, indexed by its
-        conjunction: ``n_rows``, ``rate`` and ``rate_of_others``, ``difference`` of the
-        two, ``pvalue``. For "mcdp" the rates are shares of scores above ``score``, the
-        threshold at which they differ most. A subgroup that can be described in
-        several ways has one row, with the fewest conditions.
+        conjunction: ``stratum``, if there are strata, ``n_rows``, ``rate`` and
+        ``rate_of_others``, ``difference`` of the two, ``pvalue``. For "mcdp" the rates
+        are shares of scores above ``score``, the threshold at which they differ most. A
+        subgroup that can be described in several ways has one row, with the fewest
+        conditions.
 
     Raises
     ------
@@ -215,21 +230,65 @@ or Groups
     if isinstance(sensitive_features, Groups):
         kept &= sensitive_features.codes >= 0
         min_group_size = max(min_group_size, sensitive_features.min_group_size)
-    codes = np.array([column.codes[kept] for column in columns])
-    rows = Population.of(scores[kept], codes)
-    entries = rows.entries()
-    found = search_subgroups(entries, min_group_size, n_subgroups)
-    if not found:
-        _warn_undefined(rows.n_rows, min_group_size)
+    codes = np.array([column.codes for column in columns])
+    rows_of, reasons = _rows_of_strata(kept, control_features)
+    parts = {
+        label: Population.of(scores[rows], codes[:, rows])
+        for label, rows in rows_of.items()
+    }
+    entries = {label: rows.entries() for label, rows in parts.items()}
+    best = {
+        label: search_subgroups(part, min_group_size, n_subgroups)
+        for label, part in entries.items()
+    }
+    for label, part in entries.items():
+        if not best[label]:
+            reasons[label] = (
+                f"no conjunction has at least {min_group_size} of the {part.n_rows} "
+                "rows that count in it, and as many outside (min_group_size)"
+            )
+    if control_features is not None:
+        warn_of_strata("worst_subgroup", reasons, not any(best.values()))
+    elif reasons:
+        warn_undefined("worst_subgroup", reasons[None])
+    searched = [rows for label, rows in parts.items() if best[label]]
     null = np.full(n_permutations, np.nan)
-    if found and n_permutations:
-        shuffled = (rows.permuted(generator) for _ in range(n_permutations))
+    if searched and n_permutations:
+        shuffled = (
+            [rows.permuted(generator) for rows in searched]
+            for _ in range(n_permutations)
+        )
         null = np.array(
             Parallel(n_jobs=n_jobs, verbose=verbose)(
-                delayed(largest_value)(part, min_group_size) for part in shuffled
+                delayed(largest_value)(drawn, min_group_size) for drawn in shuffled
             )
         )
-    return _result(found, entries, columns, null, is_rate=quality != "mcdp")
+    found = [(label, one) for label, several in best.items() for one in several]
+    found = sorted(found, key=lambda pair: -pair[1].value)[:n_subgroups]
+    is_rate, labels = quality != "mcdp", [label for label, _ in found]
+    result = _result(found, entries, columns, null, is_rate=is_rate)
+    if control_features is None:
+        return result
+    result.table.insert(0, "stratum", pd.Series(labels, result.table.index, object))
+    return replace(result, stratum=labels[0] if labels else None)
+
+
+def _rows_of_strata(
+    kept: Bools, control_features: Any
+) -> tuple[dict[Hashable, Integers], dict[Hashable, str]]:
+    """Rows that count in each stratum, of all under None; why other strata lack."""
+    if control_features is None:
+        return {None: np.flatnonzero(kept)}, {}
+    everyone = Groups(np.where(kept, 0, -1), ("everyone",))
+    strata, _ = split_strata(
+        everyone,
+        control_features,
+        None,
+        n_samples=len(kept),
+        leaves_groups_out=True,
+    )
+    rows = {one.label: one.rows for one in strata if one.groups is not None}
+    return rows, {one.label: one.reason for one in strata if one.reason}
 
 
 class _Column(NamedTuple):
@@ -356,8 +415,8 @@ def _binned(
 
 
 def _result(
-    found: list[Subgroup],
-    entries: Entries,
+    found: list[tuple[Hashable, Subgroup]],
+    entries: Mapping[Hashable, Entries],
     columns: list[_Column],
     null: Floats,
     *,
@@ -365,12 +424,13 @@ def _result(
 ) -> WorstSubgroupResult:
     """Describe the subgroups, with p-values that pay for the search."""
     lines, texts, conditions = [], [], []
-    for one in found:
+    for stratum, one in found:
         chosen = [(columns[column], code) for column, code in one.conditions]
         texts.append(" and ".join(column.texts[code] for column, code in chosen))
         conditions.append({column.name: column.values[code] for column, code in chosen})
         pvalue = exact_pvalue(one.value, null) if len(null) else math.nan
-        lines.append({**compare_with_others(one, entries, is_rate), "pvalue": pvalue})
+        compared = compare_with_others(one, entries[stratum], is_rate)
+        lines.append({**compared, "pvalue": pvalue})
     names = ["n_rows", "rate", "rate_of_others", "difference", "pvalue"]
     if not is_rate:
         names.insert(1, "score")
@@ -378,21 +438,10 @@ def _result(
     types = {name: "int64" if name == "n_rows" else "float64" for name in names}
     table = table.astype(types)  # also without rows
     return WorstSubgroupResult(
-        found[0].value if found else math.nan,
+        found[0][1].value if found else math.nan,
         texts[0] if found else "",
         float(table["pvalue"].iloc[0]) if found else math.nan,
         tuple(conditions),
         table,
         null,
-    )
-
-
-def _warn_undefined(n_rows: int, min_size: int) -> None:
-    """Warn that no subgroup can be compared."""
-    warnings.warn(
-        "The worst subgroup is undefined and its value set to nan: no conjunction has "
-        f"at least {min_size} of the {n_rows} rows that count in it, and as many "
-        "outside (min_group_size).",
-        UndefinedMetricWarning,
-        stacklevel=3,
     )

@@ -25,7 +25,6 @@ from skfair.metrics import (
 )
 from skfair.metrics._confidence import (
     UNDEFINED,
-    Arguments,
     Comparisons,
     Observed,
     compare,
@@ -115,8 +114,9 @@ def compare_metrics(
 def _observe(sample: Sample, metric: Callable[..., float], key: str) -> Observed:
     """Collect the statistic of a metric, of entries that may be many rows each."""
     audit, groups = sample.audit, sample.attribute.groups
-    rows = arguments_of(sample, key)
-    found = observe(metric, rows)
+    y_pred = sample.model.y_score if key in OF_SCORES else sample.model.y_pred
+    y_true = audit.y_true if key in OF_ERRORS else None
+    found = observe(metric, y_true, y_pred, groups, audit.weights)
     if audit.n_alike is None:
         return found
     if isinstance(found.statistic, GroupedOutcomes):
@@ -161,11 +161,3 @@ def _positions(audit: Audit, statistic: GroupedConfusion) -> Integers:
     """Position of each true class in a statistic, which has those that occur."""
     assert audit.y_true is not None
     return np.searchsorted(np.array(statistic.classes), audit.y_true)
-
-
-def arguments_of(sample: Sample, key: str) -> Arguments:
-    """Rows of a sample as arguments of a metric."""
-    audit, model = sample.audit, sample.model
-    y_pred = model.y_score if key in OF_SCORES else model.y_pred
-    y_true = audit.y_true if key in OF_ERRORS else None
-    return Arguments(y_true, y_pred, sample.attribute.groups, audit.weights)

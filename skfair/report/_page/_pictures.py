@@ -63,7 +63,8 @@ def cdf_picture(
     result: Summary, attribute: Summary, settings: Summary, prefix: str
 ) -> Summary | None:
     """Draw the groups' score distributions and their largest gap."""
-    from skfair.inspection import CDFGapDisplay, GapMark
+    from skfair.inspection import CDFGapDisplay
+    from skfair.inspection._gap_mark import GapMark
 
     shapes = result.get("cdf")
     if shapes is None:

@@ -1,0 +1,255 @@
+"""What is known of each metric, and the table of the docs that says it."""
+
+import inspect
+import math
+from functools import partial, wraps
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.exceptions import UndefinedMetricWarning
+
+import skfair.metrics
+from skfair.metrics import (
+    _spec,
+    abcc,
+    certify,
+    confidence_interval,
+    equalized_odds_difference,
+    get_fairness_scorer,
+    get_fairness_scorer_names,
+    max_gap,
+    mcdp,
+    metric_bounds,
+    permutation_test,
+    values_by_class,
+)
+from skfair.metrics._confidence import lower_bound, observe, upper_bound
+from skfair.metrics._confidence._distributions import compare_seminorm
+from skfair.metrics._confidence._known_metrics import _bounded
+from skfair.metrics._distribution._abcc import area
+from skfair.metrics._distribution._gap import grouped_scores, value_of_gaps
+from skfair.metrics._evaluate import specify
+from skfair.metrics._spec import known_metrics, numbers_by_name, specification_of
+from skfair.monitoring import FairnessMonitor
+from skfair.statistics import GroupedHistogram, GroupedScores
+
+DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
+HEAD = (
+    "| function | weights | strata | classes | statistic | histogram | interval | test "
+    "| scorer |"
+)
+#: Public functions that no table of metrics is about.
+NOT_OF_ROWS = {
+    "bootstrap_interval",
+    "certify",
+    "confidence_interval",
+    "dcp_bounds",
+    "get_fairness_scorer",
+    "get_fairness_scorer_names",
+    "make_fairness_scorer",
+    "make_group_scorer",
+    "metric_bounds",
+    "min_dcp_bounds",
+    "permutation_test",
+    "values_by_class",
+    "values_by_stratum",
+}
+
+
+def row(name, function):
+    """Line of the table: what a function takes, and what takes it."""
+    known = specification_of(function)[0]
+    parameters = inspect.signature(function).parameters
+    statistic = known.statistic and known.statistic.__name__
+    if statistic is None and "Grouped" in str(parameters):
+        annotations = " ".join(str(one.annotation) for one in parameters.values())
+        statistic = next(word for word in annotations.split() if "Grouped" in word)
+    is_number = f"neg_{name}" in get_fairness_scorer_names()
+    strata = "multistratum" in parameters and "largest or mean"
+    strata = strata or ("control_features" in parameters and "largest")
+    bounded = known.measure or known.on_band or known.check_bins
+    errors = known.compares_errors and known.compares_errors()
+    cells = [
+        "sample_weight" in parameters and "yes",
+        strata,
+        known.takes_classes and "yes",
+        statistic and f"`{statistic}`",
+        bounded and "yes",
+        function in _bounded() and "yes",
+        is_number and ("within true labels" if errors else "yes"),
+        is_number and f"`neg_{name}`",
+    ]
+    return " | ".join([f"| `{name}`", *(cell or "no" for cell in cells)]) + " |"
+
+
+def table():
+    """Table of all functions that read rows."""
+    names = [
+        name
+        for name in sorted(skfair.metrics.__all__)
+        if inspect.isfunction(getattr(skfair.metrics, name)) and name not in NOT_OF_ROWS
+    ]
+    rows = [row(name, getattr(skfair.metrics, name)) for name in names]
+    return [HEAD, "|" + "---|" * HEAD.count(" | ") + "---|", *rows]
+
+
+def test_the_table_of_the_docs_is_that_of_the_code():
+    lines = DOCS.read_text(encoding="utf-8").splitlines()
+    start = lines.index(HEAD)
+    expected = table()
+    assert lines[start : start + len(expected)] == expected
+    assert not lines[start + len(expected)].startswith("|")
+
+
+def test_every_metric_with_a_scorer_is_public():
+    public = {getattr(skfair.metrics, name) for name in skfair.metrics.__all__}
+    assert set(numbers_by_name().values()) <= public
+
+
+@pytest.mark.parametrize("metric", list(known_metrics()))
+def test_the_maximum_is_reached_and_never_exceeded(metric):
+    """Of two groups as far apart as can be, or as the metric can see."""
+    known = known_metrics()[metric]
+    if known.combine is not None or known.groups_are_numbers:
+        pytest.skip("no number of groups that are far apart")
+    y_true, y_score = np.array([0, 1] * 10), np.repeat([0, 1], 10)
+    if metric.__name__ == "abroca":  # the ranks of one group are those of the other
+        y_score = np.where(np.arange(20) < 10, y_true, 1 - y_true)
+    groups = np.repeat(["a", "b"], 10)
+    value = metric(y_true, y_score, sensitive_features=groups)
+    assert value <= known.maximum
+    if known.leaves_groups_out:  # distances from the average of both
+        assert value == known.maximum / 2
+    elif metric.__name__ != "dcp":  # of a baseline between both
+        assert math.isclose(value, known.maximum)
+
+
+def test_a_new_metric_has_all_that_its_measure_gives(monkeypatch):
+    """A seminorm of the gap has a test, intervals, bounds and a monitor by one row."""
+
+    def root_mean_square(gap):
+        heights = gap.signed[:-1] / gap.scale
+        return min(1.0, math.sqrt(heights**2 @ np.diff(gap.scores)))
+
+    monkeypatch.setattr(_spec, "_KNOWN", dict(_spec._KNOWN))
+
+    @specify(
+        statistic=GroupedScores,
+        takes_classes=True,
+        compares_errors=lambda: False,
+        measure=lambda: root_mean_square,
+    )
+    def rms_gap(
+        y_true,
+        y_score,
+        *,
+        sensitive_features=None,
+        control_features=None,
+        scale="probability",
+        multigroup="pairwise",
+        multistratum="max",
+        sample_weight=None,
+    ):
+        rows = y_true, y_score, sensitive_features, sample_weight
+        statistic = grouped_scores(*rows, scale)
+        return value_of_gaps("rms_gap", statistic, multigroup, root_mean_square)
+
+    rng = np.random.default_rng(0)
+    groups, strata = rng.integers(0, 3, 600), rng.integers(0, 2, 600)
+    scores = rng.beta(2 + groups, 3)
+    rows = {"sensitive_features": groups}
+    value = rms_gap(None, scores, **rows)
+    assert abcc(None, scores, **rows) < value < mcdp(None, scores, **rows)
+    assert permutation_test(rms_gap, None, scores, **rows).pvalue == 0.001
+    for method in "band", "finite_sample", "anytime":
+        for one in (rms_gap, partial(rms_gap, scale="rank", multigroup="pooled")):
+            found = confidence_interval(one, None, scores, method=method, **rows)
+            assert found.lower < found.value < found.upper
+    found = confidence_interval(rms_gap, None, scores, control_features=strata, **rows)
+    assert found.value == rms_gap(None, scores, control_features=strata, **rows)
+    assert certify(rms_gap, None, scores, at_most=0.9, **rows).certified
+    histogram = GroupedHistogram.from_scores(scores, n_bins=64, **rows)
+    bounds = metric_bounds(rms_gap, histogram)
+    assert bounds.lower <= value <= bounds.upper < bounds.lower + 0.05
+    found = confidence_interval(rms_gap, None, histogram)
+    assert found.lower <= found.value <= found.upper
+    monitor = FairnessMonitor(rms_gap)
+    monitor.update(None, scores, **rows)
+    assert FairnessMonitor.from_dict(monitor.to_dict()).interval_.value == value
+    assert repr(get_fairness_scorer("neg_rms_gap")).startswith("make_fairness_scorer")
+    three = rng.dirichlet([1, 2, 3], 600)
+    by_class = values_by_class(rms_gap, None, three, **rows)
+    assert rms_gap(None, three, **rows) == by_class.max()
+    with pytest.warns(UndefinedMetricWarning, match="rms_gap is undefined"):
+        rms_gap(None, [0.1, 0.2], sensitive_features=["a", "a"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_rows", [60, 600])
+def test_intervals_of_a_seminorm_keep_their_level(n_rows):
+    """Of any seminorm: here of the area, whose own bounds are sharper."""
+    rng, covered = np.random.default_rng(0), 0
+    truth = stats.beta(2, 5), stats.beta(3, 5)
+    grid = np.linspace(0, 1, 2001)
+    value = np.trapezoid(abs(truth[0].cdf(grid) - truth[1].cdf(grid)), grid)
+    for _ in range(200):
+        groups = rng.permutation(np.arange(n_rows) % 2)
+        scores = np.where(groups, truth[1].rvs(n_rows, rng), truth[0].rvs(n_rows, rng))
+        observed = observe(abcc, None, scores, groups)
+        found = compare_seminorm(observed, "band", measure=area, maximum=1.0)
+        covered += lower_bound(found, 0.025) <= value <= upper_bound(found, 0.025)
+    assert covered >= 0.95 * 200
+
+
+# --- calls that lack something say what to type
+
+
+@pytest.mark.parametrize("metric", [mcdp, abcc, max_gap, equalized_odds_difference])
+def test_wrong_calls_suggest_the_right_one(metric):
+    name, (labels, values) = metric.__name__, specification_of(metric)[0].inputs
+    call = rf"call {name}\({labels}, {values}, sensitive_features=groups\)"
+    scores, groups = [0, 1, 1, 0], ["a", "a", "b", "b"]
+    with pytest.raises(ValueError, match=f"sensitive_features is None.*{call}"):
+        metric(scores, groups)
+    with pytest.raises(TypeError, match=f"given {labels} and {values} in.*{call}"):
+        metric(scores, sensitive_features=groups)
+    with pytest.raises(TypeError, match=call):
+        metric(scores, scores, groups)
+    with pytest.raises(TypeError, match=call):
+        metric()
+
+
+def test_labels_and_scores_in_the_wrong_order():
+    scores, y_true, groups = [0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], ["a", "a", "b", "b"]
+    with pytest.raises(ValueError, match=r"binary, got 4 .* in the wrong order\?"):
+        mcdp(scores, y_true, sensitive_features=groups)
+
+
+# --- functions of the user's own
+
+
+def test_what_is_missing_is_named():
+    with pytest.raises(TypeError, match="compares_errors"):
+        specify(statistic=None)
+    with pytest.raises(TypeError, match="maximun"):
+        specify(compares_errors=lambda: False, maximun=2)(lambda y_true, y_score: 0)
+
+
+def test_a_wrapped_metric_keeps_its_null_hypothesis():
+    @wraps(equalized_odds_difference)
+    def doubled(*args, **rows):
+        return 2 * equalized_odds_difference(*args, **rows)
+
+    assert specification_of(partial(doubled))[0].compares_errors()
+    rng = np.random.default_rng(0)
+    y_true, y_pred, groups = rng.integers(0, 2, (3, 60))
+    rows = {"sensitive_features": groups, "n_permutations": 9, "random_state": 0}
+    found = permutation_test(doubled, y_true, y_pred, **rows)
+    plain = permutation_test(equalized_odds_difference, y_true, y_pred, **rows)
+    np.testing.assert_array_equal(found.null_distribution, 2 * plain.null_distribution)
+
+
+if __name__ == "__main__":
+    print("\n".join(table()))

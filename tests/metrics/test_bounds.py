@@ -152,7 +152,7 @@ def test_many_groups():
 def test_windows():
     """MCDP(epsilon) is bounded like MCDP(0), for two groups and for many."""
     rng = np.random.default_rng(0)
-    for _ in range(40):
+    for _ in range(20):
         scores, rows, n_bins = random_case(rng)
         histogram = GroupedHistogram.from_scores(scores, n_bins=n_bins, **rows)
         options = {"epsilon": float(rng.choice([0.01, 0.1, rng.random() / 2]))}

@@ -239,7 +239,7 @@ def test_weighted_max_gap_test_is_the_test_of_the_metric(group_weights):
 
 def test_weighted_variance_of_rates_by_pairs_of_rows():
     _, y_pred, groups, weights = weighted_rows()
-    options = {"alpha": 0.5, "epsilon": 0.3, "random_state": 0}
+    options = {"alpha": 0.5, "epsilon": 0.3, "random_state": 0, "n_permutations": 199}
     found = cvar_fairness_test(
         None, y_pred, sensitive_features=groups, sample_weight=weights, **options
     )
@@ -260,7 +260,7 @@ def test_weighted_variance_of_rates_by_pairs_of_rows():
     )
     assert found.value == pytest.approx(plain.value, abs=1e-14)
     assert (found.n_rows, found.n_groups) == (plain.n_rows, plain.n_groups)
-    assert found.pvalue == pytest.approx(plain.pvalue, abs=0.05)
+    assert found.pvalue == pytest.approx(plain.pvalue, abs=0.1)
 
 
 def test_weighted_tests_find_large_differences_and_leave_out_what_they_say():

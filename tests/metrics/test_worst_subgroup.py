@@ -471,7 +471,8 @@ def test_within_strata_it_is_the_largest_of_each_stratum(quality):
     y_score = rng.beta(np.where(concerned, 12, 3), 3).round(2)
     if quality != "mcdp":
         y_score = (y_score > 0.5).astype(int)
-    options = {"quality": quality, "min_group_size": 20, "random_state": 0}
+    options = {"quality": quality, "min_group_size": 20, "n_permutations": 9}
+    options["random_state"] = 0
     found = worst_subgroup(
         None, y_score, sensitive_features=people, control_features=town, **options
     )
@@ -487,7 +488,7 @@ def test_within_strata_it_is_the_largest_of_each_stratum(quality):
     assert found.stratum == "y"
     assert found.subgroup == "sex = F and race = b"
     assert found.value == max(one.value for one in each.values())
-    assert found.pvalue == 0.01
+    assert found.pvalue == 0.1
     own = found.table[found.table["stratum"] == "y"].drop(columns=["stratum", "pvalue"])
     expected = each["y"].table.drop(columns="pvalue")
     pd.testing.assert_frame_equal(own, expected.loc[own.index])

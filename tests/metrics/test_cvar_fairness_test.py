@@ -278,6 +278,15 @@ def test_weighted_tests_find_large_differences_and_leave_out_what_they_say():
         assert max_gap_test(None, y_pred, **rows, **options).pvalue == 0.005
 
 
+def test_weighted_groups_of_one_row_are_undefined():
+    with pytest.warns(UndefinedMetricWarning, match="none of the 2 groups"):
+        found = cvar_fairness_test(
+            None, [1, 0], sensitive_features=["a", "b"], sample_weight=[1, 2], **OPTIONS
+        )
+    assert np.isnan([found.value, found.pvalue]).all()
+    assert found.reject is False
+
+
 def test_weights_need_rows_of_a_fixed_plan():
     _, y_pred, groups, weights = weighted_rows()
     with pytest.raises(ValueError, match="sampling must be 'fixed' with sample_weight"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,23 +30,18 @@ from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedOutcomes
 
 
-def difference_of_means_on_band() -> Callable[[Any], tuple[float, float]]:
+def difference_on_band(band: Any) -> tuple[float, float]:
     """Bound the difference of mean scores, which is the integral of that of CDFs."""
-
-    def on_band(band: Any) -> tuple[float, float]:
-        lengths = np.diff(band.scores)
-        low, high = (
-            float(heights[:-1] / band.scale @ lengths)
-            for heights in (band.low, band.high)
-        )
-        return max(0.0, low, -high), min(1.0, max(high, -low))
-
-    return on_band
+    lengths = np.diff(band.scores)
+    low, high = (
+        float(heights[:-1] / band.scale @ lengths) for heights in (band.low, band.high)
+    )
+    return max(0.0, low, -high), min(1.0, max(high, -low))
 
 
 @specify(
     statistic=GroupedOutcomes,
-    on_band=difference_of_means_on_band,
+    on_band=lambda: difference_on_band,
     takes_classes=True,
     compares_errors=never,
 )

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
@@ -39,7 +36,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from skfair._training_rows import TrainingRows
 from skfair._utils._columns import drop_columns, select_columns
+from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_weights, count_rows
 from skfair.groups import Groups, encode_groups, resolve_groups, resolve_strata
 
@@ -68,17 +67,47 @@ class Mitigator(LinkedToSite):
     control_features: Any
     drop_sensitive: bool
     classes_: NDArray[Any]
+    groups_: tuple[Hashable, ...]
+    strata_: tuple[Hashable, ...]
 
-    def _check_fit_inputs(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None
-    ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-        """Return X that can be indexed, y, its two classes, and the weights."""
+    def _start_fit(
+        self,
+        X: Any,
+        y: Any,
+        sensitive_features: Any,
+        control_features: Any,
+        sample_weight: ArrayLike | None,
+        *,
+        without_groups: str | None,
+        all_strata: bool = False,
+    ) -> TrainingRows:
+        """Return the rows to fit to, and set the classes, the groups and the strata.
+
+        X can be indexed, and lacks the sensitive columns if they are dropped. If no
+        groups are given, the user is warned of what happens `without_groups`, unless
+        that is None. Strata that cannot be compared are left out, unless `all_strata`.
+        """
         X = _check_table(X)
         validate_data(self, X, y, skip_check_array=True)
         weights = check_weights(sample_weight, count_rows(X))
         y = _check_target(X, y)
-        found = _find_classes(y, getattr(self, "estimator", None), weights)
-        return X, y, found, weights
+        self.classes_ = _find_classes(y, getattr(self, "estimator", None), weights)
+        groups = self._find_groups_if_given(sensitive_features, X, without_groups)
+        strata = compared = None
+        if groups is not None:
+            strata = self._find_strata(control_features, X)
+            groups, compared = within_strata(groups, strata, weights)
+        else:
+            groups = Groups(np.full(len(y), -1), ())
+        self.groups_ = groups.labels
+        self.strata_ = () if compared is None else compared.labels
+        return TrainingRows(
+            self._without_sensitive(X),
+            (y == self.classes_[1]).astype(np.intp),
+            groups,
+            weights,
+            strata if all_strata else compared,
+        )
 
     def _check_predict_input(self, X: Any, fitted_attribute: str) -> Any:
         """Return X that can be indexed, with the features seen in `fit`."""
@@ -109,10 +138,8 @@ class Mitigator(LinkedToSite):
         """
         if sensitive_features is None and self.sensitive_features is None:
             if consequence:
-                warnings.warn(
-                    f"{type(self).__name__} has no sensitive_features: {consequence}.",
-                    UserWarning,
-                    stacklevel=3,
+                warn_user(
+                    f"{type(self).__name__} has no sensitive_features: {consequence}."
                 )
             return None
         return self._find_groups(sensitive_features, X)
@@ -290,11 +317,7 @@ def _warn_left_out(what: str, groups: Groups, left_out: NDArray[np.bool_]) -> No
             "strata": "they have too few rows, or rows of fewer than two groups",
             "groups": "no stratum that is compared has rows of them",
         }
-        warnings.warn(
-            f"The {what} {shown(named)} are left out of the gap: {reason[what]}.",
-            UserWarning,
-            stacklevel=level_of_user(),
-        )
+        warn_user(f"The {what} {shown(named)} are left out of the gap: {reason[what]}.")
 
 
 def shown(labels: Sequence[Any]) -> str:
@@ -308,37 +331,6 @@ def _keep_labels(groups: Groups, kept: NDArray[np.bool_]) -> Groups:
     codes = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[groups.codes]
     labels = tuple(groups.labels[code] for code in np.flatnonzero(kept))
     return replace(groups, codes=codes, labels=labels)
-
-
-def params_of_rows(
-    params: dict[str, Any], rows: NDArray[np.intp], n_samples: int
-) -> dict[str, Any]:
-    """Restrict those fit parameters to some rows that have one entry for each row."""
-    return {
-        name: take_rows(value, rows) if _is_by_row(value, n_samples) else value
-        for name, value in params.items()
-    }
-
-
-def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
-    """Take rows by position from a list, array, sparse matrix, series or dataframe."""
-    if hasattr(values, "iloc"):  # narwhals rejects columns of the same name
-        return values.iloc[rows]
-    native = nw.from_native(
-        values, eager_only=True, allow_series=True, pass_through=True
-    )
-    if isinstance(native, nw.DataFrame | nw.Series):
-        return native[rows].to_native()
-    return values[rows] if hasattr(values, "shape") else [values[row] for row in rows]
-
-
-def _is_by_row(value: Any, n_samples: int) -> bool:
-    """Whether a fit parameter has one entry for each of n_samples rows."""
-    if isinstance(value, (str, bytes, dict)):
-        return False
-    if hasattr(value, "shape"):
-        return len(value.shape) > 0 and value.shape[0] == n_samples
-    return hasattr(value, "__len__") and len(value) == n_samples
 
 
 def weight_keyword(estimator: Any) -> str:
@@ -389,19 +381,9 @@ def route_fit_params(
         )
     estimator = mitigator.estimator
     if weights and not has_fit_parameter(estimator, "sample_weight"):
-        warnings.warn(
+        warn_user(
             f"{type(estimator).__name__}.fit takes no sample_weight: it is fitted "
-            "without weights. In a Pipeline, enable metadata routing.",
-            UserWarning,
-            stacklevel=3,
+            "without weights. In a Pipeline, enable metadata routing."
         )
         weights = {}
     return Bunch(estimator=Bunch(fit=fit_params | weights), splitter=Bunch(split={}))
-
-
-def level_of_user() -> int:
-    """Stack level, for `warnings.warn`, of the first caller outside of skfair."""
-    frame, level = inspect.currentframe(), 0
-    while frame and frame.f_globals.get("__name__", "").startswith("skfair."):
-        frame, level = frame.f_back, level + 1
-    return level

@@ -12,16 +12,15 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_array, check_random_state
 
-from skfair._comparison import PlainComparison, compare_on_rows
+from skfair._comparison import PlainComparison, compare_with_plain
 from skfair._mitigation import Mitigator
 from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
 from skfair._penalty._smooth_gap import Objective
-from skfair._penalty._training_rows import (
+from skfair._training_rows import (
     TrainingRows,
     check_validation_fraction,
     hold_out,
     hold_out_if_possible,
-    training_rows,
 )
 from skfair._utils._validation import check_choice
 from skfair.groups import Selector
@@ -299,23 +298,20 @@ class DiffMCDPClassifier(
         """
         loss, options = _check_parameters(self)
         rng = check_random_state(self.random_state)
-        X, y, self.classes_, weights = self._check_fit_inputs(X, y, sample_weight)
-        features = self._features(X)
-        consequence = "no gap is penalised" if self.strength else None
-        groups = self._find_groups_if_given(sensitive_features, X, consequence)
-        strata = self._find_strata(control_features, X)
-        positive = y == self.classes_[1]
-        if weights is not None:  # the rows that have weight, with a mean weight of 1
-            kept = np.flatnonzero(weights)
-            features, positive = features[kept], positive[kept]
-            groups = None if groups is None else groups[kept]
-            strata = None if strata is None else strata[kept]
-            weights = weights[kept] / weights[kept].mean()
-        rows, self.groups_, self.strata_ = training_rows(
-            features, positive, groups, weights, strata
+        rows = self._start_fit(
+            X,
+            y,
+            sensitive_features,
+            control_features,
+            sample_weight,
+            without_groups="no gap is penalised" if self.strength else None,
         )
-        sizes = features.shape[1], *layer_sizes(self.hidden_layer_sizes), 1
-        first = initial_parameters(sizes, features.dtype, rng)
+        rows = replace(rows, X=self._features(rows.X))
+        if rows.sample_weight is not None:  # only rows with weight, 1 in the mean
+            rows = rows.take(np.flatnonzero(rows.weights))
+            rows = replace(rows, sample_weight=rows.weights / rows.weights.mean())
+        sizes = rows.X.shape[1], *layer_sizes(self.hidden_layer_sizes), 1
+        first = initial_parameters(sizes, rows.X.dtype, rng)
         loss = loss.for_labels(rows.y, rows.weights)
         compares = bool(loss.strength and self.groups_)
         rows, held_out = self._hold_out(rows, compares, rng)
@@ -327,9 +323,8 @@ class DiffMCDPClassifier(
         if held_out is not None and compares:
             unpenalised = replace(loss, strength=0.0)
             plain, _ = train(first, rows, watched, unpenalised, options, rng)
-            self.comparison_ = compare_on_rows(
+            self.comparison_ = compare_with_plain(
                 held_out,
-                self.groups_,
                 expit(predict_logits(held_out.X, plain)),
                 expit(predict_logits(held_out.X, parameters)),
             )
@@ -372,7 +367,7 @@ class DiffMCDPClassifier(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = self._check_predict_input(X, "coefs_")
+        X = self._without_sensitive(self._check_predict_input(X, "coefs_"))
         layers = zip(self.coefs_, self.intercepts_, strict=True)
         parameters = [values for layer in layers for values in layer]
         return predict_logits(self._features(X), parameters)
@@ -416,10 +411,10 @@ class DiffMCDPClassifier(
         return self._second_class_where(self.decision_function(X) > 0)
 
     def _features(self, X: Any) -> Any:
-        """Return X as numbers, without the sensitive columns if they are dropped."""
+        """Return features as numbers."""
         with self._tip_to_drop(X):
             return check_array(
-                self._without_sensitive(X),
+                X,
                 accept_sparse="csr",
                 dtype=(np.float64, np.float32),
                 estimator=self,

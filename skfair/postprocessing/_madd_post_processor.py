@@ -10,31 +10,32 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from skfair._comparison import PlainComparison
-from skfair._mitigation import MetaMitigator, route_fit_params, within_strata
+from skfair._mitigation import MetaMitigator, route_fit_params
+from skfair._training_rows import TrainingRows
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.groups import Selector
 from skfair.postprocessing._calibration import BetaCalibration
 from skfair.postprocessing._held_out import (
     MeanVote,
-    ScoredRows,
     average_repeats,
     cells_of,
     check_repair,
     fit_all,
+    held_out_rows,
     join_rows,
+    label_probabilities,
     learn_part,
+    make_splits,
     makes_ensemble,
-    positive_scores,
+    predict_folds,
     repair_held_out,
-    score_folds,
     share_scores,
-    stratified_folds,
 )
 from skfair.postprocessing._repair_losses import (
     LossOptions,
@@ -363,40 +364,40 @@ class MADDPostProcessor(
         """
         self._check_estimator()
         self._check_parameters()
-        X, y, self.classes_, weights = self._check_fit_inputs(X, y, sample_weight)
-        routed = route_fit_params(self, sensitive_features, fit_params, weights)
-        for_fit, for_split = routed.estimator.fit, routed.splitter.split
-        groups = self._find_groups_if_given(
-            sensitive_features, X, "nothing is repaired"
+        rows = self._start_fit(
+            X,
+            y,
+            sensitive_features,
+            control_features,
+            sample_weight,
+            without_groups="nothing is repaired",
+            all_strata=True,
         )
-        if groups is None:
-            return self._keep_plain(fit_all(self.estimator, X, y, for_fit))
-        strata = self._find_strata(control_features, X)
-        groups, kept = within_strata(groups, strata, weights)
-        self.groups_, self.strata_ = groups.labels, () if kept is None else kept.labels
-        X = self._without_sensitive(X)
-        if isinstance(self.cv, numbers.Integral):
-            cells = cells_of(groups, strata)
-            splits = stratified_folds(y, cells, int(self.cv), self.random_state)
-        else:
-            splits = check_cv(self.cv, y, classifier=True).split(X, y, **for_split)
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, rows.sample_weight
+        )
+        for_fit, labels = routed.estimator.fit, self.classes_[rows.y]
+        if not self.groups_:
+            return self._keep_plain(fit_all(self.estimator, rows.X, labels, for_fit))
+        cells = cells_of(rows.groups, rows.strata)
+        splits = []
+        if not isinstance(self.estimator, FrozenEstimator):
+            splits = make_splits(self, rows.X, labels, cells, routed.splitter.split)
+        classes = self.classes_.tolist()
         with self._tip_to_drop(X):
-            folds = score_folds(self.estimator, X, y, splits, for_fit, self.n_jobs)
-        positive = y == self.classes_[1]
-
-        def scored_rows() -> list[ScoredRows]:
-            known = positive, groups, weights, strata
-            return [fold.scored_rows(*known) for fold in folds]
-
-        rows = scored_rows()
-        shared = self.ensemble is not False and len(rows) > 1 and share_scores(rows)
+            folds = predict_folds(
+                self.estimator, rows.X, labels, classes, splits, for_fit, self.n_jobs
+            )
+        held_out = [held_out_rows(fold, rows) for fold in folds]
+        several = len(folds) > 1
+        shared = self.ensemble is not False and several and share_scores(held_out)
         if shared:
-            folds = average_repeats(folds, len(y))
-            rows = scored_rows()
-        self.estimators_ = [fold.estimator for fold in folds]
-        if len(rows) > 1 and not makes_ensemble(self.ensemble, rows, shared):
-            self.estimators_ = [fit_all(self.estimator, X, y, for_fit)]
-        return self._learn_repair(rows, len(y))
+            folds = average_repeats(folds, len(rows))
+            held_out = [held_out_rows(fold, rows) for fold in folds]
+        self.estimators_ = [fold.model for fold in folds]
+        if len(folds) > 1 and not makes_ensemble(self.ensemble, held_out, shared):
+            self.estimators_ = [fit_all(self.estimator, rows.X, labels, for_fit)]
+        return self._learn_repair(held_out, len(rows))
 
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
@@ -427,10 +428,9 @@ class MADDPostProcessor(
         self.repair_level_: float | None = 0.0
         self.calibrator_: BetaCalibration | None = None
         self.comparison_: PlainComparison | None = None
-        self.groups_, self.strata_ = (), ()
         return self
 
-    def _learn_repair(self, folds: list[ScoredRows], n_samples: int) -> Self:
+    def _learn_repair(self, folds: list[TrainingRows], n_samples: int) -> Self:
         """Learn the level and the repair of one model, or of the model of each fold."""
         rows, parts = join_rows(folds), parts_of(folds)
         options = LossOptions(*(getattr(self, name) for name in LossOptions._fields))
@@ -447,7 +447,7 @@ class MADDPostProcessor(
         self.calibrator_ = None
         if self.calibrate:
             self.calibrator_ = BetaCalibration.fit(
-                repaired, held_out.y_true == 1, held_out.sample_weight
+                repaired, held_out.y == 1, held_out.sample_weight
             )
         if rows.strata is None:
             self.repairer_ = repairer._learn(grids[0].labels, grids[0].groups)
@@ -516,7 +516,7 @@ class MADDPostProcessor(
         """
         X = self._check_predict_input(X, "estimator_")
         if self.repairer_ is None:
-            scores = positive_scores(self.estimator_, X)
+            scores = self._plain_scores(self.estimator_, X)
         else:
             self._check_groups_given(sensitive_features)
             groups = self._find_groups(sensitive_features, X)
@@ -524,7 +524,7 @@ class MADDPostProcessor(
             X = self._without_sensitive(X)
             repaired = [
                 repairer.transform(
-                    positive_scores(estimator, X),
+                    self._plain_scores(estimator, X),
                     sensitive_features=groups,
                     control_features=strata,
                 )
@@ -610,6 +610,10 @@ class MADDPostProcessor(
             X, sensitive_features=sensitive_features, control_features=control_features
         )
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
+    def _plain_scores(self, model: Any, X: Any) -> Floats:
+        """Probability of the second class by a fitted classifier."""
+        return label_probabilities(model, X, self.classes_.tolist())[:, 1]
 
     def _check_groups_given(self, sensitive_features: Any) -> None:
         """Raise if predictions are asked for without groups, naming the cures."""

@@ -84,8 +84,7 @@ class CrossValFairnessResult(NumbersResult):
         Mean of the metric over permutations: what noise alone would give.
     corrected : float
         The value without most of what noise adds: of its square the mean square of 40
-        permutations is subtracted, as `correct_noise` does in
-        `skfair.metrics.make_fairness_scorer`.
+        permutations is subtracted; of several groups, that of each pair.
     confidence_level : float
     n_splits : int
         Number of folds.
@@ -219,8 +218,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     See Also
     --------
     sklearn.model_selection.cross_validate : Scores of each fold.
-    skfair.metrics.make_fairness_scorer : Scorers; with ``correct_noise=True`` they
-        subtract most of what noise adds to a fold.
+    skfair.metrics.make_fairness_scorer : Scorers, of each fold alone.
 
     Notes
     -----
@@ -239,6 +237,12 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     noise of the held-out rows is counted as if it were all in one direction.
     At level .95 it covered that disparity in .97 of samples for `mcdp` and .95 for
     parity of decisions (means of 12 cells, ``benchmarks/cross_val_coverage.py``).
+
+    The correction subtracts squares, since those of independent deviations add up.
+    Where a metric is the largest over pairs of groups, each pair is corrected by its
+    own noise, times the mean over permutations of the largest ratio of a pair's square
+    to its noise. Beyond ten groups, and with ``scale="rank"``, the metric is corrected
+    as a whole. Near parity the corrected value is still too large.
 
     The p-value permutes held-out rows and keeps the models. It is exact if the models
     and the folds do not depend on the groups, and approximate otherwise.

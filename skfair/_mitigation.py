@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -37,7 +38,12 @@ from sklearn.utils.validation import (
 )
 
 from skfair._training_rows import TrainingRows
-from skfair._utils._columns import drop_columns, select_columns
+from skfair._utils._columns import (
+    absent_columns,
+    drop_columns,
+    positions_of,
+    select_columns,
+)
 from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_weights, count_rows
 from skfair.groups import Groups, encode_groups, resolve_groups, resolve_strata
@@ -69,6 +75,8 @@ class Mitigator(LinkedToSite):
     classes_: NDArray[Any]
     groups_: tuple[Hashable, ...]
     strata_: tuple[Hashable, ...]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
 
     def _start_fit(
         self,
@@ -94,6 +102,7 @@ class Mitigator(LinkedToSite):
         self.classes_ = _find_classes(y, getattr(self, "estimator", None), weights)
         groups = self._find_groups_if_given(sensitive_features, X, without_groups)
         strata = compared = None
+        self._leaves_rows_out = groups is not None and bool((groups.codes < 0).any())
         if groups is not None:
             strata = self._find_strata(control_features, X)
             groups, compared = within_strata(groups, strata, weights)
@@ -101,8 +110,11 @@ class Mitigator(LinkedToSite):
             groups = Groups(np.full(len(y), -1), ())
         self.groups_ = groups.labels
         self.strata_ = () if compared is None else compared.labels
+        self._dropped: list[int] = []
+        if self.drop_sensitive:
+            self._dropped = positions_of(X, self.sensitive_features)
         return TrainingRows(
-            self._without_sensitive(X),
+            drop_columns(X, self._dropped) if self._dropped else X,
             (y == self.classes_[1]).astype(np.intp),
             groups,
             weights,
@@ -110,11 +122,23 @@ class Mitigator(LinkedToSite):
         )
 
     def _check_predict_input(self, X: Any, fitted_attribute: str) -> Any:
-        """Return X that can be indexed, with the features seen in `fit`."""
+        """Return the features that the classifier gets, of X that can be indexed.
+
+        X has the features seen in `fit`; those that were dropped may be absent.
+        """
         check_is_fitted(self, fitted_attribute)
-        X = _check_table(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        return X
+        X, n_features = _check_table(X), self.n_features_in_
+        names = getattr(self, "feature_names_in_", None)
+        absent = absent_columns(X, names, n_features, self._dropped)
+        expected = copy.copy(self)
+        if absent:
+            expected.n_features_in_ = n_features - len(absent)
+            if names is not None:
+                expected.feature_names_in_ = np.delete(names, absent)
+        validate_data(expected, X, reset=False, skip_check_array=True)
+        kept = np.delete(np.arange(n_features), absent)
+        present = np.flatnonzero(np.isin(kept, self._dropped)).tolist()
+        return drop_columns(X, present) if present else X
 
     def _second_class_where(self, chosen: NDArray[np.bool_]) -> NDArray[Any]:
         """Return the second class in the rows chosen, else the first."""
@@ -154,10 +178,6 @@ class Mitigator(LinkedToSite):
             X=X,
             selector=self.control_features,
         )
-
-    def _without_sensitive(self, X: Any) -> Any:
-        """Drop the sensitive columns from X if `drop_sensitive` is set."""
-        return drop_columns(X, self.sensitive_features) if self.drop_sensitive else X
 
     @contextmanager
     def _tip_to_drop(self, X: Any) -> Iterator[None]:

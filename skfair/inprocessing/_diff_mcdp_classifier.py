@@ -106,6 +106,7 @@ class DiffMCDPClassifier(
         column is also a feature, unless `drop_sensitive` is True.
     drop_sensitive : bool, default=False
         Whether the columns named by `sensitive_features` are dropped from the features.
+        X may then lack them in prediction.
     control_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the strata within which groups are compared, several columns
         for their intersection, or a function of X that returns the strata. Strata given
@@ -367,7 +368,7 @@ class DiffMCDPClassifier(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = self._without_sensitive(self._check_predict_input(X, "coefs_"))
+        X = self._check_predict_input(X, "coefs_")
         layers = zip(self.coefs_, self.intercepts_, strict=True)
         parameters = [values for layer in layers for values in layer]
         return predict_logits(self._features(X), parameters)

@@ -105,6 +105,7 @@ class MCDPBoostingClassifier(
         column is also a feature, unless `drop_sensitive` is True.
     drop_sensitive : bool, default=False
         Whether the columns named by `sensitive_features` are dropped from the features.
+        X may then lack them in prediction.
     control_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the strata within which groups are compared, several columns
         for their intersection, or a function of X that returns the strata. Strata given
@@ -358,7 +359,7 @@ class MCDPBoostingClassifier(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = self._without_sensitive(self._check_predict_input(X, "estimator_"))
+        X = self._check_predict_input(X, "estimator_")
         return np.asarray(self.estimator_.predict_proba(to_table(X)), dtype=np.float64)
 
     @property

@@ -117,6 +117,7 @@ class MCDPReweighter(
         column is also a feature, unless `drop_sensitive` is True.
     drop_sensitive : bool, default=False
         Whether the columns named by `sensitive_features` are dropped from the features.
+        X may then lack them in prediction.
     control_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the strata within which groups are compared, several columns
         for their intersection, or a function of X that returns the strata. Strata given
@@ -447,7 +448,7 @@ class MCDPReweighter(
     def _respond(self, method: str, X: Any) -> NDArray[Any]:
         """Call a method of the fitted classifier."""
         X = self._check_predict_input(X, "estimator_")
-        return np.asarray(getattr(self.estimator_, method)(self._without_sensitive(X)))
+        return np.asarray(getattr(self.estimator_, method)(X))
 
 
 def _check_parameters(model: MCDPReweighter) -> PenalisedLoss:

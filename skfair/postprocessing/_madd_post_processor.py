@@ -17,6 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from skfair._comparison import PlainComparison
 from skfair._mitigation import MetaMitigator, route_fit_params
 from skfair._training_rows import TrainingRows
+from skfair._utils._columns import select_columns
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.groups import Selector
@@ -123,25 +124,27 @@ class MADDPostProcessor(
         all groups that is fitted to held-out rows, see `ScoreRepairer`. It changes
         neither average precision nor MCDP(0); `threshold` applies to what it returns.
     unknown_groups : {"raise", "pooled"}, default="raise"
-        How predictions treat groups that were absent in `fit`: raise, or leave their
-        scores as they are, as if they had the distribution of everyone.
+        How predictions treat rows whose group is missing or was absent in `fit`: raise,
+        or leave their scores as they are, as if they had the distribution of everyone.
+        It may be set after `fit`. Rows with a missing group are never refused if `fit`
+        has left such rows out, by ``encode_groups(..., missing="drop")``.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several for their intersection, or a function of X
         that returns the groups. The keyword of `fit` and `predict` is used in its
         place if it is given.
     drop_sensitive : bool, default=False
-        Whether `estimator` gets X without the columns named by `sensitive_features`.
-    random_state : int, RandomState instance or None, default=None
-        Shuffles rows before they are assigned to folds, and seeds ``ties="random"``,
-        see `ScoreRepairer`. None keeps the order of the rows.
-    n_jobs : int, default=None
-        Number of folds fitted in parallel.
-
+        Whether `estimator` gets X without the columns named by `sensitive_features`. X
+        may then lack them in prediction, where groups are given by keyword.
     control_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the strata within which groups are compared and repaired,
         several columns for their intersection, or a function of X that returns the
         strata. The keyword of `fit` and `predict` is used in its place if it is given.
         None compares groups among all rows. A column stays a feature.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles rows before they are assigned to folds, and seeds ``ties="random"``,
+        see `ScoreRepairer`. None keeps the order of the rows.
+    n_jobs : int, default=None
+        Number of folds fitted in parallel.
 
     Attributes
     ----------
@@ -460,6 +463,8 @@ class MADDPostProcessor(
             self.repairers_ = [
                 learn_part(clone(repairer), fold, whole=repairer) for fold in folds
             ]
+        for learnt in self.repairers_:
+            learnt._left_rows_out = self._leaves_rows_out
         self.comparison_ = check_repair(self, held_out, repaired)
         return self
 
@@ -511,22 +516,23 @@ class MADDPostProcessor(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         ValueError
-            If no groups are given, on wrong lengths, missing groups, and on groups
-            that were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
+            If no groups are given, on wrong lengths, and on groups that are missing or
+            were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
         """
-        X = self._check_predict_input(X, "estimator_")
+        features = self._check_predict_input(X, "estimator_")
         if self.repairer_ is None:
-            scores = self._plain_scores(self.estimator_, X)
+            scores = self._plain_scores(self.estimator_, features)
         else:
             self._check_groups_given(sensitive_features)
-            groups = self._find_groups(sensitive_features, X)
+            if sensitive_features is None:
+                sensitive_features = select_columns(X, self.sensitive_features)
             strata = self._find_strata(control_features, X)
-            X = self._without_sensitive(X)
             repaired = [
-                repairer.transform(
-                    self._plain_scores(estimator, X),
-                    sensitive_features=groups,
-                    control_features=strata,
+                repairer._transform(
+                    self._plain_scores(estimator, features),
+                    sensitive_features,
+                    strata,
+                    self.unknown_groups,
                 )
                 for estimator, repairer in zip(
                     self.estimators_, self.repairers_, strict=True

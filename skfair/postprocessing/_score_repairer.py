@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from collections.abc import Hashable
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,13 @@ from skfair._utils._validation import (
     check_weights,
 )
 from skfair.frames._to_sql import check_names
-from skfair.groups import Groups, resolve_groups, resolve_strata
+from skfair.groups import (
+    MISSING_LABEL,
+    Groups,
+    encode_groups,
+    resolve_groups,
+    resolve_strata,
+)
 from skfair.metrics._inputs import in_place_of_rows
 from skfair.postprocessing._calibration import BetaCalibration
 from skfair.postprocessing._linear_cdf import (
@@ -43,6 +49,7 @@ from skfair.postprocessing._linear_cdf import (
 )
 from skfair.postprocessing._repair_sql import (
     Knots,
+    columns_of,
     table_of_pieces,
     thin_knots,
     write_map,
@@ -50,9 +57,6 @@ from skfair.postprocessing._repair_sql import (
 )
 from skfair.statistics import GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_scores import check_probabilities
-
-#: Repairs the scores of some rows of these groups.
-Repair: TypeAlias = Callable[[Floats, Groups], Floats]
 
 
 class ScoreRepairer(
@@ -108,9 +112,10 @@ class ScoreRepairer(
         for all groups that is fitted to the labels given to `fit`. It changes neither
         the order of scores nor MCDP(0).
     unknown_groups : {"raise", "pooled"}, default="raise"
-        How `transform` treats groups that were absent in `fit`: raise, or use the
-        distribution of everyone as theirs, which leaves their scores as they are
-        (`calibrate` maps them as all others).
+        How `transform` treats rows whose group is missing or was absent in `fit`:
+        raise, or use the distribution of everyone as theirs, which leaves their scores
+        as they are (`calibrate` maps them as all others). It may be set after `fit`.
+        Rows with a missing group are never refused if `fit` has left such rows out.
     random_state : int, RandomState instance or None, default=None
         Seed of ``ties="random"``. An int gives the same result at every call, and so
         the same draw to every row that is scored in a call of its own: rows that share
@@ -335,6 +340,7 @@ class ScoreRepairer(
             return self._learn_statistic(self._check_statistic(given), whole)
         scores = check_scores(scores, "scores")
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
+        left_rows_out = bool((groups.codes < 0).any())
         if strata is None:
             self._learn_statistic(GroupedScores.from_scores(scores, **rows), whole)
         else:
@@ -351,6 +357,7 @@ class ScoreRepairer(
             if whole is not None:
                 present |= {*whole.strata_, *whole._left_out}
             self._left_out: set[Hashable] = present.difference(self.strata_)
+        self._left_rows_out = left_rows_out
         if self.calibrate:
             self.calibrator_ = self._fit_calibrator(
                 scores, y, groups, strata, sample_weight
@@ -368,7 +375,7 @@ class ScoreRepairer(
 
     def _learn(self, labels: tuple[Hashable, ...], learnt: GroupCDFs) -> Self:
         """Learn from the CDFs of the groups with these labels."""
-        self.groups_, self._learnt = labels, learnt
+        self.groups_, self._learnt, self._left_rows_out = labels, learnt, False
         self.strata_: tuple[Hashable, ...] = ()
         self.stratum_repairers_: dict[Hashable, ScoreRepairer] = {}
         self.calibrator_ = None
@@ -394,7 +401,7 @@ class ScoreRepairer(
         whole: ScoreRepairer | None,
     ) -> None:
         """Learn from each of several strata by itself."""
-        self.groups_, self.strata_ = groups, strata
+        self.groups_, self.strata_, self._left_rows_out = groups, strata, False
         self.stratum_repairers_ = {
             label: clone(self)
             .set_params(calibrate=False)
@@ -492,30 +499,54 @@ class ScoreRepairer(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         ValueError
-            On scores outside [0, 1], wrong lengths, missing groups or strata, and on
-            groups or strata that were absent in `fit`, unless `unknown_groups` is
-            ``"pooled"``.
+            On scores outside [0, 1], wrong lengths, missing strata, and on groups that
+            are missing, or groups or strata that were absent in `fit`, unless
+            `unknown_groups` is ``"pooled"``.
         """
         check_is_fitted(self)
-        values = check_scores(scores, "scores")
-        groups = resolve_groups(sensitive_features, n_samples=len(values))
-        strata = None
-        if control_features is not None or self.stratum_repairers_:
-            strata = strata_to_repair(control_features, len(values), self.strata_)
-        repaired = self._repair(values, groups, strata)
+        repaired = self._transform(
+            scores, sensitive_features, control_features, self.unknown_groups
+        )
         return repaired if self.calibrator_ is None else self.calibrator_(repaired)
 
-    def _repair(
-        self, values: Floats, groups: Groups, strata: Groups | None = None
+    def _transform(
+        self, scores: Any, groups: Any, strata: Any, unknown_groups: str
     ) -> Floats:
-        """Repair scores, without the map to probabilities."""
+        """Check and repair scores, without the map to probabilities."""
+        values = check_scores(scores, "scores")
+        if groups is not None:
+            columns = columns_of(self.groups_)
+            is_group = any(MISSING_LABEL in labels for labels in columns)
+            groups = encode_groups(groups, missing="group" if is_group else "drop")
+        groups = resolve_groups(groups, n_samples=len(values))
+        if strata is not None or self.stratum_repairers_:
+            strata = strata_to_repair(strata, len(values), self.strata_)
+        if unknown_groups == "raise":
+            self._check_known(groups, strata)
+        return self._repair(values, groups, strata)
+
+    def _check_known(self, groups: Groups, strata: Groups | None) -> None:
+        """Raise if `fit` has not seen the groups, or the strata, of some rows."""
+        unknown = self._codes(groups) < 0
+        if self._left_rows_out:
+            unknown &= groups.codes >= 0
+        check_known("sensitive_features", "groups", groups, unknown, self.groups_)
+        if strata is not None and self.stratum_repairers_:
+            known = {*self.strata_, *self._left_out}
+            labels = np.array([label not in known for label in strata.labels] + [True])
+            unknown = labels[strata.codes]
+            check_known("control_features", "strata", strata, unknown, self.strata_)
+
+    def _repair(self, values: Floats, groups: Groups, strata: Groups | None) -> Floats:
+        """Repair scores of known groups within known strata; all others stay."""
         if strata is None or not self.stratum_repairers_:
             return self._repair_stratum(values, groups)
-        repairs = {
-            label: own._repair_stratum for label, own in self.stratum_repairers_.items()
-        }
-        left_out = self._left_out if self.unknown_groups == "raise" else None
-        return repair_strata(repairs, left_out, values, groups, strata)
+        repaired = np.array(values)
+        for label, rows in zip(strata.labels, rows_by_code(strata.codes), strict=False):
+            if label in self.stratum_repairers_:
+                own = self.stratum_repairers_[label]
+                repaired[rows] = own._repair_stratum(values[rows], groups[rows])
+        return repaired
 
     def _repair_stratum(self, values: Floats, groups: Groups) -> Floats:
         """Repair scores of one stratum."""
@@ -677,7 +708,7 @@ class ScoreRepairer(
             A query of all columns of the table and of the repaired scores, which are
             those of `transform` up to rounding and `tol`. They are NULL where
             `transform` raises: where a score is NULL, NaN or outside [0, 1] by more
-            than rounding, a group is NULL, or, with ``unknown_groups="raise"``, was
+            than rounding, or, with ``unknown_groups="raise"``, a group is NULL or was
             absent in `fit`. With `calibrate`, scores before it are a column, too, with
             ``uncalibrated_`` before its name. Labels are written so that no text of
             theirs is read as SQL.
@@ -719,6 +750,7 @@ class ScoreRepairer(
             sensitive_features,
             quote,
             self.unknown_groups == "pooled",
+            self._left_rows_out,
         )
         return write_query(table, name, quote, expression, self.calibrator_)
 
@@ -770,11 +802,7 @@ class ScoreRepairer(
         position = {label: i for i, label in enumerate(self.groups_)}
         # The last entry serves rows that `Groups` leaves out, whose code is -1.
         lookup = np.array([position.get(label, -1) for label in groups.labels] + [-1])
-        codes = np.asarray(lookup[groups.codes])
-        if self.unknown_groups == "raise":
-            unknown = codes < 0
-            check_known("sensitive_features", "groups", groups, unknown, self.groups_)
-        return codes
+        return np.asarray(lookup[groups.codes])
 
 
 def check_repair_options(repair: Any, level: Any, default: Any) -> None:
@@ -829,29 +857,6 @@ def strata_to_repair(
     return resolve_strata(control_features, n_samples=n_samples)
 
 
-def repair_strata(
-    repairs: Mapping[Hashable, Repair],
-    left_out: Collection[Hashable] | None,
-    values: Floats,
-    groups: Groups,
-    strata: Groups,
-) -> Floats:
-    """Repair the scores of each stratum that has a repair; all others stay.
-
-    Others must have been left out in `fit`, unless None says that any may come.
-    """
-    if left_out is not None:
-        known = {*repairs, *left_out}
-        unknown = np.array([label not in known for label in strata.labels] + [True])
-        unknown = unknown[strata.codes]
-        check_known("control_features", "strata", strata, unknown, tuple(repairs))
-    repaired = np.array(values)
-    for label, rows in zip(strata.labels, rows_by_code(strata.codes), strict=False):
-        if label in repairs:
-            repaired[rows] = repairs[label](values[rows], groups[rows])
-    return repaired
-
-
 def check_known(
     argument: str,
     what: str,
@@ -861,10 +866,12 @@ def check_known(
 ) -> None:
     """Raise if the groups or strata of some rows were absent in `fit`."""
     if unknown.any():
-        labels: list[Hashable] = [*groups.labels, "(left out)"]
-        named = [labels[code] for code in np.unique(groups.codes[unknown])]
+        labels: list[Hashable] = [*groups.labels, MISSING_LABEL]
+        named, rows = np.unique(groups.codes[unknown]), np.flatnonzero(unknown)
+        more = ", ..." if len(rows) > 5 else ""
         raise ValueError(
-            f"{argument} has {what} {named} in {np.count_nonzero(unknown)} rows, "
-            f"expected those seen in fit, {list(known)}. With unknown_groups='pooled' "
-            "their rows keep their scores."
+            f"{argument} has {what} {[labels[code] for code in named]} in {len(rows)} "
+            f"rows ({', '.join(map(str, rows[:5]))}{more}), expected those seen in "
+            f"fit, {list(known)}. After set_params(unknown_groups='pooled') such rows "
+            "keep their scores."
         )

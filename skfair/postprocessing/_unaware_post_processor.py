@@ -97,17 +97,16 @@ class UnawarePostProcessor(
         see the group, at prediction too.
     drop_sensitive : bool, default=False
         Whether both classifiers get X without the columns that `sensitive_features`
-        names.
-    random_state : int, RandomState instance or None, default=None
-        Shuffles rows before they are assigned to folds. None keeps their order.
-    n_jobs : int, default=None
-        Number of folds fitted in parallel.
-
+        names. X may then lack them in prediction.
     control_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the strata within which groups are compared, several columns
         for their intersection, or a function of X that returns the strata. Strata given
         to `fit` take precedence. None compares groups among all rows. A column stays a
         feature.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles rows before they are assigned to folds. None keeps their order.
+    n_jobs : int, default=None
+        Number of folds fitted in parallel.
 
     Attributes
     ----------
@@ -402,7 +401,7 @@ class UnawarePostProcessor(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = self._without_sensitive(self._check_predict_input(X, "estimators_"))
+        X = self._check_predict_input(X, "estimators_")
         classes = self.classes_.tolist()
         scores: NDArray[Any] = mean_probabilities(self.estimators_, X, classes)[:, 1]
         if self._map is not None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.frozen import FrozenEstimator
@@ -60,6 +61,30 @@ class LinkedToSite:
         site = os.environ.get("SKFAIR_DOCS", "").rstrip("/")
         page = "/generated/{estimator_module}.{estimator_name}.html"
         return site and site + page
+
+
+class FittedTable:
+    """Attribute of a fitted estimator that is a DataFrame, or None.
+
+    It is kept as a dict of arrays, since skops saves no objects of pandas.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name, self.kept_as = name, f"_columns_of_{name}"
+
+    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
+        if estimator is None:
+            return self
+        if self.kept_as not in vars(estimator):
+            raise AttributeError(f"{estimator!r} has no {self.name} before fit.")
+        columns = vars(estimator)[self.kept_as]
+        return None if columns is None else pd.DataFrame(columns)
+
+    def __set__(self, estimator: Any, table: pd.DataFrame | None) -> None:
+        columns = table
+        if table is not None:
+            columns = {name: table[name].to_numpy() for name in table}
+        vars(estimator)[self.kept_as] = columns
 
 
 class Mitigator(LinkedToSite):

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_array, check_random_state
 
 from skfair._comparison import PlainComparison, compare_with_plain
-from skfair._mitigation import Mitigator
+from skfair._mitigation import FittedTable, Mitigator
 from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
 from skfair._penalty._smooth_gap import Objective
 from skfair._training_rows import (
@@ -202,6 +202,7 @@ class DiffMCDPClassifier(
     ('positive',)
     """
 
+    history_ = FittedTable()
     __metadata_request__fit: ClassVar = {
         "sensitive_features": True,
         "control_features": True,

@@ -13,7 +13,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from skfair._comparison import compare_with_plain
-from skfair._mitigation import MetaMitigator, route_fit_params, weight_keyword
+from skfair._mitigation import (
+    FittedTable,
+    MetaMitigator,
+    route_fit_params,
+    weight_keyword,
+)
 from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
 from skfair._penalty._smooth_gap import Objective
 from skfair._training_rows import (
@@ -232,6 +237,7 @@ class MCDPReweighter(
     ('positive',)
     """
 
+    history_ = FittedTable()
     __metadata_request__fit: ClassVar = {
         "sensitive_features": True,
         "control_features": True,
@@ -365,10 +371,10 @@ class MCDPReweighter(
         )
         progress = Progress("MCDPReweighter", bool(self.verbose))
         with self._tip_to_drop(X):
-            plain, kept, self.history_ = choose_round(rounds, progress)
+            plain, kept, history = choose_round(rounds, progress)
         kept = self._keep_round(plain, kept, held_out)
-        self.history_["kept"] = self.history_["round"] == kept.number
-        self.estimator_, self.n_iter_ = kept.estimator, len(self.history_)
+        self.history_ = history.assign(kept=history["round"] == kept.number)
+        self.estimator_, self.n_iter_ = kept.estimator, len(history)
         self.sample_weight_[train] = kept.weights * rows.weights[:, None]
         return self
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
@@ -15,7 +14,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from skfair._comparison import PlainComparison
-from skfair._mitigation import MetaMitigator, route_fit_params
+from skfair._mitigation import FittedTable, MetaMitigator, route_fit_params
 from skfair._training_rows import TrainingRows
 from skfair._utils._columns import select_columns
 from skfair._utils._types import Floats
@@ -257,6 +256,7 @@ class MADDPostProcessor(
     True
     """
 
+    losses_ = FittedTable()
     __metadata_request__fit: ClassVar = _REQUESTED
     __metadata_request__predict: ClassVar = _REQUESTED
     __metadata_request__predict_proba: ClassVar = _REQUESTED
@@ -426,7 +426,7 @@ class MADDPostProcessor(
         self.estimator_, self.estimators_ = estimator, [estimator]
         self.repairer_: ScoreRepairer | None = None
         self.repairers_: list[ScoreRepairer] = []
-        self.losses_: pd.DataFrame | None = None
+        self.losses_ = None
         self.standard_error_: float | None = None
         self.repair_level_: float | None = 0.0
         self.calibrator_: BetaCalibration | None = None

@@ -21,7 +21,12 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import PlainComparison, compare_with_plain
-from skfair._mitigation import MetaMitigator, route_fit_params, weight_keyword
+from skfair._mitigation import (
+    FittedTable,
+    MetaMitigator,
+    route_fit_params,
+    weight_keyword,
+)
 from skfair._training_rows import Split, TrainingRows
 from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_choice, check_integer, check_real
@@ -220,6 +225,7 @@ class UnawarePostProcessor(
         "sensitive_features": True,
         "control_features": True,
     }
+    path_ = FittedTable()
     _rows: PredictedRows
     _map: ScoreMap | None
     comparison_: PlainComparison | None

@@ -244,40 +244,14 @@ def share_scores(parts: list[TrainingRows]) -> bool:
     return bool((tied_shares(distributions(join_rows(parts))) > 0.2).any())
 
 
-def makes_ensemble(
-    ensemble: bool | str, parts: list[TrainingRows], shared: bool
-) -> bool:
-    """Whether to average the models of the folds rather than refit one to all rows.
-
-    `shared` tells whether rows share scores: averages would make their repaired
-    distributions differ again.
-    """
-    cells = [cells_of(part.groups, part.strata) for part in parts]
-    sizes = np.array([part.sizes() for part in cells])
-    missing = (sizes == 0) & (sizes.any(axis=0) | (parts[0].strata is None))
-    if ensemble == "auto":
-        return not missing.any() and not shared
-    if ensemble and missing.any():
-        fold, cell = np.argwhere(missing)[0].tolist()
-        raise ValueError(
-            "ensemble=True needs rows of every group held out in every fold, but fold "
-            f"{fold} has none of {cells[0].labels[cell]!r}, which has "
-            f"{sizes[:, cell].sum()} in all. Use ensemble='auto' or fewer folds."
-        )
-    return bool(ensemble)
-
-
-def learn_part(
-    repairer: ScoreRepairer, rows: TrainingRows, whole: ScoreRepairer | None = None
-) -> ScoreRepairer:
-    """Learn a repair from rows, a part of those from which `whole` was learnt."""
+def learn_repair(repairer: ScoreRepairer, rows: TrainingRows) -> ScoreRepairer:
+    """Learn a repair from rows; the user has been warned of strata left out."""
     return repairer._fit(
         rows.scores,
         None,
         rows.groups,
         rows.sample_weight,
-        whole=whole,
-        strata=rows.strata,
+        rows.strata,
         warn=False,
     )
 
@@ -299,7 +273,7 @@ def repair_held_out(
         # The others may lack a group that is in this part alone.
         learnt = clone(repairer).set_params(unknown_groups="pooled")
         held_out = rows.take(part)
-        learn_part(learnt, rows.take(others))
+        learn_repair(learnt, rows.take(others))
         scores.append(
             learnt.transform(
                 held_out.scores,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -30,9 +30,8 @@ from skfair.postprocessing._held_out import (
     held_out_rows,
     join_rows,
     label_probabilities,
-    learn_part,
+    learn_repair,
     make_splits,
-    makes_ensemble,
     predict_folds,
     repair_held_out,
     share_scores,
@@ -113,8 +112,7 @@ class MADDPostProcessor(
     ensemble : bool or "auto", default="auto"
         Whether to average several models, as described in the notes. ``"auto"`` is
         True, except where more than a fifth of the rows of a group share a score and
-        `cv` does not repeat its splits, and where some fold holds out no row of a
-        group.
+        `cv` does not repeat its splits.
     ties : {"mid", "random"}, default="mid"
         Whether rows that share a score stay together, see `ScoreRepairer`. `fit` warns
         where that keeps most of the disparity.
@@ -151,9 +149,9 @@ class MADDPostProcessor(
         The fitted model without repair; for an ensemble, the mean of its models.
     repairer_ : ScoreRepairer or None
         The repair learnt on all held-out scores; None without groups.
-    estimators_, repairers_ : list
-        The models whose repaired scores are averaged, a single one without ensemble,
-        and the repair of each.
+    estimators_ : list
+        The models whose scores are repaired and then averaged, a single one without
+        ensemble.
     repair_level_ : float or None
         Level of repair, given or chosen; None if `max_mcdp` is given.
     standard_error_ : float or None
@@ -211,8 +209,9 @@ class MADDPostProcessor(
     95 % for all groups at once (a single such group with all other rows, which two
     groups are anyway). If there is none, the fairness loss is 0.
 
-    Ensembles: ``ensemble=True`` keeps the model of every fold, with a repair learnt on
-    the rows that the fold held out, and averages the repaired scores. If more than a
+    Ensembles: ``ensemble=True`` keeps the model of every fold, repairs the scores of
+    each by the one map learnt on the rows that all folds held out, and averages the
+    repaired scores. If more than a
     fifth of the rows of a group share a score and `cv` repeats its splits, as
     `RepeatedStratifiedKFold` does, it keeps one model of each repeat, averages their
     scores, and learns one repair on averages of as many held-out scores.
@@ -349,8 +348,7 @@ class MADDPostProcessor(
         ------
         ValueError
             If y does not have two classes, on wrong lengths, on fewer than two groups,
-            on a fold without a group if `ensemble` is True, and on parameters out of
-            range.
+            and on parameters out of range.
         TypeError
             If `estimator` has no `predict_proba`.
 
@@ -392,13 +390,13 @@ class MADDPostProcessor(
                 self.estimator, rows.X, labels, classes, splits, for_fit, self.n_jobs
             )
         held_out = [held_out_rows(fold, rows) for fold in folds]
-        several = len(folds) > 1
-        shared = self.ensemble is not False and several and share_scores(held_out)
-        if shared:
+        averages = self.ensemble
+        if averages and len(folds) > 1 and share_scores(held_out):
             folds = average_repeats(folds, len(rows))
             held_out = [held_out_rows(fold, rows) for fold in folds]
+            averages = averages is True
         self.estimators_ = [fold.model for fold in folds]
-        if len(folds) > 1 and not makes_ensemble(self.ensemble, held_out, shared):
+        if len(folds) > 1 and not averages:
             self.estimators_ = [fit_all(self.estimator, rows.X, labels, for_fit)]
         return self._learn_repair(held_out, len(rows))
 
@@ -425,7 +423,6 @@ class MADDPostProcessor(
         """Predict with one fitted classifier, without repair."""
         self.estimator_, self.estimators_ = estimator, [estimator]
         self.repairer_: ScoreRepairer | None = None
-        self.repairers_: list[ScoreRepairer] = []
         self.losses_ = None
         self.standard_error_: float | None = None
         self.repair_level_: float | None = 0.0
@@ -434,7 +431,7 @@ class MADDPostProcessor(
         return self
 
     def _learn_repair(self, folds: list[TrainingRows], n_samples: int) -> Self:
-        """Learn the level and the repair of one model, or of the model of each fold."""
+        """Learn the level and the repair, one for the models of all folds."""
         rows, parts = join_rows(folds), parts_of(folds)
         options = LossOptions(*(getattr(self, name) for name in LossOptions._fields))
         grids = RepairGrid.by_stratum(rows, options)
@@ -455,16 +452,11 @@ class MADDPostProcessor(
         if rows.strata is None:
             self.repairer_ = repairer._learn(grids[0].labels, grids[0].groups)
         else:
-            self.repairer_ = learn_part(repairer, rows)
-        if len(self.estimators_) == 1:
-            self.estimator_, self.repairers_ = self.estimators_[0], [self.repairer_]
-        else:
+            self.repairer_ = learn_repair(repairer, rows)
+        self.repairer_._left_rows_out = self._leaves_rows_out
+        self.estimator_ = self.estimators_[0]
+        if len(self.estimators_) > 1:
             self.estimator_ = MeanVote(self.estimators_)
-            self.repairers_ = [
-                learn_part(clone(repairer), fold, whole=repairer) for fold in folds
-            ]
-        for learnt in self.repairers_:
-            learnt._left_rows_out = self._leaves_rows_out
         self.comparison_ = check_repair(self, held_out, repaired)
         return self
 
@@ -528,15 +520,13 @@ class MADDPostProcessor(
                 sensitive_features = select_columns(X, self.sensitive_features)
             strata = self._find_strata(control_features, X)
             repaired = [
-                repairer._transform(
+                self.repairer_._transform(
                     self._plain_scores(estimator, features),
                     sensitive_features,
                     strata,
                     self.unknown_groups,
                 )
-                for estimator, repairer in zip(
-                    self.estimators_, self.repairers_, strict=True
-                )
+                for estimator in self.estimators_
             ]
             scores = np.mean(repaired, axis=0)
             if self.calibrator_ is not None:

@@ -311,9 +311,7 @@ class ScoreRepairer(
         UserWarning
             If strata without two groups are left out: their scores stay as they are.
         """
-        return self._fit(
-            scores, y, sensitive_features, sample_weight, strata=control_features
-        )
+        return self._fit(scores, y, sensitive_features, sample_weight, control_features)
 
     def _fit(
         self,
@@ -321,15 +319,10 @@ class ScoreRepairer(
         y: Any,
         sensitive_features: Any,
         sample_weight: Any,
-        whole: ScoreRepairer | None = None,
-        strata: Any = None,
+        strata: Any,
         warn: bool = True,
     ) -> Self:
-        """Learn from rows that may be a part of those from which `whole` was learnt.
-
-        Its shrinkage is taken then: where the repaired scores of parts are averaged,
-        so is their noise.
-        """
+        """Learn the score distributions, and warn of strata left out if asked to."""
         self._check_parameters()
         rows = {
             "sensitive_features": sensitive_features,
@@ -337,25 +330,23 @@ class ScoreRepairer(
         }
         if isinstance(scores, GroupedScores | GroupedHistogram):
             given = in_place_of_rows(scores, y=y, control_features=strata, **rows)
-            return self._learn_statistic(self._check_statistic(given), whole)
+            return self._learn_statistic(self._check_statistic(given))
         scores = check_scores(scores, "scores")
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
         left_rows_out = bool((groups.codes < 0).any())
         if strata is None:
-            self._learn_statistic(GroupedScores.from_scores(scores, **rows), whole)
+            self._learn_statistic(GroupedScores.from_scores(scores, **rows))
         else:
             strata = resolve_strata(strata, n_samples=len(scores))
             weights = check_weights(sample_weight, len(scores))
-            groups, kept = within_strata(groups, strata, weights, warn and not whole)
+            groups, kept = within_strata(groups, strata, weights, warn)
             assert kept is not None
             found = scores_by_stratum(scores, groups, kept, weights)
             if len(strata.labels) == 1:
-                self._learn_statistic(found[0], whole).strata_ = kept.labels
+                self._learn_statistic(found[0]).strata_ = kept.labels
             else:
-                self._learn_strata(groups.labels, kept.labels, found, whole)
+                self._learn_strata(groups.labels, kept.labels, found)
             present = {strata.labels[code] for code in np.flatnonzero(strata.sizes())}
-            if whole is not None:
-                present |= {*whole.strata_, *whole._left_out}
             self._left_out: set[Hashable] = present.difference(self.strata_)
         self._left_rows_out = left_rows_out
         if self.calibrate:
@@ -364,14 +355,11 @@ class ScoreRepairer(
             )
         return self
 
-    def _learn_statistic(
-        self, statistic: GroupedScores, whole: ScoreRepairer | None
-    ) -> Self:
+    def _learn_statistic(self, statistic: GroupedScores) -> Self:
         """Learn from the scores of the groups."""
         present = np.flatnonzero(statistic.counts)
         labels = tuple(statistic.labels[group] for group in present)
-        shrinkage = None if whole is None else whole._shrinkage_of(labels)
-        return self._learn(labels, GroupCDFs.of(statistic, shrinkage))
+        return self._learn(labels, GroupCDFs.of(statistic))
 
     def _learn(self, labels: tuple[Hashable, ...], learnt: GroupCDFs) -> Self:
         """Learn from the CDFs of the groups with these labels."""
@@ -398,14 +386,11 @@ class ScoreRepairer(
         groups: tuple[Hashable, ...],
         strata: tuple[Hashable, ...],
         statistics: list[GroupedScores],
-        whole: ScoreRepairer | None,
     ) -> None:
         """Learn from each of several strata by itself."""
         self.groups_, self.strata_, self._left_rows_out = groups, strata, False
         self.stratum_repairers_ = {
-            label: clone(self)
-            .set_params(calibrate=False)
-            ._learn_statistic(own, whole and whole.stratum_repairers_[label])
+            label: clone(self).set_params(calibrate=False)._learn_statistic(own)
             for label, own in zip(strata, statistics, strict=True)
         }
         self.repair_level_ = None if self.max_mcdp is not None else self.repair_level
@@ -426,11 +411,6 @@ class ScoreRepairer(
             return spread_in_bins(statistic)
         check_probabilities(statistic, "scores")
         return statistic
-
-    def _shrinkage_of(self, groups: tuple[Hashable, ...]) -> Floats:
-        """Share of everyone in the CDFs of some groups."""
-        known = dict(zip(self.groups_, self._learnt.shrinkage, strict=True))
-        return np.array([known[group] for group in groups])
 
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""

@@ -7,7 +7,7 @@ import os
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,7 @@ from skfair._utils._columns import (
     select_columns,
 )
 from skfair._utils._user_line import warn_user
-from skfair._utils._validation import check_weights, count_rows
+from skfair._utils._validation import check_choice, check_weights, count_rows
 from skfair.groups import Groups, encode_groups, resolve_groups, resolve_strata
 
 
@@ -103,36 +103,39 @@ class Mitigator(LinkedToSite):
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
-    def _start_fit(
+    #: What happens if `fit` is given no groups, of which the user is warned.
+    _without_groups: ClassVar = "no gap is penalised"
+
+    def _prepare(
         self,
         X: Any,
         y: Any,
         sensitive_features: Any,
         control_features: Any,
         sample_weight: ArrayLike | None,
-        *,
-        without_groups: str | None,
         all_strata: bool = False,
     ) -> TrainingRows:
         """Return the rows to fit to, and set the classes, the groups and the strata.
 
-        X can be indexed, and lacks the sensitive columns if they are dropped. If no
-        groups are given, the user is warned of what happens `without_groups`, unless
-        that is None. Strata that cannot be compared are left out, unless `all_strata`.
+        X can be indexed, and lacks the sensitive columns if they are dropped. Strata
+        that cannot be compared are left out, unless `all_strata`.
         """
+        check_choice("drop_sensitive", self.drop_sensitive, (True, False))
         X = _check_table(X)
         validate_data(self, X, y, skip_check_array=True)
         weights = check_weights(sample_weight, count_rows(X))
         y = _check_target(X, y)
         self.classes_ = _find_classes(y, getattr(self, "estimator", None), weights)
-        groups = self._find_groups_if_given(sensitive_features, X, without_groups)
-        strata = compared = None
-        self._leaves_rows_out = groups is not None and bool((groups.codes < 0).any())
-        if groups is not None:
+        groups, strata, compared = Groups(np.full(len(y), -1), ()), None, None
+        self._leaves_rows_out = False
+        if sensitive_features is not None or self.sensitive_features is not None:
+            groups = self._find_groups(sensitive_features, X)
+            self._leaves_rows_out = bool((groups.codes < 0).any())
             strata = self._find_strata(control_features, X)
             groups, compared = within_strata(groups, strata, weights)
-        else:
-            groups = Groups(np.full(len(y), -1), ())
+        elif getattr(self, "strength", "auto") != 0:
+            name = type(self).__name__
+            warn_user(f"{name} has no sensitive_features: {self._without_groups}.")
         self.groups_ = groups.labels
         self.strata_ = () if compared is None else compared.labels
         self._dropped: list[int] = []
@@ -177,21 +180,6 @@ class Mitigator(LinkedToSite):
             X=X,
             selector=self.sensitive_features,
         )
-
-    def _find_groups_if_given(
-        self, sensitive_features: Any, X: Any, consequence: str | None
-    ) -> Groups | None:
-        """Return the group of each row, or None if none are given.
-
-        In that case the caller of `fit` is warned of the consequence, if there is one.
-        """
-        if sensitive_features is None and self.sensitive_features is None:
-            if consequence:
-                warn_user(
-                    f"{type(self).__name__} has no sensitive_features: {consequence}."
-                )
-            return None
-        return self._find_groups(sensitive_features, X)
 
     def _find_strata(self, control_features: Any, X: Any) -> Groups | None:
         """Return the stratum of each row, None if none are given."""
@@ -242,15 +230,23 @@ class MetaMitigator(Mitigator):
         return tags
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return the routing of metadata to `estimator`.
+        """Return the routing of metadata to `estimator`, and to `cv` if there is one.
 
         Returns
         -------
         MetadataRouter
         """
-        mapping = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(estimator=self.estimator, method_mapping=mapping)
+        for name, callee in {
+            "estimator": "fit",
+            "group_estimator": "fit",
+            "cv": "split",
+        }.items():
+            if getattr(self, name, None) is not None:
+                mapping = MethodMapping().add(caller="fit", callee=callee)
+                routed = {"splitter" if name == "cv" else name: getattr(self, name)}
+                router.add(method_mapping=mapping, **routed)
+        return router
 
     def _check_estimator(self) -> None:
         """Raise unless the estimator predicts probabilities."""

@@ -300,14 +300,7 @@ class DiffMCDPClassifier(
         """
         loss, options = _check_parameters(self)
         rng = check_random_state(self.random_state)
-        rows = self._start_fit(
-            X,
-            y,
-            sensitive_features,
-            control_features,
-            sample_weight,
-            without_groups="no gap is penalised" if self.strength else None,
-        )
+        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
         rows = replace(rows, X=self._features(rows.X))
         if rows.sample_weight is not None:  # only rows with weight, 1 in the mean
             rows = rows.take(np.flatnonzero(rows.weights))
@@ -435,7 +428,6 @@ def _check_parameters(
 ) -> tuple[PenalisedLoss, TrainingOptions]:
     """Check the parameters, and return the loss and the options of the steps."""
     layer_sizes(model.hidden_layer_sizes)
-    for name in ("early_stopping", "drop_sensitive"):
-        check_choice(name, getattr(model, name), (True, False))
+    check_choice("early_stopping", model.early_stopping, (True, False))
     check_validation_fraction(model)
     return check_penalised_loss(model), TrainingOptions.of(model)

@@ -291,14 +291,7 @@ class MCDPBoostingClassifier(
         """
         find_library(self.estimator)
         loss = _check_parameters(self)
-        rows = self._start_fit(
-            X,
-            y,
-            sensitive_features,
-            control_features,
-            sample_weight,
-            without_groups="no gap is penalised" if self.strength else None,
-        )
+        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
         params = route_fit_params(self, sensitive_features, fit_params).estimator.fit
         check_boosting(self.estimator, params)
         rows = replace(rows, X=to_table(rows.X))
@@ -441,8 +434,7 @@ class MCDPBoostingClassifier(
 def _check_parameters(model: MCDPBoostingClassifier) -> PenalisedLoss:
     """Check the parameters, and return the loss."""
     loss = check_penalised_loss(model)
-    for name in ("drop_sensitive", "early_stopping"):
-        check_choice(name, getattr(model, name), (True, False))
+    check_choice("early_stopping", model.early_stopping, (True, False))
     check_validation_fraction(model, automatic="auto")
     check_integer("n_iter_no_change", model.n_iter_no_change, 1)
     return loss

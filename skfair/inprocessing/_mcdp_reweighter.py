@@ -340,14 +340,7 @@ class MCDPReweighter(
         self._check_estimator()
         loss = _check_parameters(self)
         keyword = weight_keyword(self.estimator)
-        rows = self._start_fit(
-            X,
-            y,
-            sensitive_features,
-            control_features,
-            sample_weight,
-            without_groups="no gap is penalised" if self.strength else None,
-        )
+        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
         params = route_fit_params(self, sensitive_features, fit_params).estimator.fit
         if rows.sample_weight is not None:
             params = {**params, keyword: rows.sample_weight}
@@ -461,8 +454,7 @@ def _check_parameters(model: MCDPReweighter) -> PenalisedLoss:
     """Check the parameters, and return the loss."""
     loss = check_penalised_loss(model)
     check_choice("form", model.form, FORMS)
-    for name in ("averaging", "drop_sensitive"):
-        check_choice(name, getattr(model, name), (True, False))
+    check_choice("averaging", model.averaging, (True, False))
     check_validation_fraction(model)
     check_integer("max_iter", model.max_iter, 2)
     check_real("tol", model.tol, 0, math.inf, closed="left")

@@ -19,6 +19,7 @@ from skfair._comparison import PlainComparison, compare_with_plain
 from skfair._training_rows import Split, TrainingRows, cross_fit
 from skfair._utils._types import Floats, Integers
 from skfair._utils._user_line import warn_user
+from skfair._utils._validation import check_integer
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups
 from skfair.model_selection._group_stratified_k_fold import stratified_splits
@@ -58,6 +59,7 @@ def make_splits(
     cv, seed = mitigator.cv, mitigator.random_state
     if not isinstance(cv, numbers.Integral):
         return list(check_cv(cv, y, classifier=True).split(X, y, **for_split))
+    check_integer("cv", cv, 2)
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     if counts.min() < cv:
         raise ValueError(

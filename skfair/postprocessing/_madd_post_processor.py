@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
@@ -11,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from skfair._comparison import PlainComparison
 from skfair._mitigation import FittedTable, MetaMitigator, route_fit_params
@@ -256,6 +254,7 @@ class MADDPostProcessor(
     """
 
     losses_ = FittedTable()
+    _without_groups = "nothing is repaired"
     __metadata_request__fit: ClassVar = _REQUESTED
     __metadata_request__predict: ClassVar = _REQUESTED
     __metadata_request__predict_proba: ClassVar = _REQUESTED
@@ -365,15 +364,8 @@ class MADDPostProcessor(
         """
         self._check_estimator()
         self._check_parameters()
-        rows = self._start_fit(
-            X,
-            y,
-            sensitive_features,
-            control_features,
-            sample_weight,
-            without_groups="nothing is repaired",
-            all_strata=True,
-        )
+        given = X, y, sensitive_features, control_features, sample_weight
+        rows = self._prepare(*given, all_strata=True)
         routed = route_fit_params(
             self, sensitive_features, fit_params, rows.sample_weight
         )
@@ -410,14 +402,11 @@ class MADDPostProcessor(
         check_real("theta", self.theta, 0, 1)
         check_real("threshold", self.threshold, 0, 1)
         check_integer("n_levels", self.n_levels, 2)
-        if isinstance(self.cv, numbers.Integral):
-            check_integer("cv", self.cv, 2)
         if not callable(self.accuracy_loss):
             check_choice("accuracy_loss", self.accuracy_loss, ("zero_one", "log_loss"))
         if not callable(self.fairness):
             check_choice("fairness", self.fairness, ("madd", "mcdp"))
         check_choice("ensemble", self.ensemble, (True, False, "auto"))
-        check_choice("drop_sensitive", self.drop_sensitive, (True, False))
 
     def _keep_plain(self, estimator: Any) -> Self:
         """Predict with one fitted classifier, without repair."""
@@ -621,19 +610,3 @@ class MADDPostProcessor(
                 "cross-validation or search called this: scikit-learn's scorers pass "
                 "no groups on, score with skfair.metrics.make_group_scorer(<scorer>)."
             )
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Tell scikit-learn which metadata goes where.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        splitting = MethodMapping().add(caller="fit", callee="split")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=mapping)
-            .add(splitter=self.cv, method_mapping=splitting)
-        )

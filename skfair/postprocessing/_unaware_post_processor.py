@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import numbers
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -17,7 +16,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import PlainComparison, compare_with_plain
@@ -29,7 +27,7 @@ from skfair._mitigation import (
 )
 from skfair._training_rows import Split, TrainingRows
 from skfair._utils._user_line import warn_user
-from skfair._utils._validation import check_choice, check_integer, check_real
+from skfair._utils._validation import check_real
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Selector
 from skfair.postprocessing._held_out import (
@@ -305,21 +303,15 @@ class UnawarePostProcessor(
         Warns
         -----
         UserWarning
-            If no groups are given: the classifier is fitted without a map. If strata or
-            groups cannot be compared, and are left out of the gap.
+            If no groups are given and `strength` is not 0: the classifier is fitted
+            without a map. If strata or groups cannot be compared, and are left out of
+            the gap.
         skfair.exceptions.MitigationWarning
             If the new scores are worse than the plain ones by more than noise, and if
             ``strength="auto"`` finds none that helps although there is a gap.
         """
         self._check_parameters()
-        rows = self._start_fit(
-            X,
-            y,
-            sensitive_features,
-            control_features,
-            sample_weight,
-            without_groups="no gap is penalised",
-        )
+        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
         routed = route_fit_params(
             self, sensitive_features, fit_params, rows.sample_weight
         )
@@ -433,25 +425,6 @@ class UnawarePostProcessor(
         """
         return self._second_class_where(self.predict_proba(X)[:, 1] > 0.5)
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return the routing of metadata to the classifiers and to `cv`.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        fitting = MethodMapping().add(caller="fit", callee="fit")
-        splitting = MethodMapping().add(caller="fit", callee="split")
-        router = (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=fitting)
-            .add(splitter=self.cv, method_mapping=splitting)
-        )
-        if self.group_estimator is not None:
-            router.add(group_estimator=self.group_estimator, method_mapping=fitting)
-        return router
-
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
         self._check_estimator()
@@ -471,9 +444,6 @@ class UnawarePostProcessor(
                 closed="left",
                 alternative="'auto' or ",
             )
-        if isinstance(self.cv, numbers.Integral):
-            check_integer("cv", self.cv, 2)
-        check_choice("drop_sensitive", self.drop_sensitive, (True, False))
 
     def _keep_plain(self, estimator: Any) -> Self:
         """Predict with one fitted classifier, without a map."""

@@ -1,4 +1,4 @@
-"""What mitigators share: checks of `fit` and `predict`, groups, routing of metadata."""
+"""What mitigators share: the start of `fit` and `predict`, groups, routing."""
 
 from __future__ import annotations
 
@@ -155,18 +155,22 @@ class Mitigator(LinkedToSite):
         X has the features seen in `fit`; those that were dropped may be absent.
         """
         check_is_fitted(self, fitted_attribute)
-        X, n_features = _check_table(X), self.n_features_in_
-        names = getattr(self, "feature_names_in_", None)
+        X = _check_table(X)
+        if not self._dropped:
+            validate_data(self, X, reset=False, skip_check_array=True)
+            return X
+        n_features, names = (
+            self.n_features_in_,
+            getattr(self, "feature_names_in_", None),
+        )
         absent = absent_columns(X, names, n_features, self._dropped)
         expected = copy.copy(self)
-        if absent:
-            expected.n_features_in_ = n_features - len(absent)
-            if names is not None:
-                expected.feature_names_in_ = np.delete(names, absent)
+        expected.n_features_in_ = n_features - len(absent)
+        if names is not None:
+            expected.feature_names_in_ = np.delete(names, absent)
         validate_data(expected, X, reset=False, skip_check_array=True)
         kept = np.delete(np.arange(n_features), absent)
-        present = np.flatnonzero(np.isin(kept, self._dropped)).tolist()
-        return drop_columns(X, present) if present else X
+        return drop_columns(X, np.flatnonzero(np.isin(kept, self._dropped)).tolist())
 
     def _second_class_where(self, chosen: NDArray[np.bool_]) -> NDArray[Any]:
         """Return the second class in the rows chosen, else the first."""

@@ -31,6 +31,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from skfair._comparison import PlainComparison, compare_with_plain
+from skfair._training_rows import TrainingRows
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.inprocessing import (
@@ -116,10 +117,9 @@ def measure(parts: Split, model: Any, plain: Any) -> dict[str, Any]:
     else:
         plain = clone(plain).fit(train.X, train.y)
     found = compare_with_plain(
-        y,
+        TrainingRows(None, np.asarray(y, dtype=int), encode_groups(groups)),
         plain.predict_proba(rest.X)[:, 1],
         model.predict_proba(rest.X, **given)[:, 1],
-        encode_groups(groups),
     )
     return {
         "plain AP": found.plain_average_precision,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -13,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import kolmogi
 
-from skfair._mitigation import level_of_user
-from skfair._penalty._training_rows import TrainingRows
+from skfair._training_rows import TrainingRows
 from skfair._utils._results import NumbersResult
+from skfair._utils._user_line import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, encode_groups
 
@@ -141,38 +140,33 @@ class PlainComparison(NumbersResult):
         MitigationWarning
         """
         if self.problems:
-            warnings.warn(
+            warn_user(
                 f"{type(mitigator).__name__}, on {self.n_samples} held-out rows: "
                 f"{'; '.join(self.problems)}. {remedy}.",
                 MitigationWarning,
-                stacklevel=level_of_user(),
             )
 
 
 def compare_with_plain(
-    y_true: ArrayLike,
+    rows: TrainingRows,
     plain_scores: ArrayLike,
     scores: ArrayLike,
-    groups: Groups,
     *,
-    strata: NDArray[np.integer] | None = None,
-    sample_weight: ArrayLike | None = None,
     max_mcdp: float | None = None,
 ) -> PlainComparison:
     """Compare the scores of a mitigated classifier with those of the plain one.
 
-    Rows were used to fit neither. `y_true` is 1 for the second class, else 0; rows of
-    no group or stratum (code -1) count in the average precision only.
+    Rows were used to fit neither. Those of no group or stratum (code -1) count in the
+    average precision only.
     """
-    weights = np.asarray(1.0 if sample_weight is None else sample_weight, float)
-    weights = np.broadcast_to(weights, len(groups))
-    kept = weights > 0
+    kept = rows.weights > 0
     y, old, new, weights = (
         np.asarray(values, float)[kept]
-        for values in (y_true, plain_scores, scores, weights)
+        for values in (rows.y, plain_scores, scores, rows.weights)
     )
-    groups = groups[kept]
-    strata = np.zeros(len(y), dtype=np.intp) if strata is None else strata[kept]
+    codes = rows.stratum_codes
+    strata = np.zeros(len(y), dtype=np.intp) if codes is None else codes[kept]
+    groups = rows.groups[kept]
     groups = replace(groups, codes=np.where(strata < 0, -1, groups.codes))
     sizes = groups.sizes()
     present = [groups.labels[group] for group in np.flatnonzero(sizes)]
@@ -196,23 +190,6 @@ def compare_with_plain(
         len(y),
         int(min(y.sum(), len(y) - y.sum())),
         dict(zip(present, sizes[sizes > 0].tolist(), strict=True)),
-    )
-
-
-def compare_on_rows(
-    rows: TrainingRows,
-    labels: tuple[Hashable, ...],
-    plain_scores: ArrayLike,
-    scores: ArrayLike,
-) -> PlainComparison:
-    """Compare scores of held-out rows, whose groups have these labels."""
-    return compare_with_plain(
-        rows.y,
-        plain_scores,
-        scores,
-        Groups(rows.codes, labels),
-        strata=rows.strata,
-        sample_weight=rows.weights,
     )
 
 

@@ -1,17 +1,16 @@
-"""What mitigators share: checks of `fit` and `predict`, groups, routing of metadata."""
+"""What mitigators share: the start of `fit` and `predict`, groups, routing."""
 
 from __future__ import annotations
 
-import inspect
+import copy
 import os
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
-import narwhals as nw
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.frozen import FrozenEstimator
@@ -39,8 +38,15 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skfair._utils._columns import drop_columns, select_columns
-from skfair._utils._validation import check_weights, count_rows
+from skfair._training_rows import TrainingRows
+from skfair._utils._columns import (
+    absent_columns,
+    drop_columns,
+    positions_of,
+    select_columns,
+)
+from skfair._utils._user_line import warn_user
+from skfair._utils._validation import check_choice, check_weights, count_rows
 from skfair.groups import Groups, encode_groups, resolve_groups, resolve_strata
 
 
@@ -57,6 +63,30 @@ class LinkedToSite:
         return site and site + page
 
 
+class FittedTable:
+    """Attribute of a fitted estimator that is a DataFrame, or None.
+
+    It is kept as a dict of arrays, since skops saves no objects of pandas.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name, self.kept_as = name, f"_columns_of_{name}"
+
+    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
+        if estimator is None:
+            return self
+        if self.kept_as not in vars(estimator):
+            raise AttributeError(f"{estimator!r} has no {self.name} before fit.")
+        columns = vars(estimator)[self.kept_as]
+        return None if columns is None else pd.DataFrame(columns)
+
+    def __set__(self, estimator: Any, table: pd.DataFrame | None) -> None:
+        columns = table
+        if table is not None:
+            columns = {name: table[name].to_numpy() for name in table}
+        vars(estimator)[self.kept_as] = columns
+
+
 class Mitigator(LinkedToSite):
     """Mixin of binary classifiers that know the groups of the rows they are fitted to.
 
@@ -68,24 +98,79 @@ class Mitigator(LinkedToSite):
     control_features: Any
     drop_sensitive: bool
     classes_: NDArray[Any]
+    groups_: tuple[Hashable, ...]
+    strata_: tuple[Hashable, ...]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
 
-    def _check_fit_inputs(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None
-    ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-        """Return X that can be indexed, y, its two classes, and the weights."""
+    #: What happens if `fit` is given no groups, of which the user is warned.
+    _without_groups: ClassVar = "no gap is penalised"
+
+    def _prepare(
+        self,
+        X: Any,
+        y: Any,
+        sensitive_features: Any,
+        control_features: Any,
+        sample_weight: ArrayLike | None,
+        all_strata: bool = False,
+    ) -> TrainingRows:
+        """Return the rows to fit to, and set the classes, the groups and the strata.
+
+        X can be indexed, and lacks the sensitive columns if they are dropped. Strata
+        that cannot be compared are left out, unless `all_strata`.
+        """
+        check_choice("drop_sensitive", self.drop_sensitive, (True, False))
         X = _check_table(X)
         validate_data(self, X, y, skip_check_array=True)
         weights = check_weights(sample_weight, count_rows(X))
         y = _check_target(X, y)
-        found = _find_classes(y, getattr(self, "estimator", None), weights)
-        return X, y, found, weights
+        self.classes_ = _find_classes(y, getattr(self, "estimator", None), weights)
+        groups, strata, compared = Groups(np.full(len(y), -1), ()), None, None
+        self._leaves_rows_out = False
+        if sensitive_features is not None or self.sensitive_features is not None:
+            groups = self._find_groups(sensitive_features, X)
+            self._leaves_rows_out = bool((groups.codes < 0).any())
+            strata = self._find_strata(control_features, X)
+            groups, compared = within_strata(groups, strata, weights)
+        elif getattr(self, "strength", "auto") != 0:
+            name = type(self).__name__
+            warn_user(f"{name} has no sensitive_features: {self._without_groups}.")
+        self.groups_ = groups.labels
+        self.strata_ = () if compared is None else compared.labels
+        self._dropped: list[int] = []
+        if self.drop_sensitive:
+            self._dropped = positions_of(X, self.sensitive_features)
+        return TrainingRows(
+            drop_columns(X, self._dropped) if self._dropped else X,
+            (y == self.classes_[1]).astype(np.intp),
+            groups,
+            weights,
+            strata if all_strata else compared,
+        )
 
     def _check_predict_input(self, X: Any, fitted_attribute: str) -> Any:
-        """Return X that can be indexed, with the features seen in `fit`."""
+        """Return the features that the classifier gets, of X that can be indexed.
+
+        X has the features seen in `fit`; those that were dropped may be absent.
+        """
         check_is_fitted(self, fitted_attribute)
         X = _check_table(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        return X
+        if not self._dropped:
+            validate_data(self, X, reset=False, skip_check_array=True)
+            return X
+        n_features, names = (
+            self.n_features_in_,
+            getattr(self, "feature_names_in_", None),
+        )
+        absent = absent_columns(X, names, n_features, self._dropped)
+        expected = copy.copy(self)
+        expected.n_features_in_ = n_features - len(absent)
+        if names is not None:
+            expected.feature_names_in_ = np.delete(names, absent)
+        validate_data(expected, X, reset=False, skip_check_array=True)
+        kept = np.delete(np.arange(n_features), absent)
+        return drop_columns(X, np.flatnonzero(np.isin(kept, self._dropped)).tolist())
 
     def _second_class_where(self, chosen: NDArray[np.bool_]) -> NDArray[Any]:
         """Return the second class in the rows chosen, else the first."""
@@ -100,23 +185,6 @@ class Mitigator(LinkedToSite):
             selector=self.sensitive_features,
         )
 
-    def _find_groups_if_given(
-        self, sensitive_features: Any, X: Any, consequence: str | None
-    ) -> Groups | None:
-        """Return the group of each row, or None if none are given.
-
-        In that case the caller of `fit` is warned of the consequence, if there is one.
-        """
-        if sensitive_features is None and self.sensitive_features is None:
-            if consequence:
-                warnings.warn(
-                    f"{type(self).__name__} has no sensitive_features: {consequence}.",
-                    UserWarning,
-                    stacklevel=3,
-                )
-            return None
-        return self._find_groups(sensitive_features, X)
-
     def _find_strata(self, control_features: Any, X: Any) -> Groups | None:
         """Return the stratum of each row, None if none are given."""
         if control_features is None and self.control_features is None:
@@ -127,10 +195,6 @@ class Mitigator(LinkedToSite):
             X=X,
             selector=self.control_features,
         )
-
-    def _without_sensitive(self, X: Any) -> Any:
-        """Drop the sensitive columns from X if `drop_sensitive` is set."""
-        return drop_columns(X, self.sensitive_features) if self.drop_sensitive else X
 
     @contextmanager
     def _tip_to_drop(self, X: Any) -> Iterator[None]:
@@ -170,15 +234,23 @@ class MetaMitigator(Mitigator):
         return tags
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return the routing of metadata to `estimator`.
+        """Return the routing of metadata to `estimator`, and to `cv` if there is one.
 
         Returns
         -------
         MetadataRouter
         """
-        mapping = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(estimator=self.estimator, method_mapping=mapping)
+        for name, callee in {
+            "estimator": "fit",
+            "group_estimator": "fit",
+            "cv": "split",
+        }.items():
+            if getattr(self, name, None) is not None:
+                mapping = MethodMapping().add(caller="fit", callee=callee)
+                routed = {"splitter" if name == "cv" else name: getattr(self, name)}
+                router.add(method_mapping=mapping, **routed)
+        return router
 
     def _check_estimator(self) -> None:
         """Raise unless the estimator predicts probabilities."""
@@ -290,11 +362,7 @@ def _warn_left_out(what: str, groups: Groups, left_out: NDArray[np.bool_]) -> No
             "strata": "they have too few rows, or rows of fewer than two groups",
             "groups": "no stratum that is compared has rows of them",
         }
-        warnings.warn(
-            f"The {what} {shown(named)} are left out of the gap: {reason[what]}.",
-            UserWarning,
-            stacklevel=level_of_user(),
-        )
+        warn_user(f"The {what} {shown(named)} are left out of the gap: {reason[what]}.")
 
 
 def shown(labels: Sequence[Any]) -> str:
@@ -308,37 +376,6 @@ def _keep_labels(groups: Groups, kept: NDArray[np.bool_]) -> Groups:
     codes = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[groups.codes]
     labels = tuple(groups.labels[code] for code in np.flatnonzero(kept))
     return replace(groups, codes=codes, labels=labels)
-
-
-def params_of_rows(
-    params: dict[str, Any], rows: NDArray[np.intp], n_samples: int
-) -> dict[str, Any]:
-    """Restrict those fit parameters to some rows that have one entry for each row."""
-    return {
-        name: take_rows(value, rows) if _is_by_row(value, n_samples) else value
-        for name, value in params.items()
-    }
-
-
-def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
-    """Take rows by position from a list, array, sparse matrix, series or dataframe."""
-    if hasattr(values, "iloc"):  # narwhals rejects columns of the same name
-        return values.iloc[rows]
-    native = nw.from_native(
-        values, eager_only=True, allow_series=True, pass_through=True
-    )
-    if isinstance(native, nw.DataFrame | nw.Series):
-        return native[rows].to_native()
-    return values[rows] if hasattr(values, "shape") else [values[row] for row in rows]
-
-
-def _is_by_row(value: Any, n_samples: int) -> bool:
-    """Whether a fit parameter has one entry for each of n_samples rows."""
-    if isinstance(value, (str, bytes, dict)):
-        return False
-    if hasattr(value, "shape"):
-        return len(value.shape) > 0 and value.shape[0] == n_samples
-    return hasattr(value, "__len__") and len(value) == n_samples
 
 
 def weight_keyword(estimator: Any) -> str:
@@ -389,19 +426,9 @@ def route_fit_params(
         )
     estimator = mitigator.estimator
     if weights and not has_fit_parameter(estimator, "sample_weight"):
-        warnings.warn(
+        warn_user(
             f"{type(estimator).__name__}.fit takes no sample_weight: it is fitted "
-            "without weights. In a Pipeline, enable metadata routing.",
-            UserWarning,
-            stacklevel=3,
+            "without weights. In a Pipeline, enable metadata routing."
         )
         weights = {}
     return Bunch(estimator=Bunch(fit=fit_params | weights), splitter=Bunch(split={}))
-
-
-def level_of_user() -> int:
-    """Stack level, for `warnings.warn`, of the first caller outside of skfair."""
-    frame, level = inspect.currentframe(), 0
-    while frame and frame.f_globals.get("__name__", "").startswith("skfair."):
-        frame, level = frame.f_back, level + 1
-    return level

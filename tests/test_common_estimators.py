@@ -1,6 +1,7 @@
 """What every estimator promises; a line in ESTIMATORS has a new one tested."""
 
 import pickle
+import re
 from inspect import signature
 
 import lightgbm
@@ -454,6 +455,61 @@ def test_dropped_column_never_reaches_the_model(model, container, people):
         ValueError, match="drop_sensitive=True needs sensitive_features"
     ):
         clone(model).set_params(drop_sensitive=True).fit(X, y, sensitive_features=sex)
+
+
+@every_classifier
+@pytest.mark.parametrize(
+    "container",
+    [
+        lambda X: X,
+        np.asarray,
+        pytest.param(pl.from_pandas, marks=pytest.mark.slow),
+        pytest.param(csr_matrix, marks=pytest.mark.slow),
+        pytest.param(lambda X: X.to_numpy().tolist(), marks=pytest.mark.slow),
+    ],
+)
+def test_a_dropped_column_is_not_asked_for_in_prediction(model, container, people):
+    X, y, _ = people
+    X = X[["is_man", "skill", "proxy"]]
+    model.set_params(sensitive_features=0, drop_sensitive=True).fit(container(X), y)
+    assert model.n_features_in_ == 3
+    groups = X["is_man"].to_numpy()
+    expected = scores_of(model, container(X), groups)
+    rest = X[["skill", "proxy"]]
+    assert_array_equal(scores_of(model, container(rest), groups), expected)
+    with pytest.raises(ValueError, match=r"expecting 3 features|feature names should"):
+        scores_of(model, container(rest[["skill"]]), groups)
+
+
+@each_kind_of_classifier
+def test_of_several_dropped_columns_some_may_be_absent(model, people):
+    X, y, _ = people
+    X = X.assign(team=np.arange(len(y)) % 2)
+    names = {"sensitive_features": ["is_man", "team"], "drop_sensitive": True}
+    model.set_params(**names).fit(X, y)
+    groups = X[names["sensitive_features"]]
+    expected = scores_of(model, X, groups)
+    for absent in (["team"], ["is_man"], names["sensitive_features"]):
+        found = scores_of(model, X.drop(columns=absent), groups)
+        assert_array_equal(found, expected)
+    with pytest.raises(ValueError, match="seen at fit time, yet now missing:\n- proxy"):
+        scores_of(model, X.drop(columns=["team", "proxy"]), groups)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_parameters_have_one_order(name):
+    names = list(signature(type(CLASSIFIERS[name])).parameters)
+    shared = [
+        "sensitive_features",
+        "drop_sensitive",
+        "control_features",
+        "random_state",
+    ]
+    start = names.index(shared[0])
+    assert names[start : start + 4] == shared
+    assert "estimator" not in names[1:]
+    documented = re.findall(r"^    (\w+) : ", type(CLASSIFIERS[name]).__doc__, re.M)
+    assert documented[: len(names)] == names
 
 
 def forgets_groups(name):

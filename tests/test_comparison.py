@@ -9,6 +9,7 @@ from scipy.special import expit
 from sklearn.metrics import average_precision_score
 
 from skfair._comparison import _average_precision, _largest_gap, compare_with_plain
+from skfair._training_rows import TrainingRows
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, encode_groups
 from skfair.metrics import mcdp
@@ -22,6 +23,12 @@ def draw(n_samples, shift=1.0, seed=0, rate=0.3, n_groups=2):
     y = truth + rng.normal(size=n_samples) > np.quantile(truth, 1 - rate)
     logits = truth[:, None] + 0.4 * rng.normal(size=(n_samples, 2))
     return y.astype(int), *expit(logits.T), Groups(codes, tuple(range(n_groups)))
+
+
+def compare(y, plain, fair, groups, sample_weight=None, **options):
+    weights = None if sample_weight is None else np.asarray(sample_weight)
+    rows = TrainingRows(None, np.asarray(y, dtype=int), groups, weights)
+    return compare_with_plain(rows, plain, fair, **options)
 
 
 def warned(comparison):
@@ -40,7 +47,7 @@ def test_values_are_those_of_the_metrics(decimals, weighted):
     y, plain, fair, groups = draw(300, n_groups=3)
     plain, fair = plain.round(decimals), fair.round(decimals)
     weights = np.arange(300) % 4 if weighted else None
-    found = compare_with_plain(y, plain, fair, groups, sample_weight=weights)
+    found = compare(y, plain, fair, groups, sample_weight=weights)
     for prefix, scores in (("plain_", plain), ("", fair)):
         assert_allclose(
             getattr(found, prefix + "average_precision"),
@@ -77,7 +84,7 @@ def test_derivatives_are_finite_differences(decimals):
 
 @pytest.mark.slow
 def test_standard_errors_are_those_of_new_samples():
-    samples = [compare_with_plain(*draw(1500, seed=seed)) for seed in range(400)]
+    samples = [compare(*draw(1500, seed=seed)) for seed in range(400)]
     for name in ("average_precision", "mcdp"):
         differences = [getattr(c, name) - getattr(c, "plain_" + name) for c in samples]
         errors = [getattr(c, name + "_error") for c in samples]
@@ -86,7 +93,7 @@ def test_standard_errors_are_those_of_new_samples():
 
 def test_noise_is_what_shuffled_groups_read():
     y, plain, fair, groups = draw(400, n_groups=2)
-    noise = compare_with_plain(y, plain, fair, groups).noise
+    noise = compare(y, plain, fair, groups).noise
     rng = np.random.default_rng(0)
     read = [
         mcdp(None, fair, sensitive_features=rng.permutation(groups.codes))
@@ -94,19 +101,17 @@ def test_noise_is_what_shuffled_groups_read():
     ]
     assert 0.93 < np.mean(np.array(read) <= noise) < 0.99
     y, plain, fair, groups = draw(400, n_groups=5)
-    assert compare_with_plain(y, plain, fair, groups).noise > 1.5 * noise
+    assert compare(y, plain, fair, groups).noise > 1.5 * noise
 
 
 def test_a_row_without_weight_or_group():
     y, plain, fair, groups = draw(200)
-    expected = compare_with_plain(y, plain, fair, groups)
+    expected = compare(y, plain, fair, groups)
     y = np.append(y, [1, 0])
     plain, fair = (np.append(v, [0.1, 0.9]) for v in (plain, fair))
     codes = np.append(groups.codes, [0, -1])
     weights = np.append(np.ones(200), [0, 1])
-    found = compare_with_plain(
-        y, plain, fair, Groups(codes, (0, 1, 2)), sample_weight=weights
-    )
+    found = compare(y, plain, fair, Groups(codes, (0, 1, 2)), sample_weight=weights)
     assert found.n_samples == 201
     assert found.group_sizes == expected.group_sizes
     assert found.mcdp == expected.mcdp
@@ -117,8 +122,8 @@ def test_two_for_one_are_a_row_twice():
     y, plain, fair, groups = draw(100)
     weights = 1 + np.arange(100) % 2
     twice = np.repeat(np.arange(100), weights)
-    weighted = compare_with_plain(y, plain, fair, groups, sample_weight=weights)
-    repeated = compare_with_plain(y[twice], plain[twice], fair[twice], groups[twice])
+    weighted = compare(y, plain, fair, groups, sample_weight=weights)
+    repeated = compare(y[twice], plain[twice], fair[twice], groups[twice])
     assert_allclose(weighted.average_precision, repeated.average_precision)
     assert_allclose(weighted.mcdp, repeated.mcdp)
     # A weight is no second observation: errors are larger.
@@ -127,12 +132,12 @@ def test_two_for_one_are_a_row_twice():
 
 def test_undefined_is_nan_without_a_warning():
     y, plain, fair, groups = draw(50)
-    alone = compare_with_plain(y, plain, fair, Groups(groups.codes * 0, ("a", "b")))
+    alone = compare(y, plain, fair, Groups(groups.codes * 0, ("a", "b")))
     assert np.isnan([alone.mcdp, alone.mcdp_error, alone.noise]).all()
     assert np.isfinite(alone.average_precision_error)
-    negative = compare_with_plain(y * 0, plain, fair, groups, max_mcdp=0.9)
+    negative = compare(y * 0, plain, fair, groups, max_mcdp=0.9)
     assert np.isnan([negative.average_precision, negative.plain_average_precision])[0]
-    none = compare_with_plain([], [], [], groups[:0], max_mcdp=0.1)
+    none = compare([], [], [], groups[:0], max_mcdp=0.1)
     assert np.isnan([none.average_precision, none.mcdp, none.noise]).all()
     for comparison in (alone, negative, none):
         assert not comparison.problems
@@ -146,7 +151,7 @@ def test_worse_in_both():
     y, plain, _, groups = draw(2000)
     rng = np.random.default_rng(0)
     worse = expit(rng.normal(size=2000) + 3 * groups.codes)
-    (caught,) = warned(compare_with_plain(y, plain, worse, groups))
+    (caught,) = warned(compare(y, plain, worse, groups))
     assert caught.category is MitigationWarning
     assert caught.filename == __file__
     text = str(caught.message)
@@ -159,13 +164,13 @@ def test_worse_in_both():
 def test_less_fair_only_and_less_precise_only():
     y, plain, _, groups = draw(2000)
     less_fair = expit(2 * y - 1 + 2 * groups.codes)
-    assert len(compare_with_plain(y, plain, less_fair, groups).problems) == 1
+    assert len(compare(y, plain, less_fair, groups).problems) == 1
     # Half of the rows have no use of their scores, in the same way in both groups.
     noisy = np.where(np.arange(2000) % 2, plain, expit(2 * groups.codes - 1))
-    found = compare_with_plain(y, plain, noisy, groups)
+    found = compare(y, plain, noisy, groups)
     assert len(found.problems) == (found.mcdp >= found.plain_mcdp)
     fairer = expit(np.random.default_rng(0).normal(size=2000))
-    found = compare_with_plain(y, plain, fairer, groups)
+    found = compare(y, plain, fairer, groups)
     assert found.average_precision < found.plain_average_precision - 0.1
     assert not found.problems  # the price of a gap that did fall
 
@@ -174,7 +179,7 @@ def test_few_rows_of_a_class_cannot_show_a_loss():
     y, plain, _, groups = draw(900)
     y[np.flatnonzero(y)[4:]] = 0
     worse = plain * np.where(y == 1, 0.5, 1.0)
-    found = compare_with_plain(y, plain, worse, groups)
+    found = compare(y, plain, worse, groups)
     assert found.n_rarer == y.sum() == 4
     assert found.average_precision_error * 2 > found.plain_average_precision - (
         found.average_precision
@@ -183,22 +188,22 @@ def test_few_rows_of_a_class_cannot_show_a_loss():
     assert problem.startswith("no gain is shown, and 4 rows of the rarer class are too")
     assert not replace(found, n_rarer=10).problems
     # Nothing is said where the gap is lower, or the performance is not.
-    assert not compare_with_plain(y, plain, np.where(y, plain, 0.1), groups).problems
-    assert not compare_with_plain(y, worse, plain, groups).problems
+    assert not compare(y, plain, np.where(y, plain, 0.1), groups).problems
+    assert not compare(y, worse, plain, groups).problems
 
 
 def test_the_gap_asked_for():
     y, plain, fair, groups = draw(2000)
-    found = compare_with_plain(y, plain, fair, groups, max_mcdp=0.1)
+    found = compare(y, plain, fair, groups, max_mcdp=0.1)
     (problem,) = found.problems
     assert "above the largest gap asked for, 0.1, by more than sampling" in problem
     inside = found.mcdp - found.noise / 2  # missed by less than noise
-    assert not compare_with_plain(y, plain, fair, groups, max_mcdp=inside).problems
+    assert not compare(y, plain, fair, groups, max_mcdp=inside).problems
 
 
 def test_nothing_to_say_of_the_same_scores():
     y, plain, _, groups = draw(300)
-    found = compare_with_plain(y, plain, plain, groups)
+    found = compare(y, plain, plain, groups)
     assert found.average_precision_error == 0
     assert not found.problems
 
@@ -206,7 +211,7 @@ def test_nothing_to_say_of_the_same_scores():
 @pytest.mark.slow
 @pytest.mark.parametrize("n_samples", [2, 5, 12, 40])
 def test_a_handful_of_rows_is_noise(n_samples):
-    found = [compare_with_plain(*draw(n_samples, 1.0, seed)) for seed in range(100)]
+    found = [compare(*draw(n_samples, 1.0, seed)) for seed in range(100)]
     assert sum(bool(comparison.problems) for comparison in found) <= 3
 
 
@@ -215,7 +220,7 @@ def test_a_group_of_one_row_is_noise():
     codes = groups.codes.copy()
     codes[0] = 2
     fair[0] = 0.0
-    found = compare_with_plain(y, plain, fair, Groups(codes, (0, 1, 2)))
+    found = compare(y, plain, fair, Groups(codes, (0, 1, 2)))
     assert found.mcdp_error >= 0.5
     assert not found.problems
 
@@ -226,8 +231,7 @@ def test_a_group_of_one_row_is_noise():
 @pytest.mark.parametrize("n_samples", [30, 300, 2000])
 def test_equally_good_models_are_rarely_called_worse(n_samples, rate, n_groups):
     found = [
-        compare_with_plain(*draw(n_samples, 1.0, seed, rate, n_groups))
-        for seed in range(300)
+        compare(*draw(n_samples, 1.0, seed, rate, n_groups)) for seed in range(300)
     ]
     assert np.mean([bool(comparison.problems) for comparison in found]) < 0.06
 
@@ -238,13 +242,13 @@ def test_equally_good_models_are_rarely_called_worse(n_samples, rate, n_groups):
 def test_a_thousand_groups_of_text_labels():
     y, plain, fair, groups = draw(3000, n_groups=1000)
     labels = np.array([f"group {code}" for code in groups.codes])
-    found = compare_with_plain(y, plain, fair, encode_groups(labels), max_mcdp=0.5)
+    found = compare(y, plain, fair, encode_groups(labels), max_mcdp=0.5)
     assert found.noise == 1
     assert len(found.group_sizes) == len(set(labels))
 
 
 def test_table_and_pickle():
-    found = compare_with_plain(*draw(100), max_mcdp=0.2)
+    found = compare(*draw(100), max_mcdp=0.2)
     table = found.to_frame()
     assert table.shape == (1, 10)
     assert table.loc[0, "plain_mcdp"] == found.plain_mcdp

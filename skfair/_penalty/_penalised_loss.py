@@ -20,7 +20,7 @@ from skfair._penalty._smooth_gap import (
     smooth_gap,
     smooth_gap_on_grid,
 )
-from skfair._penalty._training_rows import Array, TrainingRows
+from skfair._training_rows import Array, TrainingRows
 from skfair._utils._validation import check_choice, check_real
 
 #: Distance of clipped scores from 0 and 1, where log-odds and weights are infinite.
@@ -87,7 +87,7 @@ class PenalisedLoss:
     objective: Objective
     scales: tuple[Scale, ...] = (Scale(),)
 
-    def for_labels(self, y: Array, weights: Array) -> Self:
+    def for_labels(self, y: NDArray[Any], weights: Array) -> Self:
         """Return the loss whose strength suits the share of labels that are 1.
 
         The log-loss of rare positives is small, and so is what it loses as a gap is
@@ -121,7 +121,7 @@ class PenalisedLoss:
         total = rows.weights.sum()
         p = clip_scores(scores)
         loss = -float(rows.weights @ np.log(np.where(rows.y == 1, p, 1 - p)) / total)
-        gap = self._gap(scores, rows.codes, rows.weights, rows.strata)
+        gap = self._gap(scores, rows.codes, rows.weights, rows.stratum_codes)
         value = gap.value if gap.pair[0] >= 0 else math.nan
         return Evaluation(
             loss,

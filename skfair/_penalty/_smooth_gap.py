@@ -14,7 +14,7 @@ from scipy.sparse import csc_array
 from scipy.spatial.distance import pdist
 from scipy.special import expit
 
-from skfair._penalty._training_rows import Array
+from skfair._training_rows import Array
 
 Objective: TypeAlias = Literal["mcdp", "dp", "abcc"]
 OBJECTIVES: tuple[Objective, ...] = ("mcdp", "dp", "abcc")

@@ -77,21 +77,37 @@ def select_columns(
     return picked[:, 0] if len(positions) == 1 else picked
 
 
-def drop_columns(X: Any, selector: Selector | None) -> Any:
-    """X without the columns that a selector names, in the same container."""
+def positions_of(X: Any, selector: Selector | None) -> list[int]:
+    """Positions of the columns of X that a selector names."""
     if selector is None or callable(selector):
         raise ValueError(
             "drop_sensitive=True needs sensitive_features to name columns of X, got "
             f"sensitive_features={selector!r}."
         )
     table, positions = _locate(X, selector)
+    return [position % table.shape[1] for position in positions]
+
+
+def drop_columns(X: Any, positions: list[int]) -> Any:
+    """X without the columns at some positions, in the same container."""
+    table, positions = _locate(X, positions)
     if isinstance(table, nw.DataFrame):
-        return table.drop(
-            [table.columns[position] for position in positions]
-        ).to_native()
-    kept = np.ones(table.shape[1], dtype=bool)
-    kept[positions] = False
-    return table[:, np.flatnonzero(kept)]
+        return table.drop([table.columns[i] for i in positions]).to_native()
+    return table[:, np.delete(np.arange(table.shape[1]), positions)]
+
+
+def absent_columns(
+    X: Any, names: list[str] | None, n_columns: int, positions: list[int]
+) -> list[int]:
+    """Positions, among the columns of a table, of those that X does not have.
+
+    The table had `n_columns` columns, with `names` if it was a dataframe. Of an array
+    either all of the positions are absent or none.
+    """
+    table = open_frame(X, "X", eager_only=True, pass_through=True)
+    if names is not None and isinstance(table, nw.DataFrame):
+        return [i for i in positions if names[i] not in table.columns]
+    return positions if np.shape(X)[1:] == (n_columns - len(positions),) else []
 
 
 def _locate(

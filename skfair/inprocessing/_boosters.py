@@ -5,16 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 from scipy.special import logit
 from sklearn.base import clone
 
-from skfair._mitigation import take_rows
-from skfair._penalty._training_rows import Array
+from skfair._training_rows import Array, TrainingRows
 
 #: Loss of the log-odds of held-out rows.
 Metric: TypeAlias = Callable[[Array], float]
@@ -81,19 +79,6 @@ def to_table(X: Any) -> Any:
     return np.asarray(X) if isinstance(X, (list, tuple)) else X
 
 
-class LabelledRows(NamedTuple):
-    """Features, labels, and weights if there are any."""
-
-    X: Any
-    y: NDArray[Any]
-    weights: Array | None
-
-    def take(self, positions: NDArray[np.intp]) -> LabelledRows:
-        """Return the rows at some positions."""
-        weights = None if self.weights is None else self.weights[positions]
-        return LabelledRows(take_rows(self.X, positions), self.y[positions], weights)
-
-
 @dataclass(frozen=True, eq=False)
 class EarlyStopping:
     """Rows to stop by, after so many trees that do not reduce the loss on them.
@@ -101,21 +86,22 @@ class EarlyStopping:
     The loss is that of the library, or a `metric` of log-odds.
     """
 
-    rows: LabelledRows
+    rows: TrainingRows
     n_iter_no_change: int
     metric: Metric | None = None
 
     def lightgbm(self, start: float | None) -> dict[str, Any]:
         """Parameters of `fit`, for trees that start from some log-odds."""
-        X, y, weights = self.rows
+        rows = self.rows
         callback = sys.modules["lightgbm"].early_stopping(
             self.n_iter_no_change, verbose=False
         )
-        params: dict[str, Any] = {"eval_X": X, "eval_y": y, "callbacks": [callback]}
-        if weights is not None:
-            params["eval_sample_weight"] = [weights]
+        params: dict[str, Any] = {"eval_X": rows.X, "eval_y": rows.y}
+        params["callbacks"] = [callback]
+        if rows.sample_weight is not None:
+            params["eval_sample_weight"] = [rows.weights]
         if start is not None:
-            params["eval_init_score"] = [np.full(len(y), start)]
+            params["eval_init_score"] = [np.full(len(rows), start)]
         if (metric := self.metric) is not None:
             params["eval_metric"] = lambda _, log_odds: (
                 "penalised_loss",
@@ -126,19 +112,19 @@ class EarlyStopping:
 
     def xgboost(self, model: Any) -> dict[str, Any]:
         """Parameters of `fit`, after those of the model are set."""
-        X, y, weights = self.rows
         model.set_params(early_stopping_rounds=self.n_iter_no_change)
         if (metric := self.metric) is not None:
             model.set_params(
                 eval_metric=lambda y, log_odds, sample_weight=None: metric(log_odds)
             )
-        given = None if weights is None else [weights]
-        return {"eval_set": [(X, y)], "sample_weight_eval_set": given, "verbose": False}
+        given = None if self.rows.sample_weight is None else [self.rows.weights]
+        held_out = [(self.rows.X, self.rows.y)]
+        return {"eval_set": held_out, "sample_weight_eval_set": given, "verbose": False}
 
 
 def fit_plain(
     estimator: Any,
-    rows: LabelledRows,
+    rows: TrainingRows,
     params: dict[str, Any],
     stopping: EarlyStopping | None = None,
 ) -> Any:
@@ -153,7 +139,7 @@ def fit_plain(
 
 def fit_penalised(
     estimator: Any,
-    rows: LabelledRows,
+    rows: TrainingRows,
     params: dict[str, Any],
     objective: Any,
     stopping: EarlyStopping | None = None,
@@ -191,9 +177,10 @@ def _restore(model: Any, estimator: Any) -> Any:
     return model.set_params(**{name: getattr(estimator, name) for name in names})
 
 
-def _with_weights(params: dict[str, Any], rows: LabelledRows) -> dict[str, Any]:
+def _with_weights(params: dict[str, Any], rows: TrainingRows) -> dict[str, Any]:
     """Parameters of `fit` with the weights of the rows, if there are any."""
-    return params | ({} if rows.weights is None else {"sample_weight": rows.weights})
+    given = rows.sample_weight is not None
+    return params | ({"sample_weight": rows.weights} if given else {})
 
 
 def _join_callbacks(params: dict[str, Any], added: dict[str, Any]) -> dict[str, Any]:

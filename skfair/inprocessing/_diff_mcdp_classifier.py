@@ -12,16 +12,15 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_array, check_random_state
 
-from skfair._comparison import PlainComparison, compare_on_rows
-from skfair._mitigation import Mitigator
+from skfair._comparison import PlainComparison, compare_with_plain
+from skfair._mitigation import FittedTable, Mitigator
 from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
 from skfair._penalty._smooth_gap import Objective
-from skfair._penalty._training_rows import (
+from skfair._training_rows import (
     TrainingRows,
     check_validation_fraction,
     hold_out,
     hold_out_if_possible,
-    training_rows,
 )
 from skfair._utils._validation import check_choice
 from skfair.groups import Selector
@@ -107,6 +106,7 @@ class DiffMCDPClassifier(
         column is also a feature, unless `drop_sensitive` is True.
     drop_sensitive : bool, default=False
         Whether the columns named by `sensitive_features` are dropped from the features.
+        X may then lack them in prediction.
     control_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the strata within which groups are compared, several columns
         for their intersection, or a function of X that returns the strata. Strata given
@@ -202,6 +202,7 @@ class DiffMCDPClassifier(
     ('positive',)
     """
 
+    history_ = FittedTable()
     __metadata_request__fit: ClassVar = {
         "sensitive_features": True,
         "control_features": True,
@@ -299,23 +300,13 @@ class DiffMCDPClassifier(
         """
         loss, options = _check_parameters(self)
         rng = check_random_state(self.random_state)
-        X, y, self.classes_, weights = self._check_fit_inputs(X, y, sample_weight)
-        features = self._features(X)
-        consequence = "no gap is penalised" if self.strength else None
-        groups = self._find_groups_if_given(sensitive_features, X, consequence)
-        strata = self._find_strata(control_features, X)
-        positive = y == self.classes_[1]
-        if weights is not None:  # the rows that have weight, with a mean weight of 1
-            kept = np.flatnonzero(weights)
-            features, positive = features[kept], positive[kept]
-            groups = None if groups is None else groups[kept]
-            strata = None if strata is None else strata[kept]
-            weights = weights[kept] / weights[kept].mean()
-        rows, self.groups_, self.strata_ = training_rows(
-            features, positive, groups, weights, strata
-        )
-        sizes = features.shape[1], *layer_sizes(self.hidden_layer_sizes), 1
-        first = initial_parameters(sizes, features.dtype, rng)
+        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
+        rows = replace(rows, X=self._features(rows.X))
+        if rows.sample_weight is not None:  # only rows with weight, 1 in the mean
+            rows = rows.take(np.flatnonzero(rows.weights))
+            rows = replace(rows, sample_weight=rows.weights / rows.weights.mean())
+        sizes = rows.X.shape[1], *layer_sizes(self.hidden_layer_sizes), 1
+        first = initial_parameters(sizes, rows.X.dtype, rng)
         loss = loss.for_labels(rows.y, rows.weights)
         compares = bool(loss.strength and self.groups_)
         rows, held_out = self._hold_out(rows, compares, rng)
@@ -327,9 +318,8 @@ class DiffMCDPClassifier(
         if held_out is not None and compares:
             unpenalised = replace(loss, strength=0.0)
             plain, _ = train(first, rows, watched, unpenalised, options, rng)
-            self.comparison_ = compare_on_rows(
+            self.comparison_ = compare_with_plain(
                 held_out,
-                self.groups_,
                 expit(predict_logits(held_out.X, plain)),
                 expit(predict_logits(held_out.X, parameters)),
             )
@@ -416,10 +406,10 @@ class DiffMCDPClassifier(
         return self._second_class_where(self.decision_function(X) > 0)
 
     def _features(self, X: Any) -> Any:
-        """Return X as numbers, without the sensitive columns if they are dropped."""
+        """Return features as numbers."""
         with self._tip_to_drop(X):
             return check_array(
-                self._without_sensitive(X),
+                X,
                 accept_sparse="csr",
                 dtype=(np.float64, np.float32),
                 estimator=self,
@@ -438,7 +428,6 @@ def _check_parameters(
 ) -> tuple[PenalisedLoss, TrainingOptions]:
     """Check the parameters, and return the loss and the options of the steps."""
     layer_sizes(model.hidden_layer_sizes)
-    for name in ("early_stopping", "drop_sensitive"):
-        check_choice(name, getattr(model, name), (True, False))
+    check_choice("early_stopping", model.early_stopping, (True, False))
     check_validation_fraction(model)
     return check_penalised_loss(model), TrainingOptions.of(model)

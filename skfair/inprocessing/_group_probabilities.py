@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from skfair._mitigation import params_of_rows, take_rows
-from skfair._penalty._training_rows import Array
+from skfair._training_rows import Array, TrainingRows, params_of_rows, take_rows
 from skfair.groups import Groups
 from skfair.inprocessing._boosters import (
     EarlyStopping,
-    LabelledRows,
     find_library,
     fit_plain,
 )
@@ -34,7 +33,7 @@ _LEAST = 1e-4
 
 def group_probabilities(
     estimator: Any,
-    rows: LabelledRows,
+    rows: TrainingRows,
     codes: NDArray[np.integer],
     params: dict[str, Any],
     rng: np.random.RandomState,
@@ -58,17 +57,16 @@ def group_probabilities(
         if n_iter_no_change is not None:
             tested = tested[np.isin(codes[tested], groups)]
             places = np.searchsorted(groups, codes[tested])
-            stopping = EarlyStopping(
-                rows.take(tested)._replace(y=places), n_iter_no_change
-            )
+            held_out = replace(rows.take(tested), y=places)
+            stopping = EarlyStopping(held_out, n_iter_no_change)
         model = fit_plain(
             _of_groups(estimator),
-            rows.take(known)._replace(y=labels),
+            replace(rows.take(known), y=labels),
             params_of_rows(params, known, len(codes)),
             stopping,
         )
         found[np.ix_(own, groups)] = model.predict_proba(take_rows(rows.X, own))
-    return _calibrate(found, codes, rows.weights)
+    return _calibrate(found, codes, rows.sample_weight)
 
 
 def with_own_group(probabilities: Array, codes: NDArray[np.integer]) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,26 +13,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._comparison import PlainComparison, compare_on_rows
-from skfair._mitigation import (
-    MetaMitigator,
-    params_of_rows,
-    route_fit_params,
-    within_strata,
-)
+from skfair._comparison import PlainComparison, compare_with_plain
+from skfair._mitigation import MetaMitigator, route_fit_params, within_strata
 from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
 from skfair._penalty._smooth_gap import Objective
-from skfair._penalty._training_rows import (
+from skfair._training_rows import (
     TrainingRows,
     check_validation_fraction,
     hold_out_if_possible,
-    training_rows,
+    params_of_rows,
 )
 from skfair._utils._validation import check_choice, check_integer
-from skfair.groups import Groups, Selector
+from skfair.groups import Selector
 from skfair.inprocessing._boosters import (
     EarlyStopping,
-    LabelledRows,
     check_boosting,
     find_library,
     fit_penalised,
@@ -55,16 +49,6 @@ _REMEDY = (
     "The plain classifier is kept. Choose a smaller strength, or smaller trees: they "
     "may have learned the groups of the training rows"
 )
-
-
-class _Parts(NamedTuple):
-    """Positions of rows to train on and held out, and all rows with fit parameters."""
-
-    train: NDArray[np.intp]
-    held_out: NDArray[np.intp]
-    rows: TrainingRows
-    labelled: LabelledRows
-    params: dict[str, Any]
 
 
 class MCDPBoostingClassifier(
@@ -121,6 +105,7 @@ class MCDPBoostingClassifier(
         column is also a feature, unless `drop_sensitive` is True.
     drop_sensitive : bool, default=False
         Whether the columns named by `sensitive_features` are dropped from the features.
+        X may then lack them in prediction.
     control_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the strata within which groups are compared, several columns
         for their intersection, or a function of X that returns the strata. Strata given
@@ -306,19 +291,10 @@ class MCDPBoostingClassifier(
         """
         find_library(self.estimator)
         loss = _check_parameters(self)
-        X, y, self.classes_, weights = self._check_fit_inputs(X, y, sample_weight)
+        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
         params = route_fit_params(self, sensitive_features, fit_params).estimator.fit
         check_boosting(self.estimator, params)
-        consequence = "no gap is penalised" if self.strength else None
-        groups = self._find_groups_if_given(sensitive_features, X, consequence)
-        strata = self._find_strata(control_features, X)
-        X, positive = to_table(self._without_sensitive(X)), y == self.classes_[1]
-        rows, self.groups_, self.strata_ = training_rows(
-            X, positive, groups, weights, strata
-        )
-        labelled = LabelledRows(
-            X, positive.astype(np.intp), None if weights is None else rows.weights
-        )
+        rows = replace(rows, X=to_table(rows.X))
         rng = check_random_state(self.random_state)
         train, held_out = np.flatnonzero(rows.weights), np.arange(0)
         loss = loss.for_labels(rows.y, rows.weights)
@@ -329,9 +305,15 @@ class MCDPBoostingClassifier(
                 share = min(_SHARE_HELD_OUT, _MOST_HELD_OUT / len(train))
             found = hold_out_if_possible(rows, float(share or 0), rng)
             train, held_out = found or (train, held_out)
-        parts = _Parts(train, held_out, rows, labelled, params)
+        params = params_of_rows(params, train, len(rows))
         with self._tip_to_drop(X):
-            self._fit_parts(parts, loss if penalised else None, rng)
+            self._fit_parts(
+                rows.take(train),
+                rows.take(held_out),
+                params,
+                loss if penalised else None,
+                rng,
+            )
         self.n_iter_ = _count_trees(self.estimator_)
         return self
 
@@ -370,7 +352,7 @@ class MCDPBoostingClassifier(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = self._without_sensitive(self._check_predict_input(X, "estimator_"))
+        X = self._check_predict_input(X, "estimator_")
         return np.asarray(self.estimator_.predict_proba(to_table(X)), dtype=np.float64)
 
     @property
@@ -380,66 +362,60 @@ class MCDPBoostingClassifier(
         return np.asarray(self.estimator_.feature_importances_)
 
     def _fit_parts(
-        self, parts: _Parts, loss: PenalisedLoss | None, rng: np.random.RandomState
+        self,
+        rows: TrainingRows,
+        held_out: TrainingRows,
+        params: dict[str, Any],
+        loss: PenalisedLoss | None,
+        rng: np.random.RandomState,
     ) -> None:
         """Fit to the rows to train on, and compare on those held out."""
-        train, held_out, rows, labelled, params = parts
-        params = params_of_rows(params, train, len(rows.y))
-        own, tested = labelled.take(train), labelled.take(held_out)
         stops = self.early_stopping and len(held_out) > 0
-        stopping = EarlyStopping(tested, self.n_iter_no_change) if stops else None
+        stopping = EarlyStopping(held_out, self.n_iter_no_change) if stops else None
         self.comparison_: PlainComparison | None = None
         if loss is None:
-            self.estimator_ = fit_plain(self.estimator, own, params, stopping)
+            self.estimator_ = fit_plain(self.estimator, rows, params, stopping)
             return
-        objective = self._make_objective(rows.take(train), own, params, rng)
+        objective = self._make_objective(rows, params, rng)
         by_penalty = stopping
         if stopping is not None:
             by_penalty = replace(
-                stopping, metric=partial(_held_out_loss, loss, rows.take(held_out))
+                stopping, metric=partial(_held_out_loss, loss, held_out)
             )
         self.estimator_ = fit_penalised(
-            self.estimator, own, params, objective, by_penalty
+            self.estimator, rows, params, objective, by_penalty
         )
         if not len(held_out):
             return
-        plain = fit_plain(self.estimator, own, params, stopping)
-        self.comparison_ = compare_on_rows(
-            rows.take(held_out),
-            self.groups_,
-            plain.predict_proba(tested.X)[:, 1],
-            self.estimator_.predict_proba(tested.X)[:, 1],
+        plain = fit_plain(self.estimator, rows, params, stopping)
+        self.comparison_ = compare_with_plain(
+            held_out,
+            plain.predict_proba(held_out.X)[:, 1],
+            self.estimator_.predict_proba(held_out.X)[:, 1],
         )
         if self.comparison_.problems:
             self.comparison_.warn(self, _REMEDY)
             self.estimator_ = plain
 
     def _make_objective(
-        self,
-        rows: TrainingRows,
-        labelled: LabelledRows,
-        params: dict[str, Any],
-        rng: np.random.RandomState,
+        self, rows: TrainingRows, params: dict[str, Any], rng: np.random.RandomState
     ) -> MCDPObjective:
         """Return the objective for the rows to train on."""
-        strata = None
-        if rows.strata is not None:
-            strata = Groups(rows.strata, self.strata_)
         groups, strata = within_strata(
-            Groups(rows.codes, self.groups_), strata, rows.weights, warn=False
+            rows.groups, rows.strata, rows.weights, warn=False
         )
         patience = self.n_iter_no_change if self.early_stopping else None
         fits = partial(
             group_probabilities,
             self.estimator,
-            labelled,
+            rows,
             params=params,
             rng=rng,
             n_iter_no_change=patience,
         )
         n_cells = len(groups.labels) * (1 if strata is None else len(strata.labels))
         probabilities = None
-        if len(rows.y) >= _MIN_ROWS and len(groups.labels) <= _MAX_GROUPS:
+        if len(rows) >= _MIN_ROWS and len(groups.labels) <= _MAX_GROUPS:
             if strata is None or n_cells > _MAX_GROUPS:
                 probabilities = fits(groups.codes)
             else:
@@ -458,8 +434,7 @@ class MCDPBoostingClassifier(
 def _check_parameters(model: MCDPBoostingClassifier) -> PenalisedLoss:
     """Check the parameters, and return the loss."""
     loss = check_penalised_loss(model)
-    for name in ("drop_sensitive", "early_stopping"):
-        check_choice(name, getattr(model, name), (True, False))
+    check_choice("early_stopping", model.early_stopping, (True, False))
     check_validation_fraction(model, automatic="auto")
     check_integer("n_iter_no_change", model.n_iter_no_change, 1)
     return loss
@@ -470,7 +445,7 @@ def _held_out_loss(
 ) -> float:
     """Penalised loss of held-out rows."""
     scores = expit(log_odds)
-    loss = loss.rescaled(scores, rows.weights, rows.strata)
+    loss = loss.rescaled(scores, rows.weights, rows.stratum_codes)
     return loss.evaluate(scores, rows).penalised_loss
 
 

@@ -12,20 +12,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from skfair._comparison import compare_on_rows
+from skfair._comparison import compare_with_plain
 from skfair._mitigation import (
+    FittedTable,
     MetaMitigator,
-    params_of_rows,
     route_fit_params,
     weight_keyword,
 )
 from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
 from skfair._penalty._smooth_gap import Objective
-from skfair._penalty._training_rows import (
+from skfair._training_rows import (
     TrainingRows,
     check_validation_fraction,
     hold_out_if_possible,
-    training_rows,
+    params_of_rows,
 )
 from skfair._utils._progress import Progress
 from skfair._utils._validation import check_choice, check_integer, check_real
@@ -122,6 +122,7 @@ class MCDPReweighter(
         column is also a feature, unless `drop_sensitive` is True.
     drop_sensitive : bool, default=False
         Whether the columns named by `sensitive_features` are dropped from the features.
+        X may then lack them in prediction.
     control_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the strata within which groups are compared, several columns
         for their intersection, or a function of X that returns the strata. Strata given
@@ -236,6 +237,7 @@ class MCDPReweighter(
     ('positive',)
     """
 
+    history_ = FittedTable()
     __metadata_request__fit: ClassVar = {
         "sensitive_features": True,
         "control_features": True,
@@ -338,17 +340,10 @@ class MCDPReweighter(
         self._check_estimator()
         loss = _check_parameters(self)
         keyword = weight_keyword(self.estimator)
-        X, y, self.classes_, weights = self._check_fit_inputs(X, y, sample_weight)
+        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
         params = route_fit_params(self, sensitive_features, fit_params).estimator.fit
-        if weights is not None:
-            params = {**params, keyword: weights}
-        consequence = "no gap is penalised" if self.strength else None
-        groups = self._find_groups_if_given(sensitive_features, X, consequence)
-        strata = self._find_strata(control_features, X)
-        X, positive = self._without_sensitive(X), y == self.classes_[1]
-        rows, self.groups_, self.strata_ = training_rows(
-            X, positive, groups, weights, strata
-        )
+        if rows.sample_weight is not None:
+            params = {**params, keyword: rows.sample_weight}
         max_iter, split, held_out = self.max_iter, None, None
         loss = loss.for_labels(rows.y, rows.weights)
         if not (self.strength and self.groups_):
@@ -356,23 +351,23 @@ class MCDPReweighter(
         elif self.validation_fraction is not None:
             rng = check_random_state(self.random_state)
             split = hold_out_if_possible(rows, self.validation_fraction, rng)
-        train = np.arange(len(y))
+        self.sample_weight_ = np.zeros((len(rows), 2))
+        train = np.arange(len(rows))
         if split is not None:
             train, held_out, rows = split[0], rows.take(split[1]), rows.take(split[0])
-            params = params_of_rows(params, train, len(y))
+            params = params_of_rows(params, train, len(self.sample_weight_))
         fits = WeightedFits(
-            self.estimator, keyword, params, self.form, rows, y[train], self.classes_
+            self.estimator, keyword, params, self.form, rows, self.classes_
         )
         rounds = reweighting_rounds(
             fits, held_out, loss, self.averaging, max_iter, self.tol
         )
         progress = Progress("MCDPReweighter", bool(self.verbose))
         with self._tip_to_drop(X):
-            plain, kept, self.history_ = choose_round(rounds, progress)
+            plain, kept, history = choose_round(rounds, progress)
         kept = self._keep_round(plain, kept, held_out)
-        self.history_["kept"] = self.history_["round"] == kept.number
-        self.estimator_, self.n_iter_ = kept.estimator, len(self.history_)
-        self.sample_weight_ = np.zeros((len(y), 2))
+        self.history_ = history.assign(kept=history["round"] == kept.number)
+        self.estimator_, self.n_iter_ = kept.estimator, len(history)
         self.sample_weight_[train] = kept.weights * rows.weights[:, None]
         return self
 
@@ -443,8 +438,8 @@ class MCDPReweighter(
         self.comparison_ = None
         if held_out is None or plain.held_out is None or kept.held_out is None:
             return kept
-        self.comparison_ = compare_on_rows(
-            held_out, self.groups_, plain.held_out[0], kept.held_out[0]
+        self.comparison_ = compare_with_plain(
+            held_out, plain.held_out[0], kept.held_out[0]
         )
         self.comparison_.warn(self, _REMEDY)
         return plain if self.comparison_.problems else kept
@@ -452,15 +447,14 @@ class MCDPReweighter(
     def _respond(self, method: str, X: Any) -> NDArray[Any]:
         """Call a method of the fitted classifier."""
         X = self._check_predict_input(X, "estimator_")
-        return np.asarray(getattr(self.estimator_, method)(self._without_sensitive(X)))
+        return np.asarray(getattr(self.estimator_, method)(X))
 
 
 def _check_parameters(model: MCDPReweighter) -> PenalisedLoss:
     """Check the parameters, and return the loss."""
     loss = check_penalised_loss(model)
     check_choice("form", model.form, FORMS)
-    for name in ("averaging", "drop_sensitive"):
-        check_choice(name, getattr(model, name), (True, False))
+    check_choice("averaging", model.averaging, (True, False))
     check_validation_fraction(model)
     check_integer("max_iter", model.max_iter, 2)
     check_real("tol", model.tol, 0, math.inf, closed="left")

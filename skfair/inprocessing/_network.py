@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._penalty._training_rows import Array
+from skfair._training_rows import Array
 from skfair._utils._validation import check_integer
 
 #: Coefficients (n_in, n_out) and intercepts (n_out,) of each layer in turn.
@@ -80,7 +80,7 @@ def backward(
     return gradients
 
 
-def log_losses(logits: Array, y: Array) -> Array:
+def log_losses(logits: Array, y: NDArray[Any]) -> Array:
     """Log-loss of each row, for labels 0 and 1."""
     return np.logaddexp(0, logits) - y * logits
 

@@ -13,9 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skfair._mitigation import params_of_rows, take_rows
 from skfair._penalty._penalised_loss import Evaluation, PenalisedLoss, clip_scores
-from skfair._penalty._training_rows import Array, TrainingRows
+from skfair._training_rows import Array, TrainingRows, params_of_rows, take_rows
 from skfair._utils._progress import Progress
 from skfair._utils._response import respond
 
@@ -31,7 +30,7 @@ _MAX_SINGLE_WEIGHT = 10.0
 _MIN_SHARE = 0.3
 
 
-def two_label_weights(y: Array, p: Array, penalty_gradient: Array) -> Array:
+def two_label_weights(y: NDArray[Any], p: Array, penalty_gradient: Array) -> Array:
     """Weights of every row with label 0 and with label 1, shape (n_samples, 2).
 
     `penalty_gradient` is the derivative of the penalty in the log-odds of p.
@@ -54,7 +53,7 @@ def two_label_weights(y: Array, p: Array, penalty_gradient: Array) -> Array:
     )
 
 
-def single_label_weights(y: Array, p: Array, penalty_gradient: Array) -> Array:
+def single_label_weights(y: NDArray[Any], p: Array, penalty_gradient: Array) -> Array:
     """Weights of every row with its own label, 0 for the other, (n_samples, 2).
 
     Clipped to [0, 10], they have the gradient of the penalised log-loss only where
@@ -76,12 +75,12 @@ class WeightedFits:
     params: dict[str, Any]
     form: Form
     rows: TrainingRows
-    y: NDArray[Any]
     classes: NDArray[Any]
 
     def plain(self) -> Any:
         """Fit a clone with the weights given by the user."""
-        return clone(self.estimator).fit(self.rows.X, self.y, **self.params)
+        y = self.classes[self.rows.y]
+        return clone(self.estimator).fit(self.rows.X, y, **self.params)
 
     def reweighted(self, weights: Array) -> Any:
         """Fit a clone with weights by row and label, times the user's weights."""
@@ -94,8 +93,8 @@ class WeightedFits:
     def _data(self) -> tuple[Any, NDArray[Any], dict[str, Any]]:
         """All rows once or twice, with the first label and then with the second."""
         if self.form == "sample_weight":
-            return self.rows.X, self.y, self.params
-        n_samples = len(self.y)
+            return self.rows.X, self.classes[self.rows.y], self.params
+        n_samples = len(self.rows)
         twice = np.tile(np.arange(n_samples), 2)
         params = params_of_rows(self.params, twice, n_samples)
         return take_rows(self.rows.X, twice), np.repeat(self.classes, n_samples), params
@@ -132,7 +131,7 @@ def reweighting_rounds(
     for number in range(max_iter):
         scores = _finite_scores(estimator, rows.X, number)
         if number == 0:
-            loss = loss.rescaled(scores, rows.weights, rows.strata)
+            loss = loss.rescaled(scores, rows.weights, rows.stratum_codes)
         evaluation, held_out_part = loss.evaluate(scores, rows), None
         if held_out is not None:
             new_scores = _finite_scores(estimator, held_out.X, number)

@@ -15,7 +15,8 @@ from scipy.special import expit
 
 from skfair._penalty._penalised_loss import PenalisedLoss
 from skfair._penalty._smooth_gap import SmoothGap, mean_over_strata, smooth_gap
-from skfair._penalty._training_rows import Array, Positions, TrainingRows
+from skfair._training_rows import Array, TrainingRows
+from skfair._utils._types import Integers
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.inprocessing._network import (
     Adam,
@@ -156,7 +157,7 @@ def _penalised_gap(
         of_part = scores[part], rows.codes[part], rows.weights[part]
         return smooth_gap(*of_part, loss.temperature, loss.objective)
 
-    return mean_over_strata(rows.strata, rows.weights, gap_of)
+    return mean_over_strata(rows.stratum_codes, rows.weights, gap_of)
 
 
 def _validation_loss(
@@ -199,7 +200,7 @@ def even_sizes(available: NDArray[np.intp], total: int) -> NDArray[np.intp]:
 
 def mini_batches(
     cells: NDArray[np.integer], batch_size: int, rng: np.random.RandomState
-) -> Iterator[tuple[Positions, Array]]:
+) -> Iterator[tuple[Integers, Array]]:
     """Yield mini-batches without end: positions of rows, and factors with mean 1.
 
     Every cell has the same number of rows in a batch, unless it has fewer in all.
@@ -225,9 +226,7 @@ def mini_batches(
         yield np.concatenate([next(draw) for draw in draws]), factors
 
 
-def _draws(
-    rows: Positions, size: int, rng: np.random.RandomState
-) -> Iterator[Positions]:
+def _draws(rows: Integers, size: int, rng: np.random.RandomState) -> Iterator[Integers]:
     """Yield `size` rows at a time, in a random order; then in another, without end."""
     while True:
         shuffled = rng.permutation(rows)

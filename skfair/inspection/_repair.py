@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._utils._columns import drop_columns
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._histograms import (
     HEADROOM,
@@ -241,9 +240,8 @@ class RepairDisplay:
         if sensitive_features is None:
             sensitive_features = model.sensitive_features
         after, groups, _ = _inputs.estimator_response(model, X, sensitive_features)
-        if model.drop_sensitive:
-            X = drop_columns(X, model.sensitive_features)
-        before = model.estimator_.predict_proba(X)[:, 1]
+        features = model._check_predict_input(X, "estimator_")
+        before = model.estimator_.predict_proba(features)[:, 1]
         first, second = (
             _inputs.comparable_scores(None, scores, groups)
             for scores in (before, after)

@@ -18,11 +18,10 @@ from skfair._utils._response import (
     respond,
     tip_for_unknown_columns,
 )
-from skfair._utils._validation import check_choice, count_rows
+from skfair._utils._validation import count_rows
 from skfair.groups import Selector, resolve_groups, resolve_strata
 from skfair.metrics._spec import numbers_by_name, specification_of, unwrapped
 from skfair.metrics._strata import over_strata
-from skfair.metrics._uncertainty._noise import without_noise
 
 #: scikit-learn's consumers treat only instances of this class as scorers.
 _Scorer: Any = type(make_scorer(accuracy_score))
@@ -153,12 +152,9 @@ class FairnessScorer(GroupScorer):
         response_method: str | tuple[str, ...],
         sensitive_features: Selector | None = None,
         control_features: Selector | None = None,
-        correct_noise: bool = False,
     ) -> None:
         scored = score_func
-        if correct_noise:
-            scored = partial(without_noise, score_func)
-        elif not specification_of(score_func)[0].takes_strata:
+        if not specification_of(score_func)[0].takes_strata:
             scored = _WithinStrata(score_func)
         if _has_threshold(score_func, kwargs) and response_method != "predict":
             scored = partial(_of_scores, scored)
@@ -166,7 +162,6 @@ class FairnessScorer(GroupScorer):
         self._metric = score_func
         self._sensitive_features = sensitive_features
         self._control_features = control_features
-        self._correct_noise = correct_noise
 
     def __repr__(self) -> str:
         control = self._control_features
@@ -174,7 +169,6 @@ class FairnessScorer(GroupScorer):
             "sensitive_features": self._sensitive_features,
             **({"control_features": control} if control is not None else {}),
             "response_method": self._response_method,
-            **({"correct_noise": True} if self._correct_noise else {}),
             **self._kwargs,
         }
         listed = "".join(f", {name}={value!r}" for name, value in options.items())
@@ -289,7 +283,6 @@ def make_fairness_scorer(
     sensitive_features: Selector | None = None,
     control_features: Selector | None = None,
     response_method: str | tuple[str, ...] = "auto",
-    correct_noise: bool = False,
     **kwargs: Any,
 ) -> FairnessScorer:
     """Make a scorer from a fairness metric.
@@ -320,12 +313,6 @@ def make_fairness_scorer(
         the first of ``predict_proba``, ``decision_function`` and ``predict`` that the
         estimator has; the last only if it is no classifier, such as a regressor or a
         ranker.
-    correct_noise : bool, default=False
-        Whether to subtract most of what noise adds to the metric: two groups score
-        ``sqrt(max(0, value**2 - noise**2))``, where ``noise**2`` is the mean of the
-        squared metric over 40 permutations of the groups. Noise is never negative in a
-        disparity, so that the mean over folds reads too much, the more so the smaller
-        the groups are. See the notes.
     **kwargs : dict
         Options of the metric, as ``epsilon=0.05``.
 
@@ -352,18 +339,6 @@ def make_fairness_scorer(
     `sklearn.model_selection.TunedThresholdClassifierCV` passes no X to its metric:
     there the groups must be routed.
 
-    Far from parity noise adds much less than it does at parity: squares are subtracted,
-    since those of independent deviations add up. Permutations are those of
-    `permutation_test`, within true labels for metrics of errors, and are drawn with a
-    fixed seed, so that a model has one score. Where a metric is the largest over pairs
-    of groups (``multigroup="pairwise"``), each pair is corrected by its own noise,
-    times the mean over permutations of the largest ratio of a pair's square to its
-    noise, since the largest of many pairs is so by noise, too. Beyond ten groups, and
-    with ``scale="rank"``, the metric is corrected as a whole. The score takes 41
-    evaluations for each pair. It is meant for choices: near parity it stays too large,
-    since it cannot be negative. Report `skfair.model_selection.cross_val_fairness`,
-    which has less noise.
-
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
@@ -386,12 +361,11 @@ def make_fairness_scorer(
     >>> cross_val_score(Ridge(), X, 100 * X["x0"] + y, scoring=scorer).shape
     (5,)
     """
-    check_choice("correct_noise", correct_noise, (True, False))
     if kwargs:
         _check_options(metric, kwargs)
     method = response_method_for(partial(metric, **kwargs), response_method)
     return FairnessScorer(
-        metric, -1, kwargs, method, sensitive_features, control_features, correct_noise
+        metric, -1, kwargs, method, sensitive_features, control_features
     )
 
 
@@ -414,7 +388,7 @@ def get_fairness_scorer(
         Columns of X that hold the stratum, or ``"y_true"``, see `make_fairness_scorer`.
     **kwargs : dict
         Options of the metric, as ``method="local"`` for ``"neg_dcp"``, and
-        `response_method` and `correct_noise` of `make_fairness_scorer`.
+        `response_method` of `make_fairness_scorer`.
 
     Returns
     -------

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-import sys
-import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,13 +13,12 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._text import counted, listed
 from skfair._utils._types import Integers
+from skfair._utils._user_line import warn_user
 from skfair.groups import why_undefined
 from skfair.metrics._inputs import AnyStatistic
 
 #: Reasons of the evaluation that collects them, None where users are warned.
 _COLLECTED: ContextVar[list[str] | None] = ContextVar("collected", default=None)
-#: Directory of skfair.
-_PACKAGE = str(Path(__file__).parents[1])
 
 
 def undefined_reason(statistic: AnyStatistic) -> str | None:
@@ -74,7 +70,7 @@ def warn_or_collect(reason: str, message: str) -> None:
     if (collected := _COLLECTED.get()) is not None:
         collected.append(reason)
     else:
-        warn_outside(message)
+        warn_user(message, UndefinedMetricWarning)
 
 
 @contextmanager
@@ -92,13 +88,3 @@ def quietly(metric: Callable[..., Any], *args: Any, **rows: Any) -> Any:
     """Evaluate a metric again, of which an earlier evaluation has warned."""
     with collected_reasons():
         return metric(*args, **rows)
-
-
-def warn_outside(
-    message: str, category: type[Warning] = UndefinedMetricWarning
-) -> None:
-    """Warn at the line outside of skfair from which it was called."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import KW_ONLY, dataclass
 
 import pandas as pd
 
+from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_real
 from skfair.model_selection._candidates import ROUNDING, CVResults, Rule, first_best
 
@@ -83,10 +83,8 @@ class BestUnder(Rule):
         if len(within):
             return first_best(within, self.performance, self.fairness)
         fairest = first_best(means, self.fairness, self.performance)
-        warnings.warn(
+        warn_user(
             f"No candidate has {self.fairness} within limit={self.limit:.6g}; the "
             f"fairest is taken, with {means.loc[fairest, self.fairness]:.6g}.",
-            UserWarning,
-            stacklevel=3,
         )
         return fairest

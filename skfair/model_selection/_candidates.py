@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import reprlib
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
@@ -16,6 +15,7 @@ from scipy.stats import sem
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._types import Floats
+from skfair._utils._user_line import warn_user
 
 #: The attribute ``cv_results_`` of a search, or a DataFrame made from it.
 CVResults: TypeAlias = Mapping[str, Any] | pd.DataFrame
@@ -80,12 +80,11 @@ class Rule(ABC):
                 )
         order = dict.fromkeys((self.performance, self.fairness, *names))
         chosen, description = _best_by_any(cv_results, order, names)
-        warnings.warn(
+        warn_user(
             f"{type(self).__name__} has no choice. {reason} Candidate {chosen} is "
             f"taken, {description}; to choose again, call another rule on "
             "cv_results_.",
             category,
-            stacklevel=2,
         )
         return chosen
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, indexable
@@ -23,14 +23,14 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair._mitigation import params_of_rows, take_rows
+from skfair._training_rows import cross_fit, take_rows
 from skfair._utils._columns import Selector, names_columns
 from skfair._utils._response import find_score_method, respond
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
+from skfair._utils._user_line import warn_user
 from skfair._utils._validation import (
     as_array,
     check_integer,
@@ -84,8 +84,7 @@ class CrossValFairnessResult(NumbersResult):
         Mean of the metric over permutations: what noise alone would give.
     corrected : float
         The value without most of what noise adds: of its square the mean square of 40
-        permutations is subtracted, as `correct_noise` does in
-        `skfair.metrics.make_fairness_scorer`.
+        permutations is subtracted; of several groups, that of each pair.
     confidence_level : float
     n_splits : int
         Number of folds.
@@ -219,8 +218,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     See Also
     --------
     sklearn.model_selection.cross_validate : Scores of each fold.
-    skfair.metrics.make_fairness_scorer : Scorers; with ``correct_noise=True`` they
-        subtract most of what noise adds to a fold.
+    skfair.metrics.make_fairness_scorer : Scorers, of each fold alone.
 
     Notes
     -----
@@ -239,6 +237,12 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     noise of the held-out rows is counted as if it were all in one direction.
     At level .95 it covered that disparity in .97 of samples for `mcdp` and .95 for
     parity of decisions (means of 12 cells, ``benchmarks/cross_val_coverage.py``).
+
+    The correction subtracts squares, since those of independent deviations add up.
+    Where a metric is the largest over pairs of groups, each pair is corrected by its
+    own noise, times the mean over permutations of the largest ratio of a pair's square
+    to its noise. Beyond ten groups, and with ``scale="rank"``, the metric is corrected
+    as a whole. Near parity the corrected value is still too large.
 
     The p-value permutes held-out rows and keeps the models. It is exact if the models
     and the folds do not depend on the groups, and approximate otherwise.
@@ -298,10 +302,15 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     # Folds of a regression are stratified by group alone.
     by_group = isinstance(splitter, GroupStratifiedKFold) and not classifier
     classes = np.zeros(len(y), dtype=np.intp) if by_group else y
-    predict = delayed(_fit_and_respond)
-    folds = Parallel(n_jobs=n_jobs, verbose=verbose)(
-        predict(clone(estimator), X, y, *rows, routed.estimator.fit, labels, method)
-        for rows in splitter.split(X, classes, **routed.splitter.split)
+    folds = cross_fit(
+        estimator,
+        X,
+        y,
+        splitter.split(X, classes, **routed.splitter.split),
+        routed.estimator.fit,
+        partial(_respond, labels=labels, response_method=method),
+        n_jobs=n_jobs,
+        verbose=verbose,
     )
     options = positive_label(metric, method, _classes_of(folds), {})
     held_out = _join(folds, partial(metric, **options), y, found, strata, weights)
@@ -419,30 +428,22 @@ class _Fold(NamedTuple):
     classes: list[Any]
 
 
-def _fit_and_respond(
+def _respond(
     estimator: Any,
     X: Any,
-    y: NDArray[Any],
-    train: Any,
-    test: Any,
-    fit_params: dict[str, Any],
+    rows: Integers,
     labels: dict[str, Any],
     response_method: str | tuple[str, ...],
 ) -> _Fold:
-    """Fit an estimator to the training rows, and predict the test rows."""
-    positions = np.arange(len(y))
-    train, test = positions[train], positions[test]  # splits may be masks
-    params = params_of_rows(fit_params, train, len(y))
-    estimator.fit(take_rows(X, train), y[train], **params)
+    """Predict the rows held out, with their groups where the estimator takes them."""
     labels = {
-        name: take_rows(values, test)
+        name: take_rows(values, rows)
         for name, values in labels.items()
         if values is not None
     }
     method = find_score_method(estimator, response_method)
-    held_out = take_rows(X, test)
-    response = respond(estimator, method, held_out, **labels)
-    return _Fold(test, response, list(getattr(estimator, "classes_", ())))
+    response = respond(estimator, method, X, **labels)
+    return _Fold(rows, response, list(getattr(estimator, "classes_", ())))
 
 
 class _HeldOut(NamedTuple):
@@ -581,12 +582,11 @@ def _fold_values(
                 )
     n_undefined = int(np.isnan(values).sum())
     if 0 < n_undefined < len(folds):
-        warnings.warn(
+        warn_user(
             f"The metric is undefined for {n_undefined} of {len(folds)} folds alone, "
             "whose fold_values are nan: groups are absent there, or too small. It is "
             "computed from all held-out rows together.",
             UndefinedMetricWarning,
-            stacklevel=3,
         )
     return values
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 import pandas as pd
 
+from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_choice, check_real
 from skfair.model_selection._candidates import (
     ROUNDING,
@@ -167,11 +167,9 @@ class FairestWithin(Rule):
         if len(within):
             return first_best(within, self.fairness, self.performance)
         best = first_best(means, self.performance, self.fairness)
-        warnings.warn(
+        warn_user(
             f"No candidate has {self.performance} of at least {least:.6g}; the best "
             f"performer is taken, with {means.loc[best, self.performance]:.6g}.",
-            UserWarning,
-            stacklevel=3,
         )
         return best
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, TypeAlias
 
@@ -20,6 +19,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skfair._utils._text import listed
 from skfair._utils._types import Integers
+from skfair._utils._user_line import warn_user
 from skfair._utils._validation import (
     check_choice,
     check_integer,
@@ -230,7 +230,7 @@ def _warn_of_small_cells(
     ]
     if absent:
         text += f" Some folds have no row of the groups {listed(absent)}."
-    warnings.warn(text, UserWarning, stacklevel=3)
+    warn_user(text)
 
 
 def stratified_splits(

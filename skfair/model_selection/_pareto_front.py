@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._types import Bools, Floats
+from skfair._utils._user_line import warn_user
 from skfair.model_selection._candidates import (
     CVResults,
     check_metric,
@@ -111,11 +111,10 @@ def pareto_front(
     volume = hypervolume(points, reference) if len(points) else np.nan
     front.attrs = {"hypervolume": volume, "reference_point": reference.tolist()}
     if not len(points):
-        warnings.warn(
+        warn_user(
             f"No candidate has finite scores in all of {list(metrics)}: the front is "
             "empty.",
             UndefinedMetricWarning,
-            stacklevel=2,
         )
     return front
 

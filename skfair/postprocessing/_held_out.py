@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+import numbers
+from dataclasses import fields, replace
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple, Self
 
@@ -12,15 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._comparison import PlainComparison, compare_with_plain
-from skfair._mitigation import level_of_user, params_of_rows, take_rows
-from skfair._utils._types import Floats
+from skfair._training_rows import Split, TrainingRows, cross_fit
+from skfair._utils._types import Floats, Integers
+from skfair._utils._user_line import warn_user
+from skfair._utils._validation import check_integer
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups
-from skfair.model_selection._group_stratified_k_fold import Split, stratified_splits
+from skfair.model_selection._group_stratified_k_fold import stratified_splits
 from skfair.postprocessing._linear_cdf import has_ties, tied_shares
 from skfair.postprocessing._score_repairer import ScoreRepairer
 from skfair.statistics import GroupedScores
@@ -37,85 +39,95 @@ _SHARE_LOST = 0.5
 
 
 class Fold(NamedTuple):
-    """A fitted classifier, and its scores of rows that it was not trained on."""
+    """A fitted classifier, and the probabilities of rows that it was not fitted to.
 
-    estimator: Any
-    rows: NDArray[np.intp]
-    scores: Floats
+    They have a column for each label.
+    """
 
-    def scored_rows(
-        self,
-        y_true: NDArray[Any],
-        groups: Groups,
-        weights: NDArray[Any] | None,
-        strata: Groups | None = None,
-    ) -> ScoredRows:
-        """Rows of the fold that have a group, one of several strata, and weight."""
-        chosen = groups.codes[self.rows] >= 0
-        if strata is not None and len(strata.labels) > 1:
-            chosen &= strata.codes[self.rows] >= 0
-        if weights is not None:
-            chosen &= weights[self.rows] > 0
-            weights = weights[self.rows]
-        y_true = y_true[self.rows].astype(np.intp)
-        within = None if strata is None else strata[self.rows]
-        rows = ScoredRows(y_true, self.scores, groups[self.rows], weights, within)
-        return rows.take(chosen)
+    model: Any
+    rows: Integers
+    probabilities: Floats
 
 
-def stratified_folds(
-    y: NDArray[Any], groups: Groups, n_folds: int, random_state: Any
-) -> Iterator[Split]:
-    """Stratify folds by class and group; each class needs a row for each fold."""
+def make_splits(
+    mitigator: Any, X: Any, y: NDArray[Any], cells: Groups, for_split: dict[str, Any]
+) -> list[Split]:
+    """Training and test rows by `cv`; a number makes folds that are stratified.
+
+    They are stratified by class and cell, and each class needs a row for each fold.
+    """
+    cv, seed = mitigator.cv, mitigator.random_state
+    if not isinstance(cv, numbers.Integral):
+        return list(check_cv(cv, y, classifier=True).split(X, y, **for_split))
+    check_integer("cv", cv, 2)
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    if counts.min() < n_folds:
+    if counts.min() < cv:
         raise ValueError(
-            f"cv={n_folds} needs as many rows of each class, got {counts.min()} of "
+            f"cv={cv} needs as many rows of each class, got {counts.min()} of "
             f"class {classes.tolist()[counts.argmin()]!r}."
         )
-    random = None if random_state is None else check_random_state(random_state)
-    yield from stratified_splits(codes, groups.codes, n_folds, random)
+    random = None if seed is None else check_random_state(seed)
+    return list(stratified_splits(codes, cells.codes, int(cv), random))
 
 
-def score_folds(
+def predict_folds(
     estimator: Any,
     X: Any,
-    y: NDArray[Any],
-    splits: Iterable[Split],
+    target: NDArray[Any],
+    labels: list[Any],
+    splits: list[Split],
     fit_params: dict[str, Any],
     n_jobs: int | None,
 ) -> list[Fold]:
-    """Fit a clone to each training part and score the rows left out.
+    """Fit a clone to the training part of each split, and predict the rows left out.
 
-    A frozen classifier scores all rows, since it was fitted to none of them.
+    Rows whose target is not among the labels are predicted, but not trained on. A
+    frozen classifier predicts all rows, since it was fitted to none of them.
     """
+    positions, known = np.arange(len(target)), np.isin(target, labels)
     if isinstance(estimator, FrozenEstimator):
-        return [Fold(estimator, np.arange(len(y)), positive_scores(estimator, X))]
-    score = delayed(_score_fold)
-    return list(
-        Parallel(n_jobs=n_jobs)(
-            score(clone(estimator), X, y, train, test, fit_params)
-            for train, test in splits
+        return [_fold_of(estimator, X, positions, labels)]
+    fold_of = partial(_fold_of, labels=labels)
+    splits = [(positions[train], test) for train, test in splits]  # may be masks
+    splits = [(train[known[train]], test) for train, test in splits]
+    return cross_fit(estimator, X, target, splits, fit_params, fold_of, n_jobs=n_jobs)
+
+
+def _fold_of(model: Any, X: Any, rows: Integers, labels: list[Any]) -> Fold:
+    """Predict rows left out."""
+    return Fold(model, rows, label_probabilities(model, X, labels))
+
+
+def label_probabilities(model: Any, X: Any, labels: list[Any]) -> Floats:
+    """Probability of each label by a fitted classifier, 0 if it has not seen it."""
+    found = np.asarray(model.predict_proba(X), dtype=np.float64)
+    classes = np.asarray(model.classes_).tolist()
+    if found.ndim != 2 or found.shape[1] != len(classes) or len(classes) < 2:
+        raise ValueError(
+            f"{type(model).__name__} gives probabilities of shape {found.shape} for "
+            f"the classes {classes[:5]}, expected a column for each of at least two: "
+            "every training part of cv needs rows of two classes and of two groups."
         )
-    )
+    columns = [classes.index(label) if label in classes else -1 for label in labels]
+    padded = np.column_stack([found, np.zeros(len(found))])
+    return np.clip(padded[:, columns], 0, 1)
 
 
-def _score_fold(
-    estimator: Any, X: Any, y: NDArray[Any], train: Any, test: Any, fit_params: Any
-) -> Fold:
-    """Fit an estimator to the training rows and score the test rows."""
-    positions = np.arange(len(y))
-    train, test = positions[train], positions[test]  # splits may be masks
-    fit_to_rows(estimator, X, y, train, fit_params)
-    return Fold(estimator, test, positive_scores(estimator, take_rows(X, test)))
+def mean_probabilities(models: list[Any], X: Any, labels: list[Any]) -> Floats:
+    """Mean probability of each label over fitted models."""
+    predicted = [label_probabilities(model, X, labels) for model in models]
+    return np.asarray(np.mean(predicted, axis=0))
 
 
-def fit_to_rows(
-    estimator: Any, X: Any, y: NDArray[Any], rows: NDArray[np.intp], fit_params: Any
-) -> Any:
-    """Fit an estimator to some rows."""
-    params = params_of_rows(fit_params, rows, len(y))
-    return estimator.fit(take_rows(X, rows), y[rows], **params)
+def mean_of_folds(folds: list[Fold], n_samples: int) -> Floats:
+    """Mean probabilities of each row over the folds that held it out, nan for none."""
+    total = np.zeros((n_samples, folds[0].probabilities.shape[1]))
+    counts = np.zeros(n_samples)
+    for fold in folds:
+        total[fold.rows] += fold.probabilities
+        counts[fold.rows] += 1
+    counts[counts == 0] = np.nan
+    return np.asarray(total / counts[:, None])
 
 
 def fit_all(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
@@ -123,18 +135,6 @@ def fit_all(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
     if isinstance(estimator, FrozenEstimator):
         return estimator
     return clone(estimator).fit(X, y, **fit_params)
-
-
-def positive_scores(estimator: Any, X: Any) -> Floats:
-    """Probability of the second class by a fitted classifier of two classes."""
-    probabilities = np.asarray(estimator.predict_proba(X), dtype=np.float64)
-    if probabilities.shape[1] != 2:
-        raise ValueError(
-            f"estimator gives probabilities of shape {probabilities.shape}, expected "
-            "two columns: it must be fitted on rows of two classes."
-        )
-    # Sums of float32 probabilities can exceed 1 by rounding.
-    return np.clip(probabilities[:, 1], 0, 1)
 
 
 class MeanVote(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -180,50 +180,35 @@ def average_repeats(folds: list[Fold], n_samples: int) -> list[Fold]:
     scores = np.full((len(repeats), n_samples), np.nan)
     for row, repeat in zip(scores, repeats, strict=True):
         for fold in repeat:
-            row[fold.rows] = fold.scores
+            row[fold.rows] = fold.probabilities[:, 1]
     if len(repeats) == 1 or np.isnan(scores).any():
         return folds
-    members = [repeat[0].estimator for repeat in repeats]
-    return [Fold(MeanVote(members), np.arange(n_samples), scores.mean(axis=0))]
+    members, mean = [repeat[0].model for repeat in repeats], scores.mean(axis=0)
+    probabilities = np.column_stack([1 - mean, mean])
+    return [Fold(MeanVote(members), np.arange(n_samples), probabilities)]
 
 
-class ScoredRows(NamedTuple):
-    """Rows with a group and a positive weight, from which a repair is learnt."""
+def held_out_rows(fold: Fold, rows: TrainingRows) -> TrainingRows:
+    """Rows of a fold that have a group, one of several strata, and weight."""
+    own = replace(rows, X=None).take(fold.rows)
+    chosen = (own.codes >= 0) & (own.weights > 0)
+    if own.strata is not None and len(own.strata.labels) > 1:
+        chosen &= own.strata.codes >= 0
+    return replace(own, scores=fold.probabilities[:, 1]).take(chosen)
 
-    y_true: NDArray[np.intp]
-    scores: Floats
-    groups: Groups
-    sample_weight: NDArray[Any] | None
-    strata: Groups | None = None
 
-    def take(self, chosen: NDArray[Any]) -> ScoredRows:
-        """Select rows by position or by a mask."""
-        weights = self.sample_weight
-        return ScoredRows(
-            self.y_true[chosen],
-            self.scores[chosen],
-            self.groups[chosen],
-            None if weights is None else weights[chosen],
-            None if self.strata is None else self.strata[chosen],
-        )
+def weight_keywords(rows: TrainingRows) -> dict[str, Any]:
+    """Keyword of the weights for a metric, none without weights."""
+    if rows.sample_weight is None:
+        return {}
+    return {"sample_weight": rows.sample_weight}
 
-    def cells(self) -> Groups:
-        """Return the groups within strata, if there are any."""
-        return cells_of(self.groups, self.strata)
 
-    def weighing(self) -> dict[str, Any]:
-        """Keyword of the weights for a metric, none without weights."""
-        if self.sample_weight is None:
-            return {}
-        return {"sample_weight": self.sample_weight}
-
-    def keywords(self) -> dict[str, Any]:
-        """Keywords of the groups and of the weights for a metric."""
-        return {"sensitive_features": self.groups, **self.weighing()}
-
-    def statistic(self) -> GroupedScores:
-        """Score distributions of the groups."""
-        return GroupedScores.from_scores(self.scores, **self.keywords())
+def distributions(rows: TrainingRows) -> GroupedScores:
+    """Score distributions of the groups."""
+    return GroupedScores.from_scores(
+        rows.scores, sensitive_features=rows.groups, **weight_keywords(rows)
+    )
 
 
 def cells_of(groups: Groups, strata: Groups | None) -> Groups:
@@ -237,72 +222,45 @@ def cells_of(groups: Groups, strata: Groups | None) -> Groups:
     return Groups(codes, labels)
 
 
-def join_rows(parts: list[ScoredRows]) -> ScoredRows:
+def join_rows(parts: list[TrainingRows]) -> TrainingRows:
     """Rows of several parts, which have the same groups, together."""
-    y_true, scores, groups, weights, strata = zip(*parts, strict=True)
-    return ScoredRows(
-        np.concatenate(y_true),
-        np.concatenate(scores),
-        _join(groups),
-        None if weights[0] is None else np.concatenate(weights),
-        None if strata[0] is None else _join(strata),
-    )
+    first = parts[0]
+
+    def join(name: str) -> Any:
+        values = [getattr(part, name) for part in parts]
+        if isinstance(values[0], Groups):
+            codes = np.concatenate([value.codes for value in values])
+            return replace(values[0], codes=codes)
+        return None if values[0] is None else np.concatenate(values)
+
+    return replace(first, **{part.name: join(part.name) for part in fields(first)})
 
 
-def _join(parts: Sequence[Groups]) -> Groups:
-    """Join the groups of several parts, which have the same labels."""
-    return replace(parts[0], codes=np.concatenate([part.codes for part in parts]))
-
-
-def share_scores(parts: list[ScoredRows]) -> bool:
+def share_scores(parts: list[TrainingRows]) -> bool:
     """Whether more than a fifth of the rows of a group share a score.
 
     Averages of several models then have another distribution than each model's scores.
     """
     # Measured on Adult and Bank: below 0.14 (boosting, shallow trees) the ensemble is
     # fairer, above 0.24 (forests, neighbours) a refit with ties at random is.
-    return bool((tied_shares(join_rows(parts).statistic()) > 0.2).any())
+    return bool((tied_shares(distributions(join_rows(parts))) > 0.2).any())
 
 
-def makes_ensemble(ensemble: bool | str, parts: list[ScoredRows], shared: bool) -> bool:
-    """Whether to average the models of the folds rather than refit one to all rows.
-
-    `shared` tells whether rows share scores: averages would make their repaired
-    distributions differ again.
-    """
-    cells = [part.cells() for part in parts]
-    sizes = np.array([part.sizes() for part in cells])
-    missing = (sizes == 0) & (sizes.any(axis=0) | (parts[0].strata is None))
-    if ensemble == "auto":
-        return not missing.any() and not shared
-    if ensemble and missing.any():
-        fold, cell = np.argwhere(missing)[0].tolist()
-        raise ValueError(
-            "ensemble=True needs rows of every group held out in every fold, but fold "
-            f"{fold} has none of {cells[0].labels[cell]!r}, which has "
-            f"{sizes[:, cell].sum()} in all. Use ensemble='auto' or fewer folds."
-        )
-    return bool(ensemble)
-
-
-def learn_part(
-    repairer: ScoreRepairer, rows: ScoredRows, whole: ScoreRepairer | None = None
-) -> ScoreRepairer:
-    """Learn a repair from rows, a part of those from which `whole` was learnt."""
+def learn_repair(repairer: ScoreRepairer, rows: TrainingRows) -> ScoreRepairer:
+    """Learn a repair from rows; the user has been warned of strata left out."""
     return repairer._fit(
         rows.scores,
         None,
         rows.groups,
         rows.sample_weight,
-        whole=whole,
-        strata=rows.strata,
+        rows.strata,
         warn=False,
     )
 
 
 def repair_held_out(
-    rows: ScoredRows, parts: list[NDArray[np.intp]], repairer: ScoreRepairer
-) -> tuple[ScoredRows, Floats]:
+    rows: TrainingRows, parts: list[NDArray[np.intp]], repairer: ScoreRepairer
+) -> tuple[TrainingRows, Floats]:
     """Rows of all parts, each repaired as learnt from the rows outside of its part.
 
     Of many rows, some are held out once.
@@ -317,7 +275,7 @@ def repair_held_out(
         # The others may lack a group that is in this part alone.
         learnt = clone(repairer).set_params(unknown_groups="pooled")
         held_out = rows.take(part)
-        learn_part(learnt, rows.take(others))
+        learn_repair(learnt, rows.take(others))
         scores.append(
             learnt.transform(
                 held_out.scores,
@@ -328,16 +286,12 @@ def repair_held_out(
     return rows.take(np.concatenate(parts)), np.concatenate(scores)
 
 
-def check_repair(mitigator: Any, rows: ScoredRows, repaired: Floats) -> PlainComparison:
+def check_repair(
+    mitigator: Any, rows: TrainingRows, repaired: Floats
+) -> PlainComparison:
     """Compare repaired with plain scores, and warn of what went wrong."""
     comparison = compare_with_plain(
-        rows.y_true,
-        rows.scores,
-        repaired,
-        rows.groups,
-        strata=None if rows.strata is None else rows.strata.codes,
-        sample_weight=rows.sample_weight,
-        max_mcdp=mitigator.max_mcdp,
+        rows, rows.scores, repaired, max_mcdp=mitigator.max_mcdp
     )
     problem = _tie_problem(mitigator, rows, comparison)
     if problem is None:
@@ -347,12 +301,12 @@ def check_repair(mitigator: Any, rows: ScoredRows, repaired: Floats) -> PlainCom
         problem = _loss_problem(mitigator, rows, comparison)
     if problem is not None:
         message = f"{type(mitigator).__name__}, on held-out rows: {problem}."
-        warnings.warn(message, MitigationWarning, stacklevel=level_of_user())
+        warn_user(message, MitigationWarning)
     return comparison
 
 
 def _tie_problem(
-    mitigator: Any, rows: ScoredRows, found: PlainComparison
+    mitigator: Any, rows: TrainingRows, found: PlainComparison
 ) -> str | None:
     """Say that rows which share a score keep most of the gap, where they do."""
     if mitigator.ties == "random" or found.n_samples < _FEWEST_ROWS:
@@ -365,7 +319,7 @@ def _tie_problem(
         share = _SHARE_LEFT
     else:
         share = 1 - mitigator.repair_level + _SHARE_ADDED
-    statistic = rows.statistic()
+    statistic = distributions(rows)
     if found.mcdp <= share * found.plain_mcdp or not has_ties(statistic):
         return None
     return (
@@ -379,13 +333,13 @@ def _tie_problem(
 
 
 def _loss_problem(
-    mitigator: Any, rows: ScoredRows, found: PlainComparison
+    mitigator: Any, rows: TrainingRows, found: PlainComparison
 ) -> str | None:
     """Say that the chosen level costs most of what the classifier knows, where so."""
     if mitigator.repair_level != "auto" or mitigator.max_mcdp is not None:
         return None
     gain = found.plain_average_precision - np.average(
-        rows.y_true, weights=rows.sample_weight
+        rows.y, weights=rows.sample_weight
     )
     loss = found.plain_average_precision - found.average_precision
     if not loss > max(_SHARE_LOST * gain, 2 * found.average_precision_error):

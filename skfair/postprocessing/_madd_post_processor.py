@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import check_cv
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from skfair._comparison import PlainComparison
-from skfair._mitigation import MetaMitigator, route_fit_params, within_strata
+from skfair._mitigation import FittedTable, MetaMitigator, route_fit_params
+from skfair._training_rows import TrainingRows
+from skfair._utils._columns import select_columns
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.groups import Selector
 from skfair.postprocessing._calibration import BetaCalibration
 from skfair.postprocessing._held_out import (
     MeanVote,
-    ScoredRows,
     average_repeats,
     cells_of,
     check_repair,
     fit_all,
+    held_out_rows,
     join_rows,
-    learn_part,
-    makes_ensemble,
-    positive_scores,
+    label_probabilities,
+    learn_repair,
+    make_splits,
+    predict_folds,
     repair_held_out,
-    score_folds,
     share_scores,
-    stratified_folds,
 )
 from skfair.postprocessing._repair_losses import (
     LossOptions,
@@ -112,8 +110,7 @@ class MADDPostProcessor(
     ensemble : bool or "auto", default="auto"
         Whether to average several models, as described in the notes. ``"auto"`` is
         True, except where more than a fifth of the rows of a group share a score and
-        `cv` does not repeat its splits, and where some fold holds out no row of a
-        group.
+        `cv` does not repeat its splits.
     ties : {"mid", "random"}, default="mid"
         Whether rows that share a score stay together, see `ScoreRepairer`. `fit` warns
         where that keeps most of the disparity.
@@ -122,25 +119,27 @@ class MADDPostProcessor(
         all groups that is fitted to held-out rows, see `ScoreRepairer`. It changes
         neither average precision nor MCDP(0); `threshold` applies to what it returns.
     unknown_groups : {"raise", "pooled"}, default="raise"
-        How predictions treat groups that were absent in `fit`: raise, or leave their
-        scores as they are, as if they had the distribution of everyone.
+        How predictions treat rows whose group is missing or was absent in `fit`: raise,
+        or leave their scores as they are, as if they had the distribution of everyone.
+        It may be set after `fit`. Rows with a missing group are never refused if `fit`
+        has left such rows out, by ``encode_groups(..., missing="drop")``.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several for their intersection, or a function of X
         that returns the groups. The keyword of `fit` and `predict` is used in its
         place if it is given.
     drop_sensitive : bool, default=False
-        Whether `estimator` gets X without the columns named by `sensitive_features`.
-    random_state : int, RandomState instance or None, default=None
-        Shuffles rows before they are assigned to folds, and seeds ``ties="random"``,
-        see `ScoreRepairer`. None keeps the order of the rows.
-    n_jobs : int, default=None
-        Number of folds fitted in parallel.
-
+        Whether `estimator` gets X without the columns named by `sensitive_features`. X
+        may then lack them in prediction, where groups are given by keyword.
     control_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the strata within which groups are compared and repaired,
         several columns for their intersection, or a function of X that returns the
         strata. The keyword of `fit` and `predict` is used in its place if it is given.
         None compares groups among all rows. A column stays a feature.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles rows before they are assigned to folds, and seeds ``ties="random"``,
+        see `ScoreRepairer`. None keeps the order of the rows.
+    n_jobs : int, default=None
+        Number of folds fitted in parallel.
 
     Attributes
     ----------
@@ -148,9 +147,9 @@ class MADDPostProcessor(
         The fitted model without repair; for an ensemble, the mean of its models.
     repairer_ : ScoreRepairer or None
         The repair learnt on all held-out scores; None without groups.
-    estimators_, repairers_ : list
-        The models whose repaired scores are averaged, a single one without ensemble,
-        and the repair of each.
+    estimators_ : list
+        The models whose scores are repaired and then averaged, a single one without
+        ensemble.
     repair_level_ : float or None
         Level of repair, given or chosen; None if `max_mcdp` is given.
     standard_error_ : float or None
@@ -208,8 +207,9 @@ class MADDPostProcessor(
     95 % for all groups at once (a single such group with all other rows, which two
     groups are anyway). If there is none, the fairness loss is 0.
 
-    Ensembles: ``ensemble=True`` keeps the model of every fold, with a repair learnt on
-    the rows that the fold held out, and averages the repaired scores. If more than a
+    Ensembles: ``ensemble=True`` keeps the model of every fold, repairs the scores of
+    each by the one map learnt on the rows that all folds held out, and averages the
+    repaired scores. If more than a
     fifth of the rows of a group share a score and `cv` repeats its splits, as
     `RepeatedStratifiedKFold` does, it keeps one model of each repeat, averages their
     scores, and learns one repair on averages of as many held-out scores.
@@ -253,6 +253,8 @@ class MADDPostProcessor(
     True
     """
 
+    losses_ = FittedTable()
+    _without_groups = "nothing is repaired"
     __metadata_request__fit: ClassVar = _REQUESTED
     __metadata_request__predict: ClassVar = _REQUESTED
     __metadata_request__predict_proba: ClassVar = _REQUESTED
@@ -345,8 +347,7 @@ class MADDPostProcessor(
         ------
         ValueError
             If y does not have two classes, on wrong lengths, on fewer than two groups,
-            on a fold without a group if `ensemble` is True, and on parameters out of
-            range.
+            and on parameters out of range.
         TypeError
             If `estimator` has no `predict_proba`.
 
@@ -363,40 +364,33 @@ class MADDPostProcessor(
         """
         self._check_estimator()
         self._check_parameters()
-        X, y, self.classes_, weights = self._check_fit_inputs(X, y, sample_weight)
-        routed = route_fit_params(self, sensitive_features, fit_params, weights)
-        for_fit, for_split = routed.estimator.fit, routed.splitter.split
-        groups = self._find_groups_if_given(
-            sensitive_features, X, "nothing is repaired"
+        given = X, y, sensitive_features, control_features, sample_weight
+        rows = self._prepare(*given, all_strata=True)
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, rows.sample_weight
         )
-        if groups is None:
-            return self._keep_plain(fit_all(self.estimator, X, y, for_fit))
-        strata = self._find_strata(control_features, X)
-        groups, kept = within_strata(groups, strata, weights)
-        self.groups_, self.strata_ = groups.labels, () if kept is None else kept.labels
-        X = self._without_sensitive(X)
-        if isinstance(self.cv, numbers.Integral):
-            cells = cells_of(groups, strata)
-            splits = stratified_folds(y, cells, int(self.cv), self.random_state)
-        else:
-            splits = check_cv(self.cv, y, classifier=True).split(X, y, **for_split)
+        for_fit, labels = routed.estimator.fit, self.classes_[rows.y]
+        if not self.groups_:
+            return self._keep_plain(fit_all(self.estimator, rows.X, labels, for_fit))
+        cells = cells_of(rows.groups, rows.strata)
+        splits = []
+        if not isinstance(self.estimator, FrozenEstimator):
+            splits = make_splits(self, rows.X, labels, cells, routed.splitter.split)
+        classes = self.classes_.tolist()
         with self._tip_to_drop(X):
-            folds = score_folds(self.estimator, X, y, splits, for_fit, self.n_jobs)
-        positive = y == self.classes_[1]
-
-        def scored_rows() -> list[ScoredRows]:
-            known = positive, groups, weights, strata
-            return [fold.scored_rows(*known) for fold in folds]
-
-        rows = scored_rows()
-        shared = self.ensemble is not False and len(rows) > 1 and share_scores(rows)
-        if shared:
-            folds = average_repeats(folds, len(y))
-            rows = scored_rows()
-        self.estimators_ = [fold.estimator for fold in folds]
-        if len(rows) > 1 and not makes_ensemble(self.ensemble, rows, shared):
-            self.estimators_ = [fit_all(self.estimator, X, y, for_fit)]
-        return self._learn_repair(rows, len(y))
+            folds = predict_folds(
+                self.estimator, rows.X, labels, classes, splits, for_fit, self.n_jobs
+            )
+        held_out = [held_out_rows(fold, rows) for fold in folds]
+        averages = self.ensemble
+        if averages and len(folds) > 1 and share_scores(held_out):
+            folds = average_repeats(folds, len(rows))
+            held_out = [held_out_rows(fold, rows) for fold in folds]
+            averages = averages is True
+        self.estimators_ = [fold.model for fold in folds]
+        if len(folds) > 1 and not averages:
+            self.estimators_ = [fit_all(self.estimator, rows.X, labels, for_fit)]
+        return self._learn_repair(held_out, len(rows))
 
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
@@ -408,30 +402,25 @@ class MADDPostProcessor(
         check_real("theta", self.theta, 0, 1)
         check_real("threshold", self.threshold, 0, 1)
         check_integer("n_levels", self.n_levels, 2)
-        if isinstance(self.cv, numbers.Integral):
-            check_integer("cv", self.cv, 2)
         if not callable(self.accuracy_loss):
             check_choice("accuracy_loss", self.accuracy_loss, ("zero_one", "log_loss"))
         if not callable(self.fairness):
             check_choice("fairness", self.fairness, ("madd", "mcdp"))
         check_choice("ensemble", self.ensemble, (True, False, "auto"))
-        check_choice("drop_sensitive", self.drop_sensitive, (True, False))
 
     def _keep_plain(self, estimator: Any) -> Self:
         """Predict with one fitted classifier, without repair."""
         self.estimator_, self.estimators_ = estimator, [estimator]
         self.repairer_: ScoreRepairer | None = None
-        self.repairers_: list[ScoreRepairer] = []
-        self.losses_: pd.DataFrame | None = None
+        self.losses_ = None
         self.standard_error_: float | None = None
         self.repair_level_: float | None = 0.0
         self.calibrator_: BetaCalibration | None = None
         self.comparison_: PlainComparison | None = None
-        self.groups_, self.strata_ = (), ()
         return self
 
-    def _learn_repair(self, folds: list[ScoredRows], n_samples: int) -> Self:
-        """Learn the level and the repair of one model, or of the model of each fold."""
+    def _learn_repair(self, folds: list[TrainingRows], n_samples: int) -> Self:
+        """Learn the level and the repair, one for the models of all folds."""
         rows, parts = join_rows(folds), parts_of(folds)
         options = LossOptions(*(getattr(self, name) for name in LossOptions._fields))
         grids = RepairGrid.by_stratum(rows, options)
@@ -447,19 +436,16 @@ class MADDPostProcessor(
         self.calibrator_ = None
         if self.calibrate:
             self.calibrator_ = BetaCalibration.fit(
-                repaired, held_out.y_true == 1, held_out.sample_weight
+                repaired, held_out.y == 1, held_out.sample_weight
             )
         if rows.strata is None:
             self.repairer_ = repairer._learn(grids[0].labels, grids[0].groups)
         else:
-            self.repairer_ = learn_part(repairer, rows)
-        if len(self.estimators_) == 1:
-            self.estimator_, self.repairers_ = self.estimators_[0], [self.repairer_]
-        else:
+            self.repairer_ = learn_repair(repairer, rows)
+        self.repairer_._left_rows_out = self._leaves_rows_out
+        self.estimator_ = self.estimators_[0]
+        if len(self.estimators_) > 1:
             self.estimator_ = MeanVote(self.estimators_)
-            self.repairers_ = [
-                learn_part(clone(repairer), fold, whole=repairer) for fold in folds
-            ]
         self.comparison_ = check_repair(self, held_out, repaired)
         return self
 
@@ -511,26 +497,25 @@ class MADDPostProcessor(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         ValueError
-            If no groups are given, on wrong lengths, missing groups, and on groups
-            that were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
+            If no groups are given, on wrong lengths, and on groups that are missing or
+            were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
         """
-        X = self._check_predict_input(X, "estimator_")
+        features = self._check_predict_input(X, "estimator_")
         if self.repairer_ is None:
-            scores = positive_scores(self.estimator_, X)
+            scores = self._plain_scores(self.estimator_, features)
         else:
             self._check_groups_given(sensitive_features)
-            groups = self._find_groups(sensitive_features, X)
+            if sensitive_features is None:
+                sensitive_features = select_columns(X, self.sensitive_features)
             strata = self._find_strata(control_features, X)
-            X = self._without_sensitive(X)
             repaired = [
-                repairer.transform(
-                    positive_scores(estimator, X),
-                    sensitive_features=groups,
-                    control_features=strata,
+                self.repairer_._transform(
+                    self._plain_scores(estimator, features),
+                    sensitive_features,
+                    strata,
+                    self.unknown_groups,
                 )
-                for estimator, repairer in zip(
-                    self.estimators_, self.repairers_, strict=True
-                )
+                for estimator in self.estimators_
             ]
             scores = np.mean(repaired, axis=0)
             if self.calibrator_ is not None:
@@ -611,6 +596,10 @@ class MADDPostProcessor(
         )
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
+    def _plain_scores(self, model: Any, X: Any) -> Floats:
+        """Probability of the second class by a fitted classifier."""
+        return label_probabilities(model, X, self.classes_.tolist())[:, 1]
+
     def _check_groups_given(self, sensitive_features: Any) -> None:
         """Raise if predictions are asked for without groups, naming the cures."""
         if sensitive_features is None and self.sensitive_features is None:
@@ -621,19 +610,3 @@ class MADDPostProcessor(
                 "cross-validation or search called this: scikit-learn's scorers pass "
                 "no groups on, score with skfair.metrics.make_group_scorer(<scorer>)."
             )
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Tell scikit-learn which metadata goes where.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        splitting = MethodMapping().add(caller="fit", callee="split")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=mapping)
-            .add(splitter=self.cv, method_mapping=splitting)
-        )

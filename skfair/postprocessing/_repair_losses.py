@@ -16,10 +16,11 @@ from sklearn.utils import check_random_state
 
 from skfair._mitigation import groups_to_compare, within_strata
 from skfair._penalty._smooth_gap import rows_by_code
+from skfair._training_rows import TrainingRows
 from skfair._utils._types import Floats
 from skfair.metrics import madd, mcdp
 from skfair.model_selection._group_stratified_k_fold import assign_folds
-from skfair.postprocessing._held_out import ScoredRows
+from skfair.postprocessing._held_out import distributions, weight_keywords
 from skfair.postprocessing._linear_cdf import (
     Band,
     GroupCDFs,
@@ -60,7 +61,7 @@ class RepairGrid(NamedTuple):
     and fairness are those of the `measured` ones among them, of all if that is None.
     """
 
-    rows: ScoredRows
+    rows: TrainingRows
     statistic: GroupedScores
     groups: GroupCDFs
     members: list[NDArray[np.intp]]
@@ -74,14 +75,14 @@ class RepairGrid(NamedTuple):
     @classmethod
     def of(
         cls,
-        rows: ScoredRows,
+        rows: TrainingRows,
         options: LossOptions,
         positions: Any = slice(None),
         measured: NDArray[np.intp] | None = None,
     ) -> Self:
         """Distributions of the rows, still without amounts of repair."""
         learning = rows if measured is None else rows.take(measured)
-        statistic = learning.statistic()
+        statistic = distributions(learning)
         groups = GroupCDFs.of(statistic)
         by_group = np.argsort(rows.groups.codes, kind="stable")
         members = np.split(by_group, np.cumsum(rows.groups.sizes())[:-1])
@@ -102,7 +103,7 @@ class RepairGrid(NamedTuple):
         )
 
     @classmethod
-    def by_stratum(cls, rows: ScoredRows, options: LossOptions) -> list[Self]:
+    def by_stratum(cls, rows: TrainingRows, options: LossOptions) -> list[Self]:
         """Return a grid of each stratum that has two groups, one without strata.
 
         A single stratum is where the maps of all rows are learnt and measured.
@@ -112,7 +113,7 @@ class RepairGrid(NamedTuple):
         )
         if strata is None or rows.strata is None:
             return [cls.of(rows, options)]
-        single, rows = len(rows.strata.labels) == 1, rows._replace(groups=groups)
+        single, rows = len(rows.strata.labels) == 1, replace(rows, groups=groups)
         if single:
             positions = np.flatnonzero(groups.codes >= 0)
             measured = np.flatnonzero(strata.codes[positions] >= 0)
@@ -120,7 +121,7 @@ class RepairGrid(NamedTuple):
         grids = []
         for positions in rows_by_code(np.where(groups.codes < 0, -1, strata.codes)):
             part = rows.take(positions)
-            part = part._replace(groups=groups_to_compare(part.groups))
+            part = replace(part, groups=groups_to_compare(part.groups))
             grids.append(cls.of(part, options, positions))
         return grids
 
@@ -130,9 +131,9 @@ class RepairGrid(NamedTuple):
         weights = self.rows.sample_weight
         return float(len(self.rows.scores) if weights is None else weights.sum())
 
-    def fair_rows(self, scores: Floats) -> ScoredRows:
+    def fair_rows(self, scores: Floats) -> TrainingRows:
         """Return the rows on which fairness is measured, with some scores."""
-        rows = self.rows._replace(scores=scores)
+        rows = replace(self.rows, scores=scores)
         return rows if self.measured is None else rows.take(self.measured)
 
     @property
@@ -140,13 +141,6 @@ class RepairGrid(NamedTuple):
         """Labels of the groups that have a CDF."""
         present = np.flatnonzero(self.statistic.counts)
         return tuple(self.statistic.labels[group] for group in present)
-
-
-class LevelChoice(NamedTuple):
-    """A level of repair, and the standard error of the least total loss."""
-
-    level: float
-    standard_error: float
 
 
 def repair_losses(
@@ -209,20 +203,15 @@ def _losses(grid: RepairGrid, options: LossOptions) -> pd.DataFrame:
     )
 
 
-def _differing(rows: ScoredRows, groups: GroupCDFs) -> NDArray[np.bool_]:
+def _differing(rows: TrainingRows, groups: GroupCDFs) -> NDArray[np.bool_]:
     """Whether the scores of each group differ from all others' beyond sampling noise.
 
     By the bound of Dvoretzky, Kiefer, Wolfowitz and Massart at 95 %, for all groups at
     once.
     """
-    weights = (
-        np.ones(len(rows.scores))
-        if rows.sample_weight is None
-        else (rows.sample_weight.astype(float))
-    )
     sums, squares = (
         np.bincount(rows.groups.codes, values, len(groups.cdfs))
-        for values in (weights, weights**2)
+        for values in (rows.weights, rows.weights**2)
     )
     own_rows = sums**2 / squares
     other_rows = (sums.sum() - sums) ** 2 / np.maximum(squares.sum() - squares, 1e-300)
@@ -238,12 +227,12 @@ def choose_level(
     parts: list[NDArray[np.intp]],
     n_samples: int,
     options: LossOptions,
-) -> LevelChoice:
+) -> tuple[float, float]:
     """Least level whose total loss is within one standard error of the least one.
 
-    It is the standard error of a mean over parts of the rows of the total loss of their
-    repaired scores; 0 if fewer than two parts have a loss. Each of the `n_samples` rows
-    is in one part or in several. Strata are independent.
+    The second number is that standard error, of a mean over parts of the rows of the
+    total loss of their repaired scores; 0 if fewer than two parts have a loss. Each of
+    the `n_samples` rows is in one part or in several. Strata are independent.
     """
     levels = losses["repair_level"].to_numpy()
     totals = losses["total_loss"].to_numpy()
@@ -258,7 +247,7 @@ def choose_level(
         for grid in grids
     ]
     error = float(np.linalg.norm(_shares(grids) * errors) * np.sqrt(repeats))
-    return LevelChoice(float(levels[totals <= totals[best] + error][0]), error)
+    return float(levels[totals <= totals[best] + error][0]), error
 
 
 def _standard_error(
@@ -268,7 +257,7 @@ def _standard_error(
     options: LossOptions,
 ) -> float:
     """Find the standard error of the mean loss, over parts of all rows."""
-    rows = grid.rows._replace(scores=next(_repaired(grid)))
+    rows = replace(grid.rows, scores=next(_repaired(grid)))
     places = np.full(n_rows, -1)
     places[grid.positions] = np.arange(len(rows.scores))
     measured = np.full(len(rows.scores), grid.measured is None)
@@ -287,45 +276,45 @@ def _standard_error(
     return float(sem(found)) if len(found) > 1 else 0.0
 
 
-def parts_of(folds: list[ScoredRows]) -> list[NDArray[np.intp]]:
+def parts_of(folds: list[TrainingRows]) -> list[NDArray[np.intp]]:
     """Positions of the rows of each fold; a single fold is split in five parts."""
     if len(folds) == 1:
-        y_true, codes = folds[0].y_true, folds[0].groups.codes
+        y_true, codes = folds[0].y, folds[0].groups.codes
         parts = assign_folds(y_true, codes, _N_PARTS, None)
         return [np.flatnonzero(parts == part) for part in range(_N_PARTS)]
     ends = np.cumsum([len(fold.scores) for fold in folds])
     return np.split(np.arange(ends[-1]), ends[:-1])
 
 
-def _has_both(rows: ScoredRows) -> bool:
+def _has_both(rows: TrainingRows) -> bool:
     """Whether there are rows of both classes."""
-    return bool(np.bincount(rows.y_true, minlength=2).min() > 0)
+    return bool(np.bincount(rows.y, minlength=2).min() > 0)
 
 
-def _has_all(rows: ScoredRows) -> bool:
+def _has_all(rows: TrainingRows) -> bool:
     """Whether there are rows of every group."""
     return bool(rows.groups.sizes().min() > 0)
 
 
 def _loss_without_repair(
-    rows: ScoredRows,
-    fair_rows: ScoredRows,
+    rows: TrainingRows,
+    fair_rows: TrainingRows,
     differing: NDArray[np.bool_],
     options: LossOptions,
 ) -> float:
     """Total loss of scores as they are; fairness is that of some of the rows."""
     if options.accuracy_loss == "zero_one":
-        wrong = (rows.scores >= options.threshold) != rows.y_true
+        wrong = (rows.scores >= options.threshold) != rows.y
         accuracy = float(np.average(wrong, weights=rows.sample_weight))
     else:
-        accuracy = _accuracy_loss(options)(rows.y_true, rows.scores, **rows.weighing())
+        accuracy = _accuracy_loss(options)(rows.y, rows.scores, **weight_keywords(rows))
     if callable(options.fairness):
         fairness = options.fairness(
-            fair_rows.y_true, fair_rows.scores, **_labelled(fair_rows)
+            fair_rows.y, fair_rows.scores, **_labelled(fair_rows)
         )
     else:
         compared = _compared(fair_rows, differing)
-        statistic = compared.statistic() if differing.any() else None
+        statistic = distributions(compared) if differing.any() else None
         fairness = 0.0 if statistic is None else _fairness_loss(statistic, options)
     return float((1 - options.theta) * accuracy + options.theta * fairness)
 
@@ -335,7 +324,7 @@ def _accuracy_losses(grid: RepairGrid, options: LossOptions) -> Floats:
     if options.accuracy_loss == "zero_one":
         return _error_rates(grid, options.threshold)
     loss, rows = _accuracy_loss(options), grid.rows
-    return _one_by_one(grid, lambda s: loss(rows.y_true, s, **rows.weighing()))
+    return _one_by_one(grid, lambda s: loss(rows.y, s, **weight_keywords(rows)))
 
 
 def _accuracy_loss(options: LossOptions) -> Callable[..., float]:
@@ -352,7 +341,7 @@ def _fairness_losses(grid: RepairGrid, options: LossOptions) -> Floats:
         labelled = _labelled(fair)
 
         def loss_of(scores: Floats) -> float:
-            return fairness(fair.y_true, grid.fair_rows(scores).scores, **labelled)
+            return fairness(fair.y, grid.fair_rows(scores).scores, **labelled)
 
         return _one_by_one(grid, loss_of)
     if not grid.differing.any():
@@ -360,7 +349,7 @@ def _fairness_losses(grid: RepairGrid, options: LossOptions) -> Floats:
     statistic = grid.statistic
     if not grid.differing.all():
         rows = grid.fair_rows(grid.rows.scores)
-        statistic = _compared(rows, grid.differing).statistic()
+        statistic = distributions(_compared(rows, grid.differing))
     loss = _fairness_loss(statistic, options)
     tied = grid.random is None and has_ties(grid.statistic)
     if not (tied or grid.are_gaps):
@@ -371,7 +360,7 @@ def _fairness_losses(grid: RepairGrid, options: LossOptions) -> Floats:
 
         def gap(scores: Floats) -> float:
             compared = _compared(grid.fair_rows(scores), grid.differing)
-            return float(mcdp(None, compared.statistic()))
+            return float(mcdp(None, distributions(compared)))
 
         left = _one_by_one(grid, gap)
     return np.asarray(loss * left / plain if plain else np.zeros(len(left)))
@@ -384,13 +373,13 @@ def _fairness_loss(statistic: GroupedScores, options: LossOptions) -> float:
     return float(madd(None, statistic, bandwidth=options.bandwidth)) / 2
 
 
-def _labelled(rows: ScoredRows) -> dict[str, Any]:
+def _labelled(rows: TrainingRows) -> dict[str, Any]:
     """Keywords for callables of other libraries, which expect a label by row."""
     labels = pd.Series(list(rows.groups.labels), dtype=object).to_numpy()
-    return {**rows.weighing(), "sensitive_features": labels[rows.groups.codes]}
+    return {**weight_keywords(rows), "sensitive_features": labels[rows.groups.codes]}
 
 
-def _compared(rows: ScoredRows, differing: NDArray[np.bool_]) -> ScoredRows:
+def _compared(rows: TrainingRows, differing: NDArray[np.bool_]) -> TrainingRows:
     """Keep the rows of groups that differ; of a single one also all others together."""
     kept = np.flatnonzero(differing)
     labels = tuple(rows.groups.labels[group] for group in kept)
@@ -399,7 +388,7 @@ def _compared(rows: ScoredRows, differing: NDArray[np.bool_]) -> ScoredRows:
     if len(kept) == 1:
         labels = (*labels, ("all others",))
     groups = replace(rows.groups, labels=labels, codes=codes[rows.groups.codes])
-    return rows._replace(groups=groups).take(groups.codes >= 0)
+    return replace(rows, groups=groups).take(groups.codes >= 0)
 
 
 def _error_rates(grid: RepairGrid, threshold: float) -> Floats:
@@ -410,13 +399,12 @@ def _error_rates(grid: RepairGrid, threshold: float) -> Floats:
     """
     rows = grid.rows
     errors = np.zeros(len(grid.amounts))
-    weights = rows.sample_weight
-    weights = np.ones(len(rows.scores)) if weights is None else weights
+    weights = rows.weights
     for members, cdf, least in zip(
         grid.members, grid.groups.cdfs, _targets_at(grid, threshold), strict=True
     ):
         for positive in (0, 1):
-            chosen = members[rows.y_true[members] == positive]
+            chosen = members[rows.y[members] == positive]
             running = np.append(0, np.cumsum(weights[chosen]))
             below = _weight_below(
                 cdf, rows.scores[chosen], running, least, grid.random is not None

@@ -49,7 +49,7 @@ def thin_knots(scores: Floats, repaired: Floats, tol: float) -> Knots:
 def table_of_pieces(groups: tuple[Hashable, ...], knots: list[Knots]) -> pd.DataFrame:
     """One row for each linear piece, group by group."""
     positions = np.repeat(np.arange(len(groups)), [len(x) - 1 for x, _ in knots])
-    columns = _columns_of(groups)
+    columns = columns_of(groups)
     names = (
         ["group"] if len(columns) == 1 else [f"group_{i}" for i in range(len(columns))]
     )
@@ -93,9 +93,10 @@ def write_map(
     sensitive_features: str | list[str],
     quote: str,
     keeps_unknown: bool,
+    keeps_missing: bool,
 ) -> list[str]:
     """Lines of the map as a SQL expression, NULL where a score cannot be repaired."""
-    columns = _columns_of(groups)
+    columns = columns_of(groups)
     names = names_of(sensitive_features)
     if len(names) != len(columns):
         raise ValueError(
@@ -117,12 +118,14 @@ def write_map(
         lines += [f"    {line}" for line in _pieces(score, x.tolist(), y.tolist())]
         lines.append("  END")
     if keeps_unknown:
-        given = " AND ".join(f"{name} IS NOT NULL" for name in names)
-        lines.append(f"  WHEN {given} THEN {score}")
+        lines.append(f"  ELSE {score}")
+    elif keeps_missing:
+        missing = " OR ".join(f"{name} IS NULL" for name in names)
+        lines.append(f"  WHEN {missing} THEN {score}")
     return [*lines, "END END"]
 
 
-def _columns_of(groups: tuple[Hashable, ...]) -> list[tuple[Any, ...]]:
+def columns_of(groups: tuple[Hashable, ...]) -> list[tuple[Any, ...]]:
     """Labels by column: those of an intersection are tuples."""
     if all(isinstance(label, tuple) for label in groups):
         return list(zip(*groups, strict=True))

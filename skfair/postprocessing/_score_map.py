@@ -15,8 +15,7 @@ from sklearn.metrics import average_precision_score
 
 from skfair._comparison import mean_gap
 from skfair._penalty._penalised_loss import PenalisedLoss, clip_scores
-from skfair._penalty._training_rows import Array, TrainingRows
-from skfair.groups import Groups
+from skfair._training_rows import Array, TrainingRows
 from skfair.metrics import mcdp
 from skfair.model_selection._candidates import standard_error
 
@@ -36,29 +35,16 @@ _N_FOLDS = 5
 _KEPT_PRECISION = 0.95
 
 
-class PredictedRows(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class PredictedRows(TrainingRows):
     """Rows with probabilities by models that were not fitted to them.
 
-    `p` is the probability of the second class, `q` that of each group, shape
-    (n_samples, n_groups), and `folds` says which rows were held out together. Gaps are
-    within `strata`, if there are any; rows with the code -1 are in none.
+    `scores` are those of the second class, `q` those of each group, shape (n_samples,
+    n_groups), and `folds` says which rows were held out together.
     """
 
-    p: Array
-    q: Array
-    y: Array
-    groups: Groups
-    weights: Array
-    folds: NDArray[np.intp]
-    strata: NDArray[np.integer] | None = None
-
-    def take(self, rows: NDArray[Any]) -> PredictedRows:
-        """Select rows by position or by a mask."""
-        p, q, y, groups, weights, folds, strata = self
-        within = None if strata is None else strata[rows]
-        return PredictedRows(
-            p[rows], q[rows], y[rows], groups[rows], weights[rows], folds[rows], within
-        )
+    q: Any = None
+    folds: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +87,7 @@ def fit_map(
     The strength is in units that suit the base rate, see `PenalisedLoss.for_labels`.
     """
     weights = rows.weights / rows.weights.sum()
-    log_odds = logit(clip_scores(rows.p))
+    log_odds = logit(clip_scores(rows.scores))
     quantiles = np.linspace(0.02, 0.98, _N_KNOTS)
     knots = np.quantile(log_odds, quantiles, weights=weights, method="inverted_cdf")
     knots, shares = np.unique(knots), weights @ rows.q[:, :-1]
@@ -113,9 +99,9 @@ def fit_map(
     scale = np.sqrt(factors.T**2 @ (weights[:, None] * hats**2))
     scale[scale < 1e-9] = np.inf  # a function of nothing is left at 0
     loss = PenalisedLoss(strength, _TEMPERATURE, "mcdp").for_labels(rows.y, weights)
-    loss = loss.rescaled(rows.p, weights, rows.strata)
+    loss = loss.rescaled(rows.scores, weights, rows.stratum_codes)
     ridge = _RIDGE + _RIDGE_BY_ROW / len(weights)
-    train = TrainingRows(None, rows.y, rows.groups.codes, weights, rows.strata)
+    train = replace(rows, sample_weight=weights)
 
     def objective(scaled: Array) -> tuple[float, Array]:
         heights = scaled.reshape(scale.shape) / scale
@@ -163,10 +149,10 @@ def fit_path(rows: PredictedRows, strengths: tuple[float, ...]) -> HeldOutPath:
     for strength in strengths:
         # Not from its neighbour: a map must not depend on which others are fitted.
         maps.append(fit_map(merged, strength))
-        scores = np.empty(len(rows.p))
+        scores = np.empty(len(rows.scores))
         for (_, test), (train, _) in zip(splits, trains, strict=True):
             fold_map = fit_map(merged.take(train), strength, maps[-1])
-            scores[test] = fold_map(rows.p[test], rows.q[test])
+            scores[test] = fold_map(rows.scores[test], rows.q[test])
         all_scores.append(scores)
         records.append(_record(rows, scores, strength, [test for _, test in splits]))
     return HeldOutPath(maps, all_scores, pd.DataFrame(records))
@@ -179,19 +165,20 @@ def _merge_equal(rows: PredictedRows) -> PredictedRows:
     a row has a weight of two or stands twice: near the kink that the gap has at 0,
     rounding would otherwise grow from step to step.
     """
-    p, q = rows.p.round(12) + 0.0, rows.q.round(12) + 0.0
-    strata = np.zeros(len(p)) if rows.strata is None else rows.strata
+    p, q = rows.scores.round(12) + 0.0, rows.q.round(12) + 0.0
+    strata = np.zeros(len(p)) if rows.strata is None else rows.strata.codes
     keys = np.column_stack([p, q, rows.y, rows.groups.codes, rows.folds, strata])
     _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     weights = np.bincount(inverse.ravel(), rows.weights) + 0.0
-    return rows._replace(p=p, q=q).take(first)._replace(weights=weights)
+    merged = replace(rows, scores=p, q=q).take(first)
+    return replace(merged, sample_weight=weights)
 
 
 def _map_splits(rows: PredictedRows) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """Rows to fit a map to, and rows to measure it on: the folds, five at most."""
     folds = np.unique(rows.folds, return_inverse=True)[1]
     if folds.max() == 0:  # one fold only: parts by the order of scores
-        folds = np.argsort(np.argsort(rows.p))
+        folds = np.argsort(np.argsort(rows.scores))
     folds %= _N_FOLDS
     for fold in np.unique(folds):
         yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
@@ -228,7 +215,7 @@ def _measure(rows: PredictedRows, scores: Array) -> tuple[float, float]:
         precision = average_precision_score(rows.y, scores, sample_weight=rows.weights)
     if rows.strata is not None:
         values, weights = (v.astype(np.float64) for v in (scores, rows.weights))
-        within = mean_gap(values, rows.groups, weights, rows.strata)
+        within = mean_gap(values, rows.groups, weights, rows.strata.codes)
         return float(precision), -within.value
     grouped = rows.groups.codes >= 0
     sizes = rows.groups.sizes()

@@ -17,7 +17,8 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._mitigation import LinkedToSite, within_strata
+from skfair._mitigation import LinkedToSite, shown, within_strata
+from skfair._penalty._smooth_gap import rows_by_code
 from skfair._utils._types import Floats
 from skfair._utils._validation import (
     ParameterError,
@@ -27,7 +28,13 @@ from skfair._utils._validation import (
     check_weights,
 )
 from skfair.frames._to_sql import check_names
-from skfair.groups import Groups, resolve_groups, resolve_strata
+from skfair.groups import (
+    MISSING_LABEL,
+    Groups,
+    encode_groups,
+    resolve_groups,
+    resolve_strata,
+)
 from skfair.metrics._inputs import in_place_of_rows
 from skfair.postprocessing._calibration import BetaCalibration
 from skfair.postprocessing._linear_cdf import (
@@ -42,16 +49,11 @@ from skfair.postprocessing._linear_cdf import (
 )
 from skfair.postprocessing._repair_sql import (
     Knots,
+    columns_of,
     table_of_pieces,
     thin_knots,
     write_map,
     write_query,
-)
-from skfair.postprocessing._strata_repair import (
-    check_known,
-    repair_strata,
-    scores_by_stratum,
-    strata_to_repair,
 )
 from skfair.statistics import GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_scores import check_probabilities
@@ -110,9 +112,10 @@ class ScoreRepairer(
         for all groups that is fitted to the labels given to `fit`. It changes neither
         the order of scores nor MCDP(0).
     unknown_groups : {"raise", "pooled"}, default="raise"
-        How `transform` treats groups that were absent in `fit`: raise, or use the
-        distribution of everyone as theirs, which leaves their scores as they are
-        (`calibrate` maps them as all others).
+        How `transform` treats rows whose group is missing or was absent in `fit`:
+        raise, or use the distribution of everyone as theirs, which leaves their scores
+        as they are (`calibrate` maps them as all others). It may be set after `fit`.
+        Rows with a missing group are never refused if `fit` has left such rows out.
     random_state : int, RandomState instance or None, default=None
         Seed of ``ties="random"``. An int gives the same result at every call, and so
         the same draw to every row that is scored in a call of its own: rows that share
@@ -308,9 +311,7 @@ class ScoreRepairer(
         UserWarning
             If strata without two groups are left out: their scores stay as they are.
         """
-        return self._fit(
-            scores, y, sensitive_features, sample_weight, strata=control_features
-        )
+        return self._fit(scores, y, sensitive_features, sample_weight, control_features)
 
     def _fit(
         self,
@@ -318,15 +319,10 @@ class ScoreRepairer(
         y: Any,
         sensitive_features: Any,
         sample_weight: Any,
-        whole: ScoreRepairer | None = None,
-        strata: Any = None,
+        strata: Any,
         warn: bool = True,
     ) -> Self:
-        """Learn from rows that may be a part of those from which `whole` was learnt.
-
-        Its shrinkage is taken then: where the repaired scores of parts are averaged,
-        so is their noise.
-        """
+        """Learn the score distributions, and warn of strata left out if asked to."""
         self._check_parameters()
         rows = {
             "sensitive_features": sensitive_features,
@@ -334,43 +330,40 @@ class ScoreRepairer(
         }
         if isinstance(scores, GroupedScores | GroupedHistogram):
             given = in_place_of_rows(scores, y=y, control_features=strata, **rows)
-            return self._learn_statistic(self._check_statistic(given), whole)
+            return self._learn_statistic(self._check_statistic(given))
         scores = check_scores(scores, "scores")
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
+        left_rows_out = bool((groups.codes < 0).any())
         if strata is None:
-            self._learn_statistic(GroupedScores.from_scores(scores, **rows), whole)
+            self._learn_statistic(GroupedScores.from_scores(scores, **rows))
         else:
             strata = resolve_strata(strata, n_samples=len(scores))
             weights = check_weights(sample_weight, len(scores))
-            groups, kept = within_strata(groups, strata, weights, warn and not whole)
+            groups, kept = within_strata(groups, strata, weights, warn)
             assert kept is not None
             found = scores_by_stratum(scores, groups, kept, weights)
             if len(strata.labels) == 1:
-                self._learn_statistic(found[0], whole).strata_ = kept.labels
+                self._learn_statistic(found[0]).strata_ = kept.labels
             else:
-                self._learn_strata(groups.labels, kept.labels, found, whole)
+                self._learn_strata(groups.labels, kept.labels, found)
             present = {strata.labels[code] for code in np.flatnonzero(strata.sizes())}
-            if whole is not None:
-                present |= {*whole.strata_, *whole._left_out}
             self._left_out: set[Hashable] = present.difference(self.strata_)
+        self._left_rows_out = left_rows_out
         if self.calibrate:
             self.calibrator_ = self._fit_calibrator(
                 scores, y, groups, strata, sample_weight
             )
         return self
 
-    def _learn_statistic(
-        self, statistic: GroupedScores, whole: ScoreRepairer | None
-    ) -> Self:
+    def _learn_statistic(self, statistic: GroupedScores) -> Self:
         """Learn from the scores of the groups."""
         present = np.flatnonzero(statistic.counts)
         labels = tuple(statistic.labels[group] for group in present)
-        shrinkage = None if whole is None else whole._shrinkage_of(labels)
-        return self._learn(labels, GroupCDFs.of(statistic, shrinkage))
+        return self._learn(labels, GroupCDFs.of(statistic))
 
     def _learn(self, labels: tuple[Hashable, ...], learnt: GroupCDFs) -> Self:
         """Learn from the CDFs of the groups with these labels."""
-        self.groups_, self._learnt = labels, learnt
+        self.groups_, self._learnt, self._left_rows_out = labels, learnt, False
         self.strata_: tuple[Hashable, ...] = ()
         self.stratum_repairers_: dict[Hashable, ScoreRepairer] = {}
         self.calibrator_ = None
@@ -393,14 +386,11 @@ class ScoreRepairer(
         groups: tuple[Hashable, ...],
         strata: tuple[Hashable, ...],
         statistics: list[GroupedScores],
-        whole: ScoreRepairer | None,
     ) -> None:
         """Learn from each of several strata by itself."""
-        self.groups_, self.strata_ = groups, strata
+        self.groups_, self.strata_, self._left_rows_out = groups, strata, False
         self.stratum_repairers_ = {
-            label: clone(self)
-            .set_params(calibrate=False)
-            ._learn_statistic(own, whole and whole.stratum_repairers_[label])
+            label: clone(self).set_params(calibrate=False)._learn_statistic(own)
             for label, own in zip(strata, statistics, strict=True)
         }
         self.repair_level_ = None if self.max_mcdp is not None else self.repair_level
@@ -421,11 +411,6 @@ class ScoreRepairer(
             return spread_in_bins(statistic)
         check_probabilities(statistic, "scores")
         return statistic
-
-    def _shrinkage_of(self, groups: tuple[Hashable, ...]) -> Floats:
-        """Share of everyone in the CDFs of some groups."""
-        known = dict(zip(self.groups_, self._learnt.shrinkage, strict=True))
-        return np.array([known[group] for group in groups])
 
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
@@ -494,30 +479,54 @@ class ScoreRepairer(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         ValueError
-            On scores outside [0, 1], wrong lengths, missing groups or strata, and on
-            groups or strata that were absent in `fit`, unless `unknown_groups` is
-            ``"pooled"``.
+            On scores outside [0, 1], wrong lengths, missing strata, and on groups that
+            are missing, or groups or strata that were absent in `fit`, unless
+            `unknown_groups` is ``"pooled"``.
         """
         check_is_fitted(self)
-        values = check_scores(scores, "scores")
-        groups = resolve_groups(sensitive_features, n_samples=len(values))
-        strata = None
-        if control_features is not None or self.stratum_repairers_:
-            strata = strata_to_repair(control_features, len(values), self.strata_)
-        repaired = self._repair(values, groups, strata)
+        repaired = self._transform(
+            scores, sensitive_features, control_features, self.unknown_groups
+        )
         return repaired if self.calibrator_ is None else self.calibrator_(repaired)
 
-    def _repair(
-        self, values: Floats, groups: Groups, strata: Groups | None = None
+    def _transform(
+        self, scores: Any, groups: Any, strata: Any, unknown_groups: str
     ) -> Floats:
-        """Repair scores, without the map to probabilities."""
+        """Check and repair scores, without the map to probabilities."""
+        values = check_scores(scores, "scores")
+        if groups is not None:
+            columns = columns_of(self.groups_)
+            is_group = any(MISSING_LABEL in labels for labels in columns)
+            groups = encode_groups(groups, missing="group" if is_group else "drop")
+        groups = resolve_groups(groups, n_samples=len(values))
+        if strata is not None or self.stratum_repairers_:
+            strata = strata_to_repair(strata, len(values), self.strata_)
+        if unknown_groups == "raise":
+            self._check_known(groups, strata)
+        return self._repair(values, groups, strata)
+
+    def _check_known(self, groups: Groups, strata: Groups | None) -> None:
+        """Raise if `fit` has not seen the groups, or the strata, of some rows."""
+        unknown = self._codes(groups) < 0
+        if self._left_rows_out:
+            unknown &= groups.codes >= 0
+        check_known("sensitive_features", "groups", groups, unknown, self.groups_)
+        if strata is not None and self.stratum_repairers_:
+            known = {*self.strata_, *self._left_out}
+            labels = np.array([label not in known for label in strata.labels] + [True])
+            unknown = labels[strata.codes]
+            check_known("control_features", "strata", strata, unknown, self.strata_)
+
+    def _repair(self, values: Floats, groups: Groups, strata: Groups | None) -> Floats:
+        """Repair scores of known groups within known strata; all others stay."""
         if strata is None or not self.stratum_repairers_:
             return self._repair_stratum(values, groups)
-        repairs = {
-            label: own._repair_stratum for label, own in self.stratum_repairers_.items()
-        }
-        left_out = self._left_out if self.unknown_groups == "raise" else None
-        return repair_strata(repairs, left_out, values, groups, strata)
+        repaired = np.array(values)
+        for label, rows in zip(strata.labels, rows_by_code(strata.codes), strict=False):
+            if label in self.stratum_repairers_:
+                own = self.stratum_repairers_[label]
+                repaired[rows] = own._repair_stratum(values[rows], groups[rows])
+        return repaired
 
     def _repair_stratum(self, values: Floats, groups: Groups) -> Floats:
         """Repair scores of one stratum."""
@@ -679,7 +688,7 @@ class ScoreRepairer(
             A query of all columns of the table and of the repaired scores, which are
             those of `transform` up to rounding and `tol`. They are NULL where
             `transform` raises: where a score is NULL, NaN or outside [0, 1] by more
-            than rounding, a group is NULL, or, with ``unknown_groups="raise"``, was
+            than rounding, or, with ``unknown_groups="raise"``, a group is NULL or was
             absent in `fit`. With `calibrate`, scores before it are a column, too, with
             ``uncalibrated_`` before its name. Labels are written so that no text of
             theirs is read as SQL.
@@ -721,6 +730,7 @@ class ScoreRepairer(
             sensitive_features,
             quote,
             self.unknown_groups == "pooled",
+            self._left_rows_out,
         )
         return write_query(table, name, quote, expression, self.calibrator_)
 
@@ -772,11 +782,7 @@ class ScoreRepairer(
         position = {label: i for i, label in enumerate(self.groups_)}
         # The last entry serves rows that `Groups` leaves out, whose code is -1.
         lookup = np.array([position.get(label, -1) for label in groups.labels] + [-1])
-        codes = np.asarray(lookup[groups.codes])
-        if self.unknown_groups == "raise":
-            unknown = codes < 0
-            check_known("sensitive_features", "groups", groups, unknown, self.groups_)
-        return codes
+        return np.asarray(lookup[groups.codes])
 
 
 def check_repair_options(repair: Any, level: Any, default: Any) -> None:
@@ -796,4 +802,56 @@ def check_repair_options(repair: Any, level: Any, default: Any) -> None:
             "max_mcdp",
             f"replaces repair_level, got max_mcdp={max_mcdp!r} and repair_level="
             f"{level!r}: leave one of them at its default, None or {default!r}.",
+        )
+
+
+def scores_by_stratum(
+    scores: Floats, groups: Groups, strata: Groups, weights: NDArray[Any] | None
+) -> list[GroupedScores]:
+    """Score distributions of the groups in each stratum."""
+    found = []
+    for rows in rows_by_code(strata.codes):
+        if weights is not None:
+            rows = rows[weights[rows] > 0]
+        found.append(
+            GroupedScores.from_scores(
+                scores[rows],
+                sensitive_features=groups[rows],
+                sample_weight=None if weights is None else weights[rows],
+            )
+        )
+    return found
+
+
+def strata_to_repair(
+    control_features: Any, n_samples: int, learnt: tuple[Hashable, ...]
+) -> Groups:
+    """Return the strata of rows to repair, where `fit` has learnt from several."""
+    if control_features is None:
+        raise ValueError(
+            f"control_features is None, expected the stratum of each row: fit has "
+            f"repaired several, {shown(learnt)}. Strata that are not known "
+            "of new rows, such as the true label, must be one in fit, with all "
+            "other rows in none: encode_groups(..., missing='drop')."
+        )
+    return resolve_strata(control_features, n_samples=n_samples)
+
+
+def check_known(
+    argument: str,
+    what: str,
+    groups: Groups,
+    unknown: NDArray[np.bool_],
+    known: tuple[Hashable, ...],
+) -> None:
+    """Raise if the groups or strata of some rows were absent in `fit`."""
+    if unknown.any():
+        labels: list[Hashable] = [*groups.labels, MISSING_LABEL]
+        named, rows = np.unique(groups.codes[unknown]), np.flatnonzero(unknown)
+        more = ", ..." if len(rows) > 5 else ""
+        raise ValueError(
+            f"{argument} has {what} {[labels[code] for code in named]} in {len(rows)} "
+            f"rows ({', '.join(map(str, rows[:5]))}{more}), expected those seen in "
+            f"fit, {list(known)}. After set_params(unknown_groups='pooled') such rows "
+            "keep their scores."
         )

@@ -194,7 +194,7 @@ def test_the_own_group_counts_a_tenth():
 
 def test_a_worse_classifier_is_not_kept(people, trees, boosted, monkeypatch):
     X, y, sex = people
-    module = "skfair.inprocessing._mcdp_boosting_classifier.compare_on_rows"
+    module = "skfair.inprocessing._mcdp_boosting_classifier.compare_with_plain"
 
     class Worse:
         problems = ("worse",)

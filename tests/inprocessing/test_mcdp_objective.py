@@ -7,7 +7,7 @@ from scipy.optimize import approx_fprime
 from scipy.special import expit
 
 from skfair._penalty._penalised_loss import PenalisedLoss
-from skfair._penalty._training_rows import TrainingRows
+from skfair._training_rows import TrainingRows
 from skfair.groups import encode_groups
 from skfair.inprocessing import MCDPObjective
 
@@ -36,7 +36,8 @@ def test_gradient_by_finite_differences(rows, objective):
     loss = loss.rescaled(p, weights)
 
     def total(moved):
-        evaluation = loss.evaluate(expit(moved), TrainingRows(None, y, groups, weights))
+        found = TrainingRows(None, y, encode_groups(groups), weights)
+        evaluation = loss.evaluate(expit(moved), found)
         return evaluation.penalised_loss * weights.sum()
 
     # Scores lie on a grid, so that the gradient is exact to about a hundredth.

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -6,7 +8,8 @@ from scipy.sparse import csr_array
 from sklearn.neural_network import MLPClassifier
 
 from skfair._penalty._penalised_loss import PenalisedLoss
-from skfair._penalty._training_rows import TrainingRows
+from skfair._training_rows import TrainingRows
+from skfair.groups import Groups
 from skfair.inprocessing._network import Adam, forward, initial_parameters, log_losses
 from skfair.inprocessing._training import TrainingOptions, batch_gradients
 
@@ -16,7 +19,8 @@ def training_rows(n_samples=30):
     X = generator.normal(size=(n_samples, 3))
     y = (X.sum(axis=1) + generator.normal(size=n_samples) > 0) + 0.0
     codes = generator.integers(-1, 3, n_samples)
-    return TrainingRows(X, y, codes, generator.random(n_samples) + 0.5)
+    groups = Groups(codes, tuple("abc"))
+    return TrainingRows(X, y, groups, generator.random(n_samples) + 0.5)
 
 
 def make_options(**changed):
@@ -39,7 +43,7 @@ def make_options(**changed):
 @pytest.mark.parametrize("container", [np.asarray, csr_array])
 def test_gradient_by_finite_differences(objective, hidden, dropout, container):
     rows = training_rows()
-    rows = rows._replace(X=container(rows.X))
+    rows = replace(rows, X=container(rows.X))
     factors = np.linspace(0.5, 1.5, len(rows.y))
     parameters = initial_parameters((3, *hidden, 1), float, np.random.RandomState(1))
     shapes = [values.shape for values in parameters]
@@ -67,7 +71,8 @@ def test_gradient_by_finite_differences(objective, hidden, dropout, container):
 
 
 def test_forward_as_scikit_learn():
-    X, y, *_ = training_rows()
+    rows = training_rows()
+    X, y = rows.X, rows.y
     model = MLPClassifier((4, 3), max_iter=5, random_state=0)
     with pytest.warns(match="Maximum iterations"):
         model.fit(X, y)

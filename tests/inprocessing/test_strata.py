@@ -1,5 +1,7 @@
 """Training for small gaps within strata, `control_features`."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from lightgbm import LGBMClassifier
@@ -12,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from skfair._comparison import compare_with_plain, mean_gap
 from skfair._penalty._penalised_loss import PenalisedLoss
 from skfair._penalty._smooth_gap import OBJECTIVES, mean_over_strata, smooth_gap
-from skfair._penalty._training_rows import TrainingRows, hold_out
+from skfair._training_rows import TrainingRows, hold_out
 from skfair.groups import Groups, encode_groups
 from skfair.inprocessing import MCDPBoostingClassifier, MCDPObjective
 from skfair.inprocessing._network import initial_parameters, predict_logits
@@ -28,7 +30,8 @@ def rows():
     log_odds = rng.normal(size=120) + 0.4 * codes - 0.7 * strata
     y = (rng.random(120) < expit(log_odds)) + 0.0
     weights = rng.integers(0, 3, 120) + 0.5
-    return TrainingRows(log_odds[:, None], y, codes, weights, strata)
+    groups, strata = Groups(codes, tuple("abc")), Groups(strata, tuple("uvw"))
+    return TrainingRows(log_odds[:, None], y, groups, weights, strata)
 
 
 def positives(y, label="yes"):
@@ -45,13 +48,13 @@ def test_the_gap_is_the_weighted_mean_of_those_within_strata(rows, objective):
     kind = {"temperature": 20, "objective": objective}
 
     def gap_of(part, stratum):
-        assert (rows.strata[part] == stratum).all()
+        assert (rows.stratum_codes[part] == stratum).all()
         return smooth_gap(scores[part], rows.codes[part], rows.weights[part], **kind)
 
-    found = mean_over_strata(rows.strata, rows.weights, gap_of)
+    found = mean_over_strata(rows.stratum_codes, rows.weights, gap_of)
     gradient = np.zeros(120)
     for stratum in range(3):
-        part = np.flatnonzero(rows.strata == stratum)
+        part = np.flatnonzero(rows.stratum_codes == stratum)
         gap = gap_of(part, stratum)
         mean += rows.weights[part].sum() * gap.value
         total += rows.weights[part].sum()
@@ -61,7 +64,10 @@ def test_the_gap_is_the_weighted_mean_of_those_within_strata(rows, objective):
 
 
 def test_strata_without_two_groups_do_not_count(rows):
-    scores, codes = expit(rows.X[:, 0]), np.where(rows.strata == 1, 0, rows.codes)
+    scores, codes = (
+        expit(rows.X[:, 0]),
+        np.where(rows.stratum_codes == 1, 0, rows.codes),
+    )
 
     def gap_in(strata):
         return mean_over_strata(
@@ -72,11 +78,11 @@ def test_strata_without_two_groups_do_not_count(rows):
             ),
         )
 
-    without = gap_in(np.where(rows.strata == 1, -1, rows.strata))
-    found = gap_in(rows.strata)
+    without = gap_in(np.where(rows.stratum_codes == 1, -1, rows.stratum_codes))
+    found = gap_in(rows.stratum_codes)
     assert found.value == without.value > 0
     assert_array_equal(found.gradient, without.gradient)
-    alone = gap_in(np.where(rows.strata == 1, 0, -1))
+    alone = gap_in(np.where(rows.stratum_codes == 1, 0, -1))
     assert (alone.value, alone.pair) == (0.0, (-1, -1))
     assert not alone.gradient.any()
 
@@ -86,7 +92,7 @@ def test_strata_without_two_groups_do_not_count(rows):
 def test_gradients_within_strata_by_finite_differences(rows, objective):
     log_odds = rows.X[:, 0]
     loss = PenalisedLoss(0.7, 20.0, objective)
-    loss = loss.rescaled(expit(log_odds), rows.weights, rows.strata)
+    loss = loss.rescaled(expit(log_odds), rows.weights, rows.stratum_codes)
 
     def penalty(moved):
         evaluation = loss.evaluate(expit(moved), rows)
@@ -97,13 +103,13 @@ def test_gradients_within_strata_by_finite_differences(rows, objective):
     # Scores lie on a grid, so that the gradient is exact to about a hundredth.
     assert_allclose(found, exact, atol=0.05)
     assert np.abs(found).max() > 0.1
-    assert not found[(rows.strata < 0) | (rows.codes < 0)].any()
+    assert not found[(rows.stratum_codes < 0) | (rows.codes < 0)].any()
     objective = MCDPObjective(
         Groups(rows.codes, ("a", "b", "c")),
         strength=0.7,
         temperature=20,
         objective=objective,
-        control_features=Groups(rows.strata, ("u", "v", "w")),
+        control_features=Groups(rows.stratum_codes, ("u", "v", "w")),
     )
     gradient, _ = objective(rows.y, log_odds, rows.weights)
     loss = loss.for_labels(rows.y, rows.weights)
@@ -115,13 +121,13 @@ def test_gradients_within_strata_by_finite_differences(rows, objective):
 
 def test_gradients_of_a_network_within_strata(rows):
     loss, ones = PenalisedLoss(0.7, 8.0, "mcdp"), np.ones(120)
-    rows = rows._replace(weights=rows.weights / rows.weights.mean())
+    rows = replace(rows, sample_weight=rows.weights / rows.weights.mean())
     parameters = initial_parameters((1, 3, 1), np.float64, np.random.RandomState(0))
     options = TrainingOptions(1, 120, 0.1, "constant", 0.0, 0.0)
     record, gradients = batch_gradients(parameters, rows, ones, loss, options)
     scores, gaps, shares = expit(predict_logits(rows.X, parameters)), [], []
     for stratum in range(3):
-        part = rows.strata == stratum
+        part = rows.stratum_codes == stratum
         gap = smooth_gap(scores[part], rows.codes[part], rows.weights[part], 8.0)
         gaps.append(gap.value)
         shares.append(rows.weights[part].sum())
@@ -145,10 +151,13 @@ def test_gradients_of_a_network_within_strata(rows):
 def test_probabilities_of_strata_and_groups(rows):
     log_odds = rows.X[:, 0]
     codes = np.maximum(rows.codes, 0)
-    groups, strata = Groups(codes, tuple("abc")), Groups(rows.strata, tuple("uvw"))
+    groups, strata = (
+        Groups(codes, tuple("abc")),
+        Groups(rows.stratum_codes, tuple("uvw")),
+    )
     certain = np.zeros((120, 3, 3))
-    known = np.flatnonzero(rows.strata >= 0)
-    certain[known, rows.strata[known], codes[known]] = 1
+    known = np.flatnonzero(rows.stratum_codes >= 0)
+    certain[known, rows.stratum_codes[known], codes[known]] = 1
     kind = {"control_features": strata, "strength": 0.5}
     by_group = MCDPObjective(groups, **kind)(rows.y, log_odds, rows.weights)
     for probabilities in (certain, np.eye(3)[codes]):
@@ -178,18 +187,11 @@ def test_every_stratum_and_group_is_held_out(rows):
 def test_the_comparison_is_within_strata(rows):
     scores, other = expit(rows.X[:, 0]), expit(rows.X[:, 0] * 2 - 1 + rows.codes)
     groups = Groups(rows.codes, tuple("abc"))
-    found = compare_with_plain(
-        rows.y,
-        scores,
-        other,
-        groups,
-        strata=rows.strata,
-        sample_weight=rows.weights,
-    )
+    found = compare_with_plain(rows, scores, other)
     for name, values in (("plain_mcdp", scores), ("mcdp", other)):
         gaps, weights = [], []
         for stratum in range(3):
-            part = (rows.strata == stratum) & (rows.codes >= 0)
+            part = (rows.stratum_codes == stratum) & (rows.codes >= 0)
             gaps.append(
                 mcdp(
                     None,
@@ -200,16 +202,18 @@ def test_the_comparison_is_within_strata(rows):
             )
             weights.append(rows.weights[part].sum())
         assert getattr(found, name) == pytest.approx(np.average(gaps, weights=weights))
-    compared = (rows.strata >= 0) & (rows.codes >= 0)
+    compared = (rows.stratum_codes >= 0) & (rows.codes >= 0)
     assert sum(found.group_sizes.values()) == compared.sum()
     assert found.n_samples == 120
     assert found.average_precision == pytest.approx(
         average_precision_score(rows.y, other, sample_weight=rows.weights)
     )
-    gap = mean_gap(other, groups, rows.weights, rows.strata)
+    gap = mean_gap(other, groups, rows.weights, rows.stratum_codes)
     for row in range(0, 120, 17):
         moved = rows.weights + 1e-6 * (np.arange(120) == row)
-        slope = (mean_gap(other, groups, moved, rows.strata).value - gap.value) / 1e-6
+        slope = (
+            mean_gap(other, groups, moved, rows.stratum_codes).value - gap.value
+        ) / 1e-6
         assert_allclose(gap.derivative[row], slope, atol=1e-6)
 
 

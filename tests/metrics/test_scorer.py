@@ -15,7 +15,6 @@ from sklearn.inspection import permutation_importance
 from sklearn.model_selection import (
     GridSearchCV,
     HalvingGridSearchCV,
-    KFold,
     RandomizedSearchCV,
     cross_val_score,
     cross_validate,
@@ -26,16 +25,13 @@ import skfair.metrics
 from skfair.groups import encode_groups
 from skfair.metrics import (
     demographic_parity_difference,
-    equalized_odds_difference,
     get_fairness_scorer,
     get_fairness_scorer_names,
     madd,
     make_fairness_scorer,
     mcdp,
-    permutation_test,
     values_by_class,
 )
-from skfair.model_selection import BestUnder, FairestWithin
 
 GRID = {"logisticregression__C": [0.01, 1.0]}
 
@@ -195,189 +191,6 @@ def test_a_name_is_the_metric_without_its_sign(name, biased, make_model):
     assert score == -value < 0
 
 
-# --- corrected for noise
-
-
-@pytest.mark.slow
-def test_correction_subtracts_the_squares_of_permutations(biased, make_model):
-    X, y = biased
-    model = make_model().fit(X, y)
-    scores = model.predict_proba(X)[:, 1]
-    for options in ({}, {"epsilon": 0.05}):
-        scorer = make_fairness_scorer(
-            mcdp, sensitive_features="sex", correct_noise=True, **options
-        )
-        test = permutation_test(
-            partial(mcdp, **options),
-            y,
-            scores,
-            sensitive_features=X["sex"],
-            n_permutations=40,
-            random_state=0,
-        )
-        noise = np.mean(test.null_distribution**2)
-        assert test.value**2 > noise
-        assert scorer(model, X, y) == pytest.approx(-((test.value**2 - noise) ** 0.5))
-        assert scorer(model, X, y) == scorer(model, X, y)
-
-
-def test_correction_of_several_groups_by_pair(biased, make_model):
-    X, y = biased
-    model = make_model().fit(X, y)
-    race, scores = X["race"].to_numpy(), model.predict_proba(X)[:, 1]
-
-    def pairs(race):
-        """Values of the pairs 0 1, 0 2 and 1 2."""
-        kept = [race != other for other in (2, 1, 0)]
-        return np.array(
-            [mcdp(None, scores[k], sensitive_features=race[k]) for k in kept]
-        )
-
-    seen = []
-
-    def record(y_true, y_score, *, sensitive_features):
-        seen.append(sensitive_features.codes)
-        return 0.0
-
-    rows = {"sensitive_features": race, "random_state": 0}
-    permutation_test(record, None, scores, n_permutations=40, **rows)
-    null = np.array([pairs(codes) ** 2 for codes in seen[1:]])
-    noise = null.mean(axis=0)
-    largest = (null / noise).max(axis=1).mean()
-    assert 1.2 < largest < 3
-    squares = pairs(race) ** 2 - largest * noise
-    scorer = get_fairness_scorer(
-        "neg_mcdp", sensitive_features="race", correct_noise=True
-    )
-    assert scorer(model, X, y) == pytest.approx(-np.sqrt(max(squares.max(), 0)))
-    # Metrics that are no largest value over pairs are corrected as a whole.
-    pooled = get_fairness_scorer(
-        "neg_mcdp", sensitive_features="race", correct_noise=True, multigroup="pooled"
-    )
-    metric = partial(mcdp, multigroup="pooled")
-    test = permutation_test(metric, None, scores, n_permutations=40, **rows)
-    square = test.value**2 - np.mean(test.null_distribution**2)
-    assert pooled(model, X, y) == pytest.approx(-np.sqrt(max(square, 0)))
-
-
-def test_correction_of_more_than_ten_groups_as_a_whole(biased, make_model):
-    X, y = biased
-    model = make_model().fit(X, y)
-    groups = np.arange(len(X)) % 11
-    scorer = get_fairness_scorer(
-        "neg_demographic_parity_difference",
-        correct_noise=True,
-        response_method="predict_proba",
-    )
-    test = permutation_test(
-        demographic_parity_difference,
-        None,
-        model.predict_proba(X)[:, 1],
-        sensitive_features=groups,
-        n_permutations=40,
-        random_state=0,
-    )
-    square = test.value**2 - np.mean(test.null_distribution**2)
-    found = scorer(model, X, y, sensitive_features=groups)
-    assert found == pytest.approx(-np.sqrt(max(square, 0)))
-
-
-def test_correction_ends_at_zero_and_keeps_nan(biased, make_model):
-    X, y = biased
-    model = make_model().fit(X, y)
-    scorer = get_fairness_scorer("neg_mcdp", correct_noise=True)
-    alternating = np.argsort(np.argsort(model.predict_proba(X)[:, 1])) % 2
-    assert scorer(model, X, y, sensitive_features=alternating) == 0
-    with pytest.warns(UndefinedMetricWarning, match=r"only \[0\]"):
-        assert np.isnan(scorer(model, X, y, sensitive_features=0 * alternating))
-
-
-def test_correction_of_decisions_permutes_within_labels(biased, make_model):
-    X, y = biased
-    labels = np.where(y == 1, "yes", "no")
-    model = make_model().fit(X, labels)
-    for metric in (equalized_odds_difference, demographic_parity_difference):
-        plain, corrected = (
-            make_fairness_scorer(metric, sensitive_features="sex", correct_noise=given)
-            for given in (False, True)
-        )
-        positive = metric is demographic_parity_difference
-        options = {"pos_label": "yes"} if positive else {}
-        null = permutation_test(
-            partial(metric, **options),
-            labels,
-            model.predict(X),
-            sensitive_features=X["sex"],
-            n_permutations=40,
-            random_state=0,
-        ).null_distribution
-        value = plain(model, X, labels)
-        expected = -np.sqrt(max(value**2 - np.mean(null**2), 0))
-        assert corrected(model, X, labels) == pytest.approx(expected)
-
-
-def test_corrected_scorers_pickle_clone_and_print(biased, make_model):
-    X, y = biased
-    model = make_model().fit(X, y)
-    scorer = get_fairness_scorer(
-        "neg_mcdp", sensitive_features="sex", correct_noise=True
-    )
-    again = pickle.loads(pickle.dumps(scorer))
-    assert again(model, X, y) == scorer(model, X, y)
-    assert repr(clone(GridSearchCV(model, GRID, scoring=scorer)).scoring) == (
-        "make_fairness_scorer(mcdp, sensitive_features='sex', "
-        "response_method='predict_proba', correct_noise=True)"
-    )
-
-
-def test_correction_is_true_or_false():
-    with pytest.raises(ValueError, match="correct_noise must be True or False, got 1"):
-        make_fairness_scorer(mcdp, correct_noise=1)
-
-
-@pytest.mark.slow
-def test_corrected_scores_of_small_groups_are_nearer_to_parity():
-    # In each fold two groups of ten rows, whose scores are drawn alike.
-    X = np.column_stack([np.random.default_rng(0).random(400), np.arange(400) % 2])
-    y = np.arange(400) % 2
-    plain, corrected = (
-        -cross_val_score(
-            FunctionOfFeature(),
-            X,
-            y,
-            cv=KFold(20),
-            scoring=make_fairness_scorer(
-                mcdp, sensitive_features=1, correct_noise=given
-            ),
-        ).mean()
-        for given in (False, True)
-    )
-    assert plain > 0.3
-    assert corrected < plain / 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rule", [FairestWithin, partial(BestUnder, limit=0.3)])
-def test_rules_take_corrected_scores(biased, make_model, rule):
-    X, y = biased
-    fairness = {
-        "plain": get_fairness_scorer("neg_mcdp", sensitive_features="race"),
-        "corrected": get_fairness_scorer(
-            "neg_mcdp", sensitive_features="race", correct_noise=True
-        ),
-    }
-    search = GridSearchCV(
-        make_model(),
-        GRID,
-        scoring={"accuracy": "accuracy", **fairness},
-        refit=rule("accuracy", "corrected"),
-        error_score="raise",
-    ).fit(X, y)
-    results = search.cv_results_
-    assert (results["mean_test_corrected"] > results["mean_test_plain"]).all()
-    assert search.best_index_ == rule("accuracy", "corrected")(results)
-
-
 # --- without usable groups or labels
 
 
@@ -465,10 +278,8 @@ def test_several_classes(biased, make_model):
         response_method="predict_proba",
     )
     assert -1 < means(model, X, y) < 0
-    # Folds may lack a class; a search may correct for noise.
-    for options in ({}, {"correct_noise": True}):
-        scorer = make_fairness_scorer(mcdp, sensitive_features="sex", **options)
-        assert -1 < scorer(model, X[y != "a"], y[y != "a"]) <= 0
+    scorer = make_fairness_scorer(mcdp, sensitive_features="sex")
+    assert -1 < scorer(model, X[y != "a"], y[y != "a"]) <= 0  # folds may lack a class
 
 
 def test_decisions_of_several_classes_are_refused(biased, make_model):

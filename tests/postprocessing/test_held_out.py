@@ -13,6 +13,7 @@ from sklearn.model_selection import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
+from skfair._training_rows import TrainingRows
 from skfair.datasets import make_biased_classification
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
@@ -21,10 +22,9 @@ from skfair.postprocessing import MADDPostProcessor
 from skfair.postprocessing._held_out import (
     Fold,
     MeanVote,
-    ScoredRows,
     average_repeats,
+    make_splits,
     share_scores,
-    stratified_folds,
 )
 
 REPEATS = RepeatedStratifiedKFold(n_splits=4, n_repeats=3, random_state=0)
@@ -43,11 +43,16 @@ def biased():
     return make_biased(1500, seed=0)
 
 
+def stratified_folds(y, groups, cv, seed):
+    model = MADDPostProcessor(LogisticRegression(), cv=cv, random_state=seed)
+    return make_splits(model, None, y, groups, {})
+
+
 def test_stratified_folds():
     generator = np.random.default_rng(0)
     y, sex = generator.integers(0, 2, 103), generator.integers(0, 3, 103)
     groups = encode_groups(sex)
-    folds = list(stratified_folds(y, groups, 4, None))
+    folds = stratified_folds(y, groups, 4, None)
     assert_array_equal(np.sort(np.concatenate([test for _, test in folds])), range(103))
     for label in (0, 1):
         for group in range(3):
@@ -66,7 +71,7 @@ def test_fewer_rows_of_a_class_than_folds(dtype):
     y = np.array([0, 1] * 10 + [0] * 5).astype(dtype)
     groups = encode_groups(["a"] * 25)
     with pytest.raises(ValueError, match=r"cv=11 .* each class, got 10 of class '?1'?"):
-        list(stratified_folds(y, groups, 11, None))
+        stratified_folds(y, groups, 11, None)
 
 
 @pytest.mark.parametrize(("tied", "expected"), [(20, False), (21, True)])
@@ -74,7 +79,7 @@ def test_scores_are_shared_from_a_fifth_of_a_group_on(tied, expected):
     scores = np.linspace(0.1, 0.9, 200)
     scores[:tied] = 0.95
     groups = encode_groups(np.repeat(["a", "b"], 100))
-    rows = ScoredRows(np.zeros(200, dtype=int), scores, groups, None)
+    rows = TrainingRows(None, np.zeros(200, dtype=int), groups, scores=scores)
     assert share_scores([rows]) is expected
 
 
@@ -82,16 +87,16 @@ def test_mean_of_what_rows_were_held_out_from():
     halves = [np.arange(3), np.arange(3, 6)]
     odd_even = [np.arange(0, 6, 2), np.arange(1, 6, 2)]
     parts = [
-        Fold(name, rows, np.full(3, value))
+        Fold(name, rows, np.column_stack([np.full(3, 1 - value), np.full(3, value)]))
         for name, rows, value in zip(
             "abcd", halves + odd_even, [0.0, 0.2, 0.4, 0.8], strict=True
         )
     ]
     assert average_repeats(parts[:2], 6) == parts[:2]
     (only,) = average_repeats(parts, 6)
-    assert only.estimator.estimators == ["a", "c"]
+    assert only.model.estimators == ["a", "c"]
     assert_array_equal(only.rows, np.arange(6))
-    assert_allclose(only.scores, [0.2, 0.4, 0.2, 0.5, 0.3, 0.5])
+    assert_allclose(only.probabilities[:, 1], [0.2, 0.4, 0.2, 0.5, 0.3, 0.5])
 
 
 def test_splits_that_are_no_repeats_stay(biased):
@@ -99,7 +104,7 @@ def test_splits_that_are_no_repeats_stay(biased):
     for cv in (StratifiedKFold(4), ShuffleSplit(9, test_size=0.3, random_state=0)):
         model = MADDPostProcessor(LogisticRegression(), cv=cv, ensemble=True)
         model.fit(X, y, sensitive_features=groups)
-        assert len(model.estimators_) == len(model.repairers_) == cv.get_n_splits()
+        assert len(model.estimators_) == cv.get_n_splits()
 
 
 @pytest.mark.parametrize("ensemble", [True, "auto"])
@@ -107,7 +112,7 @@ def test_all_models_where_scores_are_not_shared(biased, ensemble):
     X, y, groups = biased
     model = MADDPostProcessor(LogisticRegression(), cv=REPEATS, ensemble=ensemble)
     model.fit(X, y, sensitive_features=groups)
-    assert len(model.estimators_) == len(model.repairers_) == 12
+    assert len(model.estimators_) == 12
 
 
 @pytest.mark.slow
@@ -119,7 +124,6 @@ def test_one_model_of_each_repeat(biased, ensemble):
     model.fit(X, y, sensitive_features=groups)
     assert isinstance(model.estimator_, MeanVote)
     assert model.estimators_ == [model.estimator_]
-    assert model.repairers_ == [model.repairer_]
     firsts = [train for train, _ in REPEATS.split(X, y)][::4]
     members = [clone(tree).fit(X.iloc[rows], y[rows]) for rows in firsts]
     scores = np.mean([member.predict_proba(X)[:, 1] for member in members], axis=0)

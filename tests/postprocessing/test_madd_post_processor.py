@@ -10,7 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from skfair.exceptions import MitigationWarning
+from skfair.groups import encode_groups
 from skfair.metrics import mcdp
+from skfair.model_selection import GroupStratifiedKFold
 from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
 
 
@@ -28,7 +30,7 @@ def test_repair_on_new_rows(people, ensemble, make_people, gap):
     predicted = model.predict(new, sensitive_features=new_sex)
     assert set(predicted) == {"no", "yes"}
     assert np.mean(predicted == new_y) > 0.6
-    assert len(model.estimators_) == len(model.repairers_) == 1 + 4 * bool(ensemble)
+    assert len(model.estimators_) == 1 + 4 * bool(ensemble)
     assert model.groups_ == ("F", "M")
 
 
@@ -263,10 +265,35 @@ def test_small_groups(people):
     rare = np.array(sex, dtype=object)
     rare[:3] = "X"
     model = MADDPostProcessor(LogisticRegression(), bandwidth=0.1)
-    assert len(model.fit(X, y, sensitive_features=rare).estimators_) == 1
-    model.set_params(ensemble=True)
-    with pytest.raises(ValueError, match=r"none of 'X', which has 3 in all"):
-        model.fit(X, y, sensitive_features=rare)
+    assert len(model.fit(X, y, sensitive_features=rare).estimators_) == 5
+
+
+@pytest.mark.parametrize("in_strata", [False, True])
+def test_one_map_for_all_folds(people, in_strata):
+    X, y, sex = people
+    office = np.arange(len(y)) % 2 if in_strata else None
+    given = {"sensitive_features": sex, "control_features": office}
+    model = MADDPostProcessor(LogisticRegression(), cv=3, repair_level=0.7)
+    model.fit(X, y, **given)
+    held_out, codes = np.zeros(len(y)), encode_groups(sex).codes
+    cells = codes if office is None else 2 * office + codes
+    splits = GroupStratifiedKFold(3).split(X, y, cells)
+    for fitted, (_, test) in zip(model.estimators_, splits, strict=True):
+        held_out[test] = fitted.predict_proba(X.iloc[test])[:, 1]
+    repairer = ScoreRepairer(0.7).fit(held_out, **given)
+    scores = [fitted.predict_proba(X)[:, 1] for fitted in model.estimators_]
+    expected = np.mean([repairer.transform(s, **given) for s in scores], axis=0)
+    assert_allclose(model.predict_proba(X, **given)[:, 1], expected, atol=1e-12)
+
+
+def test_shrinkage_is_judged_on_all_held_out_rows(people):
+    X, y, sex = people
+    few = np.flatnonzero(sex == "F")[:200]
+    rows = np.concatenate([few, np.flatnonzero(sex == "M")])
+    model = MADDPostProcessor(LogisticRegression(), repair_level=1.0)
+    model.fit(X.iloc[rows], y[rows], sensitive_features=sex.iloc[rows])
+    # Each fold holds out 40 of them: their distribution would be shrunk.
+    assert not model.repairer_._learnt.shrinkage.any()
 
 
 # --- the largest gap, probabilities, and the comparison with no repair

@@ -1,5 +1,7 @@
 """Losses of repair by level, and the level that is chosen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,11 +13,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
 
+from skfair._training_rows import TrainingRows
 from skfair.datasets import make_biased_classification, make_biased_scores
 from skfair.groups import encode_groups
 from skfair.metrics import abcc, madd, mcdp
 from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
-from skfair.postprocessing._held_out import ScoredRows, join_rows
+from skfair.postprocessing._held_out import join_rows
 from skfair.postprocessing._repair_losses import (
     LossOptions,
     RepairGrid,
@@ -47,8 +50,12 @@ class Identity(ClassifierMixin, BaseEstimator):
         return np.column_stack([1 - X[:, 0], X[:, 0]])
 
 
+def scored_rows(y, scores, groups, weights=None):
+    return TrainingRows(None, y, groups, weights, scores=scores)
+
+
 def losses_of(y, scores, groups, levels, weights=None, **options):
-    rows = ScoredRows(y, scores, encode_groups(groups), weights)
+    rows = scored_rows(y, scores, encode_groups(groups), weights)
     return losses_at(rows, np.asarray(levels), DEFAULTS._replace(**options))
 
 
@@ -271,7 +278,7 @@ LEVELS = np.linspace(0, 1, 5)
 
 def made_rows(n_samples, seed):
     y, scores, groups = make_biased_scores(n_samples, random_state=seed)
-    return ScoredRows(y, scores, encode_groups(groups), None)
+    return scored_rows(y, scores, encode_groups(groups))
 
 
 def made_losses(totals):
@@ -283,7 +290,7 @@ def test_least_level_within_one_standard_error():
     scores, y, codes = (
         np.concatenate(values)
         for values in zip(
-            *[(part.scores, part.y_true, part.groups.codes) for part in parts],
+            *[(part.scores, part.y, part.groups.codes) for part in parts],
             strict=True,
         )
     )
@@ -299,16 +306,16 @@ def test_least_level_within_one_standard_error():
     assert_allclose(error, expected, rtol=1e-12)
     assert level == 0.5
     flat = made_losses([0.0, 0.0, 0.0, 0.0, -expected / 2])
-    assert choice_of(flat, parts, 1200, OPTIONS).level == 0
+    assert choice_of(flat, parts, 1200, OPTIONS)[0] == 0
     steep = made_losses([4.0, 3.0, 2.0, 1.0, 0.0])
-    assert choice_of(steep, parts, 1200, OPTIONS).level == 1
+    assert choice_of(steep, parts, 1200, OPTIONS)[0] == 1
 
 
 def test_rows_held_out_twice_are_no_more_rows():
     parts = [made_rows(400, seed) for seed in range(3)]
     flat = made_losses([0.0, 0.0, 0.0, 0.0, -1e-9])
-    once = choice_of(flat, parts, 1200, OPTIONS).standard_error
-    twice = choice_of(flat, parts * 2, 1200, OPTIONS).standard_error
+    once = choice_of(flat, parts, 1200, OPTIONS)[1]
+    twice = choice_of(flat, parts * 2, 1200, OPTIONS)[1]
     # Six values of which three are repeated vary by sqrt(4 / 5) of what three do.
     assert_allclose(twice, once * np.sqrt(4 / 5), rtol=1e-2)
 
@@ -316,21 +323,21 @@ def test_rows_held_out_twice_are_no_more_rows():
 def test_parts_without_a_group_or_a_class_do_not_count():
     whole = made_rows(400, 0)
     one_group = whole.take(whole.groups.codes == 0)
-    one_class = whole.take(whole.y_true == 1)
+    one_class = whole.take(whole.y == 1)
     flat = made_losses([0.0, 0.0, 0.0, 0.0, -1e-9])
     choice = choice_of(flat, [whole, one_group, one_class], 1000, OPTIONS)
     assert choice == (1.0, 0.0)
     two_parts = [whole, made_rows(400, 1), one_group, one_class]
-    assert 0 < choice_of(flat, two_parts, 1600, OPTIONS).standard_error < 0.05
+    assert 0 < choice_of(flat, two_parts, 1600, OPTIONS)[1] < 0.05
 
 
 def test_rows_of_one_model_are_split_evenly():
     rows = made_rows(500, 0)
     flat = made_losses([0.0, 0.0, 0.0, 0.0, -1e-9])
     choice = choice_of(flat, [rows], 500, OPTIONS)
-    assert choice.level == 0
+    assert choice[0] == 0
     # About the standard error of half an error rate near 0.4 of 500 rows.
-    assert 0.2 < choice.standard_error / (0.5 * np.sqrt(0.24 / 500)) < 2.5
+    assert 0.2 < choice[1] / (0.5 * np.sqrt(0.24 / 500)) < 2.5
     few = rows.take(np.r_[:2, -2:0])
     assert choice_of(flat, [few], 4, OPTIONS) == (1.0, 0.0)
 
@@ -379,12 +386,12 @@ def test_groups_that_may_differ_by_chance_do_not_count():
     seen = []
     for _ in range(200):
         groups = encode_groups(np.repeat(["a", "b"], [7, 22]))
-        rows = ScoredRows(np.arange(29) % 2, generator.random(29), groups, None)
+        rows = scored_rows(np.arange(29) % 2, generator.random(29), groups)
         seen.append(differing_of(rows).any())
         if len(seen) < 8 and not seen[-1]:
             losses = losses_at(rows, LEVELS, OPTIONS)
             assert (losses["fairness_loss"] == 0).all()
-            assert choice_of(losses, [rows], 29, OPTIONS).level == 0
+            assert choice_of(losses, [rows], 29, OPTIONS)[0] == 0
     assert np.mean(seen) <= 0.05
 
 
@@ -393,7 +400,7 @@ def test_fairness_loss_is_that_of_the_groups_that_differ():
     codes = np.repeat([0, 1, 2, 3], [900, 900, 7, 22])
     scores = np.clip(generator.random(len(codes)) * 0.7 + 0.3 * (codes == 1), 0, 1)
     y = (generator.random(len(codes)) < scores).astype(int)
-    rows = ScoredRows(y, scores, encode_groups(codes), None)
+    rows = scored_rows(y, scores, encode_groups(codes))
     assert differing_of(rows).tolist() == [True, True, False, False]
     large = codes < 2
     found = losses_at(rows, LEVELS, OPTIONS)["fairness_loss"]
@@ -405,7 +412,7 @@ def test_one_group_that_differs_is_compared_with_all_others():
     generator = np.random.default_rng(0)
     codes = np.arange(3000) % 10
     scores = generator.random(3000) * np.where(codes == 3, 0.6, 1)
-    rows = ScoredRows(np.arange(3000) % 2, scores, encode_groups(codes), None)
+    rows = scored_rows(np.arange(3000) % 2, scores, encode_groups(codes))
     assert np.flatnonzero(differing_of(rows)).tolist() == [3]
     options = OPTIONS._replace(fairness="mcdp")
     found = losses_at(rows, LEVELS, options)["fairness_loss"]
@@ -417,10 +424,10 @@ def test_weights_that_leave_few_rows_make_noise_larger():
     generator = np.random.default_rng(0)
     codes = np.arange(400) % 2
     scores = generator.random(400) * np.where(codes == 1, 0.7, 1)
-    rows = ScoredRows(codes, scores, encode_groups(codes), None)
+    rows = scored_rows(codes, scores, encode_groups(codes))
     assert differing_of(rows).all()
     weights = np.where(np.arange(400) < 10, 1000.0, 0.5)
-    assert not differing_of(rows._replace(sample_weight=weights)).any()
+    assert not differing_of(replace(rows, sample_weight=weights)).any()
 
 
 @pytest.mark.slow
@@ -436,7 +443,7 @@ def test_losses_of_largest_gaps(ties, n_groups, rounded, threshold):
     if rounded:
         scores = scores.round(1)
     y = (generator.random(1200) < scores).astype(int)
-    rows = ScoredRows(y, scores, encode_groups(groups), None)
+    rows = scored_rows(y, scores, encode_groups(groups))
     options = DEFAULTS._replace(ties=ties, threshold=threshold)
     found = gap_losses([RepairGrid.of(rows, options)], 5, options)
     before = mcdp(None, scores, sensitive_features=groups)

@@ -255,8 +255,17 @@ def test_unknown_groups_keep_their_scores_if_pooled():
     scores, sex = draw()
     pooled = ScoreRepairer(unknown_groups="pooled").fit(scores, sensitive_features=sex)
     found = run(pooled, ODD)["repaired_score"]
-    assert found.is_null().to_list() == [True] * 6 + [False] * 2
-    assert found[6] == 0.5
+    assert found.is_null().to_list() == [True] * 5 + [False] * 3
+    assert found[5] == found[6] == 0.5
+
+
+def test_missing_groups_keep_their_scores_where_fit_has_left_rows_out():
+    scores, sex = draw()
+    groups = encode_groups([None, *sex[1:]], missing="drop")
+    fitted = ScoreRepairer().fit(scores, sensitive_features=groups)
+    found = run(fitted, ODD)["repaired_score"]
+    assert found.is_null().to_list() == [True] * 5 + [False, True, False]
+    assert found[5] == 0.5
 
 
 @pytest.mark.parametrize("labels", [("F", "M"), (1, 2)])

@@ -209,7 +209,7 @@ def test_unknown_groups():
     scores = np.repeat([0.1, 0.5, 0.8, 0.9], 100)
     groups = np.repeat(["F", "M"], 200)
     repairer = ScoreRepairer().fit(scores, sensitive_features=groups)
-    with pytest.raises(ValueError, match=r"groups \['X'\] in 1 rows, expected .*'F'"):
+    with pytest.raises(ValueError, match=r"groups \['X'\] in 1 rows \(1\), .*'F'"):
         repairer.transform([0.3, 0.4], sensitive_features=["F", "X"])
     repairer = ScoreRepairer(unknown_groups="pooled")
     repairer.fit(scores, sensitive_features=groups)
@@ -220,11 +220,13 @@ def test_unknown_groups():
 
 def test_rows_left_out():
     labels = encode_groups(["F", "M", None, "M"], missing="drop")
-    repairer = ScoreRepairer(unknown_groups="pooled")
-    moved = repairer.fit_transform([0.1, 0.2, 0.3, 0.4], sensitive_features=labels)
-    assert moved[2] == 0.3
-    with pytest.raises(ValueError, match="left out"):
-        ScoreRepairer().fit_transform([0.1, 0.2, 0.3, 0.4], sensitive_features=labels)
+    scores = [0.1, 0.2, 0.3, 0.4]
+    for unknown in ("pooled", "raise"):  # fit has left such rows out, too
+        repairer = ScoreRepairer(unknown_groups=unknown)
+        assert repairer.fit_transform(scores, sensitive_features=labels)[2] == 0.3
+    repairer.fit(scores, sensitive_features=["F", "M", "M", "M"])
+    with pytest.raises(ValueError, match=r"groups \['\(missing\)'\] in 1 rows \(2\)"):
+        repairer.transform(scores, sensitive_features=labels)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +255,7 @@ def test_bad_parameters(options, match):
         ([0.1, 1.2], [0, 1], r"\[0, 1\], got 1.2"),
         ([0.1, np.nan], [0, 1], "nan"),
         ([0.1, 0.2], [0], "sensitive_features has 1 rows, expected 2"),
-        ([0.1, 0.2], [0, None], "1 missing"),
+        ([0.1, 0.2], [0, None], "missing"),
         ([[0.1, 0.9], [0.2, 0.8]], [0, 1], "positive class"),
     ],
 )

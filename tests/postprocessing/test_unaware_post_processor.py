@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -33,7 +34,7 @@ from skfair.inspection import TradeOffDisplay
 from skfair.metrics import get_fairness_scorer, mcdp
 from skfair.model_selection import BestUnder, FairestWithin, GroupStratifiedKFold
 from skfair.postprocessing import UnawarePostProcessor, _score_map
-from skfair.postprocessing._cross_fit import cross_fit
+from skfair.postprocessing._held_out import mean_of_folds, predict_folds
 from skfair.postprocessing._score_map import (
     PredictedRows,
     ScoreMap,
@@ -54,7 +55,7 @@ def make_rows(n_samples=2000, n_groups=2, seed=0, known=1.5):
     y = (generator.random(n_samples) < expit(u)) + 0.0
     groups = encode_groups(codes, labels=range(n_groups))
     folds = np.arange(n_samples) % 5
-    return PredictedRows(expit(u), q, y, groups, np.ones(n_samples), folds)
+    return PredictedRows(None, y, groups, scores=expit(u), q=q, folds=folds)
 
 
 def gap_of(rows, scores):
@@ -84,10 +85,10 @@ def fitted(people):
 def test_map_closes_the_gap_on_new_rows(n_groups):
     rows, new = make_rows(3000, n_groups), make_rows(6000, n_groups, seed=1)
     found = fit_map(rows, 3.0)
-    assert gap_of(new, new.p) > 0.2
-    assert gap_of(new, found(new.p, new.q)) < 0.06
-    precision = average_precision_score(new.y, found(new.p, new.q))
-    assert precision > 0.95 * average_precision_score(new.y, new.p)
+    assert gap_of(new, new.scores) > 0.2
+    assert gap_of(new, found(new.scores, new.q)) < 0.06
+    precision = average_precision_score(new.y, found(new.scores, new.q))
+    assert precision > 0.95 * average_precision_score(new.y, new.scores)
 
 
 def test_map_at_strength_zero_is_the_identity():
@@ -130,7 +131,7 @@ def test_gradient_of_the_objective(n_groups, monkeypatch):
         return type("Result", (), {"x": first})
 
     monkeypatch.setattr(_score_map, "minimize", catch)
-    fit_map(rows._replace(weights=weights), 0.5)
+    fit_map(replace(rows, sample_weight=weights), 0.5)
     objective, first = caught[0]
     point = first + np.random.default_rng(2).normal(scale=0.1, size=first.shape)
     numeric = approx_fprime(point, lambda at: objective(at)[0], 1e-6)
@@ -143,7 +144,7 @@ def test_weights_count_rows_in_any_order():
     weights = np.arange(600) % 3 + 0.0
     order = np.random.default_rng(0).permutation(600)
     twice = rows.take(np.repeat(np.arange(600), weights.astype(int))[order])
-    weighted = rows._replace(weights=weights).take(weights > 0)
+    weighted = replace(rows, sample_weight=weights).take(weights > 0)
     maps = [fit_path(given, (0.0, 0.5)).maps[1] for given in (weighted, twice)]
     assert_array_equal(maps[0].heights, maps[1].heights)
 
@@ -158,8 +159,8 @@ def test_strength_means_the_same_for_rare_classes(base_rate):
     codes = (generator.random(n_samples) < q) + 0
     y = (generator.random(n_samples) < p) + 0.0
     q = np.column_stack([1 - q, q])
-    ones = np.ones(n_samples)
-    rows = PredictedRows(p, q, y, encode_groups(codes), ones, np.arange(n_samples))
+    kind = {"scores": p, "q": q, "folds": np.arange(n_samples)}
+    rows = PredictedRows(None, y, encode_groups(codes), **kind)
     kept = [
         gap_of(rows, fit_map(rows, strength)(p, q)) / gap_of(rows, p)
         for strength in (0.3, 1.0)
@@ -172,10 +173,10 @@ def test_strength_means_the_same_for_rare_classes(base_rate):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda rows: rows._replace(p=np.full(len(rows.p), 0.3)),
-        lambda rows: rows._replace(q=np.full(rows.q.shape, 0.5)),
-        lambda rows: rows._replace(p=np.round(rows.p)),
-        lambda rows: rows._replace(y=np.append(1.0, np.zeros(len(rows.y) - 1))),
+        lambda rows: replace(rows, scores=np.full(len(rows.scores), 0.3)),
+        lambda rows: replace(rows, q=np.full(rows.q.shape, 0.5)),
+        lambda rows: replace(rows, scores=np.round(rows.scores)),
+        lambda rows: replace(rows, y=np.append(1.0, np.zeros(len(rows.y) - 1))),
         lambda rows: rows.take(np.array([0, 1, 2])),
     ],
     ids=["one score", "unknown groups", "scores 0 and 1", "one positive", "few rows"],
@@ -184,7 +185,7 @@ def test_degenerate_rows(change):
     rows = change(make_rows(60))
     path = fit_path(rows, (0.0, 0.5))
     for found in path.maps:
-        assert np.isfinite(found(rows.p, rows.q)).all()
+        assert np.isfinite(found(rows.scores, rows.q)).all()
     assert len(path.table) == 2
 
 
@@ -192,7 +193,7 @@ def test_thirty_groups():
     rows = make_rows(600, 30)
     found = fit_map(rows, 0.5)
     assert found.heights.shape == (30, 6)
-    assert np.isfinite(found(rows.p, rows.q)).all()
+    assert np.isfinite(found(rows.scores, rows.q)).all()
 
 
 # --- the path and the choice
@@ -208,12 +209,12 @@ def test_path_is_measured_on_held_out_rows():
         assert table["mean_test_average_precision"][row] == average_precision_score(
             rows.y, scores
         )
-    assert_allclose(path.scores[0], rows.p)
+    assert_allclose(path.scores[0], rows.scores)
     folds = table.filter(regex=r"split\d_test_neg_mcdp")
     assert folds.shape == (3, 5)
     assert_allclose(table["std_test_neg_mcdp"], folds.std(axis=1, ddof=0))
     # The maps measured are those of other rows.
-    assert np.abs(path.scores[2] - path.maps[2](rows.p, rows.q)).max() > 1e-3
+    assert np.abs(path.scores[2] - path.maps[2](rows.scores, rows.q)).max() > 1e-3
 
 
 def table_of(precision, gap, sd):
@@ -403,15 +404,15 @@ def test_splits(cv, people):
 def test_probabilities_are_of_models_fitted_to_other_rows():
     X, y = make_classification(60, random_state=0)
     splits = list(KFold(3).split(X))
-    found = cross_fit(GaussianNB(), X, y, [0, 1], splits, {}, None)
-    for model, (train, test) in zip(found.models, splits, strict=True):
+    folds = predict_folds(GaussianNB(), X, y, [0, 1], splits, {}, None)
+    for fold, (train, test) in zip(folds, splits, strict=True):
         expected = GaussianNB().fit(X[train], y[train]).predict_proba(X[test])
-        assert_array_equal(found.probabilities[test], expected)
-        assert_array_equal(model.predict_proba(X[test]), expected)
-    repeated = cross_fit(GaussianNB(), X, y, [0, 1], splits * 2, {}, None)
-    assert_allclose(repeated.probabilities, found.probabilities)
-    once = cross_fit(GaussianNB(), X, y, [0, 1], splits[:1], {}, None)
-    assert np.isnan(once.probabilities).any(axis=1).sum() == 40
+        assert_array_equal(fold.rows, test)
+        assert_array_equal(fold.probabilities, expected)
+        assert_array_equal(fold.model.predict_proba(X[test]), expected)
+    means = mean_of_folds(folds, 60)
+    assert_allclose(mean_of_folds(folds * 2, 60), means)
+    assert np.isnan(mean_of_folds(folds[:1], 60)).any(axis=1).sum() == 40
 
 
 def test_group_absent_from_a_training_part():
@@ -419,11 +420,12 @@ def test_group_absent_from_a_training_part():
     codes = np.arange(60) % 2
     codes[0] = 2  # in one fold only
     splits = list(KFold(3).split(X))
-    found = cross_fit(GaussianNB(), X, codes, [0, 1, 2], splits, {}, None)
-    assert_array_equal(found.probabilities[:20, 2], 0)
-    assert_allclose(found.probabilities.sum(axis=1), 1)
+    folds = predict_folds(GaussianNB(), X, codes, [0, 1, 2], splits, {}, None)
+    assert_array_equal(folds[0].probabilities[:, 2], 0)
+    assert_allclose(mean_of_folds(folds, 60).sum(axis=1), 1)
+    codes = np.arange(60) // 40
     with pytest.raises(ValueError, match="needs rows of two classes and of two groups"):
-        cross_fit(GaussianNB(), X, np.arange(60) // 40, [0, 1], splits[2:], {}, None)
+        predict_folds(GaussianNB(), X, codes, [0, 1], splits[2:], {}, None)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Bools, Floats, Integers
+from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_real
 from skfair.metrics._evaluate import specify
 from skfair.metrics._groupwise._group_gaps import (
@@ -26,7 +27,6 @@ from skfair.metrics._groupwise._rate_variance import (
 )
 from skfair.metrics._inputs import Quality, compares_rates_of_errors, grouped_quality
 from skfair.metrics._strata import Multistratum
-from skfair.metrics._undefined import warn_outside
 from skfair.statistics import GroupedOutcomes
 
 #: Sums of weights may exceed the capacity by this: they round, and sum to one.
@@ -159,7 +159,7 @@ default=None
     gaps, weights = groups.gaps[groups.compared], groups.weights[groups.compared]
     shares = tail_shares(gaps, weights, alpha, fractional=fractional)
     if gaps.any() and not shares.any():
-        warn_outside(
+        warn_user(
             "cvar_fairness is 0 only because its tail is empty: every group weighs "
             f"more than 1 - alpha = {1 - alpha:.4g}. Use fractional=True or a smaller "
             "alpha.",

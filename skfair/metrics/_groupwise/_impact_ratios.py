@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
@@ -14,6 +13,7 @@ from scipy.special import betaincinv
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._types import Bools, Floats
+from skfair._utils._user_line import warn_user
 from skfair._utils._validation import (
     as_array,
     check_choice,
@@ -347,10 +347,9 @@ def _warn(name: str, statistic: GroupedOutcomes, compared: Bools) -> None:
     reason = f"nobody in the groups {labels[:5]} is selected"
     if len(labels) < 2:
         reason = f"at least two groups must be large enough, got {labels}"
-    warnings.warn(
+    warn_user(
         f"Impact ratios by {name} are undefined and set to nan: {reason}.",
         UndefinedMetricWarning,
-        stacklevel=4,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -14,6 +13,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
+from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_real
 from skfair.groups import Groups
 from skfair.metrics._groupwise._group_gaps import GroupWeights, weigh_groups
@@ -310,12 +310,11 @@ def make_estimator(
     design = sampling_design(sampling, weights, sizes)
     estimator = RateVarianceEstimator(design, sizes, hits)
     if not estimator.defined:
-        warnings.warn(
+        warn_user(
             f"{metric} is undefined and set to nan: none of the {len(sizes)} groups "
             f"has a positive weight and two rows that count, of {estimator.n_rows} "
             "rows in all.",
             UndefinedMetricWarning,
-            stacklevel=3,
         )
     return estimator
 

@@ -15,6 +15,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats
+from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_integer, check_real
 from skfair.metrics._spec import specification_of
 from skfair.metrics._uncertainty._counts import Counts
@@ -206,10 +207,9 @@ def _defined(values: Floats) -> Floats:
         return values
     enough = len(defined) >= _ENOUGH * len(values)
     end = "they are left out" if enough else "too many for an interval, set to nan"
-    warnings.warn(
+    warn_user(
         f"The metric is undefined on {len(values) - len(defined)} of {len(values)} "
         f"resamples: {end}. A group may have few rows of a true label.",
         UndefinedMetricWarning,
-        stacklevel=3,
     )
     return defined if enough else values

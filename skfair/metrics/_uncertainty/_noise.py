@@ -6,42 +6,19 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from skfair._utils._types import Floats, Integers
 from skfair.metrics._spec import unwrapped
-from skfair.metrics._uncertainty._permutation import permuted_strata, shuffle
+from skfair.metrics._uncertainty._permutation import shuffle
 from skfair.metrics._uncertainty._resampling import Rows, check_seed
 
 #: Permutations that estimate the noise: they leave an error of about 4 % of it.
 _N_PERMUTATIONS = 40
 #: Pairs of groups that are corrected one by one.
 _MAX_PAIRS = 45
-
-
-def without_noise(
-    metric: Callable[..., float],
-    y_true: Any,
-    y_score: Any,
-    *,
-    sensitive_features: Any,
-    control_features: Any = None,
-    sample_weight: Any = None,
-    **options: Any,
-) -> float:
-    """Metric of rows without most of what noise adds to it."""
-    metric = partial(metric, **options)
-    rows = Rows.from_arrays(
-        y_true, y_score, sensitive_features, sample_weight, control_features
-    )
-    if math.isnan(rows.evaluate(metric)):
-        return math.nan
-    strata = permuted_strata("auto", metric, rows)
-    return subtract_noise(metric, rows, strata, by_pair=compares_pairs(metric))
 
 
 def compares_pairs(metric: Callable[..., float]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
+from skfair._utils._user_line import warn_user
 from skfair._utils._validation import as_array, check_integer, check_no_missing
 from skfair.groups import encode_column, intersect
 from skfair.metrics._spec import specification_of
@@ -30,7 +30,6 @@ from skfair.metrics._uncertainty._resampling import (
     rows_or_counts,
     shuffled_codes,
 )
-from skfair.metrics._undefined import warn_outside
 
 #: Numbers in one block of permuted hits, which bounds memory.
 _BLOCK = 2**20
@@ -224,7 +223,7 @@ def permutes_within_labels(metric: Any, y_true: Any = None) -> bool:
     if specification.compares_errors is not None:
         return specification.compares_errors(**options)
     if y_true is not None:
-        warn_outside(
+        warn_user(
             f"within='auto' permutes groups over all rows, since it is not known "
             f"whether {specification.name} compares errors. Pass within=y_true if it "
             "does, and within=None if it does not.",
@@ -299,14 +298,13 @@ def _count_below(
 def _warn_if_constant(observed: float, null: Floats) -> None:
     """Warn where no choice of groups changes the value, other than no disparity."""
     if abs(observed) > ROUNDING and np.abs(null - observed).max() <= ROUNDING:
-        warnings.warn(
+        warn_user(
             f"The metric is {observed:.6g} for all {len(null)} permutations, as it is "
             "for the given groups, so the p-value is 1 whatever the groups are. This "
             "happens where groups have too few rows for the metric to tell them apart. "
             "Merge small groups, or test a metric that depends on them, such as "
             "max_gap or cvar_fairness with quality='error_rate'.",
             UserWarning,
-            stacklevel=3,
         )
 
 

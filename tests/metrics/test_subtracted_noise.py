@@ -1,0 +1,82 @@
+"""Noise that is subtracted from a disparity."""
+
+import numpy as np
+import pytest
+
+from skfair.groups import encode_groups
+from skfair.metrics import (
+    abcc,
+    demographic_parity_difference,
+    madd,
+    mcdp,
+    permutation_test,
+)
+from skfair.metrics._uncertainty._noise import compares_pairs, subtract_noise
+from skfair.metrics._uncertainty._permutation import permuted_strata
+from skfair.metrics._uncertainty._resampling import Rows
+
+
+def corrected(metric, scores, groups, strata=None):
+    rows = Rows(None, scores, encode_groups(groups), None, strata)
+    permuted = permuted_strata("auto", metric, rows)
+    return subtract_noise(metric, rows, permuted, by_pair=compares_pairs(metric))
+
+
+def null_of(metric, scores, groups, **strata):
+    rows = {"sensitive_features": groups, "n_permutations": 40, "random_state": 0}
+    return permutation_test(metric, None, scores, **rows, **strata)
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 3, 300)
+    return rng.random(300) ** (1 + 0.4 * groups), groups
+
+
+@pytest.mark.parametrize("metric", [mcdp, madd, abcc, demographic_parity_difference])
+def test_of_two_groups_the_mean_square_of_permutations(metric, rows):
+    scores, groups = rows
+    test = null_of(metric, scores, groups > 0)
+    square = test.value**2 - np.mean(test.null_distribution**2)
+    assert square > 0
+    assert corrected(metric, scores, groups > 0) == pytest.approx(np.sqrt(square))
+
+
+def test_of_several_groups_by_pair(rows):
+    scores, groups = rows
+
+    def pairs(codes):
+        """Values of the pairs 0 1, 0 2 and 1 2."""
+        kept = [codes != other for other in (2, 1, 0)]
+        return np.array(
+            [mcdp(None, scores[k], sensitive_features=codes[k]) for k in kept]
+        )
+
+    seen = []
+
+    def record(y_true, y_score, *, sensitive_features):
+        seen.append(sensitive_features.codes)
+        return 0.0
+
+    null_of(record, scores, groups)
+    null = np.array([pairs(codes) ** 2 for codes in seen[1:]])
+    noise = null.mean(axis=0)
+    largest = (null / noise).max(axis=1).mean()
+    assert 1.2 < largest < 3
+    squares = pairs(groups) ** 2 - largest * noise
+    expected = np.sqrt(max(squares.max(), 0))
+    assert corrected(mcdp, scores, groups) == pytest.approx(expected)
+
+
+def test_of_more_than_ten_groups_as_a_whole(rows):
+    scores, groups = rows[0], np.arange(300) % 11
+    test = null_of(mcdp, scores, groups)
+    square = test.value**2 - np.mean(test.null_distribution**2)
+    assert corrected(mcdp, scores, groups) == pytest.approx(np.sqrt(max(square, 0)))
+
+
+def test_ends_at_zero(rows):
+    scores, _ = rows
+    alternating = np.argsort(np.argsort(scores)) % 2
+    assert corrected(mcdp, scores, alternating) == 0

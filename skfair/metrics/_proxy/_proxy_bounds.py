@@ -80,6 +80,8 @@ class ProxyBoundsResult:
 
     Attributes
     ----------
+    metric : str
+        Name of the metric.
     odds_ratio : float or ndarray of shape (n_odds_ratios,)
         How far the odds of a group may differ within a cell. The bounds are floats for
         one odds ratio, and arrays for several.
@@ -117,6 +119,7 @@ class ProxyBoundsResult:
     1         2.0    0.8    0.8       0.8
     """
 
+    metric: str
     odds_ratio: Any
     lower: Any
     upper: Any
@@ -137,6 +140,11 @@ class ProxyBoundsResult:
     def labels(self) -> tuple[Any, ...]:
         """The groups."""
         return self._evidence.rows.labels
+
+    @property
+    def expected_counts(self) -> Integers:
+        """Expected weight of each group, rounded: its number of rows if unweighted."""
+        return np.rint(self._evidence.rows.masses_of_groups()).astype(np.intp)
 
     def bounds_at(self, odds_ratio: float) -> tuple[float, float]:
         """Bounds in closed form at another odds ratio.
@@ -384,6 +392,7 @@ or dict
     if np.ndim(odds_ratio) == 0:
         ends = [float(end[0]) for end in ends]
     return ProxyBoundsResult(
+        unwrapped(metric)[0].__name__,
         *ends[:3],
         estimate,
         *(ends[3:] if confidence_level is not None else (None, None)),

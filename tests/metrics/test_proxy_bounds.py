@@ -11,8 +11,11 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.optimize import linprog
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.model_selection import cross_val_predict
 
 from skfair.frames import grouped_confusion, grouped_histogram
 from skfair.metrics import (
@@ -593,3 +596,71 @@ def test_bad_arguments_are_named(given, match):
 def test_a_table_of_probabilities_as_groups_names_this_function():
     with pytest.raises(ValueError, match=r"skfair\.metrics\.proxy_bounds"):
         mcdp(None, [0.1, 0.2], sensitive_features=[[0.3, 0.7], [0.6, 0.4]])
+
+
+#: Bounds at the odds ratios 1, 1.5, 2 and infinity, of scores from five folds.
+ADULT = {
+    "relationship": [(0.328, 0.328), (0.296, 0.372), (0.277, 0.413), (0.206, 0.668)],
+    "marital-status": [(0.308, 0.308), (0.267, 0.36), (0.243, 0.4), (0.14, 0.753)],
+    "occupation": [(0.114, 0.114), (0.028, 0.206), (0.0, 0.274), (0.0, 0.652)],
+}
+
+
+@pytest.mark.slow
+def test_bounds_of_adult_contain_the_true_value(adult):
+    X, y, sex = adult
+    model = HistGradientBoostingClassifier(
+        categorical_features="from_dtype", random_state=0
+    )
+    scores = cross_val_predict(model, X, y, method="predict_proba", cv=5)[:, 1]
+    truth = mcdp(None, scores, sensitive_features=sex)
+    male = pd.Series(sex == "Male", dtype=float)
+    for name, expected in ADULT.items():
+        proxy = X[name].astype(object).where(X[name].notna(), "(missing)")
+        shares = male.groupby(proxy.to_numpy()).mean().to_dict()
+        result = proxy_bounds(
+            mcdp,
+            None,
+            scores,
+            cells=proxy,
+            group_probabilities=shares,
+            odds_ratio=[1, 1.5, 2, np.inf],
+        )
+        assert result.lower[-1] <= truth <= result.upper[-1]
+        found = np.column_stack([result.lower, result.upper])
+        np.testing.assert_allclose(found, expected, atol=0.01)
+
+
+@pytest.mark.slow
+def test_confidence_bounds_cover_the_identified_set():
+    q, shares = np.array([0.1, 0.4, 0.5, 0.9]), np.array([0.3, 0.2, 0.2, 0.3])
+    cells = np.repeat(np.arange(4), 2000)
+    levels = np.tile((np.arange(2000) + 0.5) / 2000, 4)
+    given = {"group_probabilities": dict(enumerate(q)), "odds_ratio": [1, 2, np.inf]}
+    population = proxy_bounds(
+        mcdp,
+        None,
+        stats.beta.ppf(levels, 1 + 2 * q[cells], 3),
+        cells=cells,
+        sample_weight=shares[cells],
+        **given,
+    )
+    covered = np.zeros(3)
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        cells = rng.choice(4, 500, p=shares)
+        estimated = rng.binomial(100, q) / 100
+        result = proxy_bounds(
+            mcdp,
+            None,
+            rng.beta(1 + 2 * q[cells], 3),
+            cells=cells,
+            group_probabilities=dict(enumerate(estimated)),
+            odds_ratio=[1, 2, np.inf],
+            n_people=100,
+            confidence_level=0.95,
+            random_state=seed,
+        )
+        below = result.lower_confidence <= population.lower
+        covered += below & (result.upper_confidence >= population.upper)
+    assert (covered / 200 >= 0.91).all()

@@ -74,11 +74,11 @@ def odds_limits(probabilities: Floats, odds_ratio: float) -> tuple[Floats, Float
     return low, high
 
 
-def running_sums(values: Floats) -> Floats:
+def running_sums(values: NDArray[Any]) -> Floats:
     """Cumulative sums of values, of sums of blocks, of sums of blocks of blocks."""
     n = len(values)
     if n <= _BLOCK:
-        return np.cumsum(values)
+        return np.cumsum(values, dtype=float)
     blocks = np.zeros(-(-n // _BLOCK) * _BLOCK)
     blocks[:n] = values
     sums = np.cumsum(blocks.reshape(-1, _BLOCK), axis=1)
@@ -147,7 +147,8 @@ class _Steps:
         sums = self.at_ends(self.masses * of_above.take(self.cells))
         total = below + np.maximum(known[-1] - known + sums[-1] - sums, 0)
         rate = np.full(len(total), empty)
-        return np.divide(below, total, out=rate, where=total > 0)
+        np.divide(below, total, out=rate, where=total > 0)
+        return rate
 
     def _filled(self, part: Floats, first: Floats, then: Floats) -> Floats:
         slopes = then - first

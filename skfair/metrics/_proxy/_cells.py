@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._text import counted, listed
-from skfair._utils._types import Floats, Integers
+from skfair._utils._types import Floats
 from skfair._utils._validation import as_array, check_choice, check_weights
 from skfair.groups import (
+    Codes,
     columns_of,
     encode_column,
     encode_groups,
@@ -45,8 +46,8 @@ class ProxyRows:
     with. `n_people` is the number of people that each was estimated from.
     """
 
-    cells: Integers
-    known: Integers
+    cells: Codes
+    known: Codes
     lows: Floats
     highs: Floats
     weights: NDArray[Any]
@@ -164,7 +165,7 @@ def _entries(statistic: CellStatistic) -> tuple[Any, ...]:
     return codes, kinds, kinds, weights, weights
 
 
-def _encode_cells(cells: Any, n_rows: int) -> tuple[Integers, Labels]:
+def _encode_cells(cells: Any, n_rows: int) -> tuple[Codes, Labels]:
     """Position of each row's cell in the labels; a single cell where none are given."""
     if cells is None:
         return np.zeros(n_rows, dtype=np.int8), ("all rows",)
@@ -178,7 +179,7 @@ def _encode_cells(cells: Any, n_rows: int) -> tuple[Integers, Labels]:
     return codes, labels
 
 
-def _encode_known(sensitive_features: Any, n_rows: int) -> tuple[Integers, Labels]:
+def _encode_known(sensitive_features: Any, n_rows: int) -> tuple[Codes, Labels]:
     """Position of each row's group in the labels, -1 where it is not known."""
     if sensitive_features is None:
         return np.full(n_rows, -1, dtype=np.int8), ()
@@ -195,7 +196,7 @@ def _check_length(name: str, length: int, expected: int) -> None:
 
 
 def _shares_of_known(
-    codes: Integers, known: Integers, weights: Any, cell_labels: Labels, labels: Labels
+    codes: Codes, known: Codes, weights: Any, cell_labels: Labels, labels: Labels
 ) -> Floats:
     """Shares of the groups among the known rows of each cell."""
     shape = len(cell_labels), len(labels)
@@ -211,8 +212,8 @@ def _shares_of_known(
 
 
 def _read_table(
-    given: Any, known: Integers, labels: Labels
-) -> tuple[Floats, Labels, Integers]:
+    given: Any, known: Codes, labels: Labels
+) -> tuple[Floats, Labels, Codes]:
     """Probabilities by row or cell and group, labels, and known groups among these."""
     names, columns = _columns_of_probabilities(given)
     try:
@@ -258,7 +259,7 @@ def _columns_of_probabilities(given: Any) -> tuple[list[Any], list[Any]]:
         columns = [[value.get(name, 0.0) for value in values] for name in names]
         return [plain_label(name) for name in names], columns
     array = as_array(values, "group_probabilities")
-    columns = [array] if array.ndim == 1 else list(array.T)
+    columns = list(np.atleast_2d(array.T))
     return [None] * len(columns), columns
 
 
@@ -293,7 +294,7 @@ def _by_label(
     return table[[position[label] for label in cell_labels]]
 
 
-def _bins_of(table: Floats) -> tuple[Integers, Labels]:
+def _bins_of(table: Floats) -> tuple[Codes, Labels]:
     """Cells of rows with like probabilities.
 
     Each distinct row of probabilities is a cell where there are at most `N_BINS` of
@@ -316,7 +317,7 @@ def _bins_of(table: Floats) -> tuple[Integers, Labels]:
     return codes.astype(np.int16), tuple(range(int(codes.max()) + 1))
 
 
-def _means(table: Floats, codes: Integers, weights: Any, n_cells: int) -> Floats:
+def _means(table: Floats, codes: Codes, weights: Any, n_cells: int) -> Floats:
     """Mean probabilities of the rows of each cell."""
     sums = [np.bincount(codes, weights * column, n_cells) for column in table.T]
     totals = np.bincount(codes, weights, n_cells)
@@ -328,7 +329,7 @@ def _means(table: Floats, codes: Integers, weights: Any, n_cells: int) -> Floats
     )
 
 
-def _check_not_alone(codes: Integers) -> None:
+def _check_not_alone(codes: Codes) -> None:
     """Raise where most rows are the only one of their cell."""
     alone = int(np.count_nonzero(np.bincount(codes) == 1)) if len(codes) else 0
     if 2 * alone > len(codes):
@@ -340,7 +341,7 @@ def _check_not_alone(codes: Integers) -> None:
 
 
 def _read_people(
-    given: Any, codes: Integers, cell_labels: Labels, cells: Any
+    given: Any, codes: Codes, cell_labels: Labels, cells: Any
 ) -> Floats | None:
     """Read from how many people the probabilities of each cell were estimated."""
     if given is None:

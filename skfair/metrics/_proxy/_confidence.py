@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse, stats
 
 from skfair._utils._types import Bools, Floats, Integers
+from skfair.groups import Codes
 from skfair.metrics._distribution import Pair
 from skfair.metrics._proxy._bands import DenseCells, Kind, odds_limits, split_below
 from skfair.metrics._proxy._cells import ProxyRows
@@ -54,7 +55,7 @@ def margins(
         np.quantile(np.concatenate(found), confidence_level, method="higher")
         for found in drawn
     ]
-    return np.maximum(quantiles, 0)
+    return np.asarray(np.maximum(quantiles, 0))
 
 
 def _largest_error(
@@ -66,7 +67,7 @@ def _largest_error(
     other_high = everyone if second is None else high[second]
     up, down = high[first] - other_low, other_high - low[first]
     if kind == "mean":
-        return np.maximum(up @ widths, down @ widths)
+        return np.asarray(np.maximum(up @ widths, down @ widths))
     worst = np.maximum(up, down)
     if kind == "area":
         return np.asarray(np.maximum(worst, 0) @ widths)
@@ -103,7 +104,8 @@ def _noise_of_rates(
 
     Of lower bounds it is the least that it may be, of upper bounds the most.
     """
-    lows, highs = [], []
+    lows: list[Floats] = []
+    highs: list[Floats] = []
     n_groups = len(rows.labels)
     of_parts = [part.sum(axis=(1, 2)) for part in noise.parts]
     pair = rows.fixed and n_groups == 2
@@ -155,8 +157,8 @@ def _noise_of_ratio(x: Floats, y: Floats, of_x: Floats, of_y: Floats) -> Floats:
     """Noise of x / (x + y) to first order."""
     total = x + y
     rate = np.divide(x, total, out=np.zeros_like(total), where=total > 0)
-    noise = of_x * (1 - rate) - of_y * rate
-    return np.divide(noise, total, out=np.zeros_like(noise), where=total > 0)
+    scale = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
+    return np.asarray((of_x * (1 - rate) - of_y * rate) * scale)
 
 
 def _noise_of_end(
@@ -243,7 +245,7 @@ def check_known(rows: ProxyRows) -> KnownRows:
     whole = _separation(rows, cells, groups, np.zeros(len(cells), np.intp), 1)
     parts = _parts_by_score(cells, rows.lows[kept])
     by_score = _separation(rows, cells, groups, parts, _N_PARTS)
-    return KnownRows((whole > 1).any(axis=(1, 2)), float(by_score.max()))
+    return KnownRows(np.any(whole > 1, axis=(1, 2)), float(by_score.max()))
 
 
 def _parts_by_score(cells: Integers, scores: Floats) -> Integers:
@@ -257,7 +259,7 @@ def _parts_by_score(cells: Integers, scores: Floats) -> Integers:
 
 
 def _separation(
-    rows: ProxyRows, cells: Integers, groups: Integers, parts: Integers, n_parts: int
+    rows: ProxyRows, cells: Integers, groups: Codes, parts: Integers, n_parts: int
 ) -> Floats:
     """Least odds ratio between known shares and probabilities, by exact intervals.
 
@@ -269,7 +271,8 @@ def _separation(
     np.add.at(counts, (cells, parts, groups), 1)
     totals = counts.sum(axis=2, keepdims=True)
     q = np.broadcast_to(rows.probabilities[:, np.newaxis], shape)
-    alpha = _ALPHA / max(1, 2 * np.count_nonzero(totals) * shape[2])
+    n_intervals = 2 * int(np.count_nonzero(totals)) * shape[2]
+    alpha = _ALPHA / max(1, n_intervals)
     low, high = _exact_interval(counts, totals, alpha)
     q_low, q_high = q, q
     if rows.n_people is not None:

@@ -279,7 +279,7 @@ GroupedConfusion
         Scores or predicted labels, as `metric` takes them. Or a statistic whose groups
         are the cells, as `skfair.frames.grouped_histogram` counts them on any engine.
     group_probabilities : array-like of shape (n_samples,) or (n_samples, n_groups), \
-or dict
+or dict, default=None
         Probability of the second of two groups for each row, a column for each
         group, or a dictionary from cells to either. The groups are named as the
         columns are, or 0, 1, ... The probability of a cell is the mean of its rows. May
@@ -388,18 +388,23 @@ or dict
     if defined and confidence_level is not None:
         margin = _margins(evidence, ratios, confidence_level, random_state)
         low, high = np.maximum(lower - margin, 0), np.minimum(upper + margin, 1)
-    ends = [ratios, lower, upper, low, high]
+    ends: list[Any] = [ratios, lower, upper, low, high]
     if np.ndim(odds_ratio) == 0:
         ends = [float(end[0]) for end in ends]
+    if confidence_level is None:
+        ends[3:] = None, None
     return ProxyBoundsResult(
-        unwrapped(metric)[0].__name__,
-        *ends[:3],
-        estimate,
-        *(ends[3:] if confidence_level is not None else (None, None)),
-        confidence_level,
-        _warn_if_refuted(evidence.rows),
-        certificates,
-        evidence,
+        metric=unwrapped(metric)[0].__name__,
+        odds_ratio=ends[0],
+        lower=ends[1],
+        upper=ends[2],
+        estimate=estimate,
+        lower_confidence=ends[3],
+        upper_confidence=ends[4],
+        confidence_level=confidence_level,
+        shown_odds_ratio=_warn_if_refuted(evidence.rows),
+        certificates=certificates,
+        _evidence=evidence,
     )
 
 

@@ -109,7 +109,8 @@ def rows_by_cell(
             if cells is None:
                 codes, cell_labels = _bins_of(table)
             table = _means(table, codes, weights, len(cell_labels))
-    _check_not_alone(codes[known < 0])
+    if missing == "proxy":
+        _check_not_alone(codes[known < 0])
     return ProxyRows(
         codes,
         known,

@@ -466,6 +466,22 @@ def test_statistics_of_cells_give_the_bounds_of_rows(proxied):
     assert entries.upper.tolist() == pytest.approx(rows.upper.tolist(), abs=1e-12)
 
 
+def test_statistics_of_weighted_rows_have_no_confidence_bounds(proxied):
+    scores, cells, q = proxied
+    rows = {"sensitive_features": cells, "sample_weight": 1 + cells}
+    given = {"group_probabilities": q, "confidence_level": 0.9}
+    entries = GroupedScores.from_scores(scores, **rows)
+    with pytest.raises(ValueError, match="does not hold the squares"):
+        proxy_bounds(mcdp, None, entries, **given)
+    histogram = GroupedHistogram.from_scores(scores, **rows)
+    result = proxy_bounds(mcdp, None, histogram, **given)
+    assert result.upper_confidence > result.upper
+    with pytest.raises(ValueError, match="missing must be 'proxy'"):
+        proxy_bounds(mcdp, None, histogram, missing="bounds", **given)
+    with pytest.raises(TypeError, match="group_probabilities must map the groups"):
+        proxy_bounds(mcdp, None, histogram, group_probabilities=[0.1] * 6)
+
+
 def test_known_rows_count_as_known(proxied):
     scores, cells, q = proxied
     rng = np.random.default_rng(1)

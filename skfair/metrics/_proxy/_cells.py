@@ -130,11 +130,17 @@ def statistic_by_cell(
     statistic: CellStatistic,
     *,
     group_probabilities: Any,
+    missing: Missing,
     n_people: Any,
     **rows: Any,
 ) -> ProxyRows:
     """Read a statistic whose groups are the cells."""
     in_place_of_rows(statistic, **rows)
+    if missing != "proxy":
+        raise ValueError(
+            "missing must be 'proxy' where a statistic holds cells without known "
+            f"groups, got {missing!r}."
+        )
     if not isinstance(group_probabilities, Mapping):
         raise TypeError(
             "group_probabilities must map the groups of the statistic, which are the "
@@ -153,17 +159,23 @@ def statistic_by_cell(
 
 
 def _entries(statistic: CellStatistic) -> tuple[Any, ...]:
-    """Cells, least and largest values, weights and squares of entries."""
+    """Cells, least and largest values, weights and squares of entries.
+
+    Squares are nan where the statistic does not hold them.
+    """
     if isinstance(statistic, GroupedHistogram):
         parts = statistic.lows, statistic.highs, statistic.weights, statistic.squares
         return statistic.codes, *parts
     if isinstance(statistic, GroupedScores):
-        values, weights = statistic.scores, statistic.weights
-        return statistic.codes, values, values, weights, weights
-    flat = statistic.matrices.reshape(len(statistic.labels), -1)
-    codes, kinds = np.nonzero(flat)
-    kinds, weights = kinds.astype(float), flat[codes, kinds]
-    return codes, kinds, kinds, weights, weights
+        codes, values, weights = statistic.codes, statistic.scores, statistic.weights
+        counts = statistic.counts
+    else:
+        flat = statistic.matrices.reshape(len(statistic.labels), -1)
+        codes, kinds = np.nonzero(flat)
+        values, weights = kinds.astype(float), flat[codes, kinds]
+        counts = statistic.label_counts
+    unweighted = weights.dtype.kind == "i" and weights.sum() == counts.sum()
+    return codes, values, values, weights, np.where(unweighted, weights, np.nan)
 
 
 def _encode_cells(cells: Any, n_rows: int) -> tuple[Codes, Labels]:

@@ -465,7 +465,7 @@ def _read_scores(
 ) -> ProxyRows:
     """Rows with a score each, or of decisions with 0 and 1."""
     if isinstance(y_score, GroupedHistogram | GroupedScores):
-        rows = _read_statistic(y_score, y_true, given)
+        rows = statistic_by_cell(y_score, y_true=y_true, **given)
         threshold = options.pop("threshold", None)
         if options.pop("pos_label", None) is not None:
             raise ValueError("pos_label must be None where a statistic holds scores.")
@@ -484,24 +484,13 @@ def _read_scores(
     return rows_by_cell(values, **given)
 
 
-def _read_statistic(statistic: Any, y_true: Any, given: dict[str, Any]) -> ProxyRows:
-    rows = {name: given[name] for name in ("cells", "sensitive_features")}
-    return statistic_by_cell(
-        statistic,
-        group_probabilities=given["group_probabilities"],
-        n_people=given["n_people"],
-        y_true=y_true,
-        sample_weight=given["sample_weight"],
-        **rows,
-    )
-
-
 def _read_labels(
     y_true: Any, y_pred: Any, given: dict[str, Any]
 ) -> tuple[ProxyRows, int]:
     """Rows whose value is the position of true and predicted label, and the classes."""
     if isinstance(y_pred, GroupedConfusion):
-        return _read_statistic(y_pred, y_true, given), len(y_pred.classes)
+        rows = statistic_by_cell(y_pred, y_true=y_true, **given)
+        return rows, len(y_pred.classes)
     true, true_classes = encode_classes("y_true", y_true)
     predicted, predicted_classes = encode_classes("y_pred", y_pred)
     if len(true) != len(predicted):
@@ -584,6 +573,11 @@ def _margins(
     evidence: _Evidence, ratios: Floats, confidence_level: float, random_state: Any
 ) -> Floats:
     """How much wider confidence bounds are, for each odds ratio."""
+    if np.isnan(evidence.rows.squares).any():
+        raise ValueError(
+            "confidence_level must be None: the statistic does not hold the squares of "
+            "sample weights. Pass the rows or a GroupedHistogram."
+        )
     cells = evidence.cells
     if isinstance(cells, ScoreCells):
         cells, _ = _at_points(cells, _N_POINTS)

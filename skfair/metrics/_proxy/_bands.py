@@ -58,10 +58,11 @@ def _measure_gap(
 ) -> tuple[float, float]:
     """Bounds of the measure of one gap that lies between `low` and `high`."""
     if kind == "mean":
-        low, high = np.array([widths @ low]), np.array([widths @ high])
+        low, high = (running_sums(widths * end)[-1:] for end in (low, high))
     if kind == "area":
         least = np.maximum(np.maximum(low, -high), 0)
-        return float(widths @ least), float(widths @ np.maximum(high, -low))
+        ends = least, np.maximum(high, -low)
+        low, high = (running_sums(widths * end)[-1:] for end in ends)
     return max(0.0, low.max(), -high.min()), max(0.0, high.max(), -low.min())
 
 
@@ -112,11 +113,13 @@ class _Steps:
         )
         self.everyone = self.at_ends(weights)
         in_cells = np.argsort(self.cells, kind="stable")
-        sums = running_sums(self.masses[in_cells])
-        self.totals = np.bincount(self.cells, self.masses, rows.n_cells)
-        starts = np.append(0.0, running_sums(self.totals)[:-1])
+        sums = np.append(0.0, running_sums(self.masses[in_cells]))
+        sizes = np.bincount(self.cells, minlength=rows.n_cells)
+        ends = np.cumsum(sizes)
+        starts = sums[ends - sizes]
+        self.totals = sums[ends] - starts
         self.sums_in_cell = np.empty(len(order))
-        self.sums_in_cell[in_cells] = sums - starts[self.cells[in_cells]]
+        self.sums_in_cell[in_cells] = sums[1:] - np.repeat(starts, sizes)
 
     def at_ends(self, values: NDArray[Any]) -> Floats:
         """Sum the values up to each threshold."""
@@ -193,7 +196,10 @@ class ScoreCells:
     @cached_property
     def group_masses(self) -> Floats:
         """Mass of each group, where the cells' probabilities are shares."""
-        return self.rows.masses_of_groups()
+        late = self.steps[0]
+        masses = late.totals[:, np.newaxis] * self.rows.probabilities
+        unknown = [running_sums(of_group)[-1] for of_group in masses.T]
+        return np.asarray(late.known[:, -1] + unknown)
 
     def rates(self, odds_ratio: float, widened: bool = True) -> Rates:
         """Bounds of the groups' cumulative distributions at the thresholds."""
@@ -274,6 +280,8 @@ class DenseCells:
     probabilities: Floats
     fixed: bool
     split: Split
+    #: Bound of the rounding of sums, relative to the mass of all cells.
+    rounding: float
     widths: Floats | None = None
 
     @classmethod
@@ -289,7 +297,11 @@ class DenseCells:
             np.bincount(at, values, int(np.prod(shape))).reshape(shape).astype(float)
             for values in (rows.weights, rows.squares)
         )
-        return cls(masses, squares, rows.probabilities, rows.fixed, split, **known)
+        rounding = rounding_of_sums(masses.size)
+        if rows.weights.dtype.kind == "f":  # whole numbers are added exactly
+            rounding += len(at) * _EPS
+        parts = masses, squares, rows.probabilities, rows.fixed, split, rounding
+        return cls(*parts, **known)
 
     @cached_property
     def parts(self) -> tuple[Floats, Floats]:
@@ -328,7 +340,7 @@ class DenseCells:
                 np.divide(np.maximum(x, 0), total, out=rate, where=total > 0)
                 if widened:
                     sign = 2 * vacuous - 1
-                    rounding = rounding_of_sums(self.masses.size) * self.masses.sum()
+                    rounding = self.rounding * self.masses.sum()
                     rate += sign * rounding / np.maximum(total, _TINY)
                 ends.append(np.clip(rate, 0, 1))
             found.append(ends)

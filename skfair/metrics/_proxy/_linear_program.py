@@ -13,7 +13,6 @@ from skfair.metrics._proxy._bands import (
     DenseCells,
     Kind,
     odds_limits,
-    rounding_of_sums,
 )
 
 
@@ -30,6 +29,7 @@ class _Program(NamedTuple):
     high: Floats
     scale: float
     offset: Floats
+    rounding: float
 
 
 def sharp_lower_bound(
@@ -60,7 +60,7 @@ def _program_of(cells: DenseCells, odds_ratio: float) -> _Program:
     first = everyone.sum() - second
     scale = float(1 / first + 1 / second)
     offset = np.cumsum(everyone) / first - scale * np.cumsum(known)
-    return _Program(masses, shares, low, high, scale, offset)
+    return _Program(masses, shares, low, high, scale, offset, cells.rounding)
 
 
 def certified_lower_bound(program: _Program, multipliers: Floats) -> float:
@@ -69,7 +69,7 @@ def certified_lower_bound(program: _Program, multipliers: Floats) -> float:
     It bounds every measure whose dual norm of the multipliers is at most 1. Of each
     cell the entries with the least cost are filled with the largest share first.
     """
-    masses, shares, low, high, scale, offset = program
+    masses, shares, low, high, scale, offset, rounding = program
     costs = scale * np.cumsum(multipliers[::-1])[::-1]
     order = np.argsort(costs)
     ordered, totals = masses[:, order], masses.sum(axis=1)
@@ -81,7 +81,7 @@ def certified_lower_bound(program: _Program, multipliers: Floats) -> float:
     given = low[:, None] * ordered + slopes[:, None] * filled
     value = float((given @ costs[order]).sum() - multipliers @ offset)
     sizes = abs(costs).max() * totals.sum() + abs(multipliers) @ abs(offset)
-    return value - float(sizes) * rounding_of_sums(masses.size)
+    return value - float(sizes) * rounding
 
 
 def _solve(program: _Program, widths: Floats | None) -> Floats:
@@ -90,7 +90,7 @@ def _solve(program: _Program, widths: Floats | None) -> Floats:
     The variables are what each entry holds above its least share, the cumulative sums
     over entries, and the largest gap, or the absolute gap at each threshold.
     """
-    masses, shares, low, high, scale, offset = program
+    masses, shares, low, high, scale, offset, _ = program
     total = masses.sum()
     masses = masses / total
     n_cells, n = masses.shape

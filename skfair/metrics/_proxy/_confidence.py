@@ -225,27 +225,20 @@ def _slopes(q: Floats, odds_ratio: float) -> tuple[Floats, Floats]:
     return np.nan_to_num(low), np.nan_to_num(high)
 
 
-class KnownRows(NamedTuple):
-    """What rows with a known group say about the probabilities of their cells.
+def check_known(rows: ProxyRows) -> tuple[Bools, float]:
+    """Compare the known rows of each cell with its probabilities.
 
-    `refuted` tells the cells whose probabilities contradict them, and `odds_ratio` is
-    how far the odds of some scores of a cell are at least from those of the cell.
+    Returns which cells they contradict, and how far the odds of some scores of a cell
+    are at least from those of the cell.
     """
-
-    refuted: Bools
-    odds_ratio: float
-
-
-def check_known(rows: ProxyRows) -> KnownRows:
-    """Compare the known rows of each cell with its probabilities."""
     kept = (rows.known >= 0) & (rows.weights > 0)
     if rows.from_known or not kept.any():
-        return KnownRows(np.zeros(rows.n_cells, dtype=bool), np.nan)
+        return np.zeros(rows.n_cells, dtype=bool), np.nan
     cells, groups = rows.cells[kept].astype(np.intp), rows.known[kept]
     whole = _separation(rows, cells, groups, np.zeros(len(cells), np.intp), 1)
     parts = _parts_by_score(cells, rows.lows[kept])
     by_score = _separation(rows, cells, groups, parts, _N_PARTS)
-    return KnownRows(np.any(whole > 1, axis=(1, 2)), float(by_score.max()))
+    return np.any(whole > 1, axis=(1, 2)), float(by_score.max())
 
 
 def _parts_by_score(cells: Integers, scores: Floats) -> Integers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -446,7 +447,7 @@ def _read(
     if function is equalized_odds_difference:
         rows, n_classes = _read_labels(y_true, y_score, given)
         kinds = rows.lows.astype(np.intp)
-        split = _Outcomes(n_classes, np.unique(kinds // n_classes))
+        split = partial(_split_labels, n_classes, np.unique(kinds // n_classes))
         cells = DenseCells.of(rows, kinds, n_classes**2, split)
     else:
         options.pop("epsilon", None)
@@ -504,23 +505,18 @@ def _read_labels(
     return rows_by_cell(kinds.astype(float), **given), len(classes)
 
 
-@dataclass(frozen=True, eq=False)
-class _Outcomes:
-    """Split the rows of each true class by each predicted class, or one of two."""
+def _split_labels(
+    n_classes: int, true: Integers, masses: Floats
+) -> tuple[Floats, Floats]:
+    """Masses of each true and predicted class, and of others of that true class.
 
-    n_classes: int
-    true: Integers
-
-    def __call__(self, masses: Floats) -> tuple[Floats, Floats]:
-        shape = *masses.shape[:-1], self.n_classes, self.n_classes
-        of_true = masses.reshape(shape)[..., self.true, :]
-        outside = of_true.sum(axis=-1, keepdims=True) - of_true
-        parts = [
-            part[..., 1:] if self.n_classes == 2 else part
-            for part in (of_true, outside)
-        ]
-        flat = *masses.shape[:-1], -1
-        return parts[0].reshape(flat), parts[1].reshape(flat)
+    Of two predicted classes the second one stands for both.
+    """
+    of_true = masses.reshape(*masses.shape[:-1], n_classes, n_classes)[..., true, :]
+    rest = of_true.sum(axis=-1, keepdims=True) - of_true
+    first = int(n_classes == 2)
+    flat = *masses.shape[:-1], -1
+    return of_true[..., first:].reshape(flat), rest[..., first:].reshape(flat)
 
 
 def _warn_if_undefined(rows: ProxyRows) -> bool:
@@ -539,8 +535,8 @@ def _warn_if_undefined(rows: ProxyRows) -> bool:
 
 def _warn_if_refuted(rows: ProxyRows) -> float:
     """Warn of probabilities that known rows contradict; return the odds ratio shown."""
-    found = check_known(rows)
-    n_refuted = int(found.refuted.sum())
+    refuted, odds_ratio = check_known(rows)
+    n_refuted = int(refuted.sum())
     if n_refuted:
         warn_outside(
             f"group_probabilities contradict the known groups of {n_refuted} of "
@@ -548,7 +544,7 @@ def _warn_if_refuted(rows: ProxyRows) -> float:
             "groups are not those of these rows, and the bounds may not hold.",
             UserWarning,
         )
-    return found.odds_ratio
+    return odds_ratio
 
 
 def _at_points(cells: ScoreCells, n_points: int) -> tuple[DenseCells, Floats]:

@@ -201,6 +201,44 @@ def test_the_true_value_lies_within_the_bounds(n_tables):
         check_random_table(rng, ratio_is_true=i % 2 == 0)
 
 
+@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
+def test_the_true_value_of_three_groups_lies_within_the_bounds(multigroup):
+    rng = np.random.default_rng(11)
+    cells = np.repeat(np.arange(3), 12)
+    in_cell = (cells == np.arange(3)[:, None]).astype(float)
+    for metric, options in (
+        (mcdp, {}),
+        (abcc, {}),
+        (demographic_parity_difference, {"threshold": 0.5}),
+        (demographic_parity_difference, {}),
+    ):
+        metric = partial(metric, multigroup=multigroup, **options)
+        for ratio_is_true in (True, False):
+            masses = rng.exponential(size=36)
+            shares = rng.dirichlet([2, 1, 2], 36)
+            q = (in_cell * masses) @ shares / (in_cell @ masses)[:, None]
+            odds = shares / (1 - shares) * ((1 - q) / q)[cells]
+            values = rng.choice(SCORES, 36)
+            result = proxy_bounds(
+                metric,
+                None,
+                values,
+                cells=cells,
+                group_probabilities=dict(enumerate(q.tolist())),
+                odds_ratio=np.maximum(odds, 1 / odds).max()
+                if ratio_is_true
+                else np.inf,
+                sample_weight=masses,
+            )
+            truth = metric(
+                None,
+                np.tile(values, 3),
+                sensitive_features=np.repeat([0, 1, 2], 36),
+                sample_weight=(masses[:, None] * shares).T.ravel(),
+            )
+            assert result.lower - 1e-12 <= truth <= result.upper + 1e-12
+
+
 def labelings(cells, n_groups, counts):
     """All groups of rows with given numbers of each group in each cell."""
     for groups in product(range(n_groups), repeat=len(cells)):

@@ -587,6 +587,40 @@ def test_confidence_bounds_contain_the_bounds(proxied):
     assert by_cell.upper_confidence.tolist() == estimated.upper_confidence.tolist()
 
 
+def test_margins_have_the_size_of_known_noise():
+    rng = np.random.default_rng(0)
+    # Certain groups: the supremum of a Brownian bridge.
+    cells = np.repeat([0, 1], [1000, 3000])
+    given = {"confidence_level": 0.95, "random_state": 0, "odds_ratio": 1}
+    result = proxy_bounds(
+        mcdp, None, rng.uniform(size=4000), group_probabilities=cells, **given
+    )
+    width = stats.kstwobign.ppf(0.95) * np.sqrt(1 / 1000 + 1 / 3000)
+    assert result.upper_confidence - result.upper == pytest.approx(width, rel=0.08)
+    # Many rows, shares from few people: the noise of a smooth function of the shares.
+    rates, n, people = np.array([0.2, 0.6]), 100_000, 400
+    cells, values = np.repeat([0, 1], n), np.tile(np.arange(n) / n, 2)
+    decisions = (values < rates[cells]).astype(float)
+
+    def gap(q):
+        return (q @ rates) / q.sum() - ((1 - q) @ rates) / (2 - q.sum())
+
+    q, step = np.array([0.3, 0.8]), 1e-6 * np.eye(2)
+    slopes = np.array([(gap(q + one) - gap(q - one)) / 2e-6 for one in step])
+    deviation = np.sqrt(slopes**2 @ (q * (1 - q) / people))
+    result = proxy_bounds(
+        demographic_parity_difference,
+        None,
+        decisions,
+        cells=cells,
+        group_probabilities=dict(enumerate(q)),
+        n_people=people,
+        **given,
+    )
+    width = stats.norm.ppf(0.975) * deviation
+    assert result.upper_confidence - result.upper == pytest.approx(width, rel=0.12)
+
+
 def test_undefined_without_two_groups():
     with pytest.warns(UndefinedMetricWarning, match="probability 0 in all rows"):
         result = proxy_bounds(

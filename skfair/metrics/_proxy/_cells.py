@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._text import counted, listed
@@ -314,9 +315,10 @@ def _bins_of(table: Floats) -> tuple[Codes, Labels]:
     them. Otherwise rows are split by quantiles of the probability: with two groups of
     the second one, with more of each row's most probable group.
     """
-    _, found = np.unique(table, axis=0, return_inverse=True)
-    codes = found.reshape(-1)
     n_groups = table.shape[1]
+    codes = np.full(len(table), N_BINS)
+    if all(len(pd.unique(column)) <= N_BINS for column in table.T):
+        _, codes = np.unique(table, axis=0, return_inverse=True)
     if codes.max() >= N_BINS:
         first = np.ones(len(table), np.intp) if n_groups == 2 else table.argmax(axis=1)
         each = N_BINS if n_groups == 2 else max(2, N_BINS // n_groups)
@@ -327,7 +329,7 @@ def _bins_of(table: Floats) -> tuple[Codes, Labels]:
             edges = np.quantile(of_group, np.arange(1, each) / each)
             bins[first == group] = np.searchsorted(edges, of_group, side="right")
         _, codes = np.unique(first * each + bins, return_inverse=True)
-    return codes.astype(np.int16), tuple(range(int(codes.max()) + 1))
+    return codes.reshape(-1).astype(np.int16), tuple(range(int(codes.max()) + 1))
 
 
 def _means(table: Floats, codes: Codes, weights: Any, n_cells: int) -> Floats:

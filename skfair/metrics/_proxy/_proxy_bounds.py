@@ -57,7 +57,7 @@ _KNOWN: dict[Any, tuple[Kind, tuple[str, ...]]] = {
 #: Thresholds at which the noise is drawn, and those of a linear program.
 _N_POINTS, _N_SHARP = 128, 200
 #: Steps of the search for an odds ratio, on a logarithmic scale up to the largest.
-_N_STEPS, _LARGEST = 60, 1e12
+_N_STEPS, _LARGEST = 40, 1e12
 
 
 class _Evidence(NamedTuple):

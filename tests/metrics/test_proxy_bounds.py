@@ -26,7 +26,14 @@ from skfair.metrics import (
     mcdp,
     proxy_bounds,
 )
-from skfair.metrics._proxy._bands import odds_limits, running_sums
+from skfair.metrics._proxy._bands import (
+    DenseCells,
+    odds_limits,
+    running_sums,
+    split_below,
+)
+from skfair.metrics._proxy._cells import ProxyRows
+from skfair.metrics._proxy._confidence import _Noise, _noise_of_end
 from skfair.statistics import GroupedHistogram, GroupedScores
 
 SCORES = [0.1, 0.2, 0.4, 0.5, 0.7, 0.9]
@@ -289,6 +296,29 @@ def test_upper_bounds_are_attained_by_some_labels(multigroup):
                 assert result.upper == pytest.approx(max(values), abs=1e-12)
             else:
                 assert result.upper >= max(values) - 1e-12
+
+
+def test_error_rates_are_bounded_sharply():
+    y_true, y_pred = np.repeat([1, 0], [6, 2]), np.repeat([1, 0], [3, 5])
+    cells = np.zeros(8, dtype=int)
+    values = [
+        equalized_odds_difference(y_true, y_pred, sensitive_features=groups)
+        for groups in labelings(cells, 2, np.array([[2, 6]]))
+        if has_all_rates(groups, y_true)
+    ]
+    given = {"cells": cells, "group_probabilities": {0: 0.75}}
+    result = proxy_bounds(equalized_odds_difference, y_true, y_pred, **given)
+    assert max(values) <= result.upper
+    assert result.upper == pytest.approx(0.75, abs=1e-12)
+    # With one true label error rates are rates of decisions.
+    rng = np.random.default_rng(4)
+    cells, decisions = rng.integers(0, 5, 200), rng.integers(0, 2, 200)
+    given = {"cells": cells, "group_probabilities": dict(enumerate(SCORES))}
+    given["odds_ratio"] = RATIOS
+    errors = proxy_bounds(equalized_odds_difference, np.ones(200), decisions, **given)
+    rates = proxy_bounds(demographic_parity_difference, None, decisions, **given)
+    assert errors.lower == pytest.approx(rates.lower, abs=1e-12)
+    assert errors.upper == pytest.approx(rates.upper, abs=1e-12)
 
 
 def test_rows_without_a_group_can_be_any():
@@ -619,6 +649,51 @@ def test_margins_have_the_size_of_known_noise():
     )
     width = stats.norm.ppf(0.975) * deviation
     assert result.upper_confidence - result.upper == pytest.approx(width, rel=0.12)
+
+
+def test_the_noise_of_known_rows_is_that_of_their_gap():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.array([0, 1, None], dtype=object), [1000, 2000, 1500])
+    result = proxy_bounds(
+        mcdp,
+        None,
+        rng.uniform(size=4500),
+        sensitive_features=groups,
+        missing="bounds",
+        odds_ratio=1,
+        confidence_level=0.95,
+        random_state=0,
+    )
+    # The rest has the mixture's scores in both groups, and dilutes the gap.
+    width = stats.kstwobign.ppf(0.95) * np.sqrt(1 / 1000 + 1 / 2000) * 2 / 3
+    assert result.upper_confidence - result.upper == pytest.approx(width, rel=0.1)
+
+
+@pytest.mark.parametrize("end", [-1, 1])
+def test_where_two_bounds_of_a_cell_meet_the_worse_noise_counts(end):
+    # Of the lowest half of each cell at most the share 2/3 may be of the group.
+    n, q = 4 * 10**8, 0.5
+    masses = n * np.array([[0.5, 0.5], [0.2, 0.8], [0.8, 0.2]])[np.newaxis]
+    rows = ProxyRows(
+        np.zeros(3, np.int8),
+        np.full(3, -1),
+        *np.zeros((4, 3)),
+        np.full((3, 2), q),
+        (0, 1),
+        True,
+        None,
+    )
+    cells = DenseCells(masses, masses, rows.probabilities, True, split_below, 0.0)
+    rng = np.random.default_rng(0)
+    drawn = rng.normal(size=(50, *masses.shape)) * np.sqrt(masses)
+    noise = _Noise(drawn.sum(axis=-1), split_below(drawn), None)
+    found = _noise_of_end(rows, cells, noise, 1, 0, 2.0, end)[:, 0]
+    high, low = (2 / 3, 1 / 3)[::end]
+    inside, total = drawn[:, 0, :, 0], drawn[:, 0].sum(axis=-1)
+    first, second = high * inside, q * total - low * (total - inside)
+    met = end * np.maximum(end * first[:, 0], end * second[:, 0])
+    expected = met + first[:, 1] + second[:, 2]
+    np.testing.assert_allclose(found, expected)
 
 
 def test_undefined_without_two_groups():

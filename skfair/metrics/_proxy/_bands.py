@@ -346,5 +346,7 @@ class DenseCells:
             found.append(ends)
         low, high = np.array(found).swapaxes(0, 1)
         inside, outside = (part.sum(axis=(0, 1)) for part in self.parts)
+        for nobody, certain in ((inside == 0, 0), (outside == 0, 1)):
+            low[:, nobody] = high[:, nobody] = certain
         everyone = inside / (inside + outside)
         return Rates(low, high, (everyone, everyone))

@@ -47,7 +47,7 @@ def margins(
         for found, odds_ratio in zip(drawn, odds_ratios, strict=True):
             low, high, everyone = _noise_of_rates(rows, cells, noise, odds_ratio)
             largest = [
-                _largest_error(kind, low, high, everyone, pair, cells.widths)
+                _largest_error(kind, low, high, everyone, pair, cells.widths, generator)
                 for pair in pairs
             ]
             found.append(np.max(largest, axis=0))
@@ -59,7 +59,13 @@ def margins(
 
 
 def _largest_error(
-    kind: Kind, low: Floats, high: Floats, everyone: Floats, pair: Pair, widths: Any
+    kind: Kind,
+    low: Floats,
+    high: Floats,
+    everyone: Floats,
+    pair: Pair,
+    widths: Floats | None,
+    generator: Any,
 ) -> Floats:
     """By how much the bounds of the measure of a gap are too narrow, for each draw."""
     first, second = pair
@@ -68,10 +74,19 @@ def _largest_error(
     up, down = high[first] - other_low, other_high - low[first]
     if kind == "mean":
         return np.asarray(np.maximum(up @ widths, down @ widths))
-    worst = np.maximum(up, down)
     if kind == "area":
-        return np.asarray(np.maximum(worst, 0) @ widths)
-    return np.asarray(worst.max(axis=-1))
+        return np.asarray(np.maximum(np.maximum(up, down), 0) @ widths)
+    if widths is not None:
+        up, down = (_with_bridges(errors, generator) for errors in (up, down))
+    return np.asarray(np.maximum(up, down).max(axis=-1))
+
+
+def _with_bridges(errors: Floats, generator: Any) -> Floats:
+    """Draw the largest error from each threshold to the next: that of a bridge."""
+    steps = np.diff(errors, axis=-1, append=0)
+    variance = np.mean(steps**2, axis=0)
+    logs = generator.standard_exponential(steps.shape)
+    return np.asarray(errors + (steps + np.sqrt(steps**2 + 2 * variance * logs)) / 2)
 
 
 def _draw(rows: ProxyRows, cells: DenseCells, n_draws: int, generator: Any) -> _Noise:

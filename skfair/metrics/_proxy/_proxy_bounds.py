@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from skfair._utils._text import counted
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import check_real, check_scores
+from skfair._utils._validation import check_real, check_scores, check_y_true
 from skfair.groups import join_labels, positions_in
 from skfair.metrics._demographic_parity import (
     demographic_parity_difference,
@@ -26,7 +26,7 @@ from skfair.metrics._distribution._abcc import abcc
 from skfair.metrics._distribution._gap import compared_pairs
 from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._equalized_odds import equalized_odds_difference
-from skfair.metrics._inputs import check_multigroup, check_y_true
+from skfair.metrics._inputs import check_multigroup
 from skfair.metrics._proxy._bands import (
     DenseCells,
     Kind,

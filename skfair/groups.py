@@ -542,8 +542,8 @@ def check_no_probabilities(columns: Sequence[Any], argument: str) -> None:
         raise ValueError(
             f"{argument} must be labels, got {len(columns)} columns of numbers that "
             f"add up to 1 in each row, such as {table[0].tolist()}, which look like "
-            "probabilities of the groups. Pass one label for each row, such as the "
-            "group that it is known to belong to."
+            "probabilities of the groups. Pass one label for each row, or the "
+            "probabilities to skfair.metrics.proxy_bounds."
         )
 
 

@@ -7,6 +7,7 @@ from skfair.inspection._group_gap import GroupGapDisplay
 from skfair.inspection._madd import MADDDisplay
 from skfair.inspection._mcdp_curve import MCDPCurveDisplay
 from skfair.inspection._monitor import MonitorDisplay
+from skfair.inspection._proxy_bounds import ProxyBoundsDisplay
 from skfair.inspection._repair import RepairDisplay
 from skfair.inspection._trade_off import TradeOffDisplay
 
@@ -18,6 +19,7 @@ __all__ = [
     "MADDDisplay",
     "MCDPCurveDisplay",
     "MonitorDisplay",
+    "ProxyBoundsDisplay",
     "RepairDisplay",
     "TradeOffDisplay",
 ]

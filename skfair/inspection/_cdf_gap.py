@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._text import counted
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import PolyCollection
     from matplotlib.lines import Line2D
+
+    from skfair.metrics import ProxyBoundsResult
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -53,6 +56,11 @@ class CDFGapDisplay:
         Names of the sensitive columns, the title of the legend.
     scale : {"probability", "rank"}, default="probability"
         What the scores are, for the labels of the axes.
+    bounds : sequence of n_groups pairs of ndarrays of shape (n_steps,), default=None
+        Least and largest value of each CDF from each of its scores on, where groups are
+        known by a proxy only.
+    odds_ratio : float, default=None
+        Odds ratio for which `bounds` hold.
     name : str, default=None
         Name of the model, the title of the axes.
 
@@ -95,6 +103,8 @@ class CDFGapDisplay:
     effective_sizes: NDArray[Any] | None = None
     sensitive_names: Sequence[str] = ()
     scale: Scale = "probability"
+    bounds: Sequence[tuple[Floats, Floats]] | None = None
+    odds_ratio: float | None = None
     name: str | None = None
 
     def plot(
@@ -142,9 +152,16 @@ class CDFGapDisplay:
         coloured = self._coloured_groups()
         self.lines_ = self._draw_cdfs(coloured, sizes)
         self.bands_ = self.gap_area_ = None
-        if widths is not None:
+        if self.bounds is not None:
+            text = f"Possible with odds ratios up to {self.odds_ratio:.4g}"
+            self.bands_ = self._draw_bands(coloured, self.bounds, text)
+        elif widths is not None:
             text = f"{confidence_level:.4g} confidence band, each group alone"
-            self.bands_ = self._draw_bands(coloured, widths, text)
+            bounds = [
+                (np.maximum(shares - width, 0), np.minimum(shares + width, 1))
+                for shares, width in zip(self.shares, widths, strict=True)
+            ]
+            self.bands_ = self._draw_bands(coloured, bounds, text)
         elif self.marks:
             self.gap_area_ = self._draw_gap_area(*self.marks[0].pair)
         self.mark_lines_, self.windows_ = self._draw_marks()
@@ -190,14 +207,16 @@ class CDFGapDisplay:
         return lines
 
     def _draw_bands(
-        self, coloured: list[int], widths: Floats, text: str
+        self,
+        coloured: list[int],
+        bounds: Sequence[tuple[Floats, Floats]],
+        text: str,
     ) -> list[PolyCollection]:
-        """Draw the confidence band of each coloured group, with one legend entry."""
+        """Draw the band of each coloured group, with one legend entry."""
         return [
             self.ax_.fill_between(
                 self.scores[i],
-                np.maximum(self.shares[i] - widths[i], 0),
-                np.minimum(self.shares[i] + widths[i], 1),
+                *bounds[i],
                 step="post",
                 color=_style.group_style(position)["color"],
                 alpha=0.25,
@@ -423,6 +442,65 @@ class CDFGapDisplay:
             name=name,
         )
         return display.plot(ax, confidence_level=confidence_level)
+
+    @classmethod
+    def from_proxy_bounds(
+        cls,
+        result: ProxyBoundsResult,
+        *,
+        odds_ratio: float = 2.0,
+        ax: Axes | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Draw groups that are known by a proxy only, each within its bounds.
+
+        The lines are the distributions if group and score are independent given the
+        proxy. Counts are expected numbers of rows, or their expected weight.
+
+        Parameters
+        ----------
+        result : ProxyBoundsResult
+            Of a metric of scores.
+        odds_ratio : float, default=2.0
+            How far the odds of a group may differ within a cell, for the bands.
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        name : str, default=None
+            Title of the axes.
+
+        Returns
+        -------
+        CDFGapDisplay
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        TypeError
+            If the metric of the result compares predicted labels.
+        """
+        _style.require_matplotlib(f"{cls.__name__}.from_proxy_bounds")
+        independent = result.cumulative_bounds(1.0)
+        bounds = result.cumulative_bounds(odds_ratio)
+        scores = np.concatenate([[0.0], bounds.index, [1.0]])
+
+        def steps(table: pd.DataFrame, label: Hashable, end: str) -> Floats:
+            return np.concatenate([[0.0], table[(label, end)], [1.0]])
+
+        display = cls(
+            scores=[scores] * len(result.labels),
+            shares=[steps(independent, label, "upper") for label in result.labels],
+            labels=result.labels,
+            counts=result.expected_counts,
+            marks=(),
+            bounds=[
+                (steps(bounds, label, "lower"), steps(bounds, label, "upper"))
+                for label in result.labels
+            ],
+            odds_ratio=odds_ratio,
+            name=name,
+        )
+        return display.plot(ax)
 
 
 def _band_widths(effective_sizes: Floats, confidence_level: Any) -> Floats:

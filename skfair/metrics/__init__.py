@@ -43,6 +43,7 @@ from skfair.metrics._groupwise._worst_subgroup import (
     WorstSubgroupResult,
     worst_subgroup,
 )
+from skfair.metrics._proxy._proxy_bounds import ProxyBoundsResult, proxy_bounds
 from skfair.metrics._scorer import (
     FairnessScorer,
     get_fairness_scorer,
@@ -70,6 +71,7 @@ __all__ = [
     "MetricBounds",
     "MinDCPResult",
     "PermutationTestResult",
+    "ProxyBoundsResult",
     "WorstSubgroupResult",
     "abcc",
     "abroca",
@@ -101,6 +103,7 @@ __all__ = [
     "metric_bounds",
     "min_dcp_bounds",
     "permutation_test",
+    "proxy_bounds",
     "top_groups",
     "values_by_class",
     "values_by_stratum",

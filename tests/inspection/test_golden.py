@@ -20,9 +20,11 @@ from skfair.inspection import (
     GroupGapDisplay,
     MADDDisplay,
     MCDPCurveDisplay,
+    ProxyBoundsDisplay,
     RepairDisplay,
     TradeOffDisplay,
 )
+from skfair.metrics import mcdp, proxy_bounds
 from skfair.model_selection import FairestWithin
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -34,6 +36,8 @@ TOLERANCE = 0.5
 SIZES = {
     "cdf_gap": (6.4, 4.8),
     "cdf_gap_bands": (6.4, 4.8),
+    "cdf_gap_proxy": (6.4, 4.8),
+    "proxies": (6.4, 4.8),
     "mcdp_curve": (6.4, 4.8),
     "continuous_mcdp": (6.4, 4.8),
     "madd": (10.5, 4.6),
@@ -68,6 +72,20 @@ def cdf_gap_bands():
     return CDFGapDisplay.from_predictions(
         None, y_score, sensitive_features=sex, confidence_level=0.9
     )
+
+
+def proxy_result():
+    y_score, sex = scores()
+    shares = np.where(sex == "F", 0.1, 0.9)
+    return proxy_bounds(mcdp, None, y_score, group_probabilities=shares)
+
+
+def cdf_gap_proxy():
+    return CDFGapDisplay.from_proxy_bounds(proxy_result(), odds_ratio=3.0)
+
+
+def proxies():
+    return ProxyBoundsDisplay.from_result(proxy_result(), limit=0.25)
 
 
 def mcdp_curve():
@@ -154,6 +172,8 @@ def dcp():
 DISPLAYS = [
     cdf_gap,
     cdf_gap_bands,
+    cdf_gap_proxy,
+    proxies,
     mcdp_curve,
     continuous_mcdp,
     madd,

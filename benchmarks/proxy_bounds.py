@@ -1,0 +1,254 @@
+"""Bounds of disparities from proxies: speed, coverage, and the figures of Adult.
+
+    python benchmarks/proxy_bounds.py speed
+    python benchmarks/proxy_bounds.py coverage [--seeds 0 2000] [--cells 0 12]
+        [--table coverage.csv]
+    SKFAIR_DATA=path/to/tables python benchmarks/proxy_bounds.py adult
+    python benchmarks/proxy_bounds.py picture
+
+`speed` compares ten odds ratios of a million rows in 1,000 cells with `mcdp`, reads ten
+million rows by DuckDB once, and solves the linear program of 200 cells and 200 scores.
+`coverage` draws samples of 500 and 5,000 rows from three kinds of proxies, with
+probabilities that are known, or estimated from 200 people for each cell. It counts how
+often confidence bounds at level 0.95 contain the identified set, which is known from
+2,000 quantiles of each cell. Results are appended to `--table`, so that a study can be
+run in parts, by cells or by seeds. `picture` draws the one of `docs/proxies.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from _timing import compare, seconds
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from skfair.datasets import fetch_adult
+from skfair.frames import grouped_histogram
+from skfair.inspection import ProxyBoundsDisplay
+from skfair.metrics import mcdp, proxy_bounds
+
+DOCS = Path(__file__).parents[1] / "docs"
+TEN = [1, 1.2, 1.5, 2, 2.5, 3, 4, 6, 10, np.inf]
+RATIOS = [1.0, 2.0, np.inf]
+SIZES, N_PEOPLE, N_QUANTILES = (500, 5000), (None, 200), 2000
+
+
+class Proxy(NamedTuple):
+    """Shares of cells, probabilities in each, and parameters of beta scores."""
+
+    shares: NDArray[Any]
+    probabilities: NDArray[Any]
+    first: NDArray[Any]
+
+    def scores(self, cells: NDArray[Any], levels: NDArray[Any]) -> NDArray[Any]:
+        """Quantiles of the scores of cells."""
+        return stats.beta.ppf(levels, self.first[cells], 3)
+
+    def identified(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Bounds of the population."""
+        n_cells = len(self.shares)
+        cells = np.repeat(np.arange(n_cells), N_QUANTILES)
+        levels = np.tile((np.arange(N_QUANTILES) + 0.5) / N_QUANTILES, n_cells)
+        found = proxy_bounds(
+            mcdp,
+            None,
+            self.scores(cells, levels),
+            cells=cells,
+            group_probabilities=dict(enumerate(self.probabilities)),
+            odds_ratio=RATIOS,
+            sample_weight=self.shares[cells],
+        )
+        return found.lower, found.upper
+
+    def covers(self, n_rows: int, n_people: int | None, seed: int) -> pd.DataFrame:
+        """Draw a sample, and tell whether its bounds contain the population's."""
+        rng = np.random.default_rng(seed)
+        cells = rng.choice(len(self.shares), n_rows, p=self.shares)
+        scores = self.scores(cells, rng.uniform(size=n_rows))
+        q = self.probabilities
+        if n_people is not None:
+            q = rng.binomial(n_people, q) / n_people
+        found = proxy_bounds(
+            mcdp,
+            None,
+            scores,
+            cells=cells,
+            group_probabilities=dict(enumerate(q)),
+            odds_ratio=RATIOS,
+            n_people=n_people,
+            confidence_level=0.95,
+            random_state=seed,
+        )
+        lower, upper = IDENTIFIED[self.name]
+        inside = (found.lower_confidence <= lower) & (found.upper_confidence >= upper)
+        width = found.upper_confidence - found.upper
+        return pd.DataFrame({"odds_ratio": RATIOS, "covered": inside, "margin": width})
+
+    @property
+    def name(self) -> str:
+        """Name of the proxy."""
+        return next(name for name, proxy in PROXIES.items() if proxy is self)
+
+
+def make_proxies() -> dict[str, Proxy]:
+    """Make a strong proxy, a weak one, and many surnames."""
+    q = np.linspace(0.05, 0.95, 30)
+    names = np.arange(1, 31) ** -0.7
+    return {
+        "strong": Proxy(
+            np.array([0.4, 0.2, 0.4]), np.array([0.05, 0.5, 0.95]), np.array([1, 2, 3])
+        ),
+        "weak": Proxy(
+            np.full(8, 1 / 8), np.linspace(0.35, 0.5, 8), np.linspace(1.5, 2.5, 8)
+        ),
+        "surnames": Proxy(names / names.sum(), q[np.arange(30) * 7 % 30], 1 + 2 * q),
+    }
+
+
+PROXIES = make_proxies()
+IDENTIFIED: dict[str, Any] = {}
+
+
+def coverage(seeds: list[int], cells: list[int], path: Path) -> None:
+    """Append samples of some cells of the grid to a table, and summarise all of it."""
+    for name, n_rows, n_people in list(product(PROXIES, SIZES, N_PEOPLE))[
+        slice(*cells)
+    ]:
+        proxy = PROXIES[name]
+        IDENTIFIED[name] = proxy.identified()
+        start = time.perf_counter()
+        parts = [proxy.covers(n_rows, n_people, seed) for seed in range(*seeds)]
+        part = pd.concat(parts).assign(
+            proxy=name, n_rows=n_rows, known=n_people is None
+        )
+        part.to_csv(path, mode="a", header=not path.exists(), index=False)
+        spent = time.perf_counter() - start
+        print(f"{name}, {n_rows} rows, {n_people} people: {spent:.0f} s", flush=True)
+    table = pd.read_csv(path)
+    by = ["proxy", "n_rows", "known", "odds_ratio"]
+    columns = {
+        "samples": ("covered", "size"),
+        "covered": ("covered", "mean"),
+        "margin": ("margin", "mean"),
+    }
+    print(table.groupby(by).agg(**columns).round(3).to_string())
+
+
+def speed() -> None:
+    """Compare with the metric of known groups, and time DuckDB and HiGHS."""
+    rng = np.random.default_rng(0)
+    n = 10**6
+    scores, cells = rng.uniform(size=n), rng.integers(0, 1000, n)
+    groups = rng.integers(0, 2, n)
+    q = dict(enumerate(rng.uniform(0.1, 0.9, 1000)))
+    given = {"cells": cells, "group_probabilities": q}
+    compare(
+        "ten odds ratios of 10^6 rows in 1,000 cells / mcdp",
+        lambda: proxy_bounds(mcdp, None, scores, odds_ratio=TEN, **given),
+        lambda: mcdp(None, scores, sensitive_features=groups),
+        at_most=20,
+        repeats=5,
+    )
+    few = rng.integers(0, 200, 40_000)
+    given = {"cells": few, "group_probabilities": q, "odds_ratio": 2, "sharp": True}
+    levels = rng.integers(1, 201, 40_000) / 201
+    spent = seconds(lambda: proxy_bounds(mcdp, None, levels, **given))
+    print(f"linear program of 200 cells and 200 scores: {spent:.1f} s (at most 20)")
+    import duckdb
+
+    query = (
+        "SELECT random() AS score, (random() * 1000)::INT AS cell FROM range(10000000)"
+    )
+    connection = duckdb.connect()
+    connection.sql(f"CREATE TABLE people AS {query}")
+    table = connection.table("people")
+    start = time.perf_counter()
+    histogram = grouped_histogram(
+        table, y_score="score", sensitive_features="cell", n_bins=1024
+    )
+    middle = time.perf_counter()
+    q = {cell: 0.1 + 0.8 * cell / 1000 for cell in histogram.labels}
+    proxy_bounds(mcdp, None, histogram, group_probabilities=q, odds_ratio=TEN)
+    end = time.perf_counter()
+    print(
+        f"10^7 rows in DuckDB, one pass: {middle - start:.1f} s to count, "
+        f"{end - middle:.1f} s for ten odds ratios"
+    )
+
+
+def adult_scores() -> tuple[pd.DataFrame, NDArray[Any]]:
+    """Scores of boosted trees that do not see the sex, of rows new to them."""
+    X, y = fetch_adult(return_X_y=True)
+    model = HistGradientBoostingClassifier(
+        categorical_features="from_dtype", random_state=0
+    )
+    scores = cross_val_predict(
+        model, X.drop(columns="sex"), y == ">50K", method="predict_proba", cv=5
+    )
+    return X, scores[:, 1]
+
+
+def adult() -> None:
+    """Print the bounds of the page `docs/proxies.md`."""
+    X, scores = adult_scores()
+    sex = X["sex"].astype(str)
+    print(f"true MCDP {mcdp(None, scores, sensitive_features=sex):.3f}")
+    names = ["relationship", "marital-status", "occupation", "education"]
+    proxies = X[names].astype(object).where(X[names].notna(), "(missing)")
+    male = (sex == "Male").astype(float)
+    for name in names:
+        q = male.groupby(proxies[name]).mean().to_dict()
+        show(name, scores, cells=proxies[name], group_probabilities=q)
+    model = make_pipeline(
+        OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=1000)
+    )
+    predicted = cross_val_predict(
+        model, proxies[names[:3]], male, method="predict_proba", cv=5
+    )
+    show("predicted probability", scores, group_probabilities=predicted[:, 1])
+
+
+def show(name: str, scores: NDArray[Any], **given: Any) -> None:
+    """Print the bounds of one proxy."""
+    found = proxy_bounds(mcdp, None, scores, odds_ratio=[1, 1.5, 2, 4, np.inf], **given)
+    print(f"{name}: explained from {found.tipping_odds_ratio(0):.3g} on")
+    print(found.to_frame().round(3).to_string(index=False), flush=True)
+
+
+def picture() -> None:
+    """Draw the bounds of the first lines of code of the page."""
+    page = (DOCS / "proxies.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(page.split("```python\n")[1].split("```")[0], names)
+    display = ProxyBoundsDisplay.from_result(names["result"], limit=0.25)
+    display.figure_.savefig(DOCS / "images" / "proxy_bounds.png", dpi=120)
+
+
+def main() -> None:
+    """Run one part."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=["speed", "coverage", "adult", "picture"])
+    parser.add_argument("--seeds", type=int, nargs=2, default=[0, 2000])
+    parser.add_argument("--cells", type=int, nargs=2, default=[0, 12])
+    parser.add_argument("--table", type=Path, default=Path("proxy_coverage.csv"))
+    given = parser.parse_args()
+    if given.part == "coverage":
+        coverage(given.seeds, given.cells, given.table)
+    else:
+        {"speed": speed, "adult": adult, "picture": picture}[given.part]()
+
+
+if __name__ == "__main__":
+    main()

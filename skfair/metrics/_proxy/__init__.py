@@ -1,0 +1,1 @@
+"""Bounds of metrics where groups are known by a proxy, or for some rows only."""

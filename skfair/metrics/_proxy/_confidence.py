@@ -1,0 +1,306 @@
+"""Noise of the bounds, and what rows with a known group say about the proxy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse, stats
+
+from skfair._utils._types import Bools, Floats, Integers
+from skfair.groups import Codes
+from skfair.metrics._distribution import Pair
+from skfair.metrics._proxy._bands import DenseCells, Kind, odds_limits, split_below
+from skfair.metrics._proxy._cells import ProxyRows
+
+#: Draws of the noise, and numbers that a part of them may hold in memory.
+_N_DRAWS, _MAX_NUMBERS = 499, 2**20
+#: Known rows of a cell are compared with the cell in this many parts, by score.
+_N_PARTS = 4
+#: Level of the comparison of known rows with the probabilities, over all of them.
+_ALPHA = 0.05
+
+
+class _Noise(NamedTuple):
+    """Draws of the noise of masses, of numerator and rest, and of probabilities."""
+
+    masses: Floats  # (n_draws, 1 + n_groups, n_cells)
+    parts: tuple[Floats, Floats]  # (n_draws, 1 + n_groups, n_cells, n_points) each
+    shares: Floats | None  # (n_draws, n_cells, n_groups)
+
+
+def margins(
+    rows: ProxyRows,
+    cells: DenseCells,
+    odds_ratios: Sequence[float],
+    kind: Kind,
+    pairs: Sequence[Pair],
+    confidence_level: float,
+    generator: np.random.RandomState,
+) -> Floats:
+    """How much the bounds of the measure may be too narrow, for each odds ratio."""
+    step = max(1, _MAX_NUMBERS // cells.parts[0].size)
+    drawn: list[list[Floats]] = [[] for _ in odds_ratios]
+    for start in range(0, _N_DRAWS, step):
+        noise = _draw(rows, cells, min(step, _N_DRAWS - start), generator)
+        for found, odds_ratio in zip(drawn, odds_ratios, strict=True):
+            low, high, everyone = _noise_of_rates(rows, cells, noise, odds_ratio)
+            largest = [
+                _largest_error(kind, low, high, everyone, pair, cells.widths, generator)
+                for pair in pairs
+            ]
+            found.append(np.max(largest, axis=0))
+    quantiles = [
+        np.quantile(np.concatenate(found), confidence_level, method="higher")
+        for found in drawn
+    ]
+    return np.asarray(np.maximum(quantiles, 0))
+
+
+def _largest_error(
+    kind: Kind,
+    low: Floats,
+    high: Floats,
+    everyone: Floats,
+    pair: Pair,
+    widths: Floats | None,
+    generator: Any,
+) -> Floats:
+    """By how much the bounds of the measure of a gap are too narrow, for each draw."""
+    first, second = pair
+    other_low = everyone if second is None else low[second]
+    other_high = everyone if second is None else high[second]
+    up, down = high[first] - other_low, other_high - low[first]
+    if kind == "mean":
+        return np.asarray(np.maximum(up @ widths, down @ widths))
+    if kind == "area":
+        return np.asarray(np.maximum(np.maximum(up, down), 0) @ widths)
+    if widths is not None:
+        up, down = (_with_bridges(errors, generator) for errors in (up, down))
+    return np.asarray(np.maximum(up, down).max(axis=-1))
+
+
+def _with_bridges(errors: Floats, generator: Any) -> Floats:
+    """Draw the largest error from each threshold to the next: that of a bridge."""
+    steps = np.diff(errors, axis=-1, append=0)
+    variance = np.mean(steps**2, axis=0)
+    logs = generator.standard_exponential(steps.shape)
+    return np.asarray(errors + (steps + np.sqrt(steps**2 + 2 * variance * logs)) / 2)
+
+
+def _draw(rows: ProxyRows, cells: DenseCells, n_draws: int, generator: Any) -> _Noise:
+    """Draw the noise of independent rows, and of the probabilities of cells."""
+    normal = generator.standard_normal((n_draws, *cells.masses.shape))
+    normal *= np.sqrt(cells.squares)
+    shares = None
+    if rows.from_known:
+        of_known = normal[:, 1:].sum(axis=-1)
+        total = cells.masses[1:].sum(axis=(0, 2))[:, np.newaxis]
+        common = of_known.sum(axis=1)[..., np.newaxis] * rows.probabilities
+        shares = (of_known.swapaxes(1, 2) - common) / total
+    elif rows.n_people is not None:
+        people = rows.n_people[:, np.newaxis]
+        q = _smoothed(rows.probabilities, people)
+        each = generator.standard_normal((n_draws, *q.shape)) * np.sqrt(q / people)
+        shares = each - q * each.sum(axis=-1, keepdims=True)
+    return _Noise(normal.sum(axis=-1), cells.split(normal), shares)
+
+
+def _smoothed(q: Floats, people: Floats) -> Floats:
+    """Probabilities with one person more in each group, of which none is certain."""
+    return np.asarray((q * people + 1) / (people + q.shape[1]))
+
+
+def _noise_of_rates(
+    rows: ProxyRows, cells: DenseCells, noise: _Noise, odds_ratio: float
+) -> tuple[Floats, Floats, Floats]:
+    """Draw true bounds of the rates minus those found, and true rates of everyone.
+
+    Of lower bounds it is the least that it may be, of upper bounds the most.
+    """
+    lows: list[Floats] = []
+    highs: list[Floats] = []
+    n_groups = len(rows.labels)
+    of_parts = [part.sum(axis=(1, 2)) for part in noise.parts]
+    pair = rows.fixed and n_groups == 2
+    errors: dict[int, list[list[Floats]]] = {}
+    for group in reversed(range(n_groups)):
+        if pair and group == 0:  # it has what the second group has not
+            errors[0] = [
+                [of_part - end for end in reversed(ends)]
+                for of_part, ends in zip(of_parts, errors[1], strict=True)
+            ]
+        else:
+            errors[group] = _noise_of_ends(rows, cells, noise, group, odds_ratio)
+    for group in range(n_groups):
+        ends = [cells.ends(group, part, odds_ratio) for part in cells.parts]
+        of_inside, of_rest = errors[group]
+        for found, end in ((lows, 0), (highs, 1)):
+            x, y = np.maximum(ends[0][end], 0), np.maximum(ends[1][1 - end], 0)
+            found.append(_noise_of_ratio(x, y, of_inside[end], of_rest[1 - end]))
+    parts = [part.sum(axis=(0, 1)) for part in cells.parts]
+    return np.stack(lows), np.stack(highs), _noise_of_ratio(*parts, *of_parts)
+
+
+def _noise_of_ends(
+    rows: ProxyRows, cells: DenseCells, noise: _Noise, group: int, odds_ratio: float
+) -> list[list[Floats]]:
+    """Noise of the least and the most of a group's mass, in numerator and rest."""
+    inside, rest = (
+        [
+            _noise_of_end(rows, cells, noise, group, part, odds_ratio, end)
+            for end in (-1, 1)
+        ]
+        if part == 0 or not (rows.fixed and cells.split is split_below)
+        else []
+        for part in (0, 1)
+    )
+    if not rest:  # scores are in the numerator or in the rest
+        mass = noise.masses[:, 0] @ cells.probabilities[:, [group]]
+        if noise.shares is not None:
+            mass = (
+                mass + noise.shares[..., group] @ cells.masses[0].sum(axis=1)[:, None]
+            )
+        if len(cells.masses) > 1:
+            mass = mass + noise.masses[:, 1 + group].sum(axis=1, keepdims=True)
+        rest = [mass - end for end in reversed(inside)]
+    return [inside, rest]
+
+
+def _noise_of_ratio(x: Floats, y: Floats, of_x: Floats, of_y: Floats) -> Floats:
+    """Noise of x / (x + y) to first order."""
+    total = x + y
+    rate = np.divide(x, total, out=np.zeros_like(total), where=total > 0)
+    scale = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
+    return np.asarray((of_x * (1 - rate) - of_y * rate) * scale)
+
+
+def _noise_of_end(
+    rows: ProxyRows,
+    cells: DenseCells,
+    noise: _Noise,
+    group: int,
+    part: int,
+    odds_ratio: float,
+    end: int,
+) -> Floats:
+    """Noise of the least (-1) or the most (1) of a group's mass in a part of the rows.
+
+    Of each cell this is the smaller of two linear functions for the most, and the
+    larger for the least. Where they are nearly equal, either may be the true one, so
+    that the worse noise counts.
+    """
+    q = cells.probabilities[:, [group]]
+    # The most fills a cell from its highest odds on, the least from its lowest.
+    first, other = odds_limits(q, odds_ratio)[::-end]
+    of_first, of_other = _slopes(q, odds_ratio)[::-end]
+    total = cells.masses[0].sum(axis=-1, keepdims=True)
+    value, of_value = cells.parts[part][0], noise.parts[part][:, 0]
+    # The functions are first * value and q * total - other * (total - value).
+    by_share = of_first * value, total - of_other * (total - value)
+    is_first, near = np.ones_like(value, dtype=bool), np.zeros(value.shape, dtype=bool)
+    if rows.fixed:
+        apart = end * ((first - other) * value - (q - other) * total)
+        spread = abs(first - other) * np.sqrt(cells.squares[0].sum(axis=1))[:, None] / 2
+        if rows.n_people is not None:
+            people = rows.n_people[:, np.newaxis]
+            smooth = _smoothed(rows.probabilities, people)[:, [group]]
+            noise_of_q = np.sqrt(smooth * (1 - smooth) / people)
+            spread = spread + abs(by_share[0] - by_share[1]) * noise_of_q
+        near = abs(apart) <= np.sqrt(np.log(len(rows.cells) + 1)) * spread
+        is_first = (apart < 0) & ~near
+    slopes = np.where(is_first, first, other), np.where(is_first, 0, q - other)
+    found = np.einsum("dzp,zp->dp", of_value, slopes[0])
+    found += noise.masses[:, 0] @ slopes[1]
+    if noise.shares is not None:
+        found += noise.shares[..., group] @ np.where(is_first, *by_share)
+    at, point = np.nonzero(near)
+    between = (first - other)[at, 0] * of_value[:, at, point]
+    between -= (q - other)[at, 0] * noise.masses[:, 0, at]
+    if noise.shares is not None:
+        tilt = (by_share[0] - by_share[1])[at, point]
+        between += tilt * noise.shares[:, at, group]
+    worst = np.maximum(end * between, 0)
+    entries = np.arange(len(at)), point
+    to_points = sparse.csr_array(
+        (np.ones(len(at)), entries), shape=(len(at), value.shape[1])
+    )
+    return np.asarray(
+        found + end * (worst @ to_points) + cells.known_part(noise.parts[part], group)
+    )
+
+
+def _slopes(q: Floats, odds_ratio: float) -> tuple[Floats, Floats]:
+    """Differentiate `odds_limits` by the probability."""
+    inverse = 1 / odds_ratio
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low = inverse / (q * inverse + 1 - q) ** 2
+        high = inverse / (q + (1 - q) * inverse) ** 2
+    return np.nan_to_num(low), np.nan_to_num(high)
+
+
+def check_known(rows: ProxyRows) -> tuple[Bools, float]:
+    """Compare the known rows of each cell with its probabilities.
+
+    Returns which cells they contradict, and how far the odds of some scores of a cell
+    are at least from those of the cell.
+    """
+    kept = (rows.known >= 0) & (rows.weights > 0)
+    if rows.from_known or not kept.any():
+        return np.zeros(rows.n_cells, dtype=bool), np.nan
+    cells, groups = rows.cells[kept].astype(np.intp), rows.known[kept]
+    whole = _separation(rows, cells, groups, np.zeros(len(cells), np.intp), 1)
+    parts = _parts_by_score(cells, rows.lows[kept])
+    by_score = _separation(rows, cells, groups, parts, _N_PARTS)
+    return np.any(whole > 1, axis=(1, 2)), float(by_score.max())
+
+
+def _parts_by_score(cells: Integers, scores: Floats) -> Integers:
+    """Quarter of its cell in which each score is."""
+    order = np.lexsort((scores, cells))
+    sizes = np.bincount(cells)
+    starts = np.cumsum(sizes) - sizes
+    ranks = np.empty(len(cells), np.intp)
+    ranks[order] = np.arange(len(cells)) - starts[cells[order]]
+    return np.asarray(ranks * _N_PARTS // sizes[cells])
+
+
+def _separation(
+    rows: ProxyRows, cells: Integers, groups: Codes, parts: Integers, n_parts: int
+) -> Floats:
+    """Least odds ratio between known shares and probabilities, by exact intervals.
+
+    It is 1 where the intervals of both meet; all of them hold together with the
+    probability 0.95.
+    """
+    shape = rows.n_cells, n_parts, len(rows.labels)
+    counts = np.zeros(shape)
+    np.add.at(counts, (cells, parts, groups), 1)
+    totals = counts.sum(axis=2, keepdims=True)
+    q = np.broadcast_to(rows.probabilities[:, np.newaxis], shape)
+    n_intervals = 2 * int(np.count_nonzero(totals)) * shape[2]
+    alpha = _ALPHA / max(1, n_intervals)
+    low, high = _exact_interval(counts, totals, alpha)
+    q_low, q_high = q, q
+    if rows.n_people is not None:
+        people = rows.n_people[:, np.newaxis, np.newaxis]
+        q_low, q_high = _exact_interval(q * people, people, alpha)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        above = np.where(low > q_high, _odds(low) / _odds(q_high), 1)
+        below = np.where(high < q_low, _odds(q_low) / _odds(high), 1)
+    return np.asarray(np.maximum(above, below))
+
+
+def _odds(probability: Floats) -> Floats:
+    return probability / (1 - probability)
+
+
+def _exact_interval(
+    counts: Floats, totals: Floats, alpha: float
+) -> tuple[Floats, Floats]:
+    """Clopper-Pearson intervals, [0, 1] where there are no rows."""
+    low = stats.beta.ppf(alpha / 2, counts, totals - counts + 1)
+    high = stats.beta.ppf(1 - alpha / 2, counts + 1, totals - counts)
+    low = np.where(counts > 0, low, 0.0)
+    return low, np.where(counts < totals, high, 1.0)

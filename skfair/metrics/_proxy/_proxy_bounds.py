@@ -1,0 +1,614 @@
+"""Bounds of a disparity between groups that are known by a proxy only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+
+from skfair._utils._text import counted
+from skfair._utils._types import Floats, Integers
+from skfair._utils._validation import check_real, check_scores, check_y_true
+from skfair.groups import join_labels, positions_in
+from skfair.metrics._demographic_parity import (
+    demographic_parity_difference,
+    parity_outcomes,
+)
+from skfair.metrics._distribution import Pair
+from skfair.metrics._distribution._abcc import abcc
+from skfair.metrics._distribution._gap import compared_pairs
+from skfair.metrics._distribution._mcdp import mcdp
+from skfair.metrics._equalized_odds import equalized_odds_difference
+from skfair.metrics._inputs import check_multigroup
+from skfair.metrics._proxy._bands import (
+    DenseCells,
+    Kind,
+    ScoreCells,
+    measure,
+    split_below,
+)
+from skfair.metrics._proxy._cells import (
+    Missing,
+    ProxyRows,
+    rows_by_cell,
+    statistic_by_cell,
+)
+from skfair.metrics._proxy._confidence import check_known, margins
+from skfair.metrics._proxy._linear_program import sharp_lower_bound
+from skfair.metrics._spec import unwrapped
+from skfair.metrics._undefined import warn_outside, warn_undefined
+from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
+from skfair.statistics._grouped_confusion import encode_classes
+
+#: What is done with the gap of each metric, and the options that it may have.
+_KNOWN: dict[Any, tuple[Kind, tuple[str, ...]]] = {
+    mcdp: ("largest", ("epsilon", "multigroup")),
+    abcc: ("area", ("multigroup",)),
+    demographic_parity_difference: ("mean", ("threshold", "pos_label", "multigroup")),
+    equalized_odds_difference: ("largest", ("multigroup",)),
+}
+#: Thresholds at which the noise is drawn, and those of a linear program.
+_N_POINTS, _N_SHARP = 128, 200
+#: Steps of the search for an odds ratio, on a logarithmic scale up to the largest.
+_N_STEPS, _LARGEST = 40, 1e12
+
+
+class _Evidence(NamedTuple):
+    """Rows by cell, what is computed from them, and which groups are compared."""
+
+    rows: ProxyRows
+    cells: ScoreCells | DenseCells
+    kind: Kind
+    pairs: list[Pair]
+
+    def bounds(self, odds_ratio: float, widened: bool = True) -> tuple[float, float]:
+        """Bounds of the metric, widened by what rounding may have taken from them."""
+        rates = self.cells.rates(odds_ratio, widened)
+        lower, upper = measure(self.kind, rates, self.pairs, self.cells.widths)
+        return min(lower, 1.0), min(upper, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ProxyBoundsResult:
+    """Result of `proxy_bounds`.
+
+    Attributes
+    ----------
+    metric : str
+        Name of the metric.
+    odds_ratio : float or ndarray of shape (n_odds_ratios,)
+        How far the odds of a group may differ within a cell. The bounds are floats for
+        one odds ratio, and arrays for several.
+    lower, upper : float or ndarray of shape (n_odds_ratios,)
+        The metric lies between them if the odds differ at most by that.
+    estimate : float
+        The metric where group and score are independent within each cell, which is
+        the bounds' value for the odds ratio 1.
+    lower_confidence, upper_confidence : float, ndarray or None
+        With `confidence_level`, bounds that cover both `lower` and `upper` of the
+        population.
+    confidence_level : float or None
+    shown_odds_ratio : float
+        Rows with a known group show that the odds differ at least by this; nan
+        without such rows beside probabilities.
+    certificates : tuple of Series
+        With ``sharp=True``, multipliers of the gaps at thresholds for each odds ratio,
+        which prove `lower` by linear duality.
+
+    See Also
+    --------
+    proxy_bounds : The function that returns this.
+    skfair.inspection.ProxyBoundsDisplay : The bounds by odds ratio.
+
+    Examples
+    --------
+    >>> from skfair.metrics import mcdp, proxy_bounds
+    >>> result = proxy_bounds(
+    ...     mcdp, None, [0.2, 0.4, 0.6, 0.8], group_probabilities=[0.1, 0.1, 0.9, 0.9],
+    ...     odds_ratio=[1, 2],
+    ... )
+    >>> result.to_frame().round(3)
+       odds_ratio  lower  upper  estimate
+    0         1.0    0.8    0.8       0.8
+    1         2.0    0.8    0.8       0.8
+    """
+
+    metric: str
+    odds_ratio: Any
+    lower: Any
+    upper: Any
+    estimate: float
+    lower_confidence: Any
+    upper_confidence: Any
+    confidence_level: float | None
+    shown_odds_ratio: float
+    certificates: tuple[pd.Series, ...] = field(repr=False)
+    _evidence: _Evidence = field(repr=False)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return self._evidence.rows.n_cells
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The groups."""
+        return self._evidence.rows.labels
+
+    @property
+    def expected_counts(self) -> Integers:
+        """Expected weight of each group, rounded: its number of rows if unweighted."""
+        return np.rint(self._evidence.rows.masses_of_groups()).astype(np.intp)
+
+    def bounds_at(self, odds_ratio: float) -> tuple[float, float]:
+        """Bounds in closed form at another odds ratio.
+
+        Parameters
+        ----------
+        odds_ratio : float
+            At least 1.
+
+        Returns
+        -------
+        lower, upper : float
+        """
+        (ratio,) = _check_odds_ratios(odds_ratio)
+        return self._evidence.bounds(ratio)
+
+    def tipping_odds_ratio(self, at: float = 0.0) -> float:
+        """Least odds ratio at which the bounds reach a value.
+
+        Parameters
+        ----------
+        at : float in [0, 1], default=0.0
+            A disparity, such as none, or the largest that is allowed.
+
+        Returns
+        -------
+        float
+            1 where the estimate is `at`, and infinity where no odds ratio, not even
+            infinity, explains a disparity of `at`. The bounds in closed form are used.
+        """
+        at = check_real("at", at, 0, 1)
+        if math.isnan(self.estimate):
+            return math.nan
+
+        def reached(log: float) -> bool:
+            lower, upper = self._evidence.bounds(math.exp(log))
+            return lower <= at <= upper
+
+        low, high = 0.0, math.log(_LARGEST)
+        if reached(low):
+            return 1.0
+        if not reached(high):
+            return math.inf
+        for _ in range(_N_STEPS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if reached(middle) else (middle, high)
+        return math.exp(high)
+
+    def cumulative_bounds(self, odds_ratio: float) -> pd.DataFrame:
+        """Bounds of the groups' cumulative distributions.
+
+        Parameters
+        ----------
+        odds_ratio : float
+            At least 1; 1 gives the weighted distributions themselves.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by the score, with the columns ``(label, "lower")`` and ``(label,
+            "upper")`` for each group.
+
+        Raises
+        ------
+        TypeError
+            If the metric compares predicted labels.
+        """
+        cells = self._evidence.cells
+        if isinstance(cells, DenseCells):
+            raise TypeError("labels have no cumulative distributions: pass scores.")
+        (ratio,) = _check_odds_ratios(odds_ratio)
+        rates = cells.rates(ratio, widened=ratio > 1)
+        columns = {
+            (label, end): bounds[group]
+            for group, label in enumerate(self.labels)
+            for end, bounds in (("lower", rates.low), ("upper", rates.high))
+        }
+        index = pd.Index(cells.thresholds, name="score")
+        return pd.DataFrame(columns, index=index)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Table with one row for each odds ratio.
+
+        Returns
+        -------
+        DataFrame
+        """
+        columns = {
+            "odds_ratio": np.atleast_1d(self.odds_ratio).astype(float),
+            "lower": self.lower,
+            "upper": self.upper,
+            "estimate": self.estimate,
+        }
+        if self.confidence_level is not None:
+            columns["lower_confidence"] = self.lower_confidence
+            columns["upper_confidence"] = self.upper_confidence
+        return pd.DataFrame(columns)
+
+
+def proxy_bounds(
+    metric: Callable[..., float],
+    y_true: ArrayLike | None,
+    y_score: Any,
+    *,
+    group_probabilities: Any = None,
+    cells: Any = None,
+    odds_ratio: float | ArrayLike = math.inf,
+    sensitive_features: Any = None,
+    missing: Missing = "proxy",
+    n_people: Any = None,
+    sharp: bool = False,
+    confidence_level: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    random_state: Any = None,
+) -> ProxyBoundsResult:
+    """Bound a disparity between groups that are known with a probability only.
+
+    Rows with the same proxy, such as a surname and a place, form a cell, of which the
+    share of each group is known. Who in the cell belongs to the group is not known, and
+    may depend on the score. The bounds contain every value that the metric can have.
+
+    Parameters
+    ----------
+    metric : callable
+        `mcdp`, `abcc`, `demographic_parity_difference` (of scores, or of decisions by
+        its `threshold`) or `equalized_odds_difference`, or a `functools.partial` that
+        sets its `multigroup`.
+    y_true : array-like of shape (n_samples,) or None
+        True labels, for `equalized_odds_difference` only.
+    y_score : array-like of shape (n_samples,), GroupedHistogram, GroupedScores or \
+GroupedConfusion
+        Scores or predicted labels, as `metric` takes them. Or a statistic whose groups
+        are the cells, as `skfair.frames.grouped_histogram` counts them on any engine.
+    group_probabilities : array-like of shape (n_samples,) or (n_samples, n_groups), \
+or dict, default=None
+        Probability of the second of two groups for each row, a column for each
+        group, or a dictionary from cells to either. The groups are named as the
+        columns are, or 0, 1, ... The probability of a cell is the mean of its rows. May
+        be None with ``missing="bounds"``.
+    cells : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
+        The proxy of each row. None joins rows of like probability: each distinct one is
+        a cell where there are up to 20, otherwise 20 quantiles of the probability are.
+    odds_ratio : float or array-like, default=inf
+        How far the odds of a group may differ between a row and its cell, at
+        least 1: 1 is independence of score and group given the proxy, infinity assumes
+        nothing.
+    sensitive_features : array-like of shape (n_samples,), default=None
+        Groups of the rows of which they are known, None or nan elsewhere.
+    missing : {"proxy", "bounds"}, default="proxy"
+        Whether the probabilities are the shares of the groups among the rows of a cell
+        without a known group. ``"bounds"`` does not assume this, and takes the
+        probability only to compare odds with; without `group_probabilities` it is the
+        share among the known rows of the cell.
+    n_people : float, array-like of shape (n_samples,) or dict, default=None
+        Number of people from which the probability of a cell was estimated, whose noise
+        the confidence bounds then contain. None is for known probabilities.
+    sharp : bool, default=False
+        Whether `lower` is the largest valid bound, by a linear program, of two groups
+        and at up to 200 scores, for `mcdp` and `abcc`.
+    confidence_level : float in (0, 1), default=None
+        Level of bounds for the population that the rows were drawn from.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+    random_state : int, RandomState or None, default=None
+        Seed of the draws of the noise.
+
+    Returns
+    -------
+    ProxyBoundsResult
+
+    Raises
+    ------
+    TypeError, ValueError
+        On a metric or option that is not known here, probabilities that are none,
+        lengths that differ, or cells of single rows.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups have a positive share.
+    UserWarning
+        If known rows contradict the probabilities of their cells.
+
+    See Also
+    --------
+    skfair.inspection.ProxyBoundsDisplay : A picture of the bounds.
+    confidence_interval : Where the groups are known.
+
+    Notes
+    -----
+    For two groups the upper bound of `mcdp`, both bounds of
+    `demographic_parity_difference`, and the upper bound of `equalized_odds_difference`
+    are sharp, that is attained. So are upper bounds for several groups with
+    ``multigroup="pooled"``. Valid, but not always sharp, are lower bounds, `abcc`,
+    pairs of three or more groups, mean scores with ``missing="bounds"``, and histograms
+    within their bins.
+
+    References
+    ----------
+    .. [1] Kallus, Mao, Zhou. "Assessing Algorithmic Fairness with Unobserved Protected
+       Class Using Data Combination". Management Science 2022.
+    .. [2] Rosenbaum. "Observational Studies". Springer 2002. The odds ratio.
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_biased_scores
+    >>> from skfair.metrics import mcdp, proxy_bounds
+    >>> _, y_score, group = make_biased_scores(2000, random_state=0)
+    >>> proxy = ["high" if g else "low" for g in group]
+    >>> result = proxy_bounds(
+    ...     mcdp, None, y_score, cells=proxy, odds_ratio=2,
+    ...     group_probabilities={"low": 0.2, "high": 0.9},
+    ... )
+    >>> bool(result.lower < result.estimate < result.upper)
+    True
+    """
+    ratios = _check_odds_ratios(odds_ratio)
+    if confidence_level is not None:
+        check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    evidence = _read(
+        metric,
+        y_true,
+        y_score,
+        group_probabilities=group_probabilities,
+        cells=cells,
+        sensitive_features=sensitive_features,
+        missing=missing,
+        n_people=n_people,
+        sample_weight=sample_weight,
+    )
+    defined = not _warn_if_undefined(evidence.rows)
+    nothing = np.full(len(ratios), math.nan)
+    lower = upper = low = high = nothing
+    certificates: tuple[pd.Series, ...] = ()
+    estimate = math.nan
+    if defined:
+        estimate = float(np.mean(evidence.bounds(1.0, widened=False)))
+        lower, upper = np.array([evidence.bounds(ratio) for ratio in ratios]).T
+    if defined and sharp:
+        lower, certificates = _sharpened(evidence, ratios, lower)
+    if defined and confidence_level is not None:
+        margin = _margins(evidence, ratios, confidence_level, random_state)
+        low, high = np.maximum(lower - margin, 0), np.minimum(upper + margin, 1)
+    ends: list[Any] = [ratios, lower, upper, low, high]
+    if np.ndim(odds_ratio) == 0:
+        ends = [float(end[0]) for end in ends]
+    if confidence_level is None:
+        ends[3:] = None, None
+    return ProxyBoundsResult(
+        metric=unwrapped(metric)[0].__name__,
+        odds_ratio=ends[0],
+        lower=ends[1],
+        upper=ends[2],
+        estimate=estimate,
+        lower_confidence=ends[3],
+        upper_confidence=ends[4],
+        confidence_level=confidence_level,
+        shown_odds_ratio=_warn_if_refuted(evidence.rows),
+        certificates=certificates,
+        _evidence=evidence,
+    )
+
+
+def _check_odds_ratios(odds_ratio: Any) -> Floats:
+    """Return one or several odds ratios as an array."""
+    try:
+        ratios = np.atleast_1d(np.asarray(odds_ratio, dtype=float))
+    except (TypeError, ValueError):
+        ratios = np.full(1, math.nan)
+    if ratios.ndim != 1 or not len(ratios) or not (ratios >= 1).all():
+        raise ValueError(
+            "odds_ratio must be a number of at least 1, or several, got "
+            f"{odds_ratio!r}."
+        )
+    return ratios
+
+
+def _read(
+    metric: Callable[..., float], y_true: Any, y_score: Any, **given: Any
+) -> _Evidence:
+    """Read rows or a statistic, and what the metric compares."""
+    function, options = unwrapped(metric)
+    if function not in _KNOWN:
+        names = ", ".join(known.__name__ for known in _KNOWN)
+        raise ValueError(
+            f"metric must be one of {names}, or a functools.partial of it, got "
+            f"{metric!r}."
+        )
+    kind, known_options = _KNOWN[function]
+    for name, value in options.items():
+        if name not in known_options or (name == "epsilon" and value != 0):
+            raise ValueError(
+                f"{name} must be left at its default: bounds of {function.__name__} "
+                f"do not know this option, got {value!r}."
+            )
+    multigroup = options.pop("multigroup", "pairwise")
+    check_multigroup(multigroup)
+    cells: ScoreCells | DenseCells
+    if function is equalized_odds_difference:
+        rows, n_classes = _read_labels(y_true, y_score, given)
+        kinds = rows.lows.astype(np.intp)
+        split = partial(_split_labels, n_classes, np.unique(kinds // n_classes))
+        cells = DenseCells.of(rows, kinds, n_classes**2, split)
+    else:
+        options.pop("epsilon", None)
+        rows = _read_scores(y_true, y_score, options, kind, given)
+        cells = ScoreCells(rows)
+    pairs = list(compared_pairs(len(rows.labels), multigroup))
+    return _Evidence(rows, cells, kind, pairs)
+
+
+def _read_scores(
+    y_true: Any,
+    y_score: Any,
+    options: dict[str, Any],
+    kind: Kind,
+    given: dict[str, Any],
+) -> ProxyRows:
+    """Rows with a score each, or of decisions with 0 and 1."""
+    if isinstance(y_score, GroupedHistogram | GroupedScores):
+        rows = statistic_by_cell(y_score, y_true=y_true, **given)
+        threshold = options.pop("threshold", None)
+        if options.pop("pos_label", None) is not None:
+            raise ValueError("pos_label must be None where a statistic holds scores.")
+        if threshold is None:
+            return rows
+        exact = rows.lows is rows.highs
+        lows = (rows.lows >= threshold).astype(float)
+        highs = lows if exact else (rows.highs >= threshold).astype(float)
+        return replace(rows, lows=lows, highs=highs)
+    check_y_true(y_true, y_score)
+    if kind == "mean":
+        options = {"threshold": None, "pos_label": None, **options}
+        values = parity_outcomes(y_score, **options)
+    else:
+        values = check_scores(y_score)
+    return rows_by_cell(values, **given)
+
+
+def _read_labels(
+    y_true: Any, y_pred: Any, given: dict[str, Any]
+) -> tuple[ProxyRows, int]:
+    """Rows whose value is the position of true and predicted label, and the classes."""
+    if isinstance(y_pred, GroupedConfusion):
+        rows = statistic_by_cell(y_pred, y_true=y_true, **given)
+        return rows, len(y_pred.classes)
+    true, true_classes = encode_classes("y_true", y_true)
+    predicted, predicted_classes = encode_classes("y_pred", y_pred)
+    if len(true) != len(predicted):
+        raise ValueError(
+            f"y_true has {len(true)} rows, expected {len(predicted)}, one for each row "
+            "of y_pred."
+        )
+    classes = join_labels(true_classes, predicted_classes)
+    kinds = positions_in(classes, true_classes)[true] * len(classes)
+    kinds += positions_in(classes, predicted_classes)[predicted]
+    return rows_by_cell(kinds.astype(float), **given), len(classes)
+
+
+def _split_labels(
+    n_classes: int, true: Integers, masses: Floats
+) -> tuple[Floats, Floats]:
+    """Masses of each true and predicted class, and of others of that true class.
+
+    Of two predicted classes the second one stands for both.
+    """
+    of_true = masses.reshape(*masses.shape[:-1], n_classes, n_classes)[..., true, :]
+    rest = of_true.sum(axis=-1, keepdims=True) - of_true
+    first = int(n_classes == 2)
+    flat = *masses.shape[:-1], -1
+    return of_true[..., first:].reshape(flat), rest[..., first:].reshape(flat)
+
+
+def _warn_if_undefined(rows: ProxyRows) -> bool:
+    """Whether fewer than two groups have rows; if so, the user is warned."""
+    masses = rows.masses_of_groups()
+    absent = [label for label, m in zip(rows.labels, masses, strict=True) if m <= 0]
+    reason = None
+    if len(rows.labels) < 2:
+        reason = f"there must be at least two groups, got only {list(rows.labels)}"
+    elif absent:
+        reason = f"the groups {absent} have the probability 0 in all rows"
+    if reason is not None:
+        warn_undefined("The bound", reason)
+    return reason is not None
+
+
+def _warn_if_refuted(rows: ProxyRows) -> float:
+    """Warn of probabilities that known rows contradict; return the odds ratio shown."""
+    refuted, odds_ratio = check_known(rows)
+    n_refuted = int(refuted.sum())
+    if n_refuted:
+        warn_outside(
+            f"group_probabilities contradict the known groups of {n_refuted} of "
+            f"{counted(rows.n_cells, 'cell')} at the level 0.05: the shares of the "
+            "groups are not those of these rows, and the bounds may not hold.",
+            UserWarning,
+        )
+    return odds_ratio
+
+
+def _at_points(cells: ScoreCells, n_points: int) -> tuple[DenseCells, Floats]:
+    """Masses of cells at quantiles of the scores, if there are more scores.
+
+    All scores of an entry lie on the same side of each of these thresholds.
+    """
+    rows, (late, early) = cells.rows, cells.steps
+    certain = late.everyone == early.everyone
+    thresholds, everyone = cells.thresholds[certain], late.everyone[certain]
+    if len(thresholds) > n_points:
+        levels = np.arange(1, n_points) / n_points * everyone[-1]
+        kept = np.searchsorted(everyone, levels)
+        thresholds = thresholds[np.unique(np.append(kept, len(thresholds) - 1))]
+    kinds = np.searchsorted(thresholds, rows.highs)
+    widths = np.append(np.diff(thresholds), 0.0)
+    split, n_kinds = split_below, len(thresholds)
+    return DenseCells.of(rows, kinds, n_kinds, split, widths=widths), thresholds
+
+
+def _margins(
+    evidence: _Evidence, ratios: Floats, confidence_level: float, random_state: Any
+) -> Floats:
+    """How much wider confidence bounds are, for each odds ratio."""
+    if np.isnan(evidence.rows.squares).any():
+        raise ValueError(
+            "confidence_level must be None: the statistic does not hold the squares of "
+            "sample weights. Pass the rows or a GroupedHistogram."
+        )
+    cells = evidence.cells
+    if isinstance(cells, ScoreCells):
+        cells, _ = _at_points(cells, _N_POINTS)
+    return margins(
+        evidence.rows,
+        cells,
+        ratios.tolist(),
+        evidence.kind,
+        evidence.pairs,
+        confidence_level,
+        check_random_state(random_state),
+    )
+
+
+def _sharpened(
+    evidence: _Evidence, ratios: Floats, lower: Floats
+) -> tuple[Floats, tuple[pd.Series, ...]]:
+    """Lower bounds by linear programs, where they are larger, and their proofs."""
+    rows, cells, kind, pairs = evidence
+    possible = isinstance(cells, ScoreCells) and kind != "mean" and rows.fixed
+    if not possible or pairs != [(0, 1)]:
+        raise ValueError(
+            "sharp must be False unless two groups are compared by mcdp or abcc with "
+            "missing='proxy'."
+        )
+    assert isinstance(cells, ScoreCells)
+    if kind == "area" and (
+        len(cells.thresholds) > _N_SHARP or rows.lows is not rows.highs
+    ):
+        raise ValueError(
+            f"sharp must be False for abcc of {len(cells.thresholds)} distinct scores, "
+            f"expected at most {_N_SHARP}: round the scores."
+        )
+    dense, thresholds = _at_points(cells, _N_SHARP)
+    index = pd.Index(thresholds, name="score")
+    found = [sharp_lower_bound(dense, ratio, kind) for ratio in ratios]
+    certificates = tuple(pd.Series(proof, index=index) for _, proof in found)
+    return np.maximum(lower, [value for value, _ in found]), certificates

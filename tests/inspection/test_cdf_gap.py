@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from skfair.inspection import CDFGapDisplay, GapMark
+from skfair.inspection import CDFGapDisplay
+from skfair.inspection._gap_mark import GapMark
 from skfair.metrics import mcdp
 from skfair.statistics import GroupedScores
 

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from skfair._utils._text import counted
 from skfair._utils._types import Floats, Integers
+from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_real, check_scores, check_y_true
 from skfair.groups import join_labels, positions_in
 from skfair.metrics._demographic_parity import (
@@ -43,7 +44,7 @@ from skfair.metrics._proxy._cells import (
 from skfair.metrics._proxy._confidence import check_known, margins
 from skfair.metrics._proxy._linear_program import sharp_lower_bound
 from skfair.metrics._spec import unwrapped
-from skfair.metrics._undefined import warn_outside, warn_undefined
+from skfair.metrics._undefined import warn_undefined
 from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_confusion import encode_classes
 
@@ -538,7 +539,7 @@ def _warn_if_refuted(rows: ProxyRows) -> float:
     refuted, odds_ratio = check_known(rows)
     n_refuted = int(refuted.sum())
     if n_refuted:
-        warn_outside(
+        warn_user(
             f"group_probabilities contradict the known groups of {n_refuted} of "
             f"{counted(rows.n_cells, 'cell')} at the level 0.05: the shares of the "
             "groups are not those of these rows, and the bounds may not hold.",

@@ -354,10 +354,17 @@ class SortedScores(NamedTuple):
     weights: NDArray[Any] | None
     #: Number of distinct scores below that of each row; None where all differ.
     below: Integers | None
+    #: Whether scores are replaced by their ranks among the rows that have a group.
+    ranked: bool = False
 
     @classmethod
     def of(
-        cls, scores: Floats, rows: Integers, weights: NDArray[Any] | None
+        cls,
+        scores: Floats,
+        rows: Integers,
+        weights: NDArray[Any] | None,
+        *,
+        ranked: bool = False,
     ) -> SortedScores:
         """Sort the scores of the rows that count, with the weights of all rows."""
         order = rows[np.argsort(scores[rows], kind="stable")]
@@ -365,13 +372,30 @@ class SortedScores(NamedTuple):
         steps = np.cumsum(scores[1:] != scores[:-1], dtype=np.intp)
         tied = len(scores) > 0 and (len(steps) == 0 or steps[-1] < len(steps))
         below = np.append(0, steps) if tied else None
-        return cls(order, scores, None if weights is None else weights[order], below)
+        weights = None if weights is None else weights[order]
+        return cls(order, scores, weights, below, ranked)
+
+    def with_groups(self, groups: Groups) -> SortedScores:
+        """Leave out the rows that have no group."""
+        known = groups.codes[self.order] >= 0
+        if known.all():
+            return self
+        weights, below = (
+            None if values is None else values[known]
+            for values in (self.weights, self.below)
+        )
+        kept = self.order[known], self.scores[known], weights, below
+        return SortedScores(*kept, self.ranked)
 
     def statistic(self, groups: Groups) -> GroupedScores:
         """Return the statistic of the rows with these groups, without sorting scores.
 
-        Every row that counts has a group.
+        Rows without a group are left out.
         """
+        found = self.with_groups(groups)._statistic(groups)
+        return pooled_ranks(found) if self.ranked else found
+
+    def _statistic(self, groups: Groups) -> GroupedScores:
         codes, n_groups = groups.codes[self.order], len(groups.labels)
         counts = np.bincount(codes, minlength=n_groups)
         scores, weights, totals = self.scores, self.weights, counts.astype(np.int64)

@@ -179,7 +179,8 @@ default=None
         resamples = (draw() for _ in range(n_resamples))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            values = evaluate_each(metric, resamples, n_jobs, verbose)
+            drawn = evaluate_each([metric], resamples, n_jobs=n_jobs, verbose=verbose)
+        values = drawn[:, 0, 0]
         low, high = basic_interval(observed, _defined(values), level)
     return BootstrapResult(observed, low, high, level, n_resamples, values)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from skfair._utils._types import Floats, Integers
 from skfair.metrics._spec import unwrapped
-from skfair.metrics._uncertainty._permutation import permuted_strata, shuffle
+from skfair.metrics._uncertainty._permutation import permuted_strata
 from skfair.metrics._uncertainty._resampling import Rows, check_seed
 
 #: Permutations that estimate the noise: they leave an error of about 4 % of it.
@@ -68,7 +68,7 @@ def subtract_noise(
     if len(pairs) > _MAX_PAIRS or len(pairs) < 2:
         pairs = []
     generator = check_seed(0)
-    drawn = [shuffle(rows, strata, generator) for _ in range(_N_PERMUTATIONS)]
+    drawn = [rows.shuffled(strata, generator) for _ in range(_N_PERMUTATIONS)]
     null = np.array([_values(metric, one, pairs) for one in drawn]) ** 2
     null = null[~np.isnan(null).any(axis=1)]
     if not len(null):

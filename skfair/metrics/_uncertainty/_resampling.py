@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +24,8 @@ from skfair.metrics._uncertainty._counts import COUNTED, Counts
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import SortedScores
 
+Metric: TypeAlias = Callable[..., float]
+
 #: Values this close to the observed one count as equal: weighted sums round.
 ROUNDING = 1e-12
 
@@ -36,8 +39,9 @@ class Rows:
     groups: Groups
     sample_weight: NDArray[Any] | None
     strata: Groups | None = None
-    #: Scores of these rows in their order, where groups alone change.
-    by_score: SortedScores | None = None
+    #: What makes the statistic of these rows, of each stratum in which groups are
+    #: compared, from the groups; metrics read these in place of the rows.
+    in_place: tuple[Any, ...] = ()
 
     @classmethod
     def from_arrays(
@@ -68,7 +72,15 @@ class Rows:
             self.groups[rows],
             None if self.sample_weight is None else self.sample_weight[rows],
             None if self.strata is None else self.strata[rows],
+            tuple(one.take(rows) for one in self.in_place),
         )
+
+    def shuffled(
+        self, parts: Sequence[Integers], generator: np.random.Generator
+    ) -> Rows:
+        """Permute the groups among the rows of each part."""
+        codes = shuffled_codes(self.groups.codes, parts, generator)
+        return replace(self, groups=replace(self.groups, codes=codes))
 
     def that_count(self) -> Integers:
         """Positions of rows that have a group, a stratum and a weight above zero."""
@@ -79,7 +91,7 @@ class Rows:
             counts &= self.sample_weight > 0
         return np.flatnonzero(counts)
 
-    def sorted_for(self, metric: Callable[..., float]) -> Rows:
+    def sorted_for(self, metric: Metric) -> Rows:
         """Sort the scores once for a metric that needs nothing but their statistic."""
         specification, options = specification_of(metric)
         needs_more = self.strata is not None or specification.groups_are_numbers
@@ -90,12 +102,21 @@ class Rows:
         scores = scores_on(options.get("scale", "probability"), self.y_score)
         weights = check_weights(self.sample_weight, len(scores))
         by_score = SortedScores.of(scores, self.that_count(), weights)
-        return replace(self, by_score=by_score)
+        return replace(self, in_place=(by_score,))
 
-    def evaluate(self, metric: Callable[..., float]) -> float:
-        """Value of the metric on these rows."""
-        if self.by_score is not None:
-            return float(metric(None, self.by_score.statistic(self.groups)))
+    @cached_property
+    def statistics(self) -> list[Any]:
+        """Statistics that are read in place of the rows, one for each stratum."""
+        return [one.statistic(self.groups) for one in self.in_place]
+
+    def evaluate(self, metric: Metric) -> float:
+        """Value of the metric on these rows; the largest over strata."""
+        if self.in_place:
+            values = [float(metric(None, statistic)) for statistic in self.statistics]
+            combine = specification_of(metric)[0].combine
+            if combine is not None:
+                return float(combine(values, None))
+            return float(np.fmax.reduce(values))
         value = over_strata(
             metric,
             self.y_true,
@@ -106,7 +127,7 @@ class Rows:
         )
         return float(value)
 
-    def evaluate_again(self, metric: Callable[..., float]) -> float:
+    def evaluate_again(self, metric: Metric) -> float:
         """Value of the metric; of strata left out the rows as given have warned."""
         if self.strata is None:
             return self.evaluate(metric)
@@ -139,21 +160,42 @@ def rows_or_counts(
 
 
 def evaluate_each(
-    metric: Callable[..., float],
+    metrics: Sequence[Metric],
     resamples: Iterable[Rows | Counts],
-    n_jobs: int | None,
-    verbose: int,
+    observed: Sequence[float] | None = None,
+    *,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    tick: Callable[[], Any] | None = None,
 ) -> Floats:
-    """Values of the metric on each resample, which are drawn one after the other."""
-    return np.array(
-        Parallel(n_jobs=n_jobs, verbose=verbose)(
-            delayed(_evaluate)(rows, metric) for rows in resamples
-        )
-    )
+    """Values of metrics on each resample, of shape (n_resamples, n_metrics, 2).
+
+    Resamples are drawn one after the other, and `tick` is called after each. The last
+    axis has the value, and that of the metric that orders resamples whose value is the
+    observed one, nan for others.
+    """
+    parallel = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")
+    found = []
+    for values in parallel(
+        delayed(_evaluate)(rows, metrics, observed) for rows in resamples
+    ):
+        found.append(values)
+        if tick is not None:
+            tick()
+    return np.array(found).reshape(len(found), len(metrics), 2)
 
 
-def _evaluate(rows: Rows | Counts, metric: Callable[..., float]) -> float:
-    return rows.evaluate_again(metric)
+def _evaluate(
+    rows: Rows | Counts, metrics: Sequence[Metric], observed: Any
+) -> list[tuple[float, float]]:
+    found = []
+    for position, metric in enumerate(metrics):
+        value, order = rows.evaluate_again(metric), math.nan
+        ties = None if observed is None else specification_of(metric)[0].ties
+        if ties is not None and abs(value - observed[position]) <= ROUNDING:
+            order = rows.evaluate_again(ties)
+        found.append((value, order))
+    return found
 
 
 def check_seed(random_state: Any) -> np.random.Generator:

@@ -36,8 +36,8 @@ from skfair._utils._files import check_writable
 from skfair._utils._validation import ParameterError
 from skfair.groups import Groups, encode_groups, intersect
 from skfair.report import FairnessReport
+from skfair.report._inputs import Options
 from skfair.report._language import LANGUAGES, speaking
-from skfair.report._options import Options
 from skfair.report._page._html import require_report_extra
 
 _EXAMPLE = """\

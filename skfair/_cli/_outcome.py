@@ -11,7 +11,7 @@ from skfair._utils._text import visible_text
 from skfair._utils._validation import check_choice, check_real
 from skfair.report import FairnessReport
 from skfair.report._language import counted
-from skfair.report._options import KEYS, MEASURES
+from skfair.report._metrics import KEYS, MEASURES
 
 #: Exit codes beside 0 for success, 2 for bad input and 130 if interrupted.
 ABOVE_LIMIT, NOTHING_SAID = 3, 4
@@ -50,7 +50,6 @@ def write(report: FairnessReport, path: Path, how: str, record: dict[str, str]) 
 
 def read_limits(given: list[str]) -> dict[str, float]:
     """Read limits such as ``mcdp=0.1``."""
-    maximum = {measure.key: measure.maximum for measure in MEASURES}
     limits = {}
     for text in given:
         key, _, written = text.partition("=")
@@ -59,7 +58,7 @@ def read_limits(given: list[str]) -> dict[str, float]:
             value = float(written)
         except ValueError:
             raise ValueError(f"--limit must be METRIC=NUMBER, got {text!r}.") from None
-        limits[key] = check_real("--limit", value, 0, maximum[key])
+        limits[key] = check_real("--limit", value, 0, MEASURES[key].maximum)
     return limits
 
 

@@ -16,10 +16,10 @@ from skfair._utils._validation import Scale, check_choice
 from skfair.report._frame_inputs import read_frame
 from skfair.report._inputs import estimator_inputs, make_audit
 from skfair.report._language import say, speaking
-from skfair.report._options import Options
+from skfair.report._metrics import checked_options
 from skfair.report._page._html import render
 from skfair.report._page._markdown import render_markdown
-from skfair.report._words._summary import DEFAULT_TITLE, summarize
+from skfair.report._summary import DEFAULT_TITLE, summarize
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
 _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
@@ -263,7 +263,7 @@ or Groups, default=None
             finite with ``scale="rank"``, text labels without `pos_label`, missing
             groups, and parameters out of range.
         """
-        options = Options(
+        options = checked_options(
             threshold=threshold,
             scale=scale,
             epsilon=epsilon,
@@ -393,7 +393,7 @@ or Groups, default=None
         pvalue       0.01
         Name: 3, dtype: object
         """
-        checked = Options(threshold=threshold, **options)
+        checked = checked_options(threshold=threshold, **options)
         with speaking(checked.language):
             audits = read_frame(
                 frame,

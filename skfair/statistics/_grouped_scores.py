@@ -375,28 +375,14 @@ class SortedScores(NamedTuple):
         weights = None if weights is None else weights[order]
         return cls(order, scores, weights, below, ranked)
 
-    def with_groups(self, groups: Groups) -> SortedScores:
-        """Leave out the rows that have no group."""
-        known = groups.codes[self.order] >= 0
-        if known.all():
-            return self
-        weights, below = (
-            None if values is None else values[known]
-            for values in (self.weights, self.below)
-        )
-        kept = self.order[known], self.scores[known], weights, below
-        return SortedScores(*kept, self.ranked)
-
     def statistic(self, groups: Groups) -> GroupedScores:
         """Return the statistic of the rows with these groups, without sorting scores.
 
         Rows without a group are left out.
         """
-        found = self.with_groups(groups)._statistic(groups)
-        return pooled_ranks(found) if self.ranked else found
-
-    def _statistic(self, groups: Groups) -> GroupedScores:
         codes, n_groups = groups.codes[self.order], len(groups.labels)
+        if len(codes) and codes.min() < 0:
+            return self._of_rows(codes >= 0).statistic(groups)
         counts = np.bincount(codes, minlength=n_groups)
         scores, weights, totals = self.scores, self.weights, counts.astype(np.int64)
         if weights is not None:
@@ -411,7 +397,7 @@ class SortedScores(NamedTuple):
             starts, weights = _join(keys[1:] != keys[:-1], weights, len(keys))
             kept = order if starts is None else order[starts]
             scores, codes = scores[kept], codes[kept]
-        return GroupedScores(
+        found = GroupedScores(
             scores,
             codes,
             weights,
@@ -421,6 +407,16 @@ class SortedScores(NamedTuple):
             groups.names,
             groups.min_group_size,
         )
+        return pooled_ranks(found) if self.ranked else found
+
+    def _of_rows(self, kept: Bools) -> SortedScores:
+        """Leave out rows, given in the order of their scores."""
+        weights, below = (
+            None if values is None else values[kept]
+            for values in (self.weights, self.below)
+        )
+        rest = self.order[kept], self.scores[kept], weights, below
+        return SortedScores(*rest, self.ranked)
 
 
 #: Products of two whole totals stay below this, so that they are exact in int64.

@@ -187,8 +187,15 @@ def most_stable(
     """Stable interval of the pair of groups with the largest mean of MADD over it."""
     pairs = compared_pairs(statistic.n_groups, multigroup)
     curves = gap_curves(statistic, pairs, n_bandwidths)
-    found = ((curve, search(curve.values, curve.totals)) for curve in curves)
-    return max(found, key=lambda curve_and_interval: curve_and_interval[1].mean)
+    best = next(curves)
+    found = search(best.values, best.totals)
+    for curve in curves:
+        if curve.values.max() <= found.mean:
+            continue  # no mean over an interval is larger
+        interval = search(curve.values, curve.totals)
+        if interval.mean > found.mean:
+            best, found = curve, interval
+    return best, found
 
 
 def optimal_order(totals: tuple[float, float]) -> float:

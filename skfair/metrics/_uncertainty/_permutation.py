@@ -204,7 +204,7 @@ default=None
         [metric],
         [observed],
         rows,
-        _permutations(within, metric, rows),
+        permutations(within, metric, rows),
         n_permutations=n_permutations,
         generator=generator,
         n_jobs=n_jobs,
@@ -268,7 +268,7 @@ def permutes_within_labels(metric: Any, y_true: Any = None) -> bool:
     return False
 
 
-def _permutations(
+def permutations(
     within: Any, metric: Any, rows: Rows | Counts
 ) -> Callable[[np.random.Generator], Rows | Counts]:
     """Return what permutes the groups of rows or of a statistic."""

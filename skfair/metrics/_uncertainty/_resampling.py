@@ -19,7 +19,7 @@ from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_weights, scores_on
 from skfair.groups import Codes, Groups, intersect, resolve_groups, resolve_strata
 from skfair.metrics._spec import specification_of
-from skfair.metrics._strata import over_strata
+from skfair.metrics._strata import largest_defined, over_strata
 from skfair.metrics._uncertainty._counts import COUNTED, Counts
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import SortedScores
@@ -113,10 +113,8 @@ class Rows:
         """Value of the metric on these rows; the largest over strata."""
         if self.in_place:
             values = [float(metric(None, statistic)) for statistic in self.statistics]
-            combine = specification_of(metric)[0].combine
-            if combine is not None:
-                return float(combine(values, None))
-            return float(np.fmax.reduce(values))
+            combine = specification_of(metric)[0].combine or largest_defined
+            return float(combine(values, None))
         value = over_strata(
             metric,
             self.y_true,

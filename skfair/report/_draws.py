@@ -220,7 +220,8 @@ def _resample(
 
 def bounded_metrics(sample: Sample, keys: Collection[str]) -> dict[str, Metric]:
     """Return those metrics whose noise can be bounded, with the report's options."""
-    scale, metrics = sample.audit.options.scale, {}
+    scale = sample.audit.options.scale
+    metrics: dict[str, Metric] = {}
     for key in keys:
         measure = MEASURES[key]
         of_scores = measure.question == "scores" and measure.takes_ranks

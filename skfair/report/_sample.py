@@ -62,7 +62,7 @@ class Sample:
         """Positive decisions of each group."""
         return count_outcomes(self.audit, self.model.y_pred == 1, self.groups)
 
-    def countable(self, question: str) -> SortedScores | RowsInCells:
+    def countable(self, question: str) -> Any:
         """Return what makes the statistic of a question from the groups of the rows."""
         audit, model = self.audit, self.model
         if question == "scores":
@@ -183,7 +183,9 @@ class Sample:
         return means, cells
 
 
-def count_outcomes(audit: Audit, outcomes: NDArray[Any], groups: Groups) -> Any:
+def count_outcomes(
+    audit: Audit, outcomes: NDArray[Any], groups: Groups
+) -> GroupedOutcomes:
     """Sum outcomes in [0, 1] by group, with numbers and squared weights of rows."""
     statistic = GroupedOutcomes.from_outcomes(
         outcomes.astype(float), sensitive_features=groups, sample_weight=audit.weights

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_random_state
@@ -172,11 +173,15 @@ def evaluate_each(
     axis has the value, and that of the metric that orders resamples whose value is the
     observed one, nan for others.
     """
-    parallel = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")
+    if effective_n_jobs(n_jobs) == 1 and not verbose:
+        # A task of joblib takes as long as a metric of few rows.
+        results = (_evaluate(rows, metrics, observed) for rows in resamples)
+    else:
+        results = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")(
+            delayed(_evaluate)(rows, metrics, observed) for rows in resamples
+        )
     found = []
-    for values in parallel(
-        delayed(_evaluate)(rows, metrics, observed) for rows in resamples
-    ):
+    for values in results:
         found.append(values)
         if tick is not None:
             tick()

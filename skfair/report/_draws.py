@@ -164,7 +164,7 @@ def permute(
     sample: Sample,
     keys: Collection[str],
     rows: Rows | Counts,
-    tick: Callable[[], Any] | None = None,
+    tick: Callable[[], Any] = lambda: None,
 ) -> dict[str, PermutationTestResult]:
     """Test metrics of one question on the permutations of `permutation_test`."""
     options = sample.audit.options

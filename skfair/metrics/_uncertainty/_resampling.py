@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,6 +28,8 @@ from skfair.statistics._grouped_scores import SortedScores
 
 Metric: TypeAlias = Callable[..., float]
 
+#: Resamples that a process evaluates at once.
+_BLOCK = 8
 #: Values this close to the observed one count as equal: weighted sums round.
 ROUNDING = 1e-12
 
@@ -165,7 +168,7 @@ def evaluate_each(
     *,
     n_jobs: int | None = None,
     verbose: int = 0,
-    tick: Callable[[], Any] | None = None,
+    tick: Callable[[], Any] = lambda: None,
 ) -> Floats:
     """Values of metrics on each resample, of shape (n_resamples, n_metrics, 2).
 
@@ -175,30 +178,48 @@ def evaluate_each(
     """
     if effective_n_jobs(n_jobs) == 1 and not verbose:
         # A task of joblib takes as long as a metric of few rows.
-        results = (_evaluate(rows, metrics, observed) for rows in resamples)
+        results = (_evaluate([rows], metrics, observed) for rows in resamples)
     else:
         results = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")(
-            delayed(_evaluate)(rows, metrics, observed) for rows in resamples
+            delayed(_evaluate)(block, metrics, observed) for block in _blocks(resamples)
         )
     found = []
     for values in results:
-        found.append(values)
-        if tick is not None:
+        found += values
+        for _ in values:
             tick()
     return np.array(found).reshape(len(found), len(metrics), 2)
 
 
+def _blocks(resamples: Iterable[Rows | Counts]) -> Iterator[list[Rows | Counts]]:
+    """Yield some resamples at once: what they share is sent to a process once."""
+    left = iter(resamples)
+    while block := list(islice(left, _BLOCK)):
+        yield block
+
+
 def _evaluate(
-    rows: Rows | Counts, metrics: Sequence[Metric], observed: Any
-) -> list[tuple[float, float]]:
-    found = []
-    for position, metric in enumerate(metrics):
-        value, order = rows.evaluate_again(metric), math.nan
-        ties = None if observed is None else specification_of(metric)[0].ties
-        if ties is not None and abs(value - observed[position]) <= ROUNDING:
-            order = rows.evaluate_again(ties)
-        found.append((value, order))
-    return found
+    resamples: Sequence[Rows | Counts], metrics: Sequence[Metric], observed: Any
+) -> list[list[tuple[float, float]]]:
+    """Values of all metrics on each of some resamples."""
+    return [
+        [
+            _value(rows, metric, None if observed is None else observed[position])
+            for position, metric in enumerate(metrics)
+        ]
+        for rows in resamples
+    ]
+
+
+def _value(
+    rows: Rows | Counts, metric: Metric, observed: float | None
+) -> tuple[float, float]:
+    """Value of a metric, and of the one that breaks ties if it is the observed one."""
+    value, order = rows.evaluate_again(metric), math.nan
+    ties = specification_of(metric)[0].ties
+    if observed is not None and ties and abs(value - observed) <= ROUNDING:
+        order = rows.evaluate_again(ties)
+    return value, order
 
 
 def check_seed(random_state: Any) -> np.random.Generator:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import hashlib
+import json
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,23 +22,21 @@ from skfair._cli._duckdb import (
     files_of,
     takes_duckdb,
 )
-from skfair._cli._outcome import (
-    ABOVE_LIMIT,
-    NOTHING_SAID,
-    beyond_limits,
-    input_record,
-    read_limits,
-    says_nothing,
-    write,
-)
 from skfair._cli._tables import Columns, line_of, read_columns
 from skfair._cli._text import Format
-from skfair._utils._files import check_writable
-from skfair._utils._validation import ParameterError
+from skfair._utils._files import check_writable, write_text
+from skfair._utils._text import visible_text
+from skfair._utils._validation import (
+    ParameterError,
+    RowError,
+    check_choice,
+    check_real,
+)
 from skfair.groups import Groups, encode_groups, intersect
 from skfair.report import FairnessReport
-from skfair.report._language import LANGUAGES, speaking
-from skfair.report._options import Options
+from skfair.report._inputs import Options
+from skfair.report._language import LANGUAGES, counted, speaking
+from skfair.report._metrics import KEYS, MEASURES
 from skfair.report._page._html import require_report_extra
 
 _EXAMPLE = """\
@@ -55,6 +54,9 @@ line says why; 3, the report is written, and a metric is above its --limit or ca
 be computed; 4, the report is written, but nothing could be compared; 130, interrupted.
 """
 
+#: Exit codes beside 0 for success, 2 for bad input and 130 if interrupted.
+ABOVE_LIMIT, NOTHING_SAID = 3, 4
+
 #: Parameters of `FairnessReport.from_predictions`, and the options that set them.
 _OPTIONS = {
     "threshold": "--threshold",
@@ -69,6 +71,8 @@ _OPTIONS = {
     "n_jobs": "--jobs",
     "pos_label": "--pos-label",
 }
+#: Options that take columns, several of which are separated by commas.
+_SEVERAL = "y_score", "y_pred", "sensitive", "control_features"
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -232,6 +236,8 @@ def _add_output(audit: argparse.ArgumentParser) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return its exit code."""
     given = make_parser().parse_args(arguments)
+    for option in _SEVERAL:
+        setattr(given, option, _split(getattr(given, option)))
     try:
         limits = read_limits(given.limit)
         date = _date(given.date)
@@ -303,15 +309,12 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     _check_output(given.out, given.table, given.no_overwrite)
     settings = {name: getattr(given, name) for name in _OPTIONS if name != "pos_label"}
     Options(**settings)
-    scores, labels, sensitive, control = map(
-        _split, (given.y_score, given.y_pred, given.sensitive, given.control_features)
-    )
-    if not scores and not labels:
+    if not given.y_score and not given.y_pred:
         raise ValueError("--y-score or --y-pred must name a column.")
     columns = _columns(given)
     values = columns.values()
-    of_groups = [*sensitive, *(name for name in control if name not in values)]
-    bins = read_bins(given.bins, of_groups)
+    of_strata = [name for name in given.control_features if name not in values]
+    bins = read_bins(given.bins, [*given.sensitive, *of_strata])
     form = Format(given.sep, given.encoding)
     settings |= {
         "title": given.title,
@@ -346,14 +349,14 @@ def _columns(given: argparse.Namespace) -> Columns:
     """Columns to read; one that is used in several ways is a number, or a label."""
     weight = [] if given.sample_weight is None else [given.sample_weight]
     true = [] if given.y_true is None else [given.y_true]
-    numbers = dict.fromkeys([*_split(given.y_score), *weight])
+    numbers = dict.fromkeys([*given.y_score, *weight])
     labels = dict.fromkeys(
-        name for name in [*_split(given.y_pred), *true] if name not in numbers
+        name for name in [*given.y_pred, *true] if name not in numbers
     )
     values = {**numbers, **labels}
     groups = dict.fromkeys(
         name
-        for name in [*_split(given.sensitive), *_split(given.control_features)]
+        for name in [*given.sensitive, *given.control_features]
         if name not in values
     )
     return Columns([*numbers], [*labels], [*groups])
@@ -367,31 +370,31 @@ def _read_rows(
     settings: dict[str, Any],
 ) -> tuple[FairnessReport, dict[str, str]]:
     """Read all rows, and compute the report."""
-    scores, labels, sensitive, control = map(
-        _split, (given.y_score, given.y_pred, given.sensitive, given.control_features)
-    )
     table = read_columns(given.table, columns, form)
     record = input_record(given.table, [given.table])
     table = _without_missing(given, form, table, columns.values())
     groups = {
         name: _groups(given, form, into_bins(table[name], bins.get(name)))
-        for name in sensitive
+        for name in given.sensitive
     }
     y_true = None if given.y_true is None else table[given.y_true]
     weights = None if given.sample_weight is None else table[given.sample_weight]
-    with _lines(given.table, form, table.index):
+    try:
         report = FairnessReport.from_predictions(
             y_true,
-            {name: table[name] for name in scores} or None,
-            y_pred={name: table[name] for name in labels} or None,
+            {name: table[name] for name in given.y_score} or None,
+            y_pred={name: table[name] for name in given.y_pred} or None,
             sensitive_features=groups,
-            control_features=_strata(given, form, table, control, bins),
+            control_features=_strata(given, form, table, given.control_features, bins),
             pos_label=_label(
-                given.pos_label, [y_true, *(table[name] for name in labels)]
+                given.pos_label, [y_true, *(table[name] for name in given.y_pred)]
             ),
             sample_weight=weights,
             **settings,
         )
+    except RowError as error:
+        line = line_of(given.table, table.index[error.row], form)
+        raise ValueError(error.at(f"line {line} of {given.table}")) from error
     return report, record
 
 
@@ -403,9 +406,6 @@ def _count(
     settings: dict[str, Any],
 ) -> tuple[FairnessReport, dict[str, str]]:
     """Compute the report of rows that DuckDB counts."""
-    scores, labels, sensitive, control = map(
-        _split, (given.y_score, given.y_pred, given.sensitive, given.control_features)
-    )
     values, groups = columns.values(), columns.groups
     rows = Rows(given.table, columns, form)
     n_without = 0
@@ -430,15 +430,17 @@ def _count(
         hint = bins_hint(rows.labels(name))
         if hint:
             _say(f"skfair audit: note: {hint}", sys.stderr)
-    known = [rows.labels(name) for name in (given.y_true, *labels) if name is not None]
+    known = [
+        rows.labels(name) for name in (given.y_true, *given.y_pred) if name is not None
+    ]
     with rows.problems():
         report = FairnessReport.from_frame(
             rows.relation,
             y_true=given.y_true,
-            y_score={name: name for name in scores} or None,
-            y_pred={name: name for name in labels} or None,
-            sensitive_features=sensitive,
-            control_features=control or None,
+            y_score={name: name for name in given.y_score} or None,
+            y_pred={name: name for name in given.y_pred} or None,
+            sensitive_features=given.sensitive,
+            control_features=given.control_features or None,
             pos_label=_label(given.pos_label, known),
             sample_weight=given.sample_weight,
             **settings,
@@ -461,23 +463,6 @@ def _say_left_out(n_without: int, names: list[str]) -> None:
             "left out.",
             sys.stderr,
         )
-
-
-@contextmanager
-def _lines(path: Path, form: Format, index: Any) -> Iterator[None]:
-    """Turn the positions of rows in messages into lines of the file."""
-    try:
-        yield
-    except ValueError as error:
-        if isinstance(error, ParameterError):
-            raise
-
-        def line(match: re.Match[str]) -> str:
-            if int(match[1]) >= len(index):
-                return match[0]
-            return f"line {line_of(path, index[int(match[1])], form)} of {path}"
-
-        raise ValueError(re.sub(r"\brow (\d+)\b", line, str(error))) from error
 
 
 def _without_missing(
@@ -572,3 +557,67 @@ def _end_progress() -> None:
     """Begin a new line after the count of draws."""
     if sys.stderr.isatty():
         print(file=sys.stderr)
+
+
+def input_record(path: Path, files: list[Path]) -> dict[str, str]:
+    """Name what was read, without its directory, and hash it.
+
+    Of a file its bytes are hashed as they are stored, of the files of a pattern the
+    lines that ``sha256sum`` writes of them.
+    """
+    if files == [path]:
+        return {"input": visible_text(path.name, 100), "sha256": _digest(path)}
+    lines = "".join(f"{_digest(file)}  {file.name}\n" for file in files)
+    name = f"{visible_text(path.name, 80)} ({counted(len(files), 'file')})"
+    return {"input": name, "sha256": hashlib.sha256(lines.encode()).hexdigest()}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write(report: FairnessReport, path: Path, how: str, record: dict[str, str]) -> None:
+    """Write a report and the record of its input as a page, JSON, or Markdown."""
+    source = f"{record['input']}, SHA-256 {record['sha256']}"
+    if how == "html":
+        report.to_html(path, date=record.get("date"), source=source)
+        return
+    if how == "md":
+        report.to_markdown(path, date=record.get("date"), source=source)
+        return
+    text = json.dumps(report.summary | record, indent=1, ensure_ascii=False)
+    write_text(path, text + "\n")
+
+
+def read_limits(given: list[str]) -> dict[str, float]:
+    """Read limits such as ``mcdp=0.1``."""
+    limits = {}
+    for text in given:
+        key, _, written = text.partition("=")
+        check_choice("--limit", key, KEYS)
+        try:
+            value = float(written)
+        except ValueError:
+            raise ValueError(f"--limit must be METRIC=NUMBER, got {text!r}.") from None
+        limits[key] = check_real("--limit", value, 0, MEASURES[key].maximum)
+    return limits
+
+
+def beyond_limits(report: FairnessReport, limits: dict[str, float]) -> list[str]:
+    """Name the metrics that are above their limits, or undefined."""
+    found = []
+    for row in report.to_frame().to_dict("records"):
+        limit = limits.get(row["metric"])
+        if limit is not None and not row["value"] <= limit:
+            what = f"{row['metric']} of {row['model']} by {row['attribute']}"
+            found.append(f"{what} is {row['value']:.6g}, the limit is {limit:g}")
+    missing = set(limits) - set(report.to_frame()["metric"])
+    return found + [
+        f"{key} was not computed, so not checked" for key in sorted(missing)
+    ]
+
+
+def says_nothing(report: FairnessReport) -> bool:
+    """Whether no metric of the report is defined."""
+    return bool(report.to_frame()["value"].isna().all())

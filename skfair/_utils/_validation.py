@@ -109,6 +109,21 @@ def as_array(values: Any, name: str, n_samples: int | None = None) -> NDArray[An
     return array
 
 
+class RowError(ValueError):
+    """Says what is wrong with a row, which may be a line of a file elsewhere."""
+
+    def __init__(self, problem: str, row: int, more: str = ".") -> None:
+        super().__init__(problem, row, more)
+        self.problem, self.row, self.more = problem, row, more
+
+    def __str__(self) -> str:
+        return self.at(f"row {self.row}")
+
+    def at(self, place: str) -> str:
+        """Say where the row is in other words."""
+        return f"{self.problem} in {place}{self.more}"
+
+
 #: Bit pattern of 1.0: larger patterns are above 1, negative, infinite or NaN.
 _ONE_BITS = np.float64(1.0).view(np.uint64)
 #: Weighted averages of probabilities leave [0, 1] by rounding, at most by this.
@@ -128,9 +143,10 @@ def check_scores(y_score: ArrayLike, name: str = "y_score", hint: str = "") -> F
         bad = ~((scores >= -ROUNDING) & (scores <= 1 + ROUNDING))
         if bad.any():
             row = int(bad.argmax())
-            raise ValueError(
-                f"{name} must lie in [0, 1], got {scores[row]} in row {row} "
-                f"({int(bad.sum())} such rows).{hint}"
+            raise RowError(
+                f"{name} must lie in [0, 1], got {scores[row]}",
+                row,
+                f" ({int(bad.sum())} such rows).{hint}",
             )
         scores = np.clip(scores, 0, 1) + 0.0  # turns -0.0 into 0.0
     return scores
@@ -157,10 +173,8 @@ def check_numbers(values: ArrayLike, name: str) -> Floats:
     bad = ~np.isfinite(found)
     if bad.any():
         row = int(bad.argmax())
-        raise ValueError(
-            f"{name} must be finite, got {found[row]} in row {row} "
-            f"({int(bad.sum())} such rows)."
-        )
+        problem = f"{name} must be finite, got {found[row]}"
+        raise RowError(problem, row, f" ({int(bad.sum())} such rows).")
     return found
 
 
@@ -228,11 +242,12 @@ def check_weights(
     bad = ~(usable | (weights == 0))
     if bad.any():
         row = int(bad.argmax())
-        raise ValueError(
+        raise RowError(
             f"{name} must be finite and non-negative, 0 or between "
-            f"{SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, got {weights[row]} in row "
-            f"{row}. Multiply all weights by the same number if some are too small or "
-            "too large."
+            f"{SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, got {weights[row]}",
+            row,
+            ". Multiply all weights by the same number if some are too small or too "
+            "large.",
         )
     whole = np.array_equal(weights, np.rint(weights))
     exact = whole and weights.sum() < MAX_EXACT_SUM
@@ -247,7 +262,7 @@ def _to_numbers(values: NDArray[Any], name: str) -> Floats:
     if not all(real):
         row = real.index(False)
         value = values[row : row + 1].tolist()[0]  # not as np.str_('a')
-        raise ValueError(f"{name} must be numbers, got {value!r} in row {row}.")
+        raise RowError(f"{name} must be numbers, got {value!r}", row)
     try:
         return values.astype(np.float64, copy=False)
     except OverflowError as error:  # of an integer of more than 308 digits

@@ -25,9 +25,9 @@ from skfair.metrics._inputs import (
     positive_rows,
     refuse_statistics,
 )
-from skfair.metrics._strata import Multistratum
+from skfair.metrics._strata import Multistratum, largest_defined
 from skfair.metrics._undefined import warn_if_undefined
-from skfair.statistics import GroupedOutcomes
+from skfair.statistics import GroupedOutcomes, GroupedScores
 
 
 def difference_on_band(band: Any) -> tuple[float, float]:
@@ -152,6 +152,22 @@ default=None
         return math.nan
     everyone = statistic.sums.sum() / statistic.totals.sum()
     return largest_difference(statistic.means, everyone, multigroup)
+
+
+@specify(
+    statistic=GroupedScores,
+    compares_errors=never,
+    combine=largest_defined,
+)
+def difference_of_means(
+    y_true: None, y_score: GroupedScores, *, multigroup: Multigroup = "pairwise"
+) -> float:
+    """Demographic parity difference of the scores of a statistic."""
+    sums = np.bincount(
+        y_score.codes, y_score.weights * y_score.scores, y_score.n_groups
+    )
+    everyone = sums.sum() / y_score.totals.sum()
+    return largest_difference(sums / y_score.totals, everyone, multigroup)
 
 
 def parity_outcomes(

@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike
 from skfair._utils._types import Bools, Floats
 from skfair.metrics._evaluate import always, specify
 from skfair.metrics._inputs import Multigroup, grouped_confusion
-from skfair.metrics._strata import Multistratum
+from skfair.metrics._strata import Multistratum, largest_defined
 from skfair.metrics._undefined import warn_if_labels_are_few, warn_if_undefined
 from skfair.statistics import GroupedConfusion
 
 
 @specify(
     compares_errors=always,
-    combine=lambda values, weights: sum(values),
+    combine=lambda values, weights: np.nansum(values),
 )
 def sum_of_differences(
     y_true: Any,
@@ -132,12 +132,20 @@ default=None
         statistic.min_group_size,
     ):
         return math.nan
-    return largest_gap_of_errors(statistic, multigroup)
+    return difference_of_comparable_odds(None, statistic, multigroup=multigroup)
 
 
-def largest_gap_of_errors(statistic: GroupedConfusion, multigroup: Multigroup) -> float:
+@specify(
+    statistic=GroupedConfusion,
+    compares_errors=always,
+    ties=sum_of_differences,
+    combine=largest_defined,
+)
+def difference_of_comparable_odds(
+    y_true: None, y_pred: GroupedConfusion, *, multigroup: Multigroup = "pairwise"
+) -> float:
     """Largest difference of error rates, without the cells of too few rows."""
-    rates, everyone = rates_of_errors(statistic)
+    rates, everyone = rates_of_errors(y_pred)
     if not rates.size:
         return math.nan
     if multigroup == "pairwise":

@@ -66,7 +66,10 @@ def specify(
 
         @wraps(function)
         def metric(*args: Any, **kwargs: Any) -> Any:
-            if len(args) != 2 or kwargs.get("sensitive_features") is None:
+            statistic = len(args) == 2 and isinstance(args[1], JSONStatistic)
+            if len(args) != 2 or (
+                kwargs.get("sensitive_features") is None and not statistic
+            ):
                 _check_call(specification, args, kwargs)
             if not kwargs.keys().isdisjoint(_SHARED):
                 check_shared(kwargs)
@@ -74,7 +77,7 @@ def specify(
                 given = signature(function).bind(*args, **kwargs).arguments
                 combine = specification.combine or combine_numbers
                 return evaluate_strata(metric, combine, given)
-            if len(args) == 2 and getattr(args[1], "ndim", 0) == 1:  # nearly always
+            if statistic or (len(args) == 2 and getattr(args[1], "ndim", 0) == 1):
                 return function(*args, **kwargs)
             return evaluate_classes(specification, *args, **kwargs)
 

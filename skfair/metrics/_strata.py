@@ -65,6 +65,11 @@ def combine_numbers(values: list[Any], weights: Sequence[float] | None) -> Any:
     return float(combined) if np.ndim(combined) == 0 else combined
 
 
+def largest_defined(values: list[Any], weights: Sequence[float] | None) -> Any:
+    """Largest number of those that are not nan."""
+    return float(np.fmax.reduce(values))
+
+
 def split_strata(
     sensitive_features: Any,
     control_features: Any,

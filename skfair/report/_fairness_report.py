@@ -6,7 +6,7 @@ import datetime
 import html
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypedDict, Unpack
 
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -16,13 +16,38 @@ from skfair._utils._validation import Scale, check_choice
 from skfair.report._frame_inputs import read_frame
 from skfair.report._inputs import estimator_inputs, make_audit
 from skfair.report._language import say, speaking
-from skfair.report._options import Options
+from skfair.report._metrics import checked_options
 from skfair.report._page._html import render
 from skfair.report._page._markdown import render_markdown
-from skfair.report._words._summary import DEFAULT_TITLE, summarize
+from skfair.report._summary import DEFAULT_TITLE, summarize
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
 _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
+
+
+class ReportOptions(TypedDict, total=False):
+    """Parameters of `FairnessReport.from_predictions` that all constructors take."""
+
+    metrics: Sequence[str] | None
+    epsilon: float
+    alpha: float
+    n_resamples: int
+    n_permutations: int
+    confidence_level: float
+    min_group_size: int
+    impact_ratios: bool
+    min_share: float
+    language: str
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
+
+
+class EstimatorOptions(ReportOptions, total=False):
+    """Further parameters of `FairnessReport.from_estimator`."""
+
+    sample_weight: ArrayLike | None
+    title: str
 
 
 class FairnessReport:
@@ -88,7 +113,7 @@ class FairnessReport:
         threshold: float | None = None,
         pos_label: Any = None,
         scale: Scale = "probability",
-        **options: Any,
+        **options: Unpack[EstimatorOptions],
     ) -> Self:
         """Report on fitted classifiers.
 
@@ -263,7 +288,7 @@ or Groups, default=None
             finite with ``scale="rank"``, text labels without `pos_label`, missing
             groups, and parameters out of range.
         """
-        options = Options(
+        options = checked_options(
             threshold=threshold,
             scale=scale,
             epsilon=epsilon,
@@ -306,8 +331,9 @@ or Groups, default=None
         sample_weight: str | None = None,
         threshold: float = 0.5,
         pos_label: Any = None,
+        scale: Scale = "probability",
         title: str = DEFAULT_TITLE,
-        **options: Any,
+        **options: Unpack[ReportOptions],
     ) -> Self:
         """Report on a table of any size, whose rows stay where they are.
 
@@ -340,13 +366,15 @@ or Groups, default=None
             Smallest score that counts as a positive decision, or smallest rank.
         pos_label : int, float, bool or str, default=None
             The label that counts as positive, as in `from_predictions`.
+        scale : {"probability", "rank"}, default="probability"
+            ``"rank"`` compares ranks of scores, as in `from_predictions`.
         title : str, default="Fairness report"
             Title of the page.
         **options : dict
-            Other parameters of `from_predictions`: `scale`, `metrics`, `epsilon`,
-            `alpha`, `n_resamples`, `n_permutations`, `confidence_level`,
-            `min_group_size`, `impact_ratios`, `min_share`, `language`, `random_state`,
-            `n_jobs` and `verbose`.
+            Other parameters of `from_predictions`: `metrics`, `epsilon`, `alpha`,
+            `n_resamples`, `n_permutations`, `confidence_level`, `min_group_size`,
+            `impact_ratios`, `min_share`, `language`, `random_state`, `n_jobs` and
+            `verbose`.
 
         Returns
         -------
@@ -393,7 +421,7 @@ or Groups, default=None
         pvalue       0.01
         Name: 3, dtype: object
         """
-        checked = Options(threshold=threshold, **options)
+        checked = checked_options(threshold=threshold, scale=scale, **options)
         with speaking(checked.language):
             audits = read_frame(
                 frame,

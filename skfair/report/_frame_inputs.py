@@ -33,8 +33,7 @@ from skfair.metrics._distribution._metric_bounds import (
     on_band_of,
 )
 from skfair.metrics._inputs import Multigroup
-from skfair.report._inputs import MANY_ROWS, Audit, make_audit
-from skfair.report._options import Options
+from skfair.report._inputs import MANY_ROWS, Audit, Options, make_audit
 
 #: Up to this many rows scores are counted one by one, more of them in bins.
 _MAX_SCORES = 2**20

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._columns import names_columns, select_columns
 from skfair._utils._response import RANKED_METHODS, respond, tip_for_unknown_columns
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import check_weights, count_rows, scores_on
+from skfair._utils._validation import (
+    ParameterError,
+    Scale,
+    check_choice,
+    check_integer,
+    check_real,
+    check_weights,
+    count_rows,
+    scores_on,
+)
 from skfair.groups import (
     CROSS,
     Groups,
@@ -26,9 +36,9 @@ from skfair.groups import (
     sort_labels,
 )
 from skfair.metrics._inputs import Multigroup, positive_class
-from skfair.report._language import figure, say
-from skfair.report._options import MEASURES, OF_PROBABILITIES, Options
+from skfair.report._language import LANGUAGES, figure, say
 from skfair.statistics._grouped_confusion import encode_classes
+from skfair.statistics._grouped_scores import SortedScores
 
 #: Columns by name: of models, or of attributes.
 Named = dict[str, Any]
@@ -42,6 +52,78 @@ Read = TypeVar("Read")
 MANY_ROWS = 50_000
 #: With more groups than this each is compared with everyone instead of in pairs.
 MAX_PAIRWISE = 10
+
+
+#: With fewer no p-value is at most 0.05 / 3, the first step of Holm's correction.
+FEWEST_PERMUTATIONS = 59
+
+
+@dataclass(frozen=True)
+class Options:
+    """Parameters of `FairnessReport.from_predictions`, checked; the seed is drawn."""
+
+    threshold: float = 0.5
+    scale: Scale = "probability"
+    epsilon: float = 0.05
+    alpha: float = 0.9
+    metrics: Sequence[str] | None = None
+    n_resamples: int = 500
+    n_permutations: int = 199
+    confidence_level: float = 0.95
+    min_group_size: int = 10
+    impact_ratios: bool = False
+    min_share: float = 0.0
+    random_state: Any = None
+    language: str = "en"
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    def __post_init__(self) -> None:
+        seed = self.random_state
+        if seed is None or isinstance(seed, np.random.RandomState):
+            # A report states its seed, so that it can be computed again.
+            seed = check_random_state(seed).randint(2**31 - 1)
+        if isinstance(self.metrics, str):
+            raise ValueError(
+                f"metrics must be a sequence of names, got {self.metrics!r}."
+            )
+        check_choice("impact_ratios", self.impact_ratios, (True, False))
+        check_choice("scale", self.scale, get_args(Scale))
+        check_choice("language", self.language, LANGUAGES)
+        checked = {
+            "threshold": check_real("threshold", self.threshold, 0, 1),
+            "epsilon": check_real("epsilon", self.epsilon, 0, 0.5, closed="right"),
+            "alpha": check_real("alpha", self.alpha, 0, 1, closed="left"),
+            "n_resamples": check_integer("n_resamples", self.n_resamples, 1),
+            "n_permutations": _check_permutations(self.n_permutations),
+            "confidence_level": check_real(
+                "confidence_level", self.confidence_level, 0, 1, closed="neither"
+            ),
+            "min_group_size": check_integer("min_group_size", self.min_group_size, 1),
+            "min_share": check_real("min_share", self.min_share, 0, 1, closed="left"),
+            "random_state": check_integer("random_state", seed, 0, 2**32 - 1),
+        }
+        if self.n_jobs == 0:
+            raise ParameterError(
+                "n_jobs",
+                "must be a number of processes, or -1 for all processors, got 0.",
+            )
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+
+def _check_permutations(value: Any) -> int:
+    """Check that a p-value can be small enough for the verdict."""
+    n_permutations = check_integer("n_permutations", value, 1)
+    if n_permutations < FEWEST_PERMUTATIONS:
+        raise ParameterError(
+            "n_permutations",
+            f"must be an integer of at least {FEWEST_PERMUTATIONS}, got "
+            f"{n_permutations}: the least p-value is 1 / ({n_permutations} + 1), and "
+            "the verdict, three tests with Holm's correction at the level 0.05, needs "
+            "one of 0.05 / 3 = 1 / 60.",
+        )
+    return n_permutations
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,24 +232,6 @@ class Audit:
         """Whether there are two classes, one of them positive."""
         return len(self.classes) == 2
 
-    def keys(self, model: Model, attribute: Attribute | None = None) -> tuple[str, ...]:
-        """Metrics that can be computed for a model, of those asked for."""
-        possible = {
-            "decisions": self.binary,
-            "scores": model.y_score is not None,
-            "errors": self.y_true is not None,
-        }
-        wanted = self.options.metrics
-        keys = [m.key for m in MEASURES if possible[m.question]]
-        if self.options.scale == "rank":
-            keys = [key for key in keys if key not in OF_PROBABILITIES]
-        if wanted:
-            return tuple(key for key in keys if key in wanted)
-        if attribute is not None and attribute.comparison == "pooled":
-            # It takes a second for hundreds of groups, and mostly measures noise.
-            return tuple(key for key in keys if key != "madd")
-        return tuple(keys)
-
 
 def make_audit(
     *,
@@ -201,7 +265,7 @@ def make_audit(
     if n_alike is not None:
         totals = n_alike if weights is None else weights * n_alike
     scores = {name: values[kept] for name, values in scores.items()}
-    audit = Audit(
+    return Audit(
         models=tuple(
             Model(name, scores[name], *_decide(scores[name], totals, options))
             if name not in predicted
@@ -223,8 +287,6 @@ def make_audit(
         if control_features is None
         else resolve_strata(control_features, n_samples=n_samples)[kept],
     )
-    _check_metrics(audit)
-    return audit
 
 
 def _read_models(
@@ -260,10 +322,12 @@ def _decide(
 
 def mid_ranks(scores: Floats, weights: NDArray[Any] | None) -> Floats:
     """Mid-rank of each entry in (0, 1), as metrics of ``scale="rank"`` take them."""
-    _, positions = np.unique(scores, return_inverse=True)
-    ends = np.cumsum(np.bincount(positions, weights))
-    ranks = (np.append(0, ends[:-1]) + ends) / (2 * ends[-1])
-    return np.asarray(ranks[positions])
+    everyone = Groups(np.zeros(len(scores), np.int8), (0,))
+    rows = SortedScores.of(scores, np.arange(len(scores)), weights, ranked=True)
+    ranks = rows.statistic(everyone).scores
+    found = np.empty(len(scores))
+    found[rows.order] = ranks if rows.below is None else ranks[rows.below]
+    return found
 
 
 def _recode(encoded: Encoded, classes: Classes, kept: Integers) -> Integers:
@@ -379,26 +443,6 @@ def set_aside(name: str, groups: Groups, n_alike: Integers | None) -> Attribute:
     compared = replace(groups, codes=codes, labels=labels)
     kept = np.array([sizes[label] for label in labels], dtype=np.intp)
     return Attribute(name, compared, groups, aside, n_missing, kept)
-
-
-def _check_metrics(audit: Audit) -> None:
-    """Raise if a metric that was asked for cannot be computed for any model."""
-    if audit.options.impact_ratios and not audit.binary:
-        raise ValueError("impact_ratios must be False unless there are two classes.")
-    possible = {key for model in audit.models for key in audit.keys(model)}
-    needs = {"decisions": "two classes", "scores": "y_score", "errors": "y_true"}
-    question = {measure.key: measure.question for measure in MEASURES}
-    for key in audit.options.metrics or ():
-        if key not in possible:
-            needed = needs[question[key]]
-            if key in OF_PROBABILITIES and audit.options.scale == "rank":
-                needed = "scale='probability'"
-            raise ValueError(f"metrics has {key!r}, which needs {needed}.")
-    if not possible:
-        raise ValueError(
-            "y_true is None, expected true labels: with more than two classes every "
-            "metric needs them."
-        )
 
 
 def _check_length(what: str, length: int, expected: int) -> None:

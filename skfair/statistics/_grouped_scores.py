@@ -354,10 +354,17 @@ class SortedScores(NamedTuple):
     weights: NDArray[Any] | None
     #: Number of distinct scores below that of each row; None where all differ.
     below: Integers | None
+    #: Whether scores are replaced by their ranks among the rows that have a group.
+    ranked: bool = False
 
     @classmethod
     def of(
-        cls, scores: Floats, rows: Integers, weights: NDArray[Any] | None
+        cls,
+        scores: Floats,
+        rows: Integers,
+        weights: NDArray[Any] | None,
+        *,
+        ranked: bool = False,
     ) -> SortedScores:
         """Sort the scores of the rows that count, with the weights of all rows."""
         order = rows[np.argsort(scores[rows], kind="stable")]
@@ -365,14 +372,17 @@ class SortedScores(NamedTuple):
         steps = np.cumsum(scores[1:] != scores[:-1], dtype=np.intp)
         tied = len(scores) > 0 and (len(steps) == 0 or steps[-1] < len(steps))
         below = np.append(0, steps) if tied else None
-        return cls(order, scores, None if weights is None else weights[order], below)
+        weights = None if weights is None else weights[order]
+        return cls(order, scores, weights, below, ranked)
 
     def statistic(self, groups: Groups) -> GroupedScores:
         """Return the statistic of the rows with these groups, without sorting scores.
 
-        Every row that counts has a group.
+        Rows without a group are left out.
         """
         codes, n_groups = groups.codes[self.order], len(groups.labels)
+        if len(codes) and codes.min() < 0:
+            return self._of_rows(codes >= 0).statistic(groups)
         counts = np.bincount(codes, minlength=n_groups)
         scores, weights, totals = self.scores, self.weights, counts.astype(np.int64)
         if weights is not None:
@@ -387,7 +397,7 @@ class SortedScores(NamedTuple):
             starts, weights = _join(keys[1:] != keys[:-1], weights, len(keys))
             kept = order if starts is None else order[starts]
             scores, codes = scores[kept], codes[kept]
-        return GroupedScores(
+        found = GroupedScores(
             scores,
             codes,
             weights,
@@ -397,6 +407,16 @@ class SortedScores(NamedTuple):
             groups.names,
             groups.min_group_size,
         )
+        return pooled_ranks(found) if self.ranked else found
+
+    def _of_rows(self, kept: Bools) -> SortedScores:
+        """Leave out rows, given in the order of their scores."""
+        weights, below = (
+            None if values is None else values[kept]
+            for values in (self.weights, self.below)
+        )
+        rest = self.order[kept], self.scores[kept], weights, below
+        return SortedScores(*rest, self.ranked)
 
 
 #: Products of two whole totals stay below this, so that they are exact in int64.

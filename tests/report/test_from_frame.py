@@ -9,7 +9,7 @@ import pytest
 
 from skfair.report import FairnessReport
 from skfair.report import _frame_inputs as module
-from skfair.report._options import KEYS
+from skfair.report._metrics import KEYS
 
 OPTIONS = {"n_resamples": 5, "n_permutations": 59, "random_state": 0}
 NAMES = {"y_true": "y", "sensitive_features": ["sex", "race"]}

@@ -7,8 +7,8 @@ import pytest
 from skfair.groups import encode_groups
 from skfair.metrics import impact_ratios
 from skfair.report import FairnessReport, markdown_table
-from skfair.report._numbers._groups import _calibration
-from skfair.report._words._sentences import describe_ratios
+from skfair.report._groups import _calibration
+from skfair.report._words import describe_ratios
 
 
 @pytest.fixture(scope="module")

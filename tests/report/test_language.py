@@ -13,9 +13,9 @@ import pytest
 import skfair
 from skfair._cli._command_line import main
 from skfair.groups import CROSS, encode_groups
-from skfair.report import FairnessReport, _language
+from skfair.report import FairnessReport, _language, _summary
 from skfair.report._language import LANGUAGES, catalogue, figure, say, speaking
-from skfair.report._options import MEASURES, QUESTIONS
+from skfair.report._metrics import MEASURES, QUESTIONS
 from skfair.report._page._markdown import (
     OF_GROUPS,
     OF_METRICS,
@@ -25,7 +25,6 @@ from skfair.report._page._markdown import (
     SECTIONS,
 )
 from skfair.report._page._pictures import _OF_RANKS, _OF_SCORES, OF_PICTURES
-from skfair.report._words import _summary
 
 FOLDER = Path(skfair.__file__).parent / "report"
 IN_TEMPLATE = re.compile(r"""\b(?:say|marked)\(\s*(?:"([^"]*)"|'([^']*)')""")
@@ -47,13 +46,18 @@ def messages():
         *_OF_RANKS,
         *STATUS,
     }
-    found |= {*_summary.PRIMARY, *_summary._CANNOT_SHOW, _summary.DEFAULT_TITLE}
+    found |= {*QUESTIONS, *_summary._CANNOT_SHOW, _summary.DEFAULT_TITLE}
     found |= {*_summary.CONCLUSIONS.values()}
     found |= {noun + end for noun in NOUNS for end in ("", "s")}
     found |= {
         text
-        for one in MEASURES
-        for text in (one.title, one.definition, one.definition_of_ranks)
+        for one in MEASURES.values()
+        for text in (
+            one.title,
+            one.definition,
+            one.definition_of_ranks,
+            one.by_chance,
+        )
     }
     found |= {"Date", "Input", "score", "rank", *_language._NO_NAMES}
     for path in (*FOLDER.glob("**/*.py"), *FOLDER.parent.glob("_cli/*.py")):

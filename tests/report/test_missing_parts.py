@@ -1,73 +1,36 @@
 """A metric of the report that lacks one of its parts is an error that names it."""
 
-import sys
-from dataclasses import replace
+from dataclasses import MISSING, fields
 
 import numpy as np
 import pytest
 
-from skfair.report._inputs import make_audit
-from skfair.report._numbers._sample import Finding, make_samples
-from skfair.report._options import MEASURES, Options, part_of
-from skfair.report._words._sentences import SENTENCES, UNITS, describe, in_unit
+from skfair.report._metrics import MEASURES, QUESTIONS, Measure
 
-OF_QUESTIONS = {"decisions": 0, "scores": 3, "errors": -1}
-
-
-@pytest.fixture
-def sample(scored):
-    y_true, y_score, people = scored
-    audit = make_audit(
-        y_true=y_true,
-        y_score=y_score,
-        y_pred=None,
-        sensitive_features=people["sex"],
-        pos_label=None,
-        sample_weight=None,
-        options=Options(random_state=0),
-    )
-    return make_samples(audit)[0]
+PARTS = [
+    part.name
+    for part in fields(Measure)
+    if part.default is MISSING and part.default_factory is MISSING
+]
 
 
-@pytest.mark.parametrize("question", OF_QUESTIONS)
-@pytest.mark.parametrize("many", [False, True])
-def test_a_row_without_its_value_is_an_error(
-    make_report, scored, monkeypatch, question, many
-):
-    row = replace(MEASURES[OF_QUESTIONS[question]], key="invented")
-    added = {
-        "MEASURES": (*MEASURES, row),
-        "KEYS": (*(one.key for one in MEASURES), "invented"),
-        f"OF_{question.upper()}": ("invented",),
-    }
-    for name, module in list(sys.modules.items()):
-        for attribute, value in added.items():
-            if name.startswith("skfair.report") and hasattr(module, attribute):
-                monkeypatch.setattr(module, attribute, value)
-    if many:
-        monkeypatch.setattr("skfair.report._inputs.MANY_ROWS", 1)
-    y_true, y_score, people = scored
-    options = {"sensitive_features": people["sex"], "metrics": ["invented"]}
-    message = "The value.* of the metric 'invented' is missing"
-    with pytest.raises(NotImplementedError, match=message):
-        make_report(y_true, y_score, **options, n_resamples=1)
+@pytest.mark.parametrize("part", PARTS)
+def test_a_row_without_a_part_is_an_error(part):
+    given = {name: getattr(MEASURES["mcdp"], name) for name in PARTS if name != part}
+    with pytest.raises(TypeError, match=f"missing 1 required .*: '{part}'"):
+        Measure(**given)
 
 
-def test_words_of_another_metric_are_never_used(sample):
-    for key in ("invented", "mcdp2", ""):
-        with pytest.raises(NotImplementedError, match=f"sentence .* {key!r} is miss"):
-            describe(sample, key, Finding(0.5))
-        with pytest.raises(NotImplementedError, match=f"unit .* {key!r} is missing"):
-            in_unit(key, 0.5)
+def test_every_part_is_asked_for():
+    needed = "key", "title", "question", "metric", "definition", "find", "sentence"
+    assert {*needed, "unit", "rank"} == set(PARTS)
 
 
-def test_every_metric_has_all_its_parts():
-    keys = {measure.key for measure in MEASURES}
-    assert set(SENTENCES) == set(UNITS) == keys
-
-
-def test_a_part_that_is_there():
-    assert part_of({"mcdp": 0.0}, "mcdp", "The value") == 0.0
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_answers_have_an_order(question):
+    ranks = [one.rank for one in MEASURES.values() if one.question == question]
+    ordered = [rank for rank in ranks if rank is not None]
+    assert sorted(ordered) == list(range(1, len(ordered) + 1))
 
 
 @pytest.mark.slow

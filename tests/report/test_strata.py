@@ -1,15 +1,18 @@
 """Metrics within strata, in the numbers and on the page of a report."""
 
 import json
+import warnings
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression
 
 from skfair.groups import encode_groups
 from skfair.metrics import (
+    abcc,
     confidence_interval,
     demographic_parity_difference,
     equalized_odds_difference,
@@ -67,6 +70,36 @@ def test_numbers_are_those_of_the_metrics(within, rows, key):
     )
     assert found["pvalue"] == test.pvalue
     assert found["null_mean"] == pytest.approx(test.null_mean, abs=1e-12)
+
+
+@pytest.mark.parametrize("scale", ["probability", "rank"])
+def test_groups_left_out_of_a_stratum_are_permuted(make_report, scale):
+    """Other rows are of the small group of a stratum in each permutation."""
+    generator = np.random.default_rng(0)
+    groups = np.repeat(["a", "b", "c"], [120, 60, 20])
+    strata, y_score = np.arange(200) % 2, generator.random(200)
+    groups[np.flatnonzero((groups == "c") & (strata == 1))[:7]] = "a"
+    given = {
+        "sensitive_features": encode_groups(groups, min_group_size=5),
+        "control_features": strata,
+    }
+    report = make_report(
+        None, y_score, **given, scale=scale, metrics=["abcc"], min_group_size=5
+    )
+    found = report.to_frame("strata").iloc[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        test = permutation_test(
+            partial(abcc, scale=scale),
+            None,
+            y_score,
+            **given,
+            n_permutations=59,
+            random_state=0,
+        )
+    assert found["value"] == pytest.approx(test.value, abs=1e-12)
+    assert found["null_mean"] == pytest.approx(test.null_mean, abs=1e-12)
+    assert found["pvalue"] == test.pvalue
 
 
 def test_page_and_markdown_have_the_table(within):

@@ -1,6 +1,5 @@
 """Metrics of score distributions: MCDP, MADD, ABCC."""
 
-from skfair.metrics._distribution._gap import LargestGap, Pair
-from skfair.metrics._distribution._score_grid import Count, ScoreGrid, cumulate
+from skfair.metrics._distribution._mcdp import mcdp  # the first that errors name
 
-__all__ = ["Count", "LargestGap", "Pair", "ScoreGrid", "cumulate"]
+__all__ = ["mcdp"]

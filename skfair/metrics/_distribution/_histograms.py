@@ -60,6 +60,11 @@ def gap_curves(
     if exact:
         dtype = np.int32 if products < _MAX_SHORT else np.int64
 
+    # Memory that is asked for once: a megabyte takes as long as a sum.
+    many = statistic.n_groups > 2 * _BLOCK
+    n_kept = 0 if many else statistic.n_groups + 1
+    changes, lowered, at_edges, *kept = np.empty((3 + n_kept, len(edges.places)), dtype)
+
     @lru_cache(maxsize=2 * _BLOCK)
     def in_bins(group: int | None) -> NDArray[Any]:
         scores, weights = statistic.scores, statistic.weights
@@ -69,11 +74,11 @@ def gap_curves(
         if not exact:
             # By the last height, not by the total, it ends at 1 without rounding.
             heights = heights / heights[-1]
-        return bin_changes(edges.at_edges(scores, heights), edges.starts)
+        out = None if many else kept[-1 if group is None else group]
+        edges.at_edges(scores, heights, out=at_edges)
+        return bin_changes(at_edges, edges.starts, out=out)
 
-    # Memory that is asked for once for all pairs: a megabyte takes as long as a sum.
-    changes, lowered = np.empty((2, len(edges.places)), dtype)
-    if statistic.n_groups > 2 * _BLOCK:
+    if many:
         pairs = sorted(pairs, key=_block)
     for first, second in pairs:
         ours, theirs = totals[first], everything if second is None else totals[second]
@@ -116,18 +121,19 @@ class Edges(NamedTuple):
         distinct[-1] = np.inf  # the last bin is closed
         return cls(distinct, places, starts)
 
-    def count_below(self, scores: Floats) -> Integers:
-        """How many sorted scores lie below each distinct edge."""
+    def at_edges(
+        self, scores: Floats, sums: NDArray[Any], out: NDArray[Any] | None = None
+    ) -> NDArray[Any]:
+        """Value at each edge of sums that belong to below and to each sorted score."""
         # Bins are closed on the left: an edge counts what lies strictly below it.
         if len(scores) > len(self.distinct):
-            return np.searchsorted(scores, self.distinct, side="left")
-        first = np.searchsorted(self.distinct, scores, side="right")
-        counted = np.diff(first, prepend=0, append=len(self.distinct))
-        return np.repeat(np.arange(len(scores) + 1), counted)
-
-    def at_edges(self, scores: Floats, sums: NDArray[Any]) -> NDArray[Any]:
-        """Value at each edge of sums that belong to below and to each sorted score."""
-        return sums[self.count_below(scores)][self.places]
+            below = np.searchsorted(scores, self.distinct, side="left")
+            of_distinct = sums[below]
+        else:
+            first = np.searchsorted(self.distinct, scores, side="right")
+            lengths = np.diff(first, prepend=0, append=len(self.distinct))
+            of_distinct = np.repeat(sums, lengths)
+        return of_distinct.take(self.places, mode="clip", out=out)
 
 
 @cache
@@ -187,8 +193,15 @@ def most_stable(
     """Stable interval of the pair of groups with the largest mean of MADD over it."""
     pairs = compared_pairs(statistic.n_groups, multigroup)
     curves = gap_curves(statistic, pairs, n_bandwidths)
-    found = ((curve, search(curve.values, curve.totals)) for curve in curves)
-    return max(found, key=lambda curve_and_interval: curve_and_interval[1].mean)
+    best = next(curves)
+    found = search(best.values, best.totals)
+    for curve in curves:
+        if curve.values.max() <= found.mean:
+            continue  # no mean over an interval is larger
+        interval = search(curve.values, curve.totals)
+        if interval.mean > found.mean:
+            best, found = curve, interval
+    return best, found
 
 
 def optimal_order(totals: tuple[float, float]) -> float:

@@ -429,7 +429,7 @@ _DECIMALS = 15
 _BLOCK = 64
 #: Steps of the scores in half a window at which pairs of groups are bounded, unless
 #: these are more than the second number, and groups from which on that is worth it.
-_N_STEPS, _MAX_POINTS, _MANY_GROUPS = 4, 256, 6
+_N_STEPS, _MAX_POINTS, _MANY_GROUPS = 4, 256, 4
 #: Pairs whose gaps at these scores are compared at once.
 _PAIRS = 2**12
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair._utils._types import Floats, Integers
-from skfair.metrics._distribution import Pair
+from skfair.metrics._distribution._gap import Pair
 from skfair.metrics._proxy._cells import ProxyRows
 
 #: How the gap between two groups becomes a number: its largest absolute value, the

@@ -10,7 +10,7 @@ from scipy import sparse, stats
 
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.groups import Codes
-from skfair.metrics._distribution import Pair
+from skfair.metrics._distribution._gap import Pair
 from skfair.metrics._proxy._bands import DenseCells, Kind, odds_limits, split_below
 from skfair.metrics._proxy._cells import ProxyRows
 

@@ -22,9 +22,8 @@ from skfair.metrics._demographic_parity import (
     demographic_parity_difference,
     parity_outcomes,
 )
-from skfair.metrics._distribution import Pair
 from skfair.metrics._distribution._abcc import abcc
-from skfair.metrics._distribution._gap import compared_pairs
+from skfair.metrics._distribution._gap import Pair, compared_pairs
 from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._inputs import check_multigroup

@@ -1,24 +1,38 @@
 """Permutation tests and bootstrap intervals of any metric."""
 
-from skfair.metrics._uncertainty._counts import deal, redraw
+from skfair.metrics._uncertainty._bootstrap import ENOUGH, resamples
+from skfair.metrics._uncertainty._counts import Counts, RowsInCells, deal, redraw
+from skfair.metrics._uncertainty._permutation import permutation_tests, permutations
 from skfair.metrics._uncertainty._resampling import (
     ROUNDING,
+    Metric,
+    Rows,
     basic_interval,
     check_seed,
     count_smaller,
+    evaluate_each,
     exact_pvalue,
     shuffled_codes,
     stratified_draws,
 )
 
 __all__ = [
+    "ENOUGH",
     "ROUNDING",
+    "Counts",
+    "Metric",
+    "Rows",
+    "RowsInCells",
     "basic_interval",
     "check_seed",
     "count_smaller",
     "deal",
+    "evaluate_each",
     "exact_pvalue",
+    "permutation_tests",
+    "permutations",
     "redraw",
+    "resamples",
     "shuffled_codes",
     "stratified_draws",
 ]

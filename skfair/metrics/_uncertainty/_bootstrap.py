@@ -29,7 +29,7 @@ from skfair.metrics._uncertainty._resampling import (
 )
 
 #: Least share of resamples with a value that an interval needs.
-_ENOUGH = 0.5
+ENOUGH = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,16 +176,17 @@ default=None
         values = np.full(n_resamples, np.nan)
         low = high = math.nan
     else:
-        draw = _resamples(metric, rows, generator)
-        resamples = (draw() for _ in range(n_resamples))
+        draw = resamples(metric, rows, generator)
+        drawn_rows = (draw() for _ in range(n_resamples))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            values = evaluate_each(metric, resamples, n_jobs, verbose)
+            drawn = evaluate_each([metric], drawn_rows, n_jobs=n_jobs, verbose=verbose)
+        values = drawn[:, 0, 0]
         low, high = basic_interval(observed, _defined(values), level)
     return BootstrapResult(observed, low, high, level, n_resamples, values)
 
 
-def _resamples(
+def resamples(
     metric: Any, rows: Rows | Counts, generator: np.random.Generator
 ) -> Callable[[], Rows | Counts]:
     """Return what draws rows, or rows of a statistic, with replacement."""
@@ -205,7 +206,7 @@ def _defined(values: Floats) -> Floats:
     defined = values[~np.isnan(values)]
     if len(defined) == len(values):
         return values
-    enough = len(defined) >= _ENOUGH * len(values)
+    enough = len(defined) >= ENOUGH * len(values)
     end = "they are left out" if enough else "too many for an interval, set to nan"
     warn_user(
         f"The metric is undefined on {len(values) - len(defined)} of {len(values)} "

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._utils._types import Floats
+from skfair._utils._types import Floats, Integers
+from skfair.groups import Groups
 from skfair.metrics._inputs import count_hits, in_place_of_rows
 from skfair.statistics import (
     GroupedConfusion,
@@ -33,41 +33,46 @@ _MAX_DEALT = 10**9
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """A statistic of single rows, and how many rows each group has in each cell.
+    """A statistic of rows, and how many rows each group has in each cell.
 
-    Cells are scores, pairs of a true and a predicted class, or outcomes of 0 and 1;
-    `counts` has shape (n_groups, n_cells).
+    Cells are scores, those of `scores`, or pairs of a true and a predicted class, or
+    outcomes of 0 and 1. `counts` has shape (n_groups, n_cells, n_weights), and the rows
+    of its last axis have the weights `weights`.
     """
 
     statistic: Any
     counts: NDArray[np.int64]
-    rebuild: Callable[[NDArray[np.int64]], Any]
+    scores: Floats | None = None
+    weights: NDArray[Any] = field(default_factory=lambda: np.ones(1, np.int64))
 
     @classmethod
     def of(cls, statistic: Any, **rows: Any) -> Counts:
         """Count the rows of a statistic that is given in place of all `rows`."""
         if isinstance(statistic, GroupedHistogram):
             statistic = statistic.at_edges()
-        statistic = in_place_of_rows(statistic, **rows)
+        statistic, scores = in_place_of_rows(statistic, **rows), None
         counts: NDArray[Any]
-        rebuild: Callable[[Any, NDArray[np.int64]], Any]
         if isinstance(statistic, GroupedOutcomes):
             sizes, hits = count_hits(statistic)
-            counts, rebuild = np.stack([sizes - hits, hits], axis=1), _outcomes
+            counts = np.stack([sizes - hits, hits], axis=1)
         elif not np.array_equal(statistic.totals, statistic.counts):
             raise ValueError(
                 "y_score must be a statistic of rows without sample weights, since "
                 "single rows are drawn; pass the rows with their weights."
             )
         elif isinstance(statistic, GroupedConfusion):
-            counts, rebuild = statistic.matrices, _confusion
-            counts = counts.reshape(len(counts), -1)
+            counts = statistic.matrices.reshape(statistic.n_groups, -1)
         else:
-            grid, cells = np.unique(statistic.scores, return_inverse=True)
-            counts = np.zeros((statistic.n_groups, len(grid)))
+            scores, cells = np.unique(statistic.scores, return_inverse=True)
+            counts = np.zeros((statistic.n_groups, len(scores)))
             counts[statistic.codes, cells] = statistic.weights
-            rebuild = partial(_scores, grid)
-        return cls(statistic, counts.astype(np.int64), partial(rebuild, statistic))
+        return cls(statistic, counts.astype(np.int64)[..., np.newaxis], scores)
+
+    def with_counts(self, counts: NDArray[np.int64]) -> Counts:
+        """Return other numbers of rows, and the statistic of these."""
+        table = counts @ self.weights, counts.sum(axis=2)
+        statistic = count_again(self.statistic, *table, self.scores)
+        return replace(self, statistic=statistic, counts=counts)
 
     def evaluate(self, metric: Callable[..., float]) -> float:
         """Value of the metric on this statistic."""
@@ -80,13 +85,77 @@ class Counts:
         parts = [self.counts]
         if within_labels and isinstance(self.statistic, GroupedConfusion):
             parts = np.split(self.counts, len(self.statistic.classes), axis=1)
-        dealt = np.concatenate([deal(part, generator) for part in parts], axis=1)
-        return replace(self, statistic=self.rebuild(dealt), counts=dealt)
+        dealt = [deal(part, generator) for part in parts]
+        return self.with_counts(np.concatenate(dealt, axis=1))
 
     def resampled(self, generator: np.random.Generator) -> Counts:
         """Draw as many rows of each group as it has, with replacement."""
-        drawn = np.array([redraw(of_group, generator) for of_group in self.counts])
-        return replace(self, statistic=self.rebuild(drawn), counts=drawn)
+        drawn = [redraw(of_group, generator) for of_group in self.counts]
+        return self.with_counts(np.array(drawn))
+
+
+class RowsInCells(NamedTuple):
+    """The cell of each row, from which a statistic of any groups is counted."""
+
+    #: Statistic of the same kind, of which counts and weights are replaced.
+    template: GroupedConfusion | GroupedOutcomes
+    cells: Integers
+    n_cells: int
+    weights: NDArray[Any] | None
+    #: How many rows each entry stands for; None is one.
+    n_alike: Integers | None = None
+
+    def statistic(self, groups: Groups) -> Any:
+        """Return the statistic of the rows with these groups."""
+        known = groups.codes >= 0
+        shape = len(groups.labels), self.n_cells
+        places = groups.codes[known].astype(np.intp) * self.n_cells + self.cells[known]
+
+        def add_up(values: NDArray[Any] | None) -> NDArray[Any]:
+            of_known = None if values is None else values[known]
+            return np.bincount(places, of_known, math.prod(shape)).reshape(shape)
+
+        numbers = weights = add_up(self.n_alike)
+        if self.weights is not None:
+            weights = add_up(self.weights)
+        template = replace(self.template, labels=groups.labels)
+        return count_again(template, weights, numbers.astype(np.intp))
+
+    def take(self, rows: Integers) -> RowsInCells:
+        """Rows at the given positions."""
+        weights = None if self.weights is None else self.weights[rows]
+        return self._replace(cells=self.cells[rows], weights=weights)
+
+
+def count_again(
+    statistic: Any,
+    weights: NDArray[Any],
+    numbers: NDArray[Any],
+    scores: Floats | None = None,
+) -> Any:
+    """Return a statistic of other total weights and numbers of rows, by group and cell.
+
+    The squared weights of outcomes, on which no metric depends, stay.
+    """
+    if isinstance(statistic, GroupedConfusion):
+        shape = len(weights), len(statistic.classes), len(statistic.classes)
+        label_counts = numbers.reshape(shape).sum(axis=2)
+        matrices = weights.reshape(shape)
+        return replace(statistic, matrices=matrices, label_counts=label_counts)
+    totals, counts = weights.sum(axis=1), numbers.sum(axis=1)
+    if isinstance(statistic, GroupedOutcomes):
+        sums = weights[:, 1].astype(statistic.sums.dtype)
+        return replace(statistic, sums=sums, totals=totals, counts=counts)
+    assert scores is not None
+    cells, groups = np.nonzero(weights.T)
+    return replace(
+        statistic,
+        scores=scores[cells],
+        codes=groups.astype(statistic.codes.dtype),
+        weights=weights[groups, cells],
+        counts=counts,
+        totals=totals,
+    )
 
 
 def deal(
@@ -136,29 +205,3 @@ def redraw(
     drawn = np.zeros_like(flat)
     drawn[filled] = numbers
     return drawn.reshape(counts.shape)
-
-
-def _scores(
-    grid: Floats, statistic: GroupedScores, counts: NDArray[np.int64]
-) -> GroupedScores:
-    """Build the statistic of other numbers of rows with the scores of a grid."""
-    cells, groups = np.nonzero(counts.T)
-    return replace(
-        statistic,
-        scores=grid[cells],
-        codes=groups.astype(statistic.codes.dtype),
-        weights=counts[groups, cells],
-    )
-
-
-def _confusion(
-    statistic: GroupedConfusion, counts: NDArray[np.int64]
-) -> GroupedConfusion:
-    """Build the statistic of other numbers of rows of the same classes."""
-    matrices = counts.reshape(statistic.matrices.shape)
-    return replace(statistic, matrices=matrices, label_counts=matrices.sum(axis=2))
-
-
-def _outcomes(statistic: GroupedOutcomes, counts: NDArray[np.int64]) -> GroupedOutcomes:
-    """Build the statistic of other numbers of outcomes of 1."""
-    return replace(statistic, sums=counts[:, 1].astype(statistic.sums.dtype))

@@ -12,7 +12,6 @@ import numpy as np
 
 from skfair._utils._types import Floats, Integers
 from skfair.metrics._spec import unwrapped
-from skfair.metrics._uncertainty._permutation import shuffle
 from skfair.metrics._uncertainty._resampling import Rows, check_seed
 
 #: Permutations that estimate the noise: they leave an error of about 4 % of it.
@@ -45,7 +44,7 @@ def subtract_noise(
     if len(pairs) > _MAX_PAIRS or len(pairs) < 2:
         pairs = []
     generator = check_seed(0)
-    drawn = [shuffle(rows, strata, generator) for _ in range(_N_PERMUTATIONS)]
+    drawn = [rows.shuffled(strata, generator) for _ in range(_N_PERMUTATIONS)]
     null = np.array([_values(metric, one, pairs) for one in drawn]) ** 2
     null = null[~np.isnan(null).any(axis=1)]
     if not len(null):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
@@ -22,13 +21,13 @@ from skfair.metrics._spec import specification_of
 from skfair.metrics._uncertainty._counts import Counts
 from skfair.metrics._uncertainty._resampling import (
     ROUNDING,
+    Metric,
     Rows,
     check_seed,
     count_smaller,
     evaluate_each,
     exact_pvalue,
     rows_or_counts,
-    shuffled_codes,
 )
 
 #: Numbers in one block of permuted hits, which bounds memory.
@@ -200,18 +199,54 @@ default=None
     observed = rows.evaluate(metric)
     if isinstance(rows, Rows) and not math.isnan(observed):
         rows = rows.sorted_for(metric)
-    draw = _permutations(within, metric, rows)
-    null, n_below = np.full(n_permutations, np.nan), 0
-    if not math.isnan(observed):
-        same = deepcopy(generator)
-        shuffled = (draw(generator) for _ in range(n_permutations))
-        null = evaluate_each(metric, shuffled, n_jobs, verbose)
-        shuffled = (draw(same) for _ in range(n_permutations))
-        n_below = _count_below(rows, metric, observed, null, shuffled, n_jobs)
-    result = _result(observed, null, n_below)
+    (result,) = permutation_tests(
+        [metric],
+        [observed],
+        rows,
+        permutations(within, metric, rows),
+        n_permutations=n_permutations,
+        generator=generator,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )
     if result.pvalue == 1:
-        _warn_if_constant(observed, null)
+        _warn_if_constant(observed, result.null_distribution)
     return result
+
+
+def permutation_tests(
+    metrics: Sequence[Metric],
+    observed: Sequence[float],
+    rows: Rows | Counts,
+    draw: Callable[[np.random.Generator], Rows | Counts],
+    *,
+    n_permutations: int,
+    generator: np.random.Generator,
+    **options: Any,
+) -> list[PermutationTestResult]:
+    """Test several metrics, whose values are given, on the same permutations.
+
+    Of a metric that is undefined no permutations are evaluated. `options` are those of
+    `evaluate_each`.
+    """
+    defined = [i for i, value in enumerate(observed) if not math.isnan(value)]
+    null = np.full((n_permutations, len(metrics), 2), np.nan)
+    if defined:
+        shuffled = (draw(generator) for _ in range(n_permutations))
+        kept = [metrics[i] for i in defined], shuffled, [observed[i] for i in defined]
+        null[:, defined] = evaluate_each(*kept, **options)
+    return [
+        _result(observed[i], null[:, i, 0], _count_below(rows, metric, null[:, i, 1]))
+        for i, metric in enumerate(metrics)
+    ]
+
+
+def _count_below(rows: Rows | Counts, metric: Metric, orders: Floats) -> int:
+    """Count permutations of the observed value that are below it by a tie breaker."""
+    ties = specification_of(metric)[0].ties
+    if ties is None or np.isnan(orders).all():
+        return 0
+    return count_smaller(orders, rows.evaluate(ties))
 
 
 def permutes_within_labels(metric: Any, y_true: Any = None) -> bool:
@@ -232,7 +267,7 @@ def permutes_within_labels(metric: Any, y_true: Any = None) -> bool:
     return False
 
 
-def _permutations(
+def permutations(
     within: Any, metric: Any, rows: Rows | Counts
 ) -> Callable[[np.random.Generator], Rows | Counts]:
     """Return what permutes the groups of rows or of a statistic."""
@@ -241,7 +276,7 @@ def _permutations(
             raise ValueError("within must be 'auto' or None with a statistic.")
         by_label = within is not None and permutes_within_labels(metric)
         return partial(rows.shuffled, by_label)
-    return partial(shuffle, rows, permuted_strata(within, metric, rows))
+    return partial(rows.shuffled, permuted_strata(within, metric, rows))
 
 
 def permuted_strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
@@ -269,30 +304,6 @@ def check_strata(within: Any, n_samples: int) -> NDArray[Any]:
     values = as_array(within, "within", n_samples)
     check_no_missing(values, "within")
     return values
-
-
-def shuffle(rows: Rows, strata: list[Integers], generator: np.random.Generator) -> Rows:
-    """Permute the groups among the rows of each stratum."""
-    shuffled = shuffled_codes(rows.groups.codes, strata, generator)
-    return replace(rows, groups=replace(rows.groups, codes=shuffled))
-
-
-def _count_below(
-    rows: Rows | Counts,
-    metric: Any,
-    observed: float,
-    null: Floats,
-    shuffled: Iterable[Rows | Counts],
-    n_jobs: int | None,
-) -> int:
-    """Count permutations of the observed value that are below it by a tie breaker."""
-    ties = specification_of(metric)[0].ties
-    tied = np.abs(null - observed) <= ROUNDING
-    if ties is None or not tied.any():
-        return 0
-    kept = (drawn for drawn, is_tied in zip(shuffled, tied, strict=True) if is_tied)
-    others = evaluate_each(ties, kept, n_jobs, verbose=0)
-    return count_smaller(others, rows.evaluate(ties))
 
 
 def _warn_if_constant(observed: float, null: Floats) -> None:

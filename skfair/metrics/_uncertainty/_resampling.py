@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from itertools import islice
+from typing import Any, TypeAlias
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_random_state
@@ -18,11 +21,15 @@ from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_weights, scores_on
 from skfair.groups import Codes, Groups, intersect, resolve_groups, resolve_strata
 from skfair.metrics._spec import specification_of
-from skfair.metrics._strata import over_strata
+from skfair.metrics._strata import largest_defined, over_strata
 from skfair.metrics._uncertainty._counts import COUNTED, Counts
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import SortedScores
 
+Metric: TypeAlias = Callable[..., float]
+
+#: Resamples that a process evaluates at once.
+_BLOCK = 8
 #: Values this close to the observed one count as equal: weighted sums round.
 ROUNDING = 1e-12
 
@@ -36,8 +43,9 @@ class Rows:
     groups: Groups
     sample_weight: NDArray[Any] | None
     strata: Groups | None = None
-    #: Scores of these rows in their order, where groups alone change.
-    by_score: SortedScores | None = None
+    #: What makes the statistic of these rows, of each stratum in which groups are
+    #: compared, from the groups; metrics read these in place of the rows.
+    in_place: tuple[Any, ...] = ()
 
     @classmethod
     def from_arrays(
@@ -68,7 +76,15 @@ class Rows:
             self.groups[rows],
             None if self.sample_weight is None else self.sample_weight[rows],
             None if self.strata is None else self.strata[rows],
+            tuple(one.take(rows) for one in self.in_place),
         )
+
+    def shuffled(
+        self, parts: Sequence[Integers], generator: np.random.Generator
+    ) -> Rows:
+        """Permute the groups among the rows of each part."""
+        codes = shuffled_codes(self.groups.codes, parts, generator)
+        return replace(self, groups=replace(self.groups, codes=codes))
 
     def that_count(self) -> Integers:
         """Positions of rows that have a group, a stratum and a weight above zero."""
@@ -79,7 +95,7 @@ class Rows:
             counts &= self.sample_weight > 0
         return np.flatnonzero(counts)
 
-    def sorted_for(self, metric: Callable[..., float]) -> Rows:
+    def sorted_for(self, metric: Metric) -> Rows:
         """Sort the scores once for a metric that needs nothing but their statistic."""
         specification, options = specification_of(metric)
         needs_more = self.strata is not None or specification.groups_are_numbers
@@ -90,12 +106,19 @@ class Rows:
         scores = scores_on(options.get("scale", "probability"), self.y_score)
         weights = check_weights(self.sample_weight, len(scores))
         by_score = SortedScores.of(scores, self.that_count(), weights)
-        return replace(self, by_score=by_score)
+        return replace(self, in_place=(by_score,))
 
-    def evaluate(self, metric: Callable[..., float]) -> float:
-        """Value of the metric on these rows."""
-        if self.by_score is not None:
-            return float(metric(None, self.by_score.statistic(self.groups)))
+    @cached_property
+    def statistics(self) -> list[Any]:
+        """Statistics that are read in place of the rows, one for each stratum."""
+        return [one.statistic(self.groups) for one in self.in_place]
+
+    def evaluate(self, metric: Metric) -> float:
+        """Value of the metric on these rows; the largest over strata."""
+        if self.in_place:
+            values = [float(metric(None, statistic)) for statistic in self.statistics]
+            combine = specification_of(metric)[0].combine or largest_defined
+            return float(combine(values, None))
         value = over_strata(
             metric,
             self.y_true,
@@ -106,7 +129,7 @@ class Rows:
         )
         return float(value)
 
-    def evaluate_again(self, metric: Callable[..., float]) -> float:
+    def evaluate_again(self, metric: Metric) -> float:
         """Value of the metric; of strata left out the rows as given have warned."""
         if self.strata is None:
             return self.evaluate(metric)
@@ -139,21 +162,64 @@ def rows_or_counts(
 
 
 def evaluate_each(
-    metric: Callable[..., float],
+    metrics: Sequence[Metric],
     resamples: Iterable[Rows | Counts],
-    n_jobs: int | None,
-    verbose: int,
+    observed: Sequence[float] | None = None,
+    *,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    tick: Callable[[], Any] = lambda: None,
 ) -> Floats:
-    """Values of the metric on each resample, which are drawn one after the other."""
-    return np.array(
-        Parallel(n_jobs=n_jobs, verbose=verbose)(
-            delayed(_evaluate)(rows, metric) for rows in resamples
+    """Values of metrics on each resample, of shape (n_resamples, n_metrics, 2).
+
+    Resamples are drawn one after the other, and `tick` is called after each. The last
+    axis has the value, and that of the metric that orders resamples whose value is the
+    observed one, nan for others.
+    """
+    if effective_n_jobs(n_jobs) == 1 and not verbose:
+        # A task of joblib takes as long as a metric of few rows.
+        results = (_evaluate([rows], metrics, observed) for rows in resamples)
+    else:
+        results = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")(
+            delayed(_evaluate)(block, metrics, observed) for block in _blocks(resamples)
         )
-    )
+    found = []
+    for values in results:
+        found += values
+        for _ in values:
+            tick()
+    return np.array(found).reshape(len(found), len(metrics), 2)
 
 
-def _evaluate(rows: Rows | Counts, metric: Callable[..., float]) -> float:
-    return rows.evaluate_again(metric)
+def _blocks(resamples: Iterable[Rows | Counts]) -> Iterator[list[Rows | Counts]]:
+    """Yield some resamples at once: what they share is sent to a process once."""
+    left = iter(resamples)
+    while block := list(islice(left, _BLOCK)):
+        yield block
+
+
+def _evaluate(
+    resamples: Sequence[Rows | Counts], metrics: Sequence[Metric], observed: Any
+) -> list[list[tuple[float, float]]]:
+    """Values of all metrics on each of some resamples."""
+    return [
+        [
+            _value(rows, metric, None if observed is None else observed[position])
+            for position, metric in enumerate(metrics)
+        ]
+        for rows in resamples
+    ]
+
+
+def _value(
+    rows: Rows | Counts, metric: Metric, observed: float | None
+) -> tuple[float, float]:
+    """Value of a metric, and of the one that breaks ties if it is the observed one."""
+    value, order = rows.evaluate_again(metric), math.nan
+    ties = specification_of(metric)[0].ties
+    if observed is not None and ties and abs(value - observed) <= ROUNDING:
+        order = rows.evaluate_again(ties)
+    return value, order
 
 
 def check_seed(random_state: Any) -> np.random.Generator:

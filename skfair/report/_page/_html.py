@@ -21,7 +21,7 @@ from skfair.report._language import (
     say,
     whole,
 )
-from skfair.report._options import MEASURES, QUESTIONS
+from skfair.report._metrics import MEASURES, QUESTIONS
 from skfair.report._page._pictures import cdf_picture, group_gap_picture
 
 if TYPE_CHECKING:
@@ -120,8 +120,8 @@ def _definitions(summary: Summary) -> list[Summary]:
             "title": measure.title_of(settings),
             "definition": measure.definition_on(settings.get("scale", "probability")),
             "range": say("{low} to {high}", low=0, high=measure.maximum),
-            "call": settings["calls"][measure.key],
+            "call": settings["calls"][key],
         }
-        for measure in MEASURES
-        if measure.key in settings["calls"]
+        for key, measure in MEASURES.items()
+        if key in settings["calls"]
     ]

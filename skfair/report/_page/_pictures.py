@@ -6,13 +6,15 @@ import io
 import re
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 
+from skfair.inspection._style import joined_text, range_text
 from skfair.report._language import (
+    counted,
     figure,
     in_english,
     number,
@@ -22,7 +24,12 @@ from skfair.report._language import (
     say,
 )
 
+if TYPE_CHECKING:
+    from skfair.inspection import CDFGapDisplay, GroupGapDisplay
+
 Summary = dict[str, Any]
+#: Legend entries by what they stand for in a picture.
+Texts = dict[Any, str]
 
 _STYLE: Any = {
     "svg.fonttype": "none",
@@ -38,7 +45,6 @@ _STYLE: Any = {
 _FRAME = 1.4
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _DECIMAL = re.compile(r"-?\d+\.\d+")
-_NOUN = re.compile(r"\b(groups?|score|rank)\b")
 
 #: Alternative text and caption of the picture of the distributions of scores.
 _OF_SCORES = (
@@ -88,7 +94,7 @@ def cdf_picture(
     first, second = (quoted(labels, group) for group in gap["pair"])
     words = _OF_RANKS if display.scale == "rank" else _OF_SCORES
     return {
-        "svg": _svg((7.6, 3.7), display.plot, prefix),
+        "svg": _svg((7.6, 3.7), display, _texts_of_gap, prefix),
         "alternative": say(
             words[0],
             name=attribute["name"],
@@ -119,7 +125,7 @@ def group_gap_picture(
     height = 1.6 + (0.2 * len(rows) if len(rows) <= 40 else 3.4)
     differences, n_tail = report["difference"], int(report["in_tail"].sum())
     return {
-        "svg": _svg((7.6, height), display.plot, prefix),
+        "svg": _svg((7.6, height), display, _texts_of_groups, prefix),
         "alternative": say(
             "Difference of each group's selection rate from the average group, for {n} "
             "groups, from {low} to {high} percentage points. The {n_tail} furthest "
@@ -159,7 +165,45 @@ def _gap_table(groups: list[Summary], name: str) -> pd.DataFrame:
     )
 
 
-def _svg(size: tuple[float, float], plot: Callable[[Any], Any], prefix: str) -> str:
+def _texts_of_gap(display: CDFGapDisplay) -> Texts:
+    """Legend entry of the largest gap; those of groups are data."""
+    (line,), (mark,) = display.mark_lines_, display.marks
+    text = f"MCDP(0) = {number(mark.value)}"
+    if mark.value > 0:
+        unit = say("rank" if display.scale == "rank" else "score")
+        text += f", {unit} {figure(f'{mark.score:.3g}')}"
+    if len(display.labels) > 2:
+        text += "\n" + joined_text([display.labels[i] for i in mark.pair])
+    return {line: text}
+
+
+def _texts_of_groups(display: GroupGapDisplay) -> Texts:
+    """Legend entries of the average, the intervals, the tail and the other groups."""
+    report, tail = display.report, say("In the tail")
+    average = number((report["rate"] - report["difference"]).iloc[0])
+    level, alpha = (
+        figure(f"{value:.4g}") for value in (display.confidence_level, display.alpha)
+    )
+    inside, outside = display.points_
+    found = {
+        display.average_line_: f"{say('Weighted average of rates')} = {average}",
+        display.intervals_: f"{level} {say('interval, each group alone')}",
+        inside: f"{tail}: CVaR fairness = {number(display.cvar)} (alpha = {alpha})",
+        outside: say("Other groups"),
+    }
+    for marks, chosen in (inside, report["in_tail"]), (outside, ~report["in_tail"]):
+        found[marks] += "\n" + counted(int(chosen.sum()), "group")
+        if chosen.any():
+            found[marks] += f" ({range_text(report['size'][chosen])})"
+    return found
+
+
+def _svg(
+    size: tuple[float, float],
+    display: Any,
+    texts_of: Callable[[Any], Texts],
+    prefix: str,
+) -> str:
     """Draw on a figure of its own, and return markup that is safe inside a page."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -171,8 +215,9 @@ def _svg(size: tuple[float, float], plot: Callable[[Any], Any], prefix: str) -> 
         # A browser has the characters that the font of the layout lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         drawing = Figure(figsize=size, layout="constrained")
-        plot(ax := drawing.subplots())
-        _translate_axes(ax)
+        display.plot(ax := drawing.subplots())
+        if not in_english():
+            _translate(ax, texts_of(display))
         # A legend below the axes takes nothing from their height.
         keep_size(ax, (0, size[1] - _FRAME))
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -180,41 +225,26 @@ def _svg(size: tuple[float, float], plot: Callable[[Any], Any], prefix: str) -> 
     return _inline(ElementTree.fromstring(file.getvalue()), prefix)
 
 
-#: Texts of the axes and of the legend of `GroupGapDisplay`, which has no names in it.
+#: Labels of axes, unless they name groups.
 OF_PICTURES = (
     "Predicted probability of the positive class",
     "Rank of the score among everyone (0 to 1)",
     "Cumulative share of the group",
     "Difference of selection rate from the average",
-    "Weighted average of rates",
-    "interval, each group alone",
-    "In the tail",
-    "Other groups",
 )
 
 
-def _translate_axes(ax: Any) -> None:
-    """Put what a picture says, and its numbers, into the language of the report."""
-    if in_english():
-        return
+def _translate(ax: Any, texts: Texts) -> None:
+    """Put labels, legend and numbers of axes into the language of the report."""
     for axis in (ax.xaxis, ax.yaxis):
         text = axis.get_label_text()
         if text in OF_PICTURES:
             axis.set_label_text(say(text))
             axis.set_major_formatter(lambda value, _: figure(f"{value:g}"))
-    legend = ax.get_legend()
-    of_cdfs = ax.get_xlabel() in {say(text) for text in OF_PICTURES[:2]}
-    for entry in [] if legend is None else legend.get_texts():
-        text, names = entry.get_text(), ""
-        if of_cdfs:
-            if text.endswith(")"):  # a group with its size: data
-                continue
-            text, line, names = text.partition("\n")  # a gap, then its two groups
-            names = line + names
-        text = _DECIMAL.sub(lambda found: figure(found[0]), text)
-        for known in OF_PICTURES:
-            text = text.replace(known, say(known))
-        entry.set_text(_NOUN.sub(lambda found: say(found[0]), text) + names)
+    entries = ax.get_legend().get_texts()
+    for artist, entry in zip(ax.get_legend_handles_labels()[0], entries, strict=True):
+        if artist in texts:
+            entry.set_text(texts[artist])
 
 
 def _inline(root: ElementTree.Element, prefix: str) -> str:

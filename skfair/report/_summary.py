@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
-import math
 import platform
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
 import skfair
 from skfair._utils._text import or_none, visible_text
+from skfair.report._draws import DrawsDone, Uncertainty, uncertainties
+from skfair.report._groups import group_numbers, impact_tables, performance
 from skfair.report._inputs import Attribute, Audit, Model
 from skfair.report._language import counted, figure, listed, name_of, say, whole
-from skfair.report._numbers._draws import (
-    Drawn,
-    draw_all,
-    uncertainty,
-)
-from skfair.report._numbers._groups import group_numbers, impact_tables, performance
-from skfair.report._numbers._intervals import Interval, intervals
-from skfair.report._numbers._sample import (
-    Finding,
-    Sample,
-    cdf_curves,
+from skfair.report._metrics import (
+    MEASURES,
+    QUESTIONS,
+    Measure,
+    find_all,
+    keys_of,
     make_samples,
-    observe,
 )
-from skfair.report._numbers._strata import within_strata
-from skfair.report._options import MEASURES, Measure
-from skfair.report._words._sentences import (
+from skfair.report._sample import Finding, Sample
+from skfair.report._strata import within_strata
+from skfair.report._words import (
     LEVEL,
     chance_text,
     describe,
     describe_ratios,
     describe_strata,
     few_of_labels,
-    in_unit,
+    name_of_strata,
     note,
-    reason_left_out,
+    reasons_left_out,
     with_chance,
     with_rows_of_label,
     with_size,
@@ -46,12 +43,6 @@ from skfair.report._words._sentences import (
 
 Summary = dict[str, Any]
 
-#: The metric that answers each question in the verdict; the first that is defined.
-PRIMARY = {
-    "decisions": ("demographic_parity_difference", "max_gap"),
-    "scores": ("mcdp", "abcc", "madd", "mean_score_difference"),
-    "errors": ("equalized_odds_difference", "dcp"),
-}
 #: What a test of each question says about all groups together, by its outcome. A metric
 #: that was not tested, or is undefined, has no conclusion.
 CONCLUSIONS = {
@@ -67,6 +58,8 @@ CONCLUSIONS = {
 }
 #: What a report is called unless it is given a title.
 DEFAULT_TITLE = "Fairness report"
+#: Points of a curve along each axis; more cannot be seen in a picture.
+_N_POINTS = 150
 #: Rates of groups smaller than this are uncertain by ten points and more.
 _SMALL = 100
 
@@ -90,10 +83,9 @@ def summarize(audits: Sequence[Audit], title: str) -> Summary:
     by_attribute = zip(*map(make_samples, audits), strict=True)
     samples = [sample for group in by_attribute for sample in group]
     audit, models = audits[0], [model for one in audits for model in one.models]
-    results = [
-        _result(sample, draws)
-        for sample, draws in zip(samples, draw_all(samples), strict=True)
-    ]
+    found = [(sample, find_all(sample)) for sample in samples]
+    done = DrawsDone(found, audit.options.verbose)
+    results = [_result(*one, uncertainties(*one, done)) for one in found]
     n_models = len(models)
     summary: Summary = {
         "title": visible_text(say(title) if title == DEFAULT_TITLE else title, 120),
@@ -140,19 +132,15 @@ def _attribute(attribute: Attribute) -> Summary:
     }
 
 
-def _result(sample: Sample, draws: Drawn) -> Summary:
+def _result(
+    sample: Sample, found: dict[str, Finding], drawn: dict[str, Uncertainty]
+) -> Summary:
     """Everything about one model and one attribute."""
-    found = observe(sample)
-    defined = [key for key, one in found.items() if not math.isnan(one.value)]
-    bounds = intervals(sample, defined)
     return {
         "model": visible_text(sample.model.name),
         "measures": [
-            _measure(
-                sample, measure, found[measure.key], draws, bounds.get(measure.key)
-            )
-            for measure in MEASURES
-            if measure.key in found
+            _measure(sample, MEASURES[key], one, drawn[key])
+            for key, one in found.items()
         ],
         "groups": _groups(sample),
         "impact_ratios": _impact_ratios(sample),
@@ -162,16 +150,10 @@ def _result(sample: Sample, draws: Drawn) -> Summary:
 
 
 def _measure(
-    sample: Sample,
-    measure: Measure,
-    found: Finding,
-    draws: Drawn,
-    bounds: Interval | None,
+    sample: Sample, measure: Measure, found: Finding, drawn: Uncertainty
 ) -> Summary:
     options, sizes = sample.audit.options, sample.attribute.sizes
-    level = options.confidence_level
-    drawn = uncertainty(found.value, measure.key, draws, bounds, level)
-    finding = describe(sample, measure.key, found)
+    finding = describe(sample, measure, found)
     return {
         "key": measure.key,
         "title": measure.title_of(vars(options)),
@@ -227,7 +209,10 @@ def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
     within = within_strata(sample)
     if within is None:
         return None
-    titles = {one.key: one.title_of(vars(sample.audit.options)) for one in MEASURES}
+    parts, numbers = within
+    strata, options = sample.audit.strata, sample.audit.options
+    assert strata is not None
+    titles = {key: one.title_of(vars(options)) for key, one in MEASURES.items()}
     rows = [
         {
             **row,
@@ -235,23 +220,19 @@ def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
             "everyone": or_none(found[row["key"]].value),
             "stratum": None if row["value"] is None else name_of(row["stratum"]),
         }
-        for row in within.rows
+        for row in numbers
     ]
-    left_out = [
-        {
-            "label": name_of(one.part.label),
-            "metric": one.key,
-            "reason": reason_left_out(one),
-        }
-        for one in within.left_out
-    ]
+    title = titles["equalized_odds_difference"]
     return {
-        "names": visible_text(within.names) if within.names else say("stratum"),
-        "n_strata": within.n_strata,
-        "n_rows": within.n_rows,
-        "left_out": left_out,
+        "names": name_of_strata(strata),
+        "n_strata": len(parts),
+        "n_rows": sample.audit.count(strata.codes >= 0),
+        "left_out": [
+            {"label": label, "metric": key, "reason": reason}
+            for label, key, reason in reasons_left_out(parts)
+        ],
         "rows": rows,
-        "sentence": describe_strata(within, titles),
+        "sentence": describe_strata(sample, parts, rows, title),
     }
 
 
@@ -261,7 +242,7 @@ def _cdf(sample: Sample, found: Finding | None) -> Summary | None:
     if found is None or not few:
         return None
     return {
-        "curves": cdf_curves(sample),
+        "curves": _cdf_curves(sample),
         "gap": {
             "value": found.value,
             "pair": list(found.pair),
@@ -269,6 +250,25 @@ def _cdf(sample: Sample, found: Finding | None) -> Summary | None:
             "shares": list(found.figures),
         },
     }
+
+
+def _cdf_curves(sample: Sample) -> list[dict[str, list[float]]]:
+    """Cumulative distribution of each group's scores, with few enough points to draw.
+
+    Steps are thinned from (0, 0) to (1, 1), evenly along both axes.
+    """
+    even, curves = np.linspace(0, 1, _N_POINTS), []
+    for group in range(sample.scores.n_groups):
+        scores, cdf = sample.scores.cdf(group)
+        kept = np.union1d(np.searchsorted(scores, even), np.searchsorted(cdf, even))
+        kept = kept[kept < len(scores)]
+        curves.append(
+            {
+                "scores": [0.0, *np.round(scores[kept], 4).tolist(), 1.0],
+                "shares": [0.0, *np.round(cdf[kept], 4).tolist(), 1.0],
+            }
+        )
+    return curves
 
 
 def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
@@ -282,7 +282,7 @@ def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
         "confidence_level",
     ]
     stated += ["min_group_size", "impact_ratios", "min_share", "random_state"]
-    possible = {key for one, model in models for key in one.keys(model)}
+    possible = {key for one, model in models for key in keys_of(one, model)}
     return {
         "positive label": _positive(audit),
         "decisions": {visible_text(m.name): m.decided_by for _, m in models},
@@ -292,9 +292,9 @@ def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
         "counts_are_drawn": audit.counts_are_drawn,
         "blur": [max(one.blur[i] for one in audits) for i in (0, 1)],
         "calls": {
-            measure.key: measure.call_of(vars(options))
-            for measure in MEASURES
-            if measure.key in possible
+            key: measure.call_of(vars(options))
+            for key, measure in MEASURES.items()
+            if key in possible
         },
     }
 
@@ -348,10 +348,9 @@ def states(result: Summary) -> list[tuple[Summary | None, str]]:
     Up to three tests are made of each model and attribute, so their p-values are
     adjusted (Holm): the probability of any false finding is at most `LEVEL`.
     """
-    by_key = {measure["key"]: measure for measure in result["measures"]}
     chosen: list[Summary | None] = []
-    for keys in PRIMARY.values():
-        present = [by_key[key] for key in keys if key in by_key]
+    for question in QUESTIONS:
+        present = _primary(result, question)
         defined = [measure for measure in present if measure["value"] is not None]
         chosen.append(next(iter(defined or present), None))
     pvalues = sorted(m["pvalue"] for m in chosen if m and m["pvalue"] is not None)
@@ -361,6 +360,18 @@ def states(result: Summary) -> list[tuple[Summary | None, str]]:
             break
         largest = pvalue
     return [(measure, _state(measure, largest)) for measure in chosen]
+
+
+def _primary(result: Summary, question: str) -> list[Summary]:
+    """Metrics that may answer a question, the first of them first."""
+    ranks = {measure["key"]: MEASURES[measure["key"]] for measure in result["measures"]}
+    found = [
+        measure
+        for measure in result["measures"]
+        if ranks[measure["key"]].question == question
+        and ranks[measure["key"]].rank is not None
+    ]
+    return sorted(found, key=lambda measure: ranks[measure["key"]].rank or 0)
 
 
 def _state(measure: Summary | None, largest: float) -> str:
@@ -379,7 +390,7 @@ def _lead(summary: Summary, model: int) -> str:
     differing: dict[str, list[str]] = {}
     within, neither = [], []
     for attribute in summary["attributes"]:
-        found = dict(zip(PRIMARY, states(attribute["results"][model]), strict=True))
+        found = dict(zip(QUESTIONS, states(attribute["results"][model]), strict=True))
         beyond = [name for name, (_, text) in found.items() if text == "beyond chance"]
         if beyond:
             what = listed([say(name) for name in beyond])
@@ -431,13 +442,13 @@ def _point(attribute: Summary, result: Summary, level: float) -> Summary | None:
     details = []
     if measure["lower"] is not None:
         ends = measure["lower"], measure["upper"]
-        low, high = (in_unit(measure["key"], end) for end in ends)
+        low, high = (MEASURES[measure["key"]].unit(end) for end in ends)
         share = figure(f"{100 * level:g}")
         details.append(
             say("{level}% interval {low} to {high}", level=share, low=low, high=high)
         )
     if measure["certified"] is not None:
-        most = in_unit(measure["key"], measure["certified"])
+        most = MEASURES[measure["key"]].unit(measure["certified"])
         details.append(say("certified at most {most}", most=most))
     if measure["null_mean"] is not None:
         text_of_chance = chance_text(measure["key"], measure["null_mean"])

@@ -16,7 +16,7 @@ from skfair._utils._types import Bools, Floats, Integers
 from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
 from skfair.metrics._groupwise._impact_ratios import are_selected
 from skfair.report._inputs import Audit, Model
-from skfair.report._numbers._sample import Sample, count_outcomes, sort_by_group
+from skfair.report._sample import Sample, count_outcomes
 
 #: Numbers by name, None where one is undefined.
 Numbers = dict[str, float | None]
@@ -87,7 +87,10 @@ def group_numbers(sample: Sample) -> list[dict[str, Any]]:
     audit, model = sample.audit, sample.model
     if not sample.attribute.groups.labels:
         return []
-    parts = sample.split(sort_by_group(sample.attribute.groups.codes))
+    codes = sample.groups.codes
+    n_without = int(np.count_nonzero(codes < 0))
+    sizes = np.cumsum(sample.groups.sizes())[:-1]
+    parts = np.split(np.argsort(codes, kind="stable")[n_without:], sizes)
     groups: list[dict[str, Any]] = [
         {"n": audit.count(rows), **performance(audit, model, rows)} for rows in parts
     ]
@@ -121,11 +124,8 @@ def _rates(audit: Audit, model: Model, rows: Integers) -> Numbers:
 def _selections(sample: Sample) -> list[dict[str, Any]]:
     """Compute the selection rate of each group, and whether it differs."""
     options, weights = sample.audit.options, sample.audit.sample_weight
-    selected = count_outcomes(
-        sample.audit, sample.model.y_pred == 1, sample.attribute.groups
-    )
-    positions = tuple(range(selected.n_groups))
-    selected = replace(selected, labels=positions, names=())
+    positions = tuple(range(sample.decisions.n_groups))
+    selected = replace(sample.decisions, labels=positions, names=())
     with warnings.catch_warnings():
         # The report says itself that a single group cannot be compared.
         warnings.simplefilter("ignore", UndefinedMetricWarning)

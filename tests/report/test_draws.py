@@ -8,11 +8,9 @@ from numpy.testing import assert_allclose
 from scipy.stats import ks_2samp
 
 from skfair.metrics import confidence_interval, mcdp
-from skfair.report import _inputs
-from skfair.report._inputs import make_audit
-from skfair.report._numbers import _cells, _draws
-from skfair.report._numbers._sample import make_samples, observe
-from skfair.report._options import Options
+from skfair.report import _draws, _inputs, _sample
+from skfair.report._inputs import Options, make_audit
+from skfair.report._metrics import MEASURES, QUESTIONS, find_all, make_samples
 
 DRAWS = {"n_resamples": 300, "n_permutations": 300, "random_state": 0}
 
@@ -45,48 +43,67 @@ def people():
     return y_true, y_score, group
 
 
+def values_of(sample):
+    """Metrics of what is drawn from."""
+    drawn = {question: sample.drawn_from(question) for question in QUESTIONS}
+    return {
+        key: drawn[MEASURES[key].question].evaluate(MEASURES[key].drawn(sample))
+        for key in sample.keys
+    }
+
+
+def permuted(sample):
+    """Values of all metrics of permutations, by key."""
+    found = {}
+    for question in QUESTIONS:
+        keys = [key for key in sample.keys if MEASURES[key].question == question]
+        if keys:
+            found |= _draws.permute(sample, keys, sample.drawn_from(question))
+    return {key: test.null_distribution for key, test in found.items()}
+
+
+def resampled(sample):
+    """Values of DCP on resamples."""
+    metric, rows = MEASURES["dcp"].drawn(sample), sample.drawn_from("errors")
+    draw = _draws.resamples(metric, rows, np.random.default_rng(0))
+    return [draw().evaluate(metric) for _ in range(300)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, np.arange(400) % 3 * 1.5 + 0.5])
 def test_draws_have_the_distribution_of_draws_of_rows(people, monkeypatch, weights):
     y_true, y_score, group = people
-    samples = make(y_true, y_score.round(2), group=group, weights=weights)
-    (of_rows,) = _draws.draw_all(samples)
+    (sample,) = make(y_true, y_score.round(2), group=group, weights=weights)
+    of_rows, values, again = permuted(sample), values_of(sample), resampled(sample)
     monkeypatch.setattr(_inputs, "MANY_ROWS", 1)
-    (of_counts,) = _draws.draw_all(samples)
-    assert list(of_rows.observed) == [_draws.TIES]
-    found = observe(samples[0])
-    assert list(of_counts.observed) == [*found, _draws.TIES]
-    assert of_counts.observed[_draws.TIES] == pytest.approx(
-        of_rows.observed[_draws.TIES]
+    of_counts = permuted(sample)
+    assert values == pytest.approx(
+        {key: one.value for key, one in find_all(sample).items()}, abs=1e-9
     )
-    for key, finding in found.items():
-        assert of_counts.observed[key] == pytest.approx(finding.value, abs=1e-9)
-        # Only DCP has an interval by resampling.
-        for kind in ("bootstrap", "permutation") if key == "dcp" else ("permutation",):
-            first = getattr(of_rows, kind)[key]
-            second = getattr(of_counts, kind)[key]
-            assert ks_2samp(first, second).pvalue > 0.001, (key, kind)
+    assert values_of(sample) == pytest.approx(values, abs=1e-9)
+    for key, drawn in of_rows.items():
+        assert ks_2samp(drawn, of_counts[key]).pvalue > 0.001, key
+    assert ks_2samp(again, resampled(sample)).pvalue > 0.001
 
 
 def test_joined_scores_say_almost_the_same(people, many, monkeypatch):
     y_true, y_score, group = people
     (sample,) = make(y_true, y_score, group=group)
-    alone = _cells.Cells.from_sample(sample)
-    monkeypatch.setattr(_cells, "_MAX_SCORES", 100)
-    joined = _cells.Cells.from_sample(sample)
-    assert alone.scores.shape == (3, 400, 1)
-    assert joined.scores.shape[1] in (99, 100, 101)
-    assert_allclose(joined.scores.sum(axis=1), alone.scores.sum(axis=1))
-    assert (joined.scores.sum(axis=0) > 0).all()
-    for key, value in alone.values().items():
-        assert joined.values()[key] == pytest.approx(value, abs=0.05), key
+    alone, values = sample.drawn_from("scores"), values_of(sample)
+    monkeypatch.setattr(_sample, "_MAX_SCORES", 100)
+    joined = sample.drawn_from("scores")
+    assert alone.counts.shape == (3, 400, 1)
+    assert joined.counts.shape[1] in (99, 100, 101)
+    assert_allclose(joined.counts.sum(axis=1), alone.counts.sum(axis=1))
+    assert (joined.counts.sum(axis=0) > 0).all()
+    assert values_of(sample) == pytest.approx(values, abs=0.05)
     # Means of scores are kept.
-    means = [cells.scores[..., 0] @ cells.grid.scores for cells in (alone, joined)]
+    means = [counts.counts[..., 0] @ counts.scores for counts in (alone, joined)]
     assert_allclose(means[0].sum(), means[1].sum())
 
 
 def test_intervals_are_those_of_the_rows(make_report, people, many, monkeypatch):
-    monkeypatch.setattr(_cells, "_MAX_SCORES", 20)
+    monkeypatch.setattr(_sample, "_MAX_SCORES", 20)
     y_true, y_score, group = people
     report = make_report(y_true, y_score, sensitive_features=group, metrics=["mcdp"])
     expected = confidence_interval(mcdp, None, y_score, sensitive_features=group)
@@ -107,14 +124,15 @@ def test_few_weights_are_counted_without_loss(people, many):
     y_true, y_score, group = people
     weights = np.arange(400) % 3 * 1.5 + 0.5
     (sample,) = make(y_true, y_score, group=group, weights=weights)
-    cells = _cells.Cells.from_sample(sample)
-    assert cells.weights.tolist() == [0.5, 2, 3.5]
-    for key, finding in observe(sample).items():
-        assert cells.values()[key] == pytest.approx(finding.value, abs=1e-12), key
+    assert sample.drawn_from("errors").weights.tolist() == [0.5, 2, 3.5]
+    expected = {key: one.value for key, one in find_all(sample).items()}
+    assert values_of(sample) == pytest.approx(expected, abs=1e-12)
     generator = np.random.default_rng(0)
-    keys = tuple(cells.values())
-    drawn = [cells.permutation(generator, keys), cells.bootstrap(generator, keys)]
-    assert all(np.isfinite(list(values.values())).all() for values in drawn)
+    for key in sample.keys:
+        measure = MEASURES[key]
+        counts = sample.drawn_from(measure.question)
+        for drawn in counts.shuffled(False, generator), counts.resampled(generator):
+            assert np.isfinite(drawn.evaluate(measure.drawn(sample)))
 
 
 @pytest.mark.parametrize("spread", [1, 100])
@@ -122,38 +140,36 @@ def test_joined_weights_say_almost_the_same(people, many, spread):
     y_true, y_score, group = people
     weights = np.random.default_rng(0).lognormal(0, 1, 400) * 10.0**spread
     (sample,) = make(y_true, y_score, group=group, weights=weights)
-    cells = _cells.Cells.from_sample(sample)
-    assert 20 <= len(cells.weights) <= 32
-    assert (np.diff(cells.weights) > 0).all()
-    counts = cells.scores.sum(axis=(0, 1))
+    joined = sample.drawn_from("scores")
+    assert 20 <= len(joined.weights) <= 32
+    assert (np.diff(joined.weights) > 0).all()
+    counts = joined.counts.sum(axis=(0, 1))
     assert counts.sum() == 400
-    assert counts @ cells.weights == pytest.approx(weights.sum())
-    squares = counts @ (cells.weights / 10.0**spread) ** 2
+    assert counts @ joined.weights == pytest.approx(weights.sum())
+    squares = counts @ (joined.weights / 10.0**spread) ** 2
     assert squares == pytest.approx(((weights / 10.0**spread) ** 2).sum(), rel=0.02)
-    for key, finding in observe(sample).items():
-        assert cells.values()[key] == pytest.approx(finding.value, abs=0.05), key
+    expected = {key: one.value for key, one in find_all(sample).items()}
+    assert values_of(sample) == pytest.approx(expected, abs=0.05)
 
 
 @pytest.mark.slow
 def test_equal_weights_are_as_good_as_none(people, many):
     y_true, y_score, group = people
     plain, weighted = (
-        _draws.draw_all(
-            make(
-                y_true,
-                y_score,
-                group=group,
-                weights=weights,
-                metrics=["mcdp", "max_gap", "equalized_odds_difference", "dcp"],
-                n_resamples=9,
-                n_permutations=59,
-            )
+        make(
+            y_true,
+            y_score,
+            group=group,
+            weights=weights,
+            metrics=["mcdp", "max_gap", "equalized_odds_difference", "dcp"],
+            n_permutations=59,
         )[0]
         for weights in (None, np.full(400, 2))
     )
-    for kind in ("bootstrap", "permutation"):
-        for key, values in getattr(plain, kind).items():
-            assert_allclose(getattr(weighted, kind)[key], values, atol=1e-12)
+    assert_allclose(resampled(weighted), resampled(plain), atol=1e-12)
+    drawn, expected = permuted(weighted), permuted(plain)
+    for key, values in expected.items():
+        assert_allclose(drawn[key], values, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -163,7 +179,7 @@ def test_pvalues_of_joined_weights_hold_their_level(many):
         generator = np.random.default_rng(seed)
         group, y_score = generator.integers(0, 2, 200), generator.random(200)
         weights = generator.lognormal(0, 1, 200)
-        samples = make(
+        (sample,) = make(
             y_score > generator.random(200),
             y_score,
             group=group,
@@ -173,9 +189,8 @@ def test_pvalues_of_joined_weights_hold_their_level(many):
             n_permutations=99,
             random_state=seed,
         )
-        (drawn,) = _draws.draw_all(samples)
-        value = observe(samples[0])["mcdp"].value
-        small += _draws.uncertainty(value, "mcdp", drawn, None, 0.95).pvalue <= 0.05
+        test = _draws.permute(sample, ["mcdp"], sample.drawn_from("scores"))["mcdp"]
+        small += test.pvalue <= 0.05
     assert 0.01 <= small / 200 <= 0.1  # .05, and three standard errors
 
 

@@ -1,0 +1,281 @@
+"""Uncertainty of metrics: intervals that keep their level, and tests by permutations.
+
+Rows are drawn as `permutation_test` and `bootstrap_interval` draw them, so that either
+returns the numbers of the report. Of many rows counts are drawn.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import compress
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair._utils._progress import Progress
+from skfair.metrics import PermutationTestResult
+from skfair.metrics._confidence import (
+    UNDEFINED,
+    Comparisons,
+    Observed,
+    compare,
+    join,
+    lower_bound,
+    upper_bound,
+)
+from skfair.metrics._equalized_odds import comparable_cells
+from skfair.metrics._spec import specification_of
+from skfair.metrics._uncertainty import (
+    ENOUGH,
+    Counts,
+    Metric,
+    Rows,
+    basic_interval,
+    check_seed,
+    evaluate_each,
+    exact_pvalue,
+    permutation_tests,
+    permutations,
+    resamples,
+)
+from skfair.report._metrics import MEASURES
+from skfair.report._sample import Finding, Sample, count_outcomes
+from skfair.statistics import GroupedOutcomes, GroupedScores
+
+#: DCP is computed again in each draw where its exact search, which enumerates
+#: vertices, takes milliseconds.
+_FEW_VERTICES = 1000
+
+
+class Uncertainty(NamedTuple):
+    """Interval, certificate, mean under permutation and p-value; None where undefined.
+
+    `as_large` is the share of permutations with a value at least as large, the given
+    order included: the p-value, unless ties are broken. The last is the share of
+    permutations in which the metric is undefined, None where there were none.
+    """
+
+    lower: float | None = None
+    upper: float | None = None
+    certified: float | None = None
+    null_mean: float | None = None
+    pvalue: float | None = None
+    as_large: float | None = None
+    without_test: float | None = None
+
+
+#: What is found on the rows of each sample.
+Found = list[tuple[Sample, dict[str, Finding]]]
+
+
+class DrawsDone:
+    """Counts draws on the standard error stream, and estimates the time left."""
+
+    def __init__(self, found: Found, verbose: int) -> None:
+        self.done = self.work_done = 0
+        numbers = [_count_draws(*one) for one in found]
+        groups = [len(sample.groups.labels) for sample, _ in found]
+        self.total = sum(numbers)
+        self.work = sum(
+            n * n_groups for n, n_groups in zip(numbers, groups, strict=True)
+        )
+        self.progress = Progress("FairnessReport", verbose)
+        self.start = time.monotonic()
+
+    def __call__(self, n_groups: int) -> None:
+        """Count a draw, which takes time in proportion to the number of groups."""
+        self.done += 1
+        self.work_done += n_groups
+        text = f"{self.done:,} of {self.total:,} draws"
+        if self.done == self.total:
+            self.progress.line(text)
+            return
+        passed = time.monotonic() - self.start
+        left = passed * (self.work / self.work_done - 1)
+        self.progress.update(f"{text}, about {duration(left)} left")
+
+
+def duration(seconds: float) -> str:
+    """Write a number of seconds, in minutes or hours where it is large."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def _drawn_keys(sample: Sample, found: Mapping[str, Finding]) -> dict[str, list[str]]:
+    """Metrics by question that are computed in draws, where DCP is found fast."""
+    n_groups, n_classes = len(sample.groups.labels), len(sample.audit.classes)
+    few = comb(n_groups + n_classes - 2, n_classes - 1) <= _FEW_VERTICES
+    keys: dict[str, list[str]] = {}
+    for key, one in found.items():
+        measure = MEASURES[key]
+        if not math.isnan(one.value) and (measure.bounded or few):
+            keys.setdefault(measure.question, []).append(key)
+    return keys
+
+
+def _count_draws(sample: Sample, found: Mapping[str, Finding]) -> int:
+    """Count permutations of each question, and resamples."""
+    keys, options = _drawn_keys(sample, found), sample.audit.options
+    resampled = [k for of in keys.values() for k in of if not MEASURES[k].bounded]
+    return len(keys) * options.n_permutations + len(resampled) * options.n_resamples
+
+
+def uncertainties(
+    sample: Sample, found: Mapping[str, Finding], done: DrawsDone
+) -> dict[str, Uncertainty]:
+    """Find intervals and p-values of the metrics; undefined metrics have none."""
+    tail = (1 - sample.audit.options.confidence_level) / 2
+    tick = partial(done, len(sample.groups.labels))
+    values = {key: one.value for key, one in found.items()}
+    results = dict.fromkeys(found, Uncertainty())
+    defined = [key for key, value in values.items() if not math.isnan(value)]
+    with warnings.catch_warnings():
+        # The report says itself why a metric is undefined.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        for key, compared in compare_metrics(sample, bounded_metrics(sample, defined)):
+            # Up to rounding, the metric is computed in another way there.
+            results[key] = Uncertainty(
+                lower=min(lower_bound(compared, tail), values[key]),
+                upper=max(upper_bound(compared, tail), values[key]),
+                certified=upper_bound(compared, 2 * tail),
+            )
+        for question, keys in _drawn_keys(sample, found).items():
+            rows = sample.drawn_from(question)
+            for key, test in permute(sample, keys, rows, tick).items():
+                results[key] = with_test(results[key], test)
+                if not MEASURES[key].bounded:
+                    results[key] = _resample(
+                        sample, key, rows, values[key], results[key], tick
+                    )
+    return results
+
+
+def permute(
+    sample: Sample,
+    keys: Collection[str],
+    rows: Rows | Counts,
+    tick: Callable[[], Any] = lambda: None,
+) -> dict[str, PermutationTestResult]:
+    """Test metrics of one question on the permutations of `permutation_test`."""
+    options = sample.audit.options
+    metrics = [MEASURES[key].drawn(sample) for key in keys]
+    results = permutation_tests(
+        metrics,
+        [rows.evaluate(metric) for metric in metrics],
+        rows,
+        permutations("auto", metrics[0], rows),
+        n_permutations=options.n_permutations,
+        generator=check_seed(options.random_state),
+        n_jobs=options.n_jobs,
+        tick=tick,
+    )
+    return dict(zip(keys, results, strict=True))
+
+
+def with_test(found: Uncertainty, test: PermutationTestResult) -> Uncertainty:
+    """Add a test, unless too many permutations are undefined."""
+    null = test.null_distribution
+    undefined = float(np.isnan(null).mean())
+    found = found._replace(without_test=undefined)
+    if 1 - undefined < ENOUGH:
+        return found
+    as_large = exact_pvalue(test.value, null)
+    return found._replace(
+        null_mean=test.null_mean, pvalue=test.pvalue, as_large=as_large
+    )
+
+
+def _resample(
+    sample: Sample,
+    key: str,
+    rows: Rows | Counts,
+    value: float,
+    found: Uncertainty,
+    tick: Callable[[], Any],
+) -> Uncertainty:
+    """Add the interval of resamples, unless too many are undefined."""
+    options, metric = sample.audit.options, MEASURES[key].drawn(sample)
+    draw = resamples(metric, rows, check_seed(options.random_state))
+    drawn = (draw() for _ in range(options.n_resamples))
+    values = evaluate_each([metric], drawn, n_jobs=options.n_jobs, tick=tick)[:, 0, 0]
+    defined = values[~np.isnan(values)]
+    if len(defined) < ENOUGH * len(values):
+        return found
+    # Joined weights move the draws of a metric as they move its value.
+    defined += value - rows.evaluate(metric)
+    low, high = basic_interval(value, defined, options.confidence_level)
+    # Noise adds to a disparity, so the interval may lie below the value.
+    return found._replace(lower=min(low, value), upper=max(high, value))
+
+
+def bounded_metrics(sample: Sample, keys: Collection[str]) -> dict[str, Metric]:
+    """Return those metrics whose noise can be bounded, with the report's options."""
+    scale = sample.audit.options.scale
+    metrics: dict[str, Metric] = {}
+    for key in keys:
+        measure = MEASURES[key]
+        of_scores = measure.question == "scores" and measure.takes_ranks
+        options = measure.options_of(sample) | ({"scale": scale} if of_scores else {})
+        if measure.bounded:
+            metrics[key] = partial(measure.metric, **options)
+    return metrics
+
+
+def compare_metrics(
+    sample: Sample, metrics: Mapping[str, Metric]
+) -> Iterator[tuple[str, Comparisons]]:
+    """Find what each metric compares, and how far noise may move it.
+
+    Error rates are compared by true label, each of the groups with enough rows of it.
+    """
+    for key, metric in metrics.items():
+        observed = _observe(sample, key)
+        if MEASURES[key].question != "errors":
+            yield key, compare(metric, observed, "band")
+            continue
+        parts = [compare(metric, one, "band") for one in _split_by_label(observed)]
+        yield key, join(parts, None) if parts else UNDEFINED
+
+
+def _observe(sample: Sample, key: str) -> Observed:
+    """Return the statistic of a metric, and what its noise depends on."""
+    audit, measure = sample.audit, MEASURES[key]
+    if specification_of(measure.metric)[0].statistic is GroupedScores:
+        return Observed(sample.scores, sample.effective_sizes())
+    if measure.question == "errors":
+        sizes = sample.effective_sizes(audit.y_true, len(audit.classes))
+        return Observed(sample.errors, sizes.reshape(-1, len(audit.classes)))
+    if measure.question == "decisions":
+        return Observed(sample.decisions, sample.decisions.effective_sizes)
+    scores = sample.model.y_score
+    assert scores is not None
+    statistic = count_outcomes(audit, scores, sample.groups)
+    squares = GroupedOutcomes.from_outcomes(
+        scores**2, sensitive_features=sample.groups, sample_weight=audit.weights
+    )
+    return Observed(statistic, statistic.effective_sizes, squares.means)
+
+
+def _split_by_label(observed: Observed) -> Iterator[Observed]:
+    """Rates of errors of each true label, of the groups with enough rows of it."""
+    statistic = observed.statistic
+    for label, kept in enumerate(comparable_cells(statistic).T):
+        if kept.any():
+            own = np.arange(len(statistic.classes)) == label
+            of_label = replace(
+                statistic,
+                matrices=statistic.matrices[kept] * own[:, np.newaxis],
+                label_counts=statistic.label_counts[kept] * own,
+                labels=tuple(compress(statistic.labels, kept)),
+            )
+            yield observed._replace(statistic=of_label, sizes=observed.sizes[kept])

@@ -1,0 +1,473 @@
+"""What a report knows of each metric: one row of a table has all of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skfair._utils._types import Floats
+from skfair._utils._validation import check_choice
+from skfair.metrics import (
+    DCPResult,
+    abcc,
+    cvar_fairness,
+    cvar_fairness_report,
+    dcp,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    madd,
+    max_gap,
+    mcdp,
+)
+from skfair.metrics._demographic_parity import difference_of_means
+from skfair.metrics._distribution._abcc import area
+from skfair.metrics._distribution._gap import Pair, largest_gap
+from skfair.metrics._distribution._histograms import (
+    N_BANDWIDTHS,
+    most_stable,
+    stable_interval,
+)
+from skfair.metrics._distribution._mcdp import largest_sustained_gap
+from skfair.metrics._equalized_odds import (
+    comparable_cells,
+    difference_of_comparable_odds,
+    rates_of_errors,
+)
+from skfair.report import _sentences as sentences
+from skfair.report._inputs import Attribute, Audit, Model, Options
+from skfair.report._language import figure, number, percent, points, say
+from skfair.report._sample import Finding, Sample
+from skfair.report._sentences import DCP_SECONDS, Names
+
+#: The questions that metrics answer, in the order of the page.
+QUESTIONS = {
+    "decisions": "Who gets the positive decision?",
+    "scores": "How do scores differ, whatever the threshold?",
+    "errors": "Are people with the same true label treated alike?",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """One metric of a report.
+
+    Titles, definitions and `by_chance` are messages of the catalogue. In `title`,
+    ``{alpha}`` and ``{epsilon}`` stand for the parameters of the report, of which
+    `options` names those that are options of the metric.
+    """
+
+    key: str
+    title: str
+    question: str
+    metric: Callable[..., float]
+    options: tuple[str, ...] = ("multigroup",)
+    definition: str
+    #: Finds the value, and where it is attained.
+    find: Callable[[Sample], Finding]
+    #: Says what was found, without regard to chance and without full stop.
+    sentence: Callable[[Sample, Finding, Names], str]
+    #: Writes a value as its sentence does; percentage points are left out.
+    unit: Callable[[float], str]
+    #: Says what chance alone gives.
+    by_chance: str = "about {text} points"
+    #: Order in which metrics are taken for the answer to their question; None is never.
+    rank: int | None
+    maximum: int = 1
+    #: What is evaluated on the statistic of a question, where it is not the metric.
+    of_statistic: Callable[..., float] | None = None
+    #: Definition of the metric of the ranks of scores.
+    definition_of_ranks: str = ""
+    #: Whether the metric is the same of ranks of scores, or is one of decisions.
+    takes_ranks: bool = True
+    #: Whether its noise has a bound, or it is resampled.
+    bounded: bool = True
+
+    def options_of(self, sample: Sample) -> dict[str, Any]:
+        """Return the options of the metric in a report."""
+        settings = {
+            **vars(sample.audit.options),
+            "multigroup": sample.attribute.comparison,
+        }
+        return {name: settings[name] for name in self.options}
+
+    def drawn(self, sample: Sample) -> Callable[..., float]:
+        """Metric of the statistic of a sample, or of draws of it."""
+        return partial(self.of_statistic or self.metric, **self.options_of(sample))
+
+    def call_of(self, settings: Mapping[str, Any]) -> str:
+        """Call of the function that computes the metric."""
+        arguments = [
+            "y_true" if self.question == "errors" else "None",
+            "y_score" if self.question == "scores" else "y_pred",
+        ]
+        given = [name for name in self.options if name != "multigroup"]
+        arguments += [f"{name}={settings[name]:g}" for name in given]
+        if self.question == "scores" and settings["scale"] == "rank":
+            arguments.append('scale="rank"')
+        return f"{self.metric.__name__}({', '.join(arguments)})"
+
+    def definition_on(self, scale: str) -> str:
+        """Definition of the metric, of scores or of their ranks."""
+        of_ranks = self.definition_of_ranks if scale == "rank" else ""
+        return say(of_ranks or self.definition)
+
+    def title_of(self, settings: Mapping[str, Any]) -> str:
+        """Title of the metric with its parameters, in the language of the report."""
+        values = {key: figure(f"{settings[key]:g}") for key in ("alpha", "epsilon")}
+        return say(self.title).format(**values)
+
+
+def _find_rates(sample: Sample) -> Finding:
+    """Find the groups whose selection rates differ most."""
+    statistic = sample.decisions
+    everyone = float(statistic.sums.sum() / statistic.totals.sum())
+    pair = _furthest(sample, statistic.means, everyone)
+    return Finding(
+        _value(sample, "demographic_parity_difference"),
+        pair,
+        _of_pair(pair, statistic.means, everyone),
+    )
+
+
+def _find_outlier(sample: Sample) -> Finding:
+    """Find the group that is furthest from the average group."""
+    rates = sample.decisions.means
+    average = float(rates.mean())
+    outlier = int(np.abs(rates - average).argmax())
+    figures = float(rates[outlier]), average
+    return Finding(_value(sample, "max_gap"), (outlier, None), figures)
+
+
+def _find_tail(sample: Sample) -> Finding:
+    """Count the groups that are furthest from the average group."""
+    alpha = sample.audit.options.alpha
+    groups = cvar_fairness_report(None, sample.decisions, alpha=alpha)
+    n_tail = int(groups["in_tail"].sum())
+    return Finding(_value(sample, "cvar_fairness"), n_tail=n_tail)
+
+
+def _find_gap(sample: Sample) -> Finding:
+    """Find the score at which cumulative distributions differ most."""
+    how, statistic = sample.attribute.comparison, sample.scores
+    found = largest_sustained_gap(statistic, 0.0, how)
+    score = statistic.scores[0] if math.isnan(found.score) else found.score
+    shares = []
+    for group in found.pair:
+        scores, cdf = statistic.cdf(group)
+        below = np.searchsorted(scores, score, side="right")
+        shares.append(float(cdf[below - 1]) if below else 0.0)
+    return Finding(found.value, found.pair, (shares[0], shares[1]), float(score))
+
+
+def _find_sustained_gap(sample: Sample) -> Finding:
+    epsilon, how = sample.audit.options.epsilon, sample.attribute.comparison
+    return Finding(*largest_sustained_gap(sample.scores, epsilon, how)[:2])
+
+
+def _find_area(sample: Sample) -> Finding:
+    how = sample.attribute.comparison
+    return Finding(*largest_gap(sample.scores, how, area)[:2])
+
+
+def _find_histograms(sample: Sample) -> Finding:
+    how = sample.attribute.comparison
+    curve, found = most_stable(sample.scores, how, N_BANDWIDTHS, stable_interval)
+    return Finding(found.mean, curve.pair)
+
+
+def _find_means(sample: Sample) -> Finding:
+    """Find the groups whose mean scores differ most, in their order."""
+    statistic = sample.scores
+    sums = np.bincount(
+        statistic.codes, statistic.weights * statistic.scores, statistic.n_groups
+    )
+    means, everyone = sums / statistic.totals, sums.sum() / statistic.totals.sum()
+    first, second = _furthest(sample, means, everyone)
+    if second is not None:
+        first, second = sorted((first, second)) if first != second else (0, 1)
+    pair = first, second
+    figures = _of_pair(pair, means, float(everyone))
+    return Finding(_value(sample, "mean_score_difference"), pair, figures)
+
+
+def find_errors(sample: Sample) -> Finding:
+    """Equalized odds difference, with the classes and groups that differ most.
+
+    Groups with too few rows of a true label are not compared among its rows.
+    """
+    confusion = sample.errors
+    counts, kept = confusion.label_counts, comparable_cells(confusion)
+    few = np.argwhere((counts < confusion.min_group_size) & counts.any(axis=0))
+    left_out = tuple((int(i), int(j), int(counts[i, j])) for i, j in few)
+    how, true_classes = sample.attribute.comparison, np.flatnonzero(kept.any(axis=0))
+    if not len(true_classes):
+        return Finding(math.nan, few=left_out)
+    rates, everyone = rates_of_errors(confusion)
+    gaps = np.nanmax(np.abs(rates - everyone), axis=0)
+    if how == "pairwise":
+        gaps = np.nanmax(rates, axis=0) - np.nanmin(rates, axis=0)
+    predicted_classes = np.arange(len(confusion.classes))
+    if sample.audit.binary:  # the rates of the positive class determine the others
+        gaps, predicted_classes = gaps[:, 1:], predicted_classes[1:]
+    row, column = (int(i) for i in np.unravel_index(gaps.argmax(), gaps.shape))
+    true, predicted = int(true_classes[row]), int(predicted_classes[column])
+    groups = np.flatnonzero(kept[:, true])
+    found, of_all = rates[groups, row, predicted], float(everyone[row, predicted])
+    sizes = confusion.matrices[groups, true].sum(axis=1)
+    pair = _furthest(sample, found, of_all)
+    first, second = (None if i is None else int(groups[i]) for i in pair)
+    assert first is not None
+    return Finding(
+        difference_of_comparable_odds(None, confusion, multigroup=how),
+        (first, second),
+        _of_pair(pair, found, of_all),
+        classes=(true, predicted),
+        sizes=_of_pair(pair, sizes, sizes.sum().item()),
+        few=left_out,
+    )
+
+
+def _find_baseline(sample: Sample) -> Finding:
+    """Search a baseline of the error rates of all groups."""
+    result = DCPResult.from_predictions(None, sample.errors, time_limit=DCP_SECONDS)
+    bounds = None if result.optimal else (result.lower, result.upper)
+    return Finding(result.upper, bounds=bounds)
+
+
+def _value(sample: Sample, key: str) -> float:
+    """Value of a metric on the rows as given."""
+    measure = MEASURES[key]
+    return measure.drawn(sample)(None, sample.statistic(measure.question))
+
+
+def _furthest(sample: Sample, values: Floats, everyone: float) -> Pair:
+    """Find the largest and smallest value, or the one furthest from everyone."""
+    if sample.attribute.comparison == "pairwise":
+        return int(values.argmax()), int(values.argmin())
+    return int(np.abs(values - everyone).argmax()), None
+
+
+def _of_pair(pair: Pair, values: NDArray[Any], everyone: Any) -> tuple[Any, Any]:
+    first, second = pair
+    return values[first].item(), everyone if second is None else values[second].item()
+
+
+_TABLE = (
+    Measure(
+        key="demographic_parity_difference",
+        title="Difference of selection rates",
+        question="decisions",
+        metric=demographic_parity_difference,
+        definition="Difference between groups in the share of positive decisions.",
+        find=_find_rates,
+        sentence=sentences.difference_of_rates,
+        unit=points,
+        rank=1,
+    ),
+    Measure(
+        key="max_gap",
+        title="Largest gap to the average group",
+        question="decisions",
+        metric=max_gap,
+        options=(),
+        definition="Largest distance of a group's selection rate from the mean over "
+        "groups, in which every group has the same weight.",
+        find=_find_outlier,
+        sentence=sentences.gap_to_average,
+        unit=points,
+        rank=2,
+    ),
+    Measure(
+        key="cvar_fairness",
+        title="CVaR fairness ({alpha})",
+        question="decisions",
+        metric=cvar_fairness,
+        options=("alpha",),
+        definition="Mean distance from the average group over the share 1 - alpha of "
+        "groups that are furthest from it.",
+        find=_find_tail,
+        sentence=sentences.gap_of_tail,
+        unit=points,
+        rank=None,
+    ),
+    Measure(
+        key="mcdp",
+        title="MCDP(0)",
+        question="scores",
+        metric=mcdp,
+        definition="Largest difference, over all thresholds, between groups of the "
+        "share above the threshold: the Kolmogorov-Smirnov distance of their scores.",
+        find=_find_gap,
+        sentence=sentences.largest_gap_of_scores,
+        unit=points,
+        rank=1,
+    ),
+    Measure(
+        key="mcdp_epsilon",
+        title="MCDP({epsilon})",
+        question="scores",
+        metric=mcdp,
+        options=("epsilon", "multigroup"),
+        definition="The largest difference that is reached at every threshold of a "
+        "window 2 epsilon long.",
+        definition_of_ranks="The largest difference that is reached at every threshold "
+        "of a window that holds the share 2 epsilon of everyone.",
+        find=_find_sustained_gap,
+        sentence=sentences.sustained_gap,
+        unit=points,
+        rank=None,
+    ),
+    Measure(
+        key="abcc",
+        title="ABCC",
+        question="scores",
+        metric=abcc,
+        definition="That difference averaged over all thresholds from 0 to 1: the area "
+        "between the cumulative curves.",
+        definition_of_ranks="That difference averaged over thresholds at the scores of "
+        "everyone: the area between the cumulative curves of ranks.",
+        find=_find_area,
+        sentence=sentences.mean_gap,
+        unit=points,
+        rank=2,
+    ),
+    Measure(
+        key="mean_score_difference",
+        title="Difference of mean scores",
+        question="scores",
+        metric=demographic_parity_difference,
+        of_statistic=difference_of_means,
+        definition="Difference between groups of the mean score. Differences of "
+        "opposite sign at different thresholds cancel.",
+        find=_find_means,
+        sentence=sentences.difference_of_means,
+        unit=number,
+        by_chance="a difference of about {text}",
+        rank=4,
+        takes_ranks=False,  # a mean of ranks has no unit of its own
+    ),
+    Measure(
+        key="madd",
+        title="MADD",
+        question="scores",
+        metric=madd,
+        definition="Distance between the score histograms of groups, from 0 to 2, "
+        "averaged over the bin widths in which it is most stable. Noise alone makes it "
+        "positive.",
+        definition_of_ranks="Distance between the histograms of the ranks of groups, "
+        "from 0 to 2, averaged over the bin widths in which it is most stable. Noise "
+        "alone makes it positive.",
+        find=_find_histograms,
+        sentence=sentences.distance_of_histograms,
+        unit=lambda value: percent(value / 2),  # twice the share that would move
+        by_chance="about {text}",
+        rank=3,
+        maximum=2,
+    ),
+    Measure(
+        key="equalized_odds_difference",
+        title="Equalized odds difference",
+        question="errors",
+        metric=equalized_odds_difference,
+        of_statistic=difference_of_comparable_odds,
+        definition="Largest difference between groups in how often people of one true "
+        "label receive one prediction.",
+        find=find_errors,
+        sentence=sentences.difference_of_errors,
+        unit=points,
+        rank=1,
+    ),
+    Measure(
+        key="dcp",
+        title="DCP",
+        question="errors",
+        metric=dcp,
+        options=(),
+        definition="Least share of people whose predictions would have to be set aside "
+        "for the error rates of all groups to agree.",
+        find=_find_baseline,
+        sentence=sentences.share_set_aside,
+        unit=percent,
+        by_chance="about {text}",
+        rank=2,
+        bounded=False,
+    ),
+)
+
+#: Metrics of a report by key, in the order of the page.
+MEASURES = {measure.key: measure for measure in _TABLE}
+KEYS = tuple(MEASURES)
+
+
+def checked_options(**given: Any) -> Options:
+    """Check the parameters of a report, and the names of its metrics."""
+    options = Options(**given)
+    for key in options.metrics or ():
+        check_choice("metrics", key, KEYS)
+    return options
+
+
+def keys_of(
+    audit: Audit, model: Model, attribute: Attribute | None = None
+) -> tuple[str, ...]:
+    """Metrics that can be computed for a model, of those asked for."""
+    possible = {
+        "decisions": audit.binary,
+        "scores": model.y_score is not None,
+        "errors": audit.y_true is not None,
+    }
+    wanted, ranked = audit.options.metrics, audit.options.scale == "rank"
+    keys = [
+        measure.key
+        for measure in MEASURES.values()
+        if possible[measure.question] and (measure.takes_ranks or not ranked)
+    ]
+    if wanted:
+        return tuple(key for key in keys if key in wanted)
+    if attribute is not None and attribute.comparison == "pooled":
+        # It takes a second for hundreds of groups, and mostly measures noise.
+        return tuple(key for key in keys if key != "madd")
+    return tuple(keys)
+
+
+def make_samples(audit: Audit) -> list[Sample]:
+    """Combine each attribute with every model; raise if a metric is impossible."""
+    _check_metrics(audit)
+    return [
+        Sample(audit, model, attribute, keys_of(audit, model, attribute))
+        for attribute in audit.attributes
+        for model in audit.models
+    ]
+
+
+def _check_metrics(audit: Audit) -> None:
+    """Raise if a metric that was asked for cannot be computed for any model."""
+    if audit.options.impact_ratios and not audit.binary:
+        raise ValueError("impact_ratios must be False unless there are two classes.")
+    possible = {key for model in audit.models for key in keys_of(audit, model)}
+    needs = {"decisions": "two classes", "scores": "y_score", "errors": "y_true"}
+    for key in audit.options.metrics or ():
+        if key not in possible:
+            measure = MEASURES[key]
+            needed = needs[measure.question]
+            if not measure.takes_ranks and audit.options.scale == "rank":
+                needed = "scale='probability'"
+            raise ValueError(f"metrics has {key!r}, which needs {needed}.")
+    if not possible:
+        raise ValueError(
+            "y_true is None, expected true labels: with more than two classes every "
+            "metric needs them."
+        )
+
+
+def find_all(sample: Sample) -> dict[str, Finding]:
+    """Find every metric on the rows as given; nan where there are no two groups."""
+    if not sample.comparable:
+        return dict.fromkeys(sample.keys, Finding(math.nan))
+    return {key: MEASURES[key].find(sample) for key in sample.keys}

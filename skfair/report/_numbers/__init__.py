@@ -1,1 +1,0 @@
-"""What a report measures: values, where they are attained, and how certain they are."""

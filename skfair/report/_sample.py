@@ -1,0 +1,251 @@
+"""The rows of one model and one attribute, and the statistics that metrics read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skfair._utils._types import Floats, Integers
+from skfair.groups import Groups, positions_in, sort_labels
+from skfair.metrics._distribution._gap import Pair
+from skfair.metrics._uncertainty import Counts, Rows, RowsInCells
+from skfair.report._inputs import Attribute, Audit, Model, mid_ranks, set_aside
+from skfair.statistics import GroupedConfusion, GroupedOutcomes
+from skfair.statistics._grouped_scores import SortedScores
+
+#: More distinct scores than this are joined to as many cells; with weights, there are
+#: as many cells of score and weight.
+_MAX_SCORES = 2**14
+#: More distinct weights than this are joined to as many. The sum of the squares of
+#: lognormal weights with sigma = 1, on which intervals depend, falls by .9 %.
+_MAX_WEIGHTS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of one model and one attribute, and the metrics to compute.
+
+    Metrics of decisions read a `GroupedOutcomes`, of scores a `GroupedScores`, and of
+    errors a `GroupedConfusion`.
+    """
+
+    audit: Audit
+    model: Model
+    attribute: Attribute
+    keys: tuple[str, ...]
+
+    @property
+    def groups(self) -> Groups:
+        """Groups that are compared."""
+        return self.attribute.groups
+
+    @property
+    def comparable(self) -> bool:
+        """Whether there are two groups to compare."""
+        return len(self.groups.labels) > 1
+
+    def at(self, entries: Integers) -> Sample:
+        """Sample of some entries, without the groups that are too small among them."""
+        model = self.model.at(entries)
+        audit = self.audit.at(entries, model)
+        groups = self.groups[entries]
+        attribute = set_aside(self.attribute.name, groups, audit.n_alike)
+        return replace(self, model=model, audit=audit, attribute=attribute)
+
+    @cached_property
+    def decisions(self) -> GroupedOutcomes:
+        """Positive decisions of each group."""
+        return count_outcomes(self.audit, self.model.y_pred == 1, self.groups)
+
+    def countable(self, question: str) -> Any:
+        """Return what makes the statistic of a question from the groups of the rows."""
+        audit, model = self.audit, self.model
+        if question == "scores":
+            assert model.y_score is not None
+            every, ranked = np.arange(len(model.y_score)), audit.options.scale == "rank"
+            return SortedScores.of(model.y_score, every, audit.weights, ranked=ranked)
+        weights = audit.weights, audit.n_alike
+        if question == "decisions":
+            return RowsInCells(self.decisions, model.y_pred, 2, *weights)
+        assert audit.y_true is not None
+        n, groups = len(audit.classes), self.groups
+        template = GroupedConfusion(
+            np.zeros((len(groups.labels), n, n)),
+            np.zeros((len(groups.labels), n), np.intp),
+            audit.classes,
+            groups.labels,
+            groups.names,
+            groups.min_group_size,
+        )
+        return RowsInCells(template, audit.y_true * n + model.y_pred, n**2, *weights)
+
+    @cached_property
+    def scores(self) -> Any:
+        """Scores of each group, or their ranks among the rows that are compared."""
+        found = self.countable("scores").statistic(self.groups)
+        return replace(found, counts=self.attribute.sizes)
+
+    @cached_property
+    def errors(self) -> GroupedConfusion:
+        """Confusion matrix of each group."""
+        found: GroupedConfusion = self.countable("errors").statistic(self.groups)
+        return found
+
+    def statistic(self, question: str) -> Any:
+        """Return the statistic that metrics of a question read."""
+        return getattr(self, question)
+
+    def effective_sizes(self, codes: Any = 0, n_codes: int = 1) -> Floats:
+        """Kish's effective number of rows of each group, and of each code in it."""
+        known, audit = self.groups.codes >= 0, self.audit
+        cells = (self.groups.codes.astype(np.intp) * n_codes + codes)[known]
+        totals, squares = (
+            np.bincount(
+                cells,
+                None if values is None else values[known],
+                len(self.groups.labels) * n_codes,
+            )
+            for values in (audit.weights, audit.squares)
+        )
+        sizes = np.zeros(len(totals))
+        np.divide(totals**2, squares, out=sizes, where=squares > 0)
+        return sizes
+
+    def drawn_from(self, question: str) -> Rows | Counts:
+        """Return the rows whose groups are permuted, or counts where rows are many."""
+        if self.audit.counts_are_drawn:
+            return self._counts(question)
+        audit, true = self.audit, self.audit.y_true
+        if true is not None:
+            # In the order of permutation_test, whichever class is positive.
+            order = positions_in(tuple(sort_labels(audit.classes)), audit.classes)
+            true = order[true]
+        return Rows(
+            true,
+            self.model.y_pred,
+            self.groups,
+            audit.sample_weight,
+            in_place=(self.countable(question),),
+        )
+
+    def _counts(self, question: str) -> Counts:
+        """Count rows by group and by class or score, each by weight.
+
+        Close scores are counted as one, and so are close weights.
+        """
+        levels, weights = _join_weights(self.audit)
+        scores = None
+        if question == "scores":
+            scores, cells = self._join_scores(len(weights))
+            n_cells = len(scores)
+        else:
+            rows = self.countable(question)
+            assert isinstance(rows, RowsInCells)
+            cells, n_cells = rows.cells, rows.n_cells
+        known = np.flatnonzero(self.groups.codes >= 0)
+        shape = len(self.groups.labels), n_cells, len(weights)
+        places = self.groups.codes[known].astype(np.intp) * n_cells + cells[known]
+        places = places * len(weights) + levels[known]
+        counts = _count(places, math.prod(shape), self.audit, known).reshape(shape)
+        of_nobody = Counts(self.statistic(question), counts, scores, weights)
+        return of_nobody.with_counts(counts)
+
+    def _join_scores(self, n_weights: int) -> tuple[Floats, Integers]:
+        """Join close scores to cells, and return their means and the cell of each row.
+
+        Cells hold about as many rows each. Rows without a group are in any cell.
+        """
+        known = np.flatnonzero(self.groups.codes >= 0)
+        assert self.model.y_score is not None
+        values = self.model.y_score[known]
+        if self.audit.options.scale == "rank":
+            weights = self.audit.weights
+            values = mid_ranks(values, None if weights is None else weights[known])
+        distinct, positions = np.unique(values, return_inverse=True)
+        totals = _count(positions, len(distinct), self.audit, known)
+        starts = np.arange(len(distinct))
+        if len(starts) > _MAX_SCORES // n_weights:
+            n_cells = _MAX_SCORES // n_weights
+            even = np.linspace(0, totals.sum(), n_cells, endpoint=False)
+            edges = np.searchsorted(np.cumsum(totals), even, side="right")
+            starts = np.unique(np.append(edges, 0))
+        means = np.add.reduceat(totals * distinct, starts)
+        means /= np.add.reduceat(totals, starts)
+        last = np.append(starts[1:], len(totals)) - 1
+        means = np.clip(means, distinct[starts], distinct[last])
+        cells = np.zeros(len(self.groups), dtype=np.intp)
+        cells[known] = np.searchsorted(starts, positions, side="right") - 1
+        return means, cells
+
+
+def count_outcomes(
+    audit: Audit, outcomes: NDArray[Any], groups: Groups
+) -> GroupedOutcomes:
+    """Sum outcomes in [0, 1] by group, with numbers and squared weights of rows."""
+    statistic = GroupedOutcomes.from_outcomes(
+        outcomes.astype(float), sensitive_features=groups, sample_weight=audit.weights
+    )
+    if audit.n_alike is None:
+        return statistic
+    known = groups.codes >= 0
+    counts, squares = (
+        np.bincount(groups.codes[known], values[known], statistic.n_groups)
+        for values in (audit.n_alike, audit.squares)
+        if values is not None
+    )
+    return replace(statistic, counts=counts.astype(np.intp), squares=squares)
+
+
+def _count(
+    cells: Integers, n_cells: int, audit: Audit, entries: Integers
+) -> NDArray[np.int64]:
+    """Count the rows of some entries in numbered cells."""
+    alike = None if audit.n_alike is None else audit.n_alike[entries]
+    return np.bincount(cells, alike, n_cells).astype(np.int64)
+
+
+def _join_weights(audit: Audit) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Return the level of each row's weight, and the weights of the levels.
+
+    Where too many are distinct, close ones are replaced by their mean; large weights
+    are joined less, so that all levels have about the same sum of squares.
+    """
+    if audit.sample_weight is None:
+        n_entries = len(audit.models[0].y_pred)
+        return np.zeros(n_entries, dtype=np.intp), np.ones(1, dtype=np.int64)
+    distinct, levels = np.unique(audit.sample_weight, return_inverse=True)
+    if len(distinct) <= _MAX_WEIGHTS:
+        return levels, distinct
+    numbers = np.bincount(levels, audit.n_alike)
+    squares = np.cumsum(numbers * (distinct / distinct[-1]) ** 2)
+    joined = np.minimum(_MAX_WEIGHTS * squares / squares[-1], _MAX_WEIGHTS - 1)
+    _, joined = np.unique(joined.astype(np.intp), return_inverse=True)
+    means = np.bincount(joined, numbers * distinct) / np.bincount(joined, numbers)
+    return joined[levels], means
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A metric on the rows as given, and where its value is attained.
+
+    `pair` holds the groups that differ, None for everyone, and `figures` what differs
+    between them: rates, mean scores, or shares of scores of at most `score`.
+    `classes` and `sizes` are true and predicted class, and weight of the true class, of
+    equalized odds; `few` holds group, class and number of rows of the cells that are
+    left out of these. DCP is certified to lie in `bounds`.
+    """
+
+    value: float
+    pair: Pair = (0, None)
+    figures: tuple[float, float] = (math.nan, math.nan)
+    score: float = math.nan
+    n_tail: int = 0
+    classes: tuple[int, int] = (0, 0)
+    sizes: tuple[float, float] = (0, 0)
+    few: tuple[tuple[int, int, int], ...] = ()
+    bounds: tuple[float, float] | None = None

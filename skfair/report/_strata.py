@@ -1,0 +1,154 @@
+"""Numbers of metrics within strata: values, intervals and tests."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Collection, Hashable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skfair._utils._types import Integers
+from skfair.groups import Groups, recode
+from skfair.metrics._confidence import Comparisons, join, lower_bound, upper_bound
+from skfair.metrics._uncertainty import RowsInCells
+from skfair.report._draws import (
+    Uncertainty,
+    bounded_metrics,
+    compare_metrics,
+    permute,
+    with_test,
+)
+from skfair.report._inputs import set_aside
+from skfair.report._metrics import MEASURES, find_errors
+from skfair.report._sample import Finding, Sample
+from skfair.statistics._grouped_scores import SortedScores
+
+
+class Part(NamedTuple):
+    """A stratum: the groups of it that can be compared, and all of its rows.
+
+    `enough` says whether it has enough rows. `errors` are its error rates, if these are
+    compared, which name the groups with few rows of a true label.
+    """
+
+    label: Hashable
+    entries: Integers
+    sample: Sample
+    n_rows: int
+    weight: float
+    enough: bool
+    errors: Finding | None
+
+    @property
+    def comparable(self) -> bool:
+        """Whether it has enough rows, and two groups."""
+        return self.enough and self.sample.comparable
+
+
+class _CountableInStratum(NamedTuple):
+    """What makes the statistic of a stratum from the groups of all rows."""
+
+    entries: Integers
+    labels: tuple[Hashable, ...]
+    rows: SortedScores | RowsInCells
+
+    def statistic(self, groups: Groups) -> Any:
+        codes = recode(groups.codes[self.entries], groups.labels, self.labels)
+        return self.rows.statistic(replace(groups, codes=codes, labels=self.labels))
+
+
+def within_strata(sample: Sample) -> tuple[list[Part], list[dict[str, Any]]] | None:
+    """Strata, and of each metric the largest value over them, and their mean.
+
+    None without strata. Tests draw rows, so they are left out where the report draws
+    counts. DCP is not computed within strata: its search takes too long to be repeated.
+    """
+    strata = sample.audit.strata
+    if strata is None or not sample.comparable:
+        return None
+    metrics = bounded_metrics(sample, sample.keys)
+    found: dict[str, list[tuple[Part, Comparisons]]] = {key: [] for key in metrics}
+    with warnings.catch_warnings():
+        # The report says itself what is left out.
+        warnings.simplefilter("ignore")
+        parts = _split(sample, strata, metrics)
+        compared = [part for part in parts if part.comparable]
+        for part in compared:
+            for key, one in compare_metrics(part.sample, metrics):
+                if not math.isnan(one.value):
+                    found[key].append((part, one))
+        tests = _test(sample, compared, metrics)
+    return parts, [
+        {"key": key, **_combine(sample, found[key]), **tests[key]} for key in metrics
+    ]
+
+
+def _split(sample: Sample, strata: Groups, keys: Collection[str]) -> list[Part]:
+    """Split the entries that have a group by stratum."""
+    codes = np.where(sample.groups.codes < 0, -1, strata.codes)
+    order = np.argsort(codes, kind="stable")
+    edges = np.searchsorted(codes[order], np.arange(len(strata.labels) + 1))
+    parts = []
+    for label, start, end in zip(strata.labels, edges, edges[1:], strict=False):
+        entries = order[start:end]
+        part, n_rows = sample.at(entries), sample.audit.count(entries)
+        weights = part.audit.weights
+        weight = float(n_rows if weights is None else weights.sum())
+        enough = n_rows >= strata.min_group_size
+        with_errors = enough and part.comparable and "equalized_odds_difference" in keys
+        errors = find_errors(part) if with_errors else None
+        parts.append(Part(label, entries, part, n_rows, weight, enough, errors))
+    return parts
+
+
+def _combine(sample: Sample, found: list[tuple[Part, Comparisons]]) -> dict[str, Any]:
+    """Largest value, its stratum and interval, and the mean; None without a stratum."""
+    if not found:
+        return dict.fromkeys(("value", "stratum", "mean", "lower", "upper"))
+    tail = (1 - sample.audit.options.confidence_level) / 2
+    compared = join([one for _, one in found], None)
+    values = np.array([one.value for _, one in found])
+    weights = np.array([part.weight for part, _ in found])
+    return {
+        "value": compared.value,
+        "stratum": found[int(values.argmax())][0].label,
+        "mean": float(weights / weights.sum() @ values),
+        "lower": lower_bound(compared, tail),
+        "upper": upper_bound(compared, tail),
+    }
+
+
+def _test(
+    sample: Sample, parts: list[Part], keys: Collection[str]
+) -> dict[str, dict[str, Any]]:
+    """Mean of each metric under permutations within strata, and its p-value."""
+    results = dict.fromkeys(keys, Uncertainty())
+    questions = dict.fromkeys(MEASURES[key].question for key in keys)
+    for question in () if sample.audit.counts_are_drawn or not parts else questions:
+        rows = _rows(sample, parts, question)
+        of_question = [key for key in keys if MEASURES[key].question == question]
+        for key, test in permute(sample, of_question, rows).items():
+            results[key] = with_test(results[key], test)
+    return {
+        key: {"null_mean": one.null_mean, "pvalue": one.pvalue}
+        for key, one in results.items()
+    }
+
+
+def _rows(sample: Sample, parts: list[Part], question: str) -> Any:
+    """Rows that have a group and a stratum, whose groups are permuted within strata."""
+    strata, attribute = sample.audit.strata, sample.attribute
+    assert strata is not None
+    known = np.where(strata.codes < 0, -1, attribute.groups.codes)
+    groups = set_aside("", replace(attribute.groups, codes=known), None).groups
+    countable = [
+        _CountableInStratum(
+            part.entries, part.sample.groups.labels, part.sample.countable(question)
+        )
+        for part in parts
+    ]
+    rows: Any = sample.drawn_from(question)
+    return replace(rows, groups=groups, strata=strata, in_place=tuple(countable))

@@ -29,6 +29,7 @@ from skfair.metrics._distribution._madd_optimal_bandwidth import (
 from skfair.metrics._distribution._mcdp import mcdp, mcdp_curve
 from skfair.metrics._distribution._metric_bounds import MetricBounds, metric_bounds
 from skfair.metrics._equalized_odds import equalized_odds_difference
+from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
 from skfair.metrics._groupwise._cvar_fairness import (
     CVaRTestResult,
     cvar_fairness,
@@ -66,6 +67,7 @@ __all__ = [
     "ContinuousMCDPResult",
     "DCPResult",
     "FairnessScorer",
+    "GroupMetricsResult",
     "MADDBandwidthResult",
     "MetricBounds",
     "MinDCPResult",
@@ -88,6 +90,7 @@ __all__ = [
     "equalized_odds_difference",
     "get_fairness_scorer",
     "get_fairness_scorer_names",
+    "group_metrics",
     "impact_ratios",
     "madd",
     "madd_curve",

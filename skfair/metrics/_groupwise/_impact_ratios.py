@@ -362,15 +362,15 @@ def _intervals(rates: Floats, sizes: Floats, level: float) -> tuple[Floats, Floa
     must hold, so that each has its part of the error.
     """
     tail = (1 - level) / 2
-    lower, _ = _ratio_bounds(rates, *_clopper_pearson(rates, sizes, tail))
+    lower, _ = ratio_bounds(rates, *clopper_pearson(rates, sizes, tail))
     part = tail / (len(rates) - 1)
-    _, upper = _ratio_bounds(rates, *_clopper_pearson(rates, sizes, part))
+    _, upper = ratio_bounds(rates, *clopper_pearson(rates, sizes, part))
     for ends in (lower, upper):
         np.fill_diagonal(ends, 1)
     return lower.min(axis=1), upper.min(axis=1)
 
 
-def _clopper_pearson(
+def clopper_pearson(
     rates: Floats, sizes: Floats, tail: float
 ) -> tuple[Floats, Floats]:
     """Exact interval of each rate; each end is wrong with probability `tail`."""
@@ -381,7 +381,7 @@ def _clopper_pearson(
     return low, np.where(misses > 0, high, 1)
 
 
-def _ratio_bounds(rates: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def ratio_bounds(rates: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Interval of the ratio of each rate (row) to each (column), from theirs.
 
     Newcombe's equations, the lower end multiplied out so that nothing cancels.

@@ -1287,3 +1287,35 @@ def test_metrics_of_errors_say_so(metric):
     compares = permutes_within_labels(metric.function)
     reads = metric.reads_y_true and "error_rate" not in str(metric.function)
     assert compares == reads
+
+
+# --- tables that are not in memory, and rows in another order
+
+
+@each_kind
+def test_a_table_elsewhere_names_skfair_frames(metric):
+    y_true, values = few_rows(metric, 8)
+    table = pl.LazyFrame({"score": values})
+    with pytest.raises(TypeError, match=r"skfair\.frames"):
+        metric.function(y_true, table, sensitive_features=["a", "b"] * 4)
+
+
+@each_kind_of_scores
+def test_a_table_of_several_columns_names_one_of_them(metric):
+    y_true, values = few_rows(metric, 8)
+    table = pd.DataFrame({"score": values, "sex": ["F", "M"] * 4})
+    with pytest.raises(ValueError, match=r"table\['score'\]"):
+        metric.function(y_true, table, sensitive_features=table["sex"])
+
+
+@every_number
+def test_rows_in_another_order_are_warned_of_and_matched_by_position(metric):
+    y_true, values, groups = draw_rows(metric)
+    order = np.random.default_rng(0).permutation(len(groups))
+    expected = measure(metric, y_true, values, groups)
+    values, given = pd.Series(values), pd.Series(groups, index=order)
+    with pytest.warns(UserWarning, match="same index labels in different orders"):
+        found = measure(metric, y_true, values, given)
+    assert_same(metric, found, expected)
+    measure(metric, y_true, values, given.reset_index(drop=True))
+    measure(metric, y_true, values, given.set_axis(np.arange(len(order)) + 1))

@@ -12,6 +12,7 @@ from inspect import signature
 from typing import Any, TypeVar, cast, get_args
 
 from skfair._utils._validation import Scale, check_choice
+from skfair._utils._warnings import warn_if_reordered
 from skfair.metrics._classes import evaluate_classes
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._spec import Specification, register
@@ -56,7 +57,8 @@ def specify(
     """
 
     def decorate(function: Metric) -> Metric:
-        takes_strata = "control_features" in signature(function).parameters
+        names = [*signature(function).parameters]
+        takes_strata = "control_features" in names
         specification = Specification(
             function,
             takes_strata=takes_strata,
@@ -66,6 +68,7 @@ def specify(
 
         @wraps(function)
         def metric(*args: Any, **kwargs: Any) -> Any:
+            warn_if_reordered(**dict(zip(names, args, strict=False)) | kwargs)
             if len(args) != 2 or kwargs.get("sensitive_features") is None:
                 _check_call(specification, args, kwargs)
             if not kwargs.keys().isdisjoint(_SHARED):

@@ -24,6 +24,7 @@ from skfair._utils._validation import (
     check_shape,
     check_weights,
 )
+from skfair._utils._warnings import warn_if_reordered, warn_outside
 from skfair.groups import (
     Groups,
     recode,
@@ -51,7 +52,7 @@ from skfair.metrics._uncertainty._resampling import (
     check_seed,
     stratified_draws,
 )
-from skfair.metrics._undefined import warn_outside, why_undefined
+from skfair.metrics._undefined import check_groups_of_numbers, why_undefined
 from skfair.statistics import GroupedOutcomes
 
 #: Rows of a group below which resamples of it tell nothing.
@@ -326,6 +327,14 @@ def _rows(
     control_features: Any,
 ) -> tuple[Columns, Groups, Groups | None]:
     """Check the arguments by row, and keep the rows with a group and a stratum."""
+    warn_if_reordered(
+        y_true=y_true,
+        y_pred=y_pred,
+        y_score=y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+    )
     columns: Columns = {}
     if y_pred is not None:
         columns["y_pred"] = as_array(y_pred, "y_pred")
@@ -572,6 +581,8 @@ def _warn_if_undefined(
 ) -> None:
     """Warn of groups for which a metric has no value, or that there is one group."""
     reason = why_undefined(groups.labels, counts[:-1], groups.min_group_size)
+    if reason is None:
+        check_groups_of_numbers(name, groups.labels, counts[:-1])
     undefined = np.flatnonzero(np.isnan(values[:-1]))
     if reason is None and len(undefined):
         names = listed([repr(groups.labels[i]) for i in undefined])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 from sklearn.metrics import accuracy_score, get_scorer, make_scorer
 
+from skfair._utils._columns import check_selector
 from skfair._utils._response import (
     RANKED_METHODS,
     asked_of,
@@ -105,8 +107,25 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
         }
         method_caller = partial(_forward, method_caller, routed)
         kwargs = self._metric_options(estimator, X, y_true, routed) | kwargs
+        scorer = self._told_positive_label(estimator)
         with tip_for_unknown_columns(estimator, X, self._sensitive_features):
-            return float(super()._score(method_caller, estimator, X, y_true, **kwargs))
+            return float(
+                super(GroupScorer, scorer)._score(
+                    method_caller, estimator, X, y_true, **kwargs
+                )
+            )
+
+    def _told_positive_label(self, estimator: Any) -> GroupScorer:
+        """Return a scorer for which the second of two labels other than 1 is positive.
+
+        scikit-learn's metrics of a positive label would look for the label 1.
+        """
+        classes = np.asarray(getattr(estimator, "classes_", ())).tolist()
+        if len(classes) != 2 or 1 in classes or not asks_for_pos_label(self):
+            return self
+        told = copy(self)
+        told._kwargs = {**self._kwargs, "pos_label": classes[1]}
+        return told
 
     def _metric_options(
         self, estimator: Any, X: Any, y_true: Any, routed: dict[str, Any]
@@ -180,6 +199,9 @@ class FairnessScorer(GroupScorer):
         listed = "".join(f", {name}={value!r}" for name, value in options.items())
         return f"make_fairness_scorer({_name(self._metric)}{listed})"
 
+    def _told_positive_label(self, estimator: Any) -> GroupScorer:
+        return self  # told by `_metric_options`
+
     def _metric_options(
         self, estimator: Any, X: Any, y_true: Any, routed: dict[str, Any]
     ) -> dict[str, Any]:
@@ -218,7 +240,8 @@ def make_group_scorer(scoring: Any) -> GroupScorer:
     them, and the score is nan. The scorer made here computes the same score from
     ``predict(X, sensitive_features=...)``. It requests `sensitive_features` by
     default, no ``set_score_request`` needed; a classifier that does not need groups is
-    scored as before. Strata, `control_features`, are passed on in the same way.
+    scored as before. Strata, `control_features`, are passed on in the same way. Of two
+    classes without the label 1, such as text, the second is the positive one.
 
     Parameters
     ----------
@@ -337,7 +360,7 @@ def make_fairness_scorer(
     Raises
     ------
     TypeError
-        If the metric has no such option.
+        If the metric has no such option, or `sensitive_features` holds labels.
 
     See Also
     --------
@@ -387,6 +410,8 @@ def make_fairness_scorer(
     (5,)
     """
     check_choice("correct_noise", correct_noise, (True, False))
+    check_selector("sensitive_features", sensitive_features)
+    check_selector("control_features", control_features)
     if kwargs:
         _check_options(metric, kwargs)
     method = response_method_for(partial(metric, **kwargs), response_method)
@@ -513,6 +538,14 @@ def response_method_for(
         return "predict"
     ranked = unwrapped(metric)[1].get("scale") == "rank"
     return RANKED_METHODS if ranked else "predict_proba"
+
+
+def asks_for_pos_label(scorer: Any) -> bool:
+    """Whether the metric of a scorer has a positive label, which the user left open."""
+    options = scorer._kwargs
+    if "pos_label" in options or options.get("average", "binary") != "binary":
+        return False
+    return "pos_label" in inspect.signature(scorer._score_func).parameters
 
 
 def positive_label(

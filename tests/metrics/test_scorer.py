@@ -546,3 +546,20 @@ def test_permutation_importance_and_learning_curve(biased, make_model, by_hand):
         make_model(), X, y, scoring=scorer, train_sizes=[1.0], error_score="raise"
     )
     assert test_scores[0].tolist() == by_hand(X, y, X["sex"])
+
+
+@pytest.mark.parametrize("argument", ["sensitive_features", "control_features"])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.Series(["F", "M"]),
+        np.array(["F", "M"]),
+        ["F", "M", "F"],
+        encode_groups(["F", "M"]),
+        pd.DataFrame({"sex": ["F", "M"]}),
+    ],
+    ids=lambda labels: type(labels).__name__,
+)
+def test_labels_in_place_of_a_column_are_refused_at_once(argument, labels):
+    with pytest.raises(TypeError, match=f"{argument} of a scorer must name columns"):
+        get_fairness_scorer("neg_mcdp", **{argument: labels})

@@ -26,7 +26,7 @@ from skfair.metrics._groupwise._rate_variance import (
 )
 from skfair.metrics._inputs import Quality, compares_rates_of_errors, grouped_quality
 from skfair.metrics._strata import Multistratum
-from skfair.metrics._undefined import warn_outside
+from skfair._utils._warnings import warn_outside
 from skfair.statistics import GroupedOutcomes
 
 #: Sums of weights may exceed the capacity by this: they round, and sum to one.

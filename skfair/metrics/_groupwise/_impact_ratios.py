@@ -23,6 +23,7 @@ from skfair._utils._validation import (
     check_weights,
     check_y_true,
 )
+from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import (
     CROSS,
     Groups,
@@ -160,6 +161,12 @@ def impact_ratios(
               (unknown)  1   NaN           NaN    NaN    NaN   unknown
     """
     check_choice("rate", rate, ("selection", "scoring"))
+    warn_if_reordered(
+        y_true=y_true,
+        y_pred_or_score=y_pred_or_score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )
     min_share = check_real("min_share", min_share, 0, 1, closed="left")
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
@@ -370,9 +377,7 @@ def _intervals(rates: Floats, sizes: Floats, level: float) -> tuple[Floats, Floa
     return lower.min(axis=1), upper.min(axis=1)
 
 
-def clopper_pearson(
-    rates: Floats, sizes: Floats, tail: float
-) -> tuple[Floats, Floats]:
+def clopper_pearson(rates: Floats, sizes: Floats, tail: float) -> tuple[Floats, Floats]:
     """Exact interval of each rate; each end is wrong with probability `tail`."""
     hits = rates * sizes
     misses = sizes - hits

@@ -30,7 +30,7 @@ from skfair.metrics._uncertainty._resampling import (
     rows_or_counts,
     shuffled_codes,
 )
-from skfair.metrics._undefined import warn_outside
+from skfair._utils._warnings import warn_outside
 
 #: Numbers in one block of permuted hits, which bounds memory.
 _BLOCK = 2**20

@@ -44,6 +44,12 @@ from skfair.metrics._groupwise._worst_subgroup import (
     WorstSubgroupResult,
     worst_subgroup,
 )
+from skfair.metrics._rate_differences import (
+    false_positive_rate_difference,
+    impact_ratio_shortfall,
+    predictive_value_difference,
+    true_positive_rate_difference,
+)
 from skfair.metrics._scorer import (
     FairnessScorer,
     get_fairness_scorer,
@@ -88,9 +94,11 @@ __all__ = [
     "dcp_bounds",
     "demographic_parity_difference",
     "equalized_odds_difference",
+    "false_positive_rate_difference",
     "get_fairness_scorer",
     "get_fairness_scorer_names",
     "group_metrics",
+    "impact_ratio_shortfall",
     "impact_ratios",
     "madd",
     "madd_curve",
@@ -104,7 +112,9 @@ __all__ = [
     "metric_bounds",
     "min_dcp_bounds",
     "permutation_test",
+    "predictive_value_difference",
     "top_groups",
+    "true_positive_rate_difference",
     "values_by_class",
     "values_by_stratum",
     "worst_subgroup",

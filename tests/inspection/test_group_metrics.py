@@ -114,7 +114,10 @@ def test_strata_many_groups_many_metrics_and_given_axes(table):
     with pytest.raises(ValueError, match="ax must be 5 axes, got 1"):
         display.plot(axes[0])
     many = GroupMetricsDisplay.from_predictions(
-        y, y, metrics="accuracy", sensitive_features=np.arange(200) % 50
+        y,
+        y,
+        metrics="accuracy",
+        sensitive_features=[f"site {i % 50}" for i in range(200)],
     )
     assert many.axes_[0].get_ylabel() == "50 groups"
 

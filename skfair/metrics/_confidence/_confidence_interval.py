@@ -73,7 +73,9 @@ def confidence_interval(
     ----------
     metric : callable
         `mcdp`, `abcc`, `madd`, `demographic_parity_difference`,
-        `equalized_odds_difference`, `max_gap` or `cvar_fairness`;
+        `equalized_odds_difference`, `true_positive_rate_difference`,
+        `false_positive_rate_difference`, `predictive_value_difference`, `max_gap` or
+        `cvar_fairness`;
         `functools.partial` of one of them sets its options.
     y_true : array-like of shape (n_samples,) or None
         True labels, as the metric takes them.

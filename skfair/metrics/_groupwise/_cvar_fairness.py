@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import check_real
+from skfair._utils._warnings import warn_outside
 from skfair.metrics._evaluate import specify
 from skfair.metrics._groupwise._group_gaps import (
     GroupWeights,
@@ -26,7 +27,6 @@ from skfair.metrics._groupwise._rate_variance import (
 )
 from skfair.metrics._inputs import Quality, compares_rates_of_errors, grouped_quality
 from skfair.metrics._strata import Multistratum
-from skfair._utils._warnings import warn_outside
 from skfair.statistics import GroupedOutcomes
 
 #: Sums of weights may exceed the capacity by this: they round, and sum to one.

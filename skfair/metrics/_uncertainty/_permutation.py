@@ -17,6 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_integer, check_no_missing
+from skfair._utils._warnings import warn_outside
 from skfair.groups import encode_column, intersect
 from skfair.metrics._spec import specification_of
 from skfair.metrics._uncertainty._counts import Counts
@@ -30,7 +31,6 @@ from skfair.metrics._uncertainty._resampling import (
     rows_or_counts,
     shuffled_codes,
 )
-from skfair._utils._warnings import warn_outside
 
 #: Numbers in one block of permuted hits, which bounds memory.
 _BLOCK = 2**20

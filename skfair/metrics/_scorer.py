@@ -213,16 +213,18 @@ class FairnessScorer(GroupScorer):
                 "pass sensitive_features to the search or cross-validation."
             )
         n_samples = count_rows(X)
+        selector = _in_array(self._sensitive_features, estimator, X)
         options = {
             "sensitive_features": resolve_groups(
-                groups, n_samples=n_samples, X=X, selector=self._sensitive_features
+                groups, n_samples=n_samples, X=X, selector=selector
             )
         }
         if strata is None and self._control_features == "y_true":
             strata = y_true
         if strata is not None or self._control_features is not None:
+            selector = _in_array(self._control_features, estimator, X)
             options["control_features"] = resolve_strata(
-                strata, n_samples=n_samples, X=X, selector=self._control_features
+                strata, n_samples=n_samples, X=X, selector=selector
             )
         find_score_method(estimator, self._response_method)
         classes = getattr(estimator, "classes_", ())
@@ -489,6 +491,20 @@ def get_fairness_scorer_names() -> list[str]:
     'neg_mcdp'
     """
     return sorted(_NEGATED + name for name in numbers_by_name())
+
+
+def _in_array(selector: Any, estimator: Any, X: Any) -> Any:
+    """Positions in an array of the columns that the estimator knows by name.
+
+    `sklearn.callback.ScoringMonitor` scores arrays of the tables that it was given.
+    """
+    known = np.asarray(getattr(estimator, "feature_names_in_", ())).tolist()
+    if not isinstance(X, np.ndarray) or X.shape[1:] != (len(known),):
+        return selector
+    if isinstance(selector, (list, tuple)):
+        return [_in_array(name, estimator, X) for name in selector]
+    is_known = isinstance(selector, str) and selector in known
+    return known.index(selector) if is_known else selector
 
 
 def _check_options(metric: Callable[..., float], options: dict[str, Any]) -> None:

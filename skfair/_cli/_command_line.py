@@ -114,8 +114,8 @@ def _add_table(audit: argparse.ArgumentParser) -> None:
         "--missing",
         choices=("raise", "drop", "group"),
         default="raise",
-        help="what to do with missing values: raise an error, leave these rows out, or make rows "
-        "without a group a group of their own (default: %(default)s)",
+        help="what to do with missing values: raise an error, leave these rows out, or "
+        "make rows without a group a group of their own (default: %(default)s)",
     )
     add(
         "--bins",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, get_args
@@ -27,6 +27,8 @@ from skfair._utils._validation import (
 from skfair._utils._warnings import warn_if_reordered, warn_outside
 from skfair.groups import (
     Groups,
+    encode_column,
+    intersect,
     recode,
     resolve_groups,
     resolve_strata,
@@ -57,6 +59,9 @@ from skfair.statistics import GroupedOutcomes
 
 #: Rows of a group below which resamples of it tell nothing.
 _LEAST_ROWS = 10
+_LABELS = ("y_true", "y_pred")
+#: Up to this many kinds of rows, their numbers are drawn in place of rows.
+_MAX_CELLS = 500
 #: True labels up to this many are counted for each group.
 _MAX_LABELS = 10
 _NUMBERS = ["value", "lower", "upper"]
@@ -254,7 +259,8 @@ default=None
     widest that simultaneous intervals of all groups permit: these keep their level.
     With sample weights they use Kish's effective number of rows.
 
-    All other metrics have bootstrap intervals of rows drawn within each group:
+    All other metrics have bootstrap intervals of rows drawn within each group, of which
+    metrics of scikit-learn that compare labels see the counts:
     percentiles for values, the basic interval for differences and ratios. They are
     approximate, and nan for groups of fewer than ten rows.
 
@@ -511,10 +517,40 @@ def _resample(
 
     They have the shape (n_resamples, n_metrics, n_groups + 1).
     """
-    draw = stratified_draws(groups, generator)
+    draw = partial(_draw_rows, columns, groups, stratified_draws(groups, generator))
+    if "sample_weight" not in columns and all(one.takes_counts for one in measures):
+        labels = [encode_column(columns[name], "raise", name) for name in _LABELS]
+        cells, kinds = intersect([(groups.codes, groups.labels), *labels])
+        if len(kinds) <= _MAX_CELLS:
+            _, first, counts = np.unique(cells, return_index=True, return_counts=True)
+            draw = partial(_draw_counts, columns, groups, first, counts, generator)
     drawn = (draw() for _ in range(n_resamples))
-    evaluate = delayed(partial(_evaluate, measures, columns, groups, quietly=True))
-    return np.array(Parallel(n_jobs=n_jobs)(evaluate(rows) for rows in drawn))
+    evaluate = delayed(partial(_evaluate, measures, quietly=True))
+    return np.array(Parallel(n_jobs=n_jobs)(evaluate(*one) for one in drawn))
+
+
+def _draw_rows(
+    columns: Columns, groups: Groups, draw: Callable[[], Integers]
+) -> tuple[Columns, Groups, Integers]:
+    """Draw rows within each group."""
+    return columns, groups, draw()
+
+
+def _draw_counts(
+    columns: Columns,
+    groups: Groups,
+    first: Integers,
+    counts: Integers,
+    generator: np.random.Generator,
+) -> tuple[Columns, Groups, Integers]:
+    """Draw in place of rows how many there are of each kind, sorted by group."""
+    of_cells, drawn = groups[first], np.zeros(len(counts), dtype=np.int64)
+    for code, size in enumerate(groups.sizes().tolist()):
+        own = of_cells.codes == code
+        drawn[own] = generator.multinomial(size, counts[own] / max(size, 1))
+    kept = np.flatnonzero(drawn)
+    alike = {name: columns[name][first[kept]] for name in _LABELS}
+    return {**alike, "sample_weight": drawn[kept]}, of_cells[kept], np.arange(len(kept))
 
 
 def _evaluate(

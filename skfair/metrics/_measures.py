@@ -69,6 +69,12 @@ class Measure(NamedTuple):
         """Whether the function has a parameter that the user has not set."""
         return parameter not in self.options and parameter in _parameters(self.function)
 
+    @property
+    def takes_counts(self) -> bool:
+        """Whether a weight of n stands for n rows with the same labels."""
+        known = getattr(self.function, "__module__", "").startswith("sklearn.")
+        return known and not self.takes_scores and self.takes("sample_weight")
+
     def with_option(self, name: str, value: Any) -> Measure:
         """Set an option."""
         return self._replace(options={**self.options, name: value})

@@ -412,3 +412,29 @@ def test_messages(rows, metrics, options, expected):
         return
     with pytest.raises((TypeError, ValueError), match=expected):
         of(rows, metrics, **options)
+
+
+@pytest.mark.slow
+def test_drawn_numbers_of_rows_are_as_good_as_drawn_rows(rows):
+    """A function of the user draws rows, those of scikit-learn count them."""
+
+    def other(y_true, y_pred, sample_weight=None):
+        return f1_score(y_true, y_pred, average="macro", sample_weight=sample_weight)
+
+    macro = partial(f1_score, average="macro")
+    counted, drawn = (
+        of(
+            rows.assign(y_pred=rows["y_pred"] * (1 + rows["y_true"])),
+            {"f1": metric},
+            confidence_level=0.9,
+            n_resamples=200,
+            random_state=0,
+        )
+        for metric in (macro, other)
+    )
+    pd.testing.assert_frame_equal(counted.by_group, drawn.by_group)
+    for ends in ("lower", "upper"):
+        np.testing.assert_allclose(counted.groups[ends], drawn.groups[ends], atol=0.03)
+        np.testing.assert_allclose(
+            counted.difference()[ends], drawn.difference()[ends], atol=0.04
+        )

@@ -33,6 +33,7 @@ from skfair.groups import (
     resolve_groups,
     resolve_strata,
     sort_labels,
+    why_undefined,
 )
 from skfair.metrics._confidence._confidence_interval import confidence_interval
 from skfair.metrics._demographic_parity import demographic_parity_difference
@@ -54,7 +55,7 @@ from skfair.metrics._uncertainty._resampling import (
     check_seed,
     stratified_draws,
 )
-from skfair.metrics._undefined import check_groups_of_numbers, why_undefined
+from skfair.metrics._undefined import check_groups_of_numbers
 from skfair.statistics import GroupedOutcomes
 
 #: Rows of a group below which resamples of it tell nothing.

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from skfair._utils._types import Integers
+from skfair._utils._validation import check_no_missing
 from skfair.groups import sort_labels
 from skfair.metrics._inputs import (
     Quality,
-    check_no_missing,
     has_text,
     positive_class,
 )

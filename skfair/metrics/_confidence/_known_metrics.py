@@ -331,9 +331,10 @@ complete(
 )
 complete(max_gap, observe=observe_quality, compare=compare_max_gap)
 complete(cvar_fairness, observe=observe_quality, compare=compare_cvar)
-for metric, rate in (
-    (true_positive_rate_difference, "true_positive_rate"),
-    (false_positive_rate_difference, "false_positive_rate"),
-    (predictive_value_difference, "predictive_value"),
-):
-    complete(metric, observe=partial(observe_rate, rate), compare=compare_parity)
+_OF_RATES: dict[Callable[..., float], Rate] = {
+    true_positive_rate_difference: "true_positive_rate",
+    false_positive_rate_difference: "false_positive_rate",
+    predictive_value_difference: "predictive_value",
+}
+for _metric, _rate in _OF_RATES.items():
+    complete(_metric, observe=partial(observe_rate, _rate), compare=compare_parity)

@@ -14,6 +14,7 @@ from skfair._utils._columns import names_columns, select_columns
 from skfair._utils._response import RANKED_METHODS, respond, tip_for_unknown_columns
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_weights, count_rows, scores_on
+from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import (
     CROSS,
     Groups,
@@ -185,6 +186,13 @@ def make_audit(
 
     Entries that stand for `n_alike` rows each must have positive weights.
     """
+    warn_if_reordered(
+        y_true=y_true,
+        y_score=y_score,
+        y_pred=y_pred,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )
     y_score = _positive_column(y_true, y_score, pos_label)
     scores, predicted, n_samples = _read_models(y_score, y_pred, options)
     true = None if y_true is None else encode_classes("y_true", y_true)

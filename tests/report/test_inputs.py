@@ -284,3 +284,11 @@ def test_a_table_of_class_probabilities_is_one_model(pos_label):
     )
     named = made(y_true, proba.set_axis(["a", "b"], axis=1), pos_label=pos_label)
     assert set(named.to_frame()["model"]) == {"a", "b"}
+
+
+def test_rows_in_another_order_are_warned_of():
+    y_score, order = pd.Series(P), np.random.default_rng(0).permutation(40)
+    with pytest.warns(UserWarning, match="y_score and sensitive_features have the"):
+        report = made(Y, y_score, sensitive_features=pd.Series(S, index=order))
+    expected = made(Y, y_score, sensitive_features=S)
+    pd.testing.assert_frame_equal(report.to_frame(), expected.to_frame())

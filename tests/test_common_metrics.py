@@ -195,9 +195,7 @@ METRICS = {
         partial(cvar_fairness, alpha=0.3, fractional=False)
     ),
     "true_positive_rate_difference": of_rates(true_positive_rate_difference),
-    "false_positive_rate_difference pooled": of_rates(
-        partial(false_positive_rate_difference, multigroup="pooled")
-    ),
+    "false_positive_rate_difference": of_rates(false_positive_rate_difference),
     "predictive_value_difference": of_rates(
         predictive_value_difference,
         exempt=OF_DENOMINATORS

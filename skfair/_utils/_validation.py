@@ -214,6 +214,7 @@ def check_y_true(
     """
     if y_true is None:
         return
+    refuse_tables_elsewhere(y_score, "y_score")
     values = as_array(y_true, "y_true", len(y_score))
     if len(values) == 0:
         return

@@ -487,8 +487,8 @@ def get_fairness_scorer_names() -> list[str]:
     Examples
     --------
     >>> from skfair.metrics import get_fairness_scorer_names
-    >>> get_fairness_scorer_names()[-1]
-    'neg_mcdp'
+    >>> get_fairness_scorer_names()[0]
+    'neg_abcc'
     """
     return sorted(_NEGATED + name for name in numbers_by_name())
 

@@ -80,6 +80,10 @@ class FairestWithin(Rule):
     from the search for the best mean score. Of equally fair candidates the best
     performer is taken, then the first.
 
+    Scorers of scikit-learn of a positive label, such as ``"average_precision"``, fail
+    where labels are not 0 and 1. ``make_group_scorer("average_precision")`` takes the
+    second of two labels of text as the positive one.
+
     scikit-learn discards the results of a search if `refit` raises, so a rule that
     cannot choose takes a candidate and warns. The results are kept: call another rule
     on the ``cv_results_`` of the search.

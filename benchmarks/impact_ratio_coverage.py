@@ -10,9 +10,9 @@ import numpy as np
 from scipy.stats import binom
 
 from skfair.metrics._groupwise._impact_ratios import (
-    _clopper_pearson,
     _intervals,
-    _ratio_bounds,
+    clopper_pearson,
+    ratio_bounds,
 )
 
 TAIL = 0.025
@@ -36,7 +36,7 @@ def of_two_groups():
         hits = np.arange(first + 1), np.arange(second + 1)
         sizes = np.repeat([first, second], [first + 1, second + 1]).astype(float)
         rates = np.concatenate(hits) / sizes
-        bounds = _ratio_bounds(rates, *_clopper_pearson(rates, sizes, TAIL))
+        bounds = ratio_bounds(rates, *clopper_pearson(rates, sizes, TAIL))
         low, high = (np.minimum(b[: first + 1, first + 1 :], 1) for b in bounds)
         for highest, ratio in product(HIGHEST, RATIOS):
             chance = np.outer(

@@ -14,7 +14,7 @@ from scipy.special import kolmogi
 
 from skfair._training_rows import TrainingRows
 from skfair._utils._results import NumbersResult
-from skfair._utils._user_line import warn_user
+from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, encode_groups
 

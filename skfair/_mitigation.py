@@ -45,8 +45,8 @@ from skfair._utils._columns import (
     positions_of,
     select_columns,
 )
-from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_choice, check_weights, count_rows
+from skfair._utils._warnings import warn_user
 from skfair.groups import Groups, encode_groups, resolve_groups, resolve_strata
 
 

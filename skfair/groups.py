@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, Literal
 
 import narwhals as nw
@@ -24,6 +25,7 @@ from skfair._utils._validation import (
     check_integer,
     check_weights,
 )
+from skfair._utils._warnings import warn_if_reordered
 
 __all__ = ["Groups", "encode_groups"]
 
@@ -115,6 +117,8 @@ def encode_groups(
     *,
     labels: Sequence[Hashable] | None = None,
     missing: Literal["raise", "drop", "group"] = "raise",
+    bins: Any = None,
+    rare: Literal["keep", "drop", "merge"] = "keep",
     min_group_size: int = 1,
 ) -> Groups:
     """Turn group labels into a `Groups`.
@@ -133,6 +137,14 @@ or Groups
     missing : {"raise", "drop", "group"}, default="raise"
         What to do with NaN, None and other nulls: raise, leave those rows out of
         every computation, or treat them as one more value, ``"(missing)"``.
+    bins : list of numbers, or dict of column name -> list of numbers, default=None
+        Increasing edges that make ranges of a column of numbers: ``[30, 50]`` stands
+        for under 30, 30 to under 50, and 50 and over. Ranges without rows are no
+        groups. Several columns need a dictionary.
+    rare : {"keep", "drop", "merge"}, default="keep"
+        What to do with groups of fewer than `min_group_size` rows: keep them, so that
+        metrics are nan with a warning, leave their rows out of every computation, or
+        merge them into one group, ``"(other)"``, which may be too small itself.
     min_group_size : int, default=1
         Smallest number of rows with which a group may be compared; for error rates,
         smallest number of rows of each true label.
@@ -145,8 +157,9 @@ or Groups
     ------
     ValueError
         If a value is missing and `missing` is ``"raise"``, if a label is not
-        among `labels`, if columns hold probabilities of the groups, or if
-        `sensitive_features` has more than two dimensions.
+        among `labels`, if columns hold probabilities of the groups, if
+        `sensitive_features` has more than two dimensions, if `bins` do not increase
+        or are given for text, or if `rare` is given without `min_group_size`.
     TypeError
         If labels cannot be compared, such as sets, or `labels` has no order.
 
@@ -157,14 +170,23 @@ or Groups
     >>> people = pd.DataFrame({"sex": ["F", "M", "F"], "race": ["x", "y", None]})
     >>> encode_groups(people, missing="group").labels
     (('F', 'x'), ('F', '(missing)'), ('M', 'y'))
+    >>> encode_groups([23, 31, 64, 38], bins=[30, 50])
+    Groups(4 rows; 'under 30': 1, '30 to under 50': 2, '50 and over': 1)
+    >>> encode_groups(list("aaabbc"), rare="merge", min_group_size=3)
+    Groups(6 rows; 'a': 3, '(other)': 3)
     """
+    check_choice("rare", rare, ("keep", "drop", "merge"))
     check_choice("missing", missing, ("raise", "drop", "group"))
     min_group_size = check_integer("min_group_size", min_group_size, 1)
     if isinstance(sensitive_features, Groups):
         groups = sensitive_features
         min_group_size = max(min_group_size, groups.min_group_size)
+        if bins is not None:
+            raise ValueError("bins must be None for Groups, whose labels are known.")
     else:
-        groups = _encode(sensitive_features, missing, "sensitive_features")
+        groups = _encode(sensitive_features, missing, "sensitive_features", bins)
+    if rare != "keep":
+        groups = _without_rare(groups, rare, min_group_size)
     if labels is not None:
         unordered = isinstance(labels, (str, set, frozenset))
         if unordered or not isinstance(labels, Iterable):
@@ -284,6 +306,8 @@ def _resolve(
                 f"({n_samples}, n_columns)."
             )
         data = select_columns(X, selector, argument)
+    else:
+        warn_if_reordered(**{"X": X, argument: data})
     n_samples = check_integer("n_samples", n_samples, 0)
     groups = data if isinstance(data, Groups) else _encode(data, "raise", argument)
     if len(groups) != n_samples:
@@ -293,9 +317,11 @@ def _resolve(
     return groups
 
 
-def _encode(data: Any, missing: str, argument: str) -> Groups:
+def _encode(data: Any, missing: str, argument: str, bins: Any = None) -> Groups:
     """Encode labels in any container; `argument` names them in messages."""
     names, columns = columns_of(data, argument)
+    if bins is not None:
+        columns = _into_ranges(names, columns, bins)
     if len(columns) == 1:
         codes, labels = encode_column(columns[0], missing, names[0], argument)
     else:
@@ -308,6 +334,78 @@ def _encode(data: Any, missing: str, argument: str) -> Groups:
     return Groups(codes, labels, tuple(filter(None, names)))
 
 
+def _into_ranges(names: list[str | None], columns: list[Any], bins: Any) -> list[Any]:
+    """Replace the numbers of some columns by the ranges that they are in."""
+    if not isinstance(bins, Mapping):
+        if len(columns) > 1:
+            raise ValueError(
+                "bins must be a dictionary of column name -> edges for "
+                f"{len(columns)} columns, got {bins!r}."
+            )
+        bins = {names[0]: bins}
+    unknown = [name for name in bins if name not in names]
+    if unknown:
+        raise ValueError(f"bins has the column {unknown[0]!r}, expected {names}.")
+    return [
+        into_ranges(column, bins[name], f"of column {name!r}" if name else "")
+        if name in bins
+        else column
+        for name, column in zip(names, columns, strict=True)
+    ]
+
+
+def into_ranges(column: Any, edges: Any, which: str = "") -> pd.Series[Any]:
+    """Replace numbers by the ranges that they are in; an edge begins a range."""
+    try:
+        ends = np.asarray(edges, dtype=np.float64)
+    except (TypeError, ValueError):
+        ends = np.array([np.nan])
+    increasing = ends.ndim == 1 and len(ends) and np.isfinite(ends).all()
+    if not increasing or (np.diff(ends) <= 0).any():
+        raise ValueError(f"bins must be a list of increasing numbers, got {edges!r}.")
+    if not isinstance(column, (pd.Series, pd.Categorical, np.ndarray)):
+        column = _to_pandas_or_numpy(column)
+    values = pd.Series(column).astype(object)
+    numbers = pd.to_numeric(values, errors="coerce")
+    bad = values.notna() & numbers.isna()
+    if bad.any():
+        raise ValueError(f"bins need numbers {which}, got {values[bad].iloc[0]!r}.")
+    at = [f"{edge:g}" for edge in ends]
+    between = [f"{low} to under {high}" for low, high in pairwise(at)]
+    labels = [f"under {at[0]}", *between, f"{at[-1]} and over"]
+    ranges = pd.cut(numbers, [-np.inf, *ends, np.inf], right=False, labels=labels)
+    return ranges.cat.remove_unused_categories()
+
+
+def suggest_edges(values: Iterable[Any], counts: ArrayLike) -> list[float]:
+    """Edges of four ranges of numbers with about as many rows, in round numbers."""
+    numbers = np.repeat(np.array([*values], dtype=np.float64), np.asarray(counts))
+    quartiles = np.quantile(numbers, [0.25, 0.5, 0.75])
+    edges = np.unique([float(f"{quartile:.2g}") for quartile in quartiles]).tolist()
+    return [int(edge) if edge == int(edge) else edge for edge in edges]
+
+
+def _without_rare(groups: Groups, rare: str, min_group_size: int) -> Groups:
+    """Leave out groups with too few rows, or merge them into one, which is last."""
+    if min_group_size < 2:
+        raise ValueError(
+            f"min_group_size must be above 1 with rare={rare!r}, since groups with "
+            f"fewer rows are rare, got {min_group_size}."
+        )
+    few = groups.sizes() < min_group_size
+    if not few.any():
+        return groups
+    kept = tuple(groups.labels[i] for i in np.flatnonzero(~few))
+    codes = recode(groups.codes, groups.labels, kept)
+    if rare == "drop":
+        return replace(groups, codes=codes, labels=kept)
+    if OTHER_LABEL in kept:
+        raise ValueError(f"rare must not be 'merge' where a group is {OTHER_LABEL!r}.")
+    codes = np.where((codes < 0) & (groups.codes >= 0), len(kept), codes)
+    labels = (*kept, OTHER_LABEL)
+    return replace(groups, codes=_smallest(codes, len(labels)), labels=labels)
+
+
 Codes = NDArray[np.integer]
 Labels = tuple[Hashable, ...]
 
@@ -315,6 +413,8 @@ Labels = tuple[Hashable, ...]
 CROSS = " \u00d7 "
 #: Label of the group that missing values form under ``missing="group"``.
 MISSING_LABEL = "(missing)"
+#: Label of the group that rare groups are merged into under ``rare="merge"``.
+OTHER_LABEL = "(other)"
 #: Up to this many codes are counted by one comparison each, which is faster.
 _MAX_COMPARED = 8
 #: Integer labels that span less than this are counted instead of hashed.

@@ -89,7 +89,11 @@ def make_people():
         )
         chance = 1 / (1 + np.exp(-skill - X["proxy"] + 1))
         y = np.where(generator.random(n_samples) < chance, "yes", "no")
-        return X, y, pd.Series(sex, name="sex", index=np.arange(n_samples)[::-1])
+        return (
+            X,
+            y,
+            pd.Series(sex, name="sex", index=np.arange(n_samples)[::-1] + n_samples),
+        )
 
     return make
 

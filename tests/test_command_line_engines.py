@@ -210,3 +210,15 @@ def test_files_that_are_not_there(tmp_path, monkeypatch, capsys):
         code, said = audit(capsys, f"{name} {METRICS} --engine duckdb")
         assert code == 2
         assert message in said
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "pandas"])
+def test_a_column_of_scores_and_one_of_labels_are_one_model(table, capsys, engine):
+    table.assign(decision=(table["p"] >= 0.3).astype(int)).to_csv(
+        "table.csv", index=False
+    )
+    columns = "--y-score p --y-pred decision --y-true y --sensitive sex"
+    out = f"--out out.json --format json --engine {engine}"
+    code, said = audit(capsys, f"table.csv {columns} {out}")
+    assert code == 0, said
+    assert [model["name"] for model in report()["models"]] == ["p"]

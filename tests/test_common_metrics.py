@@ -30,13 +30,17 @@ from skfair.metrics import (
     dcp,
     demographic_parity_difference,
     equalized_odds_difference,
+    false_positive_rate_difference,
     get_fairness_scorer,
+    impact_ratio_shortfall,
     madd,
     madd_curve,
     madd_optimal_bandwidth,
     max_gap,
     mcdp,
     mcdp_curve,
+    predictive_value_difference,
+    true_positive_rate_difference,
 )
 from skfair.metrics._spec import numbers_by_name, specification_of, unwrapped
 from skfair.metrics._uncertainty._permutation import permutes_within_labels
@@ -89,6 +93,17 @@ of_groups = partial(
         "test_absent_category": LEAVES_OUT,
         "test_group_lost_by_a_subset": LEAVES_OUT,
     },
+)
+OF_DENOMINATORS = {
+    "test_group_below_the_minimal_size": "rows of the denominator are counted"
+}
+of_rates = partial(
+    Metric,
+    n_classes=2,
+    statistic=None,
+    reads_y_true=True,
+    tolerance=1e-14,
+    exempt=OF_DENOMINATORS,
 )
 of_classes = partial(Metric, n_classes=3, statistic=GroupedConfusion, reads_y_true=True)
 # The bandwidth search takes total weights as numbers of rows.
@@ -178,6 +193,20 @@ METRICS = {
     "cvar_fairness": of_groups(cvar_fairness),
     "cvar_fairness whole groups": of_groups(
         partial(cvar_fairness, alpha=0.3, fractional=False)
+    ),
+    "true_positive_rate_difference": of_rates(true_positive_rate_difference),
+    "false_positive_rate_difference": of_rates(false_positive_rate_difference),
+    "predictive_value_difference": of_rates(
+        predictive_value_difference,
+        exempt=OF_DENOMINATORS
+        | {
+            "test_metrics_of_errors_say_so": "exchangeable within predicted labels",
+            "test_groups_of_the_same_rows_have_no_disparity": "a group whose decisions "
+            "are all negative has no predictive value",
+        },
+    ),
+    "impact_ratio_shortfall": Metric(
+        impact_ratio_shortfall, n_classes=2, statistic=GroupedOutcomes, tolerance=1e-14
     ),
     "dcp": of_classes(
         dcp,
@@ -1287,3 +1316,35 @@ def test_metrics_of_errors_say_so(metric):
     compares = permutes_within_labels(metric.function)
     reads = metric.reads_y_true and "error_rate" not in str(metric.function)
     assert compares == reads
+
+
+# --- tables that are not in memory, and rows in another order
+
+
+@each_kind
+def test_a_table_elsewhere_names_skfair_frames(metric):
+    y_true, values = few_rows(metric, 8)
+    table = pl.LazyFrame({"score": values})
+    with pytest.raises(TypeError, match=r"skfair\.frames"):
+        metric.function(y_true, table, sensitive_features=["a", "b"] * 4)
+
+
+@each_kind_of_scores
+def test_a_table_of_several_columns_names_one_of_them(metric):
+    y_true, values = few_rows(metric, 8)
+    table = pd.DataFrame({"score": values, "sex": ["F", "M"] * 4})
+    with pytest.raises(ValueError, match=r"table\['score'\]"):
+        metric.function(y_true, table, sensitive_features=table["sex"])
+
+
+@every_number
+def test_rows_in_another_order_are_warned_of_and_matched_by_position(metric):
+    y_true, values, groups = draw_rows(metric)
+    order = np.random.default_rng(0).permutation(len(groups))
+    expected = measure(metric, y_true, values, groups)
+    values, given = pd.Series(values), pd.Series(groups, index=order)
+    with pytest.warns(UserWarning, match="same index labels in different orders"):
+        found = measure(metric, y_true, values, given)
+    assert_same(metric, found, expected)
+    measure(metric, y_true, values, given.reset_index(drop=True))
+    measure(metric, y_true, values, given.set_axis(np.arange(len(order)) + 1))

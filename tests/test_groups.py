@@ -543,3 +543,112 @@ def test_as_an_array_the_labels_of_the_rows():
     assert pairs.tolist() == [("F", True)]
     with pytest.raises(ValueError, match="copy must not be False"):
         np.asarray(groups, copy=False)
+
+
+# --- ranges of numbers, and rare groups
+
+
+@pytest.mark.parametrize(
+    "container",
+    [list, np.array, pd.Series, pl.Series, lambda v: pd.Series(v, dtype="Int64")],
+)
+def test_ranges_begin_at_their_edges(container):
+    groups = encode_groups(container([29, 30, 49, 50, 17]), bins=[30, 50])
+    assert decoded(groups) == [
+        "under 30",
+        "30 to under 50",
+        "30 to under 50",
+        "50 and over",
+        "under 30",
+    ]
+    assert groups.labels == ("under 30", "30 to under 50", "50 and over")
+
+
+def test_ranges_without_rows_are_no_groups_and_missing_numbers_are_missing():
+    groups = encode_groups([None, 3.5, np.nan], bins=[0, 2], missing="drop")
+    assert groups.labels == ("2 and over",)
+    assert groups.codes.tolist() == [-1, 0, -1]
+    with pytest.raises(ValueError, match="2 missing values"):
+        encode_groups([None, 3.5, np.nan], bins=[0, 2])
+
+
+def test_ranges_of_one_of_several_columns():
+    people = pd.DataFrame({"sex": ["F", "M"], "age": [20, 40]})
+    groups = encode_groups(people, bins={"age": [30]})
+    assert groups.labels == (("F", "under 30"), ("M", "30 and over"))
+    assert groups.names == ("sex", "age")
+
+
+@pytest.mark.parametrize(
+    ("labels", "bins", "message"),
+    [
+        ([1, 2], [3, 3], "bins must be a list of increasing numbers"),
+        ([1, 2], [], "bins must be a list of increasing numbers"),
+        ([1, 2], 3, "bins must be a list of increasing numbers"),
+        ([1, 2], ["a"], "bins must be a list of increasing numbers"),
+        ([1, "x"], [3], "bins need numbers .*'x'"),
+        (pd.Series(["x"], name="age"), [3], "bins need numbers of column 'age', got"),
+        (pd.DataFrame({"a": [1], "b": [2]}), [3], "bins must be a dictionary"),
+        (pd.DataFrame({"a": [1], "b": [2]}), {"c": [3]}, "bins has the column 'c'"),
+        (encode_groups(["F"]), [3], "bins must be None for Groups"),
+    ],
+)
+def test_messages_about_ranges(labels, bins, message):
+    with pytest.raises(ValueError, match=message):
+        encode_groups(labels, bins=bins)
+
+
+def test_rare_groups_are_kept_dropped_or_merged():
+    labels = [*"aaabbc", None]
+    options = {"missing": "drop", "min_group_size": 3}
+    kept = encode_groups(labels, **options)
+    assert kept.labels == ("a", "b", "c")
+    dropped = encode_groups(labels, rare="drop", **options)
+    assert dropped.labels == ("a",)
+    assert dropped.codes.tolist() == [0, 0, 0, -1, -1, -1, -1]
+    merged = encode_groups(labels, rare="merge", **options)
+    assert merged.labels == ("a", "(other)")
+    assert merged.codes.tolist() == [0, 0, 0, 1, 1, 1, -1]
+    assert merged.min_group_size == 3
+    again = encode_groups(kept, rare="merge", min_group_size=2)
+    assert again.labels == merged.labels
+    no_change = encode_groups(labels, missing="drop", rare="merge", min_group_size=2)
+    assert no_change.labels == ("a", "b", "(other)")
+
+
+def test_rare_groups_need_a_size():
+    with pytest.raises(ValueError, match="min_group_size must be above 1 with rare="):
+        encode_groups(["a"], rare="drop")
+    with pytest.raises(ValueError, match="rare must be 'keep', 'drop' or 'merge'"):
+        encode_groups(["a"], rare="other", min_group_size=3)
+    with pytest.raises(ValueError, match="rare must not be 'merge' where a group is"):
+        encode_groups(["(other)"] * 3 + ["b"], rare="merge", min_group_size=3)
+
+
+@given(
+    st.lists(st.sampled_from("abcdef"), min_size=1, max_size=40),
+    st.integers(2, 10),
+    st.sampled_from(["drop", "merge"]),
+)
+def test_no_group_but_the_other_one_is_rare(labels, least, rare):
+    groups = encode_groups(labels, rare=rare, min_group_size=least)
+    sizes = dict(zip(groups.labels, groups.sizes().tolist(), strict=True))
+    sizes.pop("(other)", None)
+    assert all(size >= least for size in sizes.values())
+    expected = {one: labels.count(one) for one in labels if labels.count(one) >= least}
+    assert sizes == expected
+    if rare == "merge":
+        assert (groups.codes >= 0).all()
+
+
+# --- order of rows
+
+
+def test_an_index_in_another_order_is_warned_of():
+    X = pd.DataFrame({"x": [1, 2, 3]}, index=[5, 3, 4])
+    sex = pd.Series(["F", "M", "M"], index=[3, 4, 5])
+    with pytest.warns(UserWarning, match=r"X and sensitive_features have the same"):
+        groups = resolve_groups(sex, n_samples=3, X=X)
+    assert decoded(groups) == ["F", "M", "M"]
+    for same in (sex.reset_index(drop=True), sex.loc[X.index], sex.to_numpy()):
+        resolve_groups(same, n_samples=3, X=X)

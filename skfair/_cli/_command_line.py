@@ -116,10 +116,10 @@ def _add_table(audit: argparse.ArgumentParser) -> None:
     add("--encoding", default="utf-8", help="of text files (default: %(default)s)")
     add(
         "--missing",
-        choices=("error", "drop", "group"),
-        default="error",
-        help="what to do with missing values: stop, leave these rows out, or make rows "
-        "without a group a group of their own (default: %(default)s)",
+        choices=("raise", "drop", "group"),
+        default="raise",
+        help="what to do with missing values: raise an error, leave these rows out, or "
+        "make rows without a group a group of their own (default: %(default)s)",
     )
     add(
         "--bins",
@@ -379,11 +379,12 @@ def _read_rows(
     }
     y_true = None if given.y_true is None else table[given.y_true]
     weights = None if given.sample_weight is None else table[given.sample_weight]
+    labels = _labels_of_models(given)
     try:
         report = FairnessReport.from_predictions(
             y_true,
             {name: table[name] for name in given.y_score} or None,
-            y_pred={name: table[name] for name in given.y_pred} or None,
+            y_pred={model: table[name] for model, name in labels.items()} or None,
             sensitive_features=groups,
             control_features=_strata(given, form, table, given.control_features, bins),
             pos_label=_label(
@@ -416,7 +417,7 @@ def _count(
     for name, edges in bins.items():
         rows.into_bins(name, edges)
     lacking = rows.n_missing(groups)
-    if given.missing == "error" and lacking:
+    if given.missing == "raise" and lacking:
         _refuse_missing_in(rows, groups, ", --missing group makes them a group")
     if given.missing == "drop" and lacking:
         raise UnsuitedError(
@@ -438,7 +439,7 @@ def _count(
             rows.relation,
             y_true=given.y_true,
             y_score={name: name for name in given.y_score} or None,
-            y_pred={name: name for name in given.y_pred} or None,
+            y_pred=_labels_of_models(given) or None,
             sensitive_features=given.sensitive,
             control_features=given.control_features or None,
             pos_label=_label(given.pos_label, known),
@@ -498,7 +499,7 @@ def _split(given: list[str]) -> list[str]:
 
 def _groups(given: argparse.Namespace, form: Format, column: Any) -> Groups:
     """Encode the groups of a column, with missing values as ``--missing`` says."""
-    if given.missing == "error" and column.isna().any():
+    if given.missing == "raise" and column.isna().any():
         also = ", --missing group makes them a group"
         _refuse_missing(given.table, form, column, also)
     missing: Literal["drop", "group"] = "drop" if given.missing == "drop" else "group"
@@ -507,6 +508,13 @@ def _groups(given: argparse.Namespace, form: Format, column: Any) -> Groups:
     if hint:
         _say(f"skfair audit: note: {hint}", sys.stderr)
     return groups
+
+
+def _labels_of_models(given: argparse.Namespace) -> dict[str, str]:
+    """Columns of labels by model: one of scores and one of labels are one model."""
+    if len(given.y_score) == len(given.y_pred) == 1:
+        return {given.y_score[0]: given.y_pred[0]}
+    return {name: name for name in given.y_pred}
 
 
 def _strata(

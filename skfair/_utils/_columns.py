@@ -40,6 +40,22 @@ def _several_columns(argument: str, columns: Any) -> ValueError:
     )
 
 
+def check_selector(argument: str, selector: Any) -> None:
+    """Raise unless a scorer is given names of columns of X or a function of X."""
+    names = selector if isinstance(selector, (list, tuple)) else [selector]
+    named = callable(selector) or all(map(_is_name, names))
+    if selector is None or (named and len(set(map(str, names))) == len(names)):
+        return
+    raise TypeError(
+        f"{argument} of a scorer must name columns of X, or be a function of X, got "
+        f"{'labels in a ' if hasattr(selector, '__len__') else 'a '}"
+        f"{type(selector).__name__}. Groups that are no column of X are routed: "
+        "sklearn.set_config(enable_metadata_routing=True), and pass "
+        f"{argument} to search.fit, or params={{'{argument}': ...}} to "
+        "cross_val_score."
+    )
+
+
 def names_columns(sensitive_features: Any, n_samples: int) -> bool:
     """Whether `sensitive_features` names columns of X; otherwise it holds labels.
 

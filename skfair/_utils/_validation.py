@@ -7,6 +7,7 @@ import sys
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
@@ -92,14 +93,24 @@ def as_array(values: Any, name: str, n_samples: int | None = None) -> NDArray[An
     With `n_samples` it must have one axis, of that length.
     """
     check_unmasked(values, name)
+    refuse_tables_elsewhere(values, name)
     try:
         array = np.asarray(values)
     except ValueError as error:
         raise ValueError(f"{name} must have the shape of an array: {error}") from error
     if array.ndim == 0:
+        hint = ""
+        if isinstance(values, str):
+            hint = f" Pass the values of the column, as table[{values!r}]."
         raise ValueError(
             f"{name} must have shape (n_samples,), one value for each row, got a "
-            f"single {type(values).__name__}."
+            f"single {type(values).__name__}.{hint}"
+        )
+    if array.dtype == object and array.ndim == 2 and hasattr(values, "columns"):
+        raise ValueError(
+            f"{name} must be the values of rows, got a table with the columns "
+            f"{list(values.columns)[:5]}. Pass one of them, as "
+            f"table[{values.columns[0]!r}]."
         )
     if n_samples is not None and array.shape != (n_samples,):
         raise ValueError(
@@ -122,6 +133,20 @@ class RowError(ValueError):
     def at(self, place: str) -> str:
         """Say where the row is in other words."""
         return f"{self.problem} in {place}{self.more}"
+
+
+def refuse_tables_elsewhere(values: Any, name: str) -> None:
+    """Raise on a table whose rows are not in memory, as of DuckDB or Spark."""
+    if isinstance(values, np.ndarray) or not hasattr(type(values), "columns"):
+        return
+    if isinstance(nw.from_native(values, pass_through=True), nw.LazyFrame):
+        raise TypeError(
+            f"{name} must be the values of rows, got a table whose rows are elsewhere "
+            f"({type(values).__name__}). skfair.frames counts it where it is: "
+            "skfair.frames.grouped_scores(table, y_score='<column>', "
+            "sensitive_features='<column>') returns what metrics take in place of "
+            "rows, and skfair.frames.mcdp_bounds serves any size."
+        )
 
 
 #: Bit pattern of 1.0: larger patterns are above 1, negative, infinite or NaN.
@@ -203,6 +228,7 @@ def check_y_true(
     """
     if y_true is None:
         return
+    refuse_tables_elsewhere(y_score, "y_score")
     values = as_array(y_true, "y_true", len(y_score))
     if len(values) == 0:
         return
@@ -219,7 +245,8 @@ def check_y_true(
         tip = " Are y_true and the scores in the wrong order?" if swapped else ""
         raise ValueError(
             f"y_true must be binary, got {len(classes)} classes: "
-            f"{classes[:5].tolist()}{'...' if len(classes) > 5 else ''}.{tip}"
+            f"{classes[:5].tolist()}{'...' if len(classes) > 5 else ''}. This metric "
+            f"does not read true labels: pass None.{tip}"
         )
 
 

@@ -4,6 +4,7 @@ from skfair.inspection._cdf_gap import CDFGapDisplay
 from skfair.inspection._continuous_mcdp import ContinuousMCDPDisplay
 from skfair.inspection._dcp import DCPDisplay
 from skfair.inspection._group_gap import GroupGapDisplay
+from skfair.inspection._group_metrics import GroupMetricsDisplay
 from skfair.inspection._madd import MADDDisplay
 from skfair.inspection._mcdp_curve import MCDPCurveDisplay
 from skfair.inspection._monitor import MonitorDisplay
@@ -16,6 +17,7 @@ __all__ = [
     "ContinuousMCDPDisplay",
     "DCPDisplay",
     "GroupGapDisplay",
+    "GroupMetricsDisplay",
     "MADDDisplay",
     "MCDPCurveDisplay",
     "MonitorDisplay",

@@ -25,6 +25,7 @@ from skfair._utils._validation import (
     check_real,
     count_rows,
 )
+from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import CROSS, Groups, resolve_groups, resolve_strata
 from skfair.inspection import _style
 from skfair.metrics import permutation_test
@@ -88,6 +89,7 @@ def draw_estimator(
 ) -> Any:
     """Draw the responses of an estimator to X by a display's `from_predictions`."""
     _style.require_matplotlib(f"{display.__name__}.from_estimator")
+    warn_if_reordered(X=X, y=y)
     response, groups, strata = estimator_response(
         estimator,
         X,
@@ -179,6 +181,12 @@ def comparable_scores(
     scale: Scale = "probability",
 ) -> GroupedScores:
     """Return the statistic of scores; raise ValueError if its metrics would be nan."""
+    warn_if_reordered(
+        y_true=y_true,
+        y_score=y_score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )
     statistic = grouped_scores(
         y_true, y_score, sensitive_features, sample_weight, scale
     )

@@ -29,6 +29,7 @@ from skfair.metrics._distribution._madd_optimal_bandwidth import (
 from skfair.metrics._distribution._mcdp import mcdp, mcdp_curve
 from skfair.metrics._distribution._metric_bounds import MetricBounds, metric_bounds
 from skfair.metrics._equalized_odds import equalized_odds_difference
+from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
 from skfair.metrics._groupwise._cvar_fairness import (
     CVaRTestResult,
     cvar_fairness,
@@ -44,6 +45,12 @@ from skfair.metrics._groupwise._worst_subgroup import (
     worst_subgroup,
 )
 from skfair.metrics._proxy._proxy_bounds import ProxyBoundsResult, proxy_bounds
+from skfair.metrics._rate_differences import (
+    false_positive_rate_difference,
+    impact_ratio_shortfall,
+    predictive_value_difference,
+    true_positive_rate_difference,
+)
 from skfair.metrics._scorer import (
     FairnessScorer,
     get_fairness_scorer,
@@ -67,6 +74,7 @@ __all__ = [
     "ContinuousMCDPResult",
     "DCPResult",
     "FairnessScorer",
+    "GroupMetricsResult",
     "MADDBandwidthResult",
     "MetricBounds",
     "MinDCPResult",
@@ -88,8 +96,11 @@ __all__ = [
     "dcp_bounds",
     "demographic_parity_difference",
     "equalized_odds_difference",
+    "false_positive_rate_difference",
     "get_fairness_scorer",
     "get_fairness_scorer_names",
+    "group_metrics",
+    "impact_ratio_shortfall",
     "impact_ratios",
     "madd",
     "madd_curve",
@@ -103,8 +114,10 @@ __all__ = [
     "metric_bounds",
     "min_dcp_bounds",
     "permutation_test",
+    "predictive_value_difference",
     "proxy_bounds",
     "top_groups",
+    "true_positive_rate_difference",
     "values_by_class",
     "values_by_stratum",
     "worst_subgroup",

@@ -183,6 +183,12 @@ def parity_outcomes(
         threshold = check_real(
             "threshold", threshold, -math.inf, math.inf, alternative="None or "
         )
+        given = as_array(values, name)
+        if has_text(given):
+            raise ValueError(
+                f"threshold must be None for labels such as {given.tolist()[0]!r}, of "
+                f"which pos_label names the positive one, got {threshold:g}."
+            )
         return (check_scores(values, name) >= threshold).astype(np.float64)
     given = as_array(values, name)
     check_shape(given, name)

@@ -6,12 +6,14 @@ classes of the largest difference between groups.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar, cast, get_args
 
 from skfair._utils._validation import Scale, check_choice
+from skfair._utils._warnings import warn_if_reordered
 from skfair.metrics._classes import evaluate_classes
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._spec import Specification, register
@@ -45,6 +47,15 @@ def check_shared(options: Mapping[str, Any]) -> None:
             check_choice(name, options[name], choices)
 
 
+def _refuse_sorted_rows(name: str) -> None:
+    """Raise in a call by scikit-learn's `metric_at_thresholds`."""
+    raise ValueError(
+        "metric_at_thresholds sorts y_true and y_score, but not sensitive_features, so "
+        "that rows would get the groups of others. Evaluate each threshold by itself: "
+        f"[{name}(y_true, y_score >= t, sensitive_features=...) for t in thresholds]."
+    )
+
+
 def specify(
     *, compares_errors: Callable[..., bool], **known: Any
 ) -> Callable[[Metric], Metric]:
@@ -56,7 +67,8 @@ def specify(
     """
 
     def decorate(function: Metric) -> Metric:
-        takes_strata = "control_features" in signature(function).parameters
+        names = [*signature(function).parameters]
+        takes_strata = "control_features" in names
         specification = Specification(
             function,
             takes_strata=takes_strata,
@@ -66,6 +78,9 @@ def specify(
 
         @wraps(function)
         def metric(*args: Any, **kwargs: Any) -> Any:
+            if sys._getframe(1).f_code.co_name == "metric_at_thresholds":
+                _refuse_sorted_rows(function.__name__)
+            warn_if_reordered(**dict(zip(names, args, strict=False)) | kwargs)
             statistic = len(args) == 2 and isinstance(args[1], JSONStatistic)
             if len(args) != 2 or (
                 kwargs.get("sensitive_features") is None and not statistic

@@ -19,6 +19,7 @@ from skfair._utils._validation import (
     check_unmasked,
     check_weights,
     check_y_true,
+    refuse_tables_elsewhere,
 )
 from skfair.groups import Groups, resolve_groups
 from skfair.statistics import (
@@ -135,7 +136,8 @@ def in_place_of_rows(statistic: Statistic, **rows: Any) -> Statistic:
 
 
 def refuse_statistics(given: Any, name: str, expected: type) -> None:
-    """Raise if a statistic other than the one expected takes the place of the rows."""
+    """Raise if another statistic than expected, or a table, is given for the rows."""
+    refuse_tables_elsewhere(given, name)
     if isinstance(given, JSONStatistic):
         tip = (
             " From a histogram metrics are known within bounds: see "

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 from sklearn.metrics import accuracy_score, get_scorer, make_scorer
 
+from skfair._utils._columns import check_selector
 from skfair._utils._response import (
     RANKED_METHODS,
     asked_of,
@@ -104,8 +106,25 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
         }
         method_caller = partial(_forward, method_caller, routed)
         kwargs = self._metric_options(estimator, X, y_true, routed) | kwargs
+        scorer = self._told_positive_label(estimator)
         with tip_for_unknown_columns(estimator, X, self._sensitive_features):
-            return float(super()._score(method_caller, estimator, X, y_true, **kwargs))
+            return float(
+                super(GroupScorer, scorer)._score(
+                    method_caller, estimator, X, y_true, **kwargs
+                )
+            )
+
+    def _told_positive_label(self, estimator: Any) -> GroupScorer:
+        """Return a scorer for which the second of two labels other than 1 is positive.
+
+        scikit-learn's metrics of a positive label would look for the label 1.
+        """
+        classes = np.asarray(getattr(estimator, "classes_", ())).tolist()
+        if len(classes) != 2 or 1 in classes or not asks_for_pos_label(self):
+            return self
+        told = copy(self)
+        told._kwargs = {**self._kwargs, "pos_label": classes[1]}
+        return told
 
     def _metric_options(
         self, estimator: Any, X: Any, y_true: Any, routed: dict[str, Any]
@@ -174,6 +193,9 @@ class FairnessScorer(GroupScorer):
         listed = "".join(f", {name}={value!r}" for name, value in options.items())
         return f"make_fairness_scorer({_name(self._metric)}{listed})"
 
+    def _told_positive_label(self, estimator: Any) -> GroupScorer:
+        return self  # told by `_metric_options`
+
     def _metric_options(
         self, estimator: Any, X: Any, y_true: Any, routed: dict[str, Any]
     ) -> dict[str, Any]:
@@ -185,16 +207,18 @@ class FairnessScorer(GroupScorer):
                 "pass sensitive_features to the search or cross-validation."
             )
         n_samples = count_rows(X)
+        selector = _in_array(self._sensitive_features, estimator, X)
         options = {
             "sensitive_features": resolve_groups(
-                groups, n_samples=n_samples, X=X, selector=self._sensitive_features
+                groups, n_samples=n_samples, X=X, selector=selector
             )
         }
         if strata is None and self._control_features == "y_true":
             strata = y_true
         if strata is not None or self._control_features is not None:
+            selector = _in_array(self._control_features, estimator, X)
             options["control_features"] = resolve_strata(
-                strata, n_samples=n_samples, X=X, selector=self._control_features
+                strata, n_samples=n_samples, X=X, selector=selector
             )
         find_score_method(estimator, self._response_method)
         classes = getattr(estimator, "classes_", ())
@@ -212,7 +236,8 @@ def make_group_scorer(scoring: Any) -> GroupScorer:
     them, and the score is nan. The scorer made here computes the same score from
     ``predict(X, sensitive_features=...)``. It requests `sensitive_features` by
     default, no ``set_score_request`` needed; a classifier that does not need groups is
-    scored as before. Strata, `control_features`, are passed on in the same way.
+    scored as before. Strata, `control_features`, are passed on in the same way. Of two
+    classes without the label 1, such as text, the second is the positive one.
 
     Parameters
     ----------
@@ -324,7 +349,7 @@ def make_fairness_scorer(
     Raises
     ------
     TypeError
-        If the metric has no such option.
+        If the metric has no such option, or `sensitive_features` holds labels.
 
     See Also
     --------
@@ -361,6 +386,8 @@ def make_fairness_scorer(
     >>> cross_val_score(Ridge(), X, 100 * X["x0"] + y, scoring=scorer).shape
     (5,)
     """
+    check_selector("sensitive_features", sensitive_features)
+    check_selector("control_features", control_features)
     if kwargs:
         _check_options(metric, kwargs)
     method = response_method_for(partial(metric, **kwargs), response_method)
@@ -434,10 +461,24 @@ def get_fairness_scorer_names() -> list[str]:
     Examples
     --------
     >>> from skfair.metrics import get_fairness_scorer_names
-    >>> get_fairness_scorer_names()[-1]
-    'neg_mcdp'
+    >>> get_fairness_scorer_names()[0]
+    'neg_abcc'
     """
     return sorted(_NEGATED + name for name in numbers_by_name())
+
+
+def _in_array(selector: Any, estimator: Any, X: Any) -> Any:
+    """Positions in an array of the columns that the estimator knows by name.
+
+    `sklearn.callback.ScoringMonitor` scores arrays of the tables that it was given.
+    """
+    known = np.asarray(getattr(estimator, "feature_names_in_", ())).tolist()
+    if not isinstance(X, np.ndarray) or X.shape[1:] != (len(known),):
+        return selector
+    if isinstance(selector, (list, tuple)):
+        return [_in_array(name, estimator, X) for name in selector]
+    is_known = isinstance(selector, str) and selector in known
+    return known.index(selector) if is_known else selector
 
 
 def _check_options(metric: Callable[..., float], options: dict[str, Any]) -> None:
@@ -487,6 +528,14 @@ def response_method_for(
         return "predict"
     ranked = unwrapped(metric)[1].get("scale") == "rank"
     return RANKED_METHODS if ranked else "predict_proba"
+
+
+def asks_for_pos_label(scorer: Any) -> bool:
+    """Whether the metric of a scorer has a positive label, which the user left open."""
+    options = scorer._kwargs
+    if "pos_label" in options or options.get("average", "binary") != "binary":
+        return False
+    return "pos_label" in inspect.signature(scorer._score_func).parameters
 
 
 def positive_label(

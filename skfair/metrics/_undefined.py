@@ -13,12 +13,16 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._text import counted, listed
 from skfair._utils._types import Integers
-from skfair._utils._user_line import warn_user
-from skfair.groups import why_undefined
+from skfair._utils._warnings import warn_user
+from skfair.groups import suggest_edges, why_undefined
 from skfair.metrics._inputs import AnyStatistic
 
 #: Reasons of the evaluation that collects them, None where users are warned.
 _COLLECTED: ContextVar[list[str] | None] = ContextVar("collected", default=None)
+#: From so many groups of numbers on, ranges are suggested where a group has fewer rows.
+_MANY_NUMBERS, _FEW_ROWS = 30, 10
+#: So many groups of numbers with fewer rows on average are values, not groups.
+_TOO_MANY_NUMBERS, _FEWEST_ROWS = 1000, 2
 
 
 def undefined_reason(statistic: AnyStatistic) -> str | None:
@@ -31,7 +35,42 @@ def warn_if_undefined(name: str, statistic: AnyStatistic) -> bool:
     reason = undefined_reason(statistic)
     if reason is not None:
         warn_undefined(name, reason)
+    else:
+        check_groups_of_numbers(name, statistic.labels, statistic.counts)
     return reason is not None
+
+
+def check_groups_of_numbers(
+    name: str, labels: Sequence[Hashable], counts: Integers
+) -> None:
+    """Warn of many groups that are numbers with few rows, and refuse very many.
+
+    The largest difference between so small groups is noise: between groups of one row
+    MCDP is 1. Intersections and names are not concerned.
+    """
+    if len(labels) < _MANY_NUMBERS or counts.min() >= _FEW_ROWS:
+        return
+    if not all(type(label) in (int, float) for label in labels):
+        return
+    edges = suggest_edges(labels, counts)
+    tip = (
+        f"skfair.groups.encode_groups(..., bins={edges}) makes ranges of them, and "
+        "skfair.metrics.continuous_mcdp compares the number itself."
+    )
+    n_groups, mean = len(labels), counts.sum() / len(labels)
+    if n_groups >= _TOO_MANY_NUMBERS and mean < _FEWEST_ROWS:
+        raise ValueError(
+            f"sensitive_features has {n_groups:,} groups, each a number, with "
+            f"{mean:.2g} rows on average. {tip}"
+        )
+    if _COLLECTED.get() is None:
+        n_small = int((counts < _FEW_ROWS).sum())
+        warn_user(
+            f"{name} compares {n_groups} groups, each a number, of which {n_small} "
+            f"have fewer than {_FEW_ROWS} rows: their largest difference may be noise. "
+            f"{tip}",
+            UndefinedMetricWarning,
+        )
 
 
 def warn_if_labels_are_few(

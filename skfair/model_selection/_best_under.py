@@ -7,8 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 
 import pandas as pd
 
-from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_real
+from skfair._utils._warnings import warn_user
 from skfair.model_selection._candidates import ROUNDING, CVResults, Rule, first_best
 
 

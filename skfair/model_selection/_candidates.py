@@ -15,7 +15,7 @@ from scipy.stats import sem
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._types import Floats
-from skfair._utils._user_line import warn_user
+from skfair._utils._warnings import warn_user
 
 #: The attribute ``cv_results_`` of a search, or a DataFrame made from it.
 CVResults: TypeAlias = Mapping[str, Any] | pd.DataFrame
@@ -69,7 +69,9 @@ class Rule(ABC):
                 f"No candidate has finite scores in {self.performance!r} and "
                 f"{self.fairness!r}. Folds without a group score nan, see "
                 "GroupStratifiedKFold; scorers that fail do too, and "
-                "error_score='raise' shows why."
+                "error_score='raise' shows why. Where labels are not 0 and 1, scorers "
+                "of scikit-learn such as 'average_precision' need a positive label: "
+                "use skfair.metrics.make_group_scorer('average_precision')."
             )
         except ValueError as error:
             # scikit-learn discards all results of a search if `refit` raises.

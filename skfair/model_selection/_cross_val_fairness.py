@@ -30,7 +30,6 @@ from skfair._utils._columns import Selector, names_columns
 from skfair._utils._response import find_score_method, respond
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
-from skfair._utils._user_line import warn_user
 from skfair._utils._validation import (
     as_array,
     check_integer,
@@ -38,6 +37,7 @@ from skfair._utils._validation import (
     check_weights,
     count_rows,
 )
+from skfair._utils._warnings import warn_user
 from skfair.groups import (
     Groups,
     encode_column,

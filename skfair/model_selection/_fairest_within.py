@@ -8,8 +8,8 @@ from typing import Literal
 
 import pandas as pd
 
-from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_choice, check_real
+from skfair._utils._warnings import warn_user
 from skfair.model_selection._candidates import (
     ROUNDING,
     CVResults,
@@ -79,6 +79,10 @@ class FairestWithin(Rule):
     Candidates with a performance or fairness that is not finite are left out, also
     from the search for the best mean score. Of equally fair candidates the best
     performer is taken, then the first.
+
+    Scorers of scikit-learn of a positive label, such as ``"average_precision"``, fail
+    where labels are not 0 and 1. ``make_group_scorer("average_precision")`` takes the
+    second of two labels of text as the positive one.
 
     scikit-learn discards the results of a search if `refit` raises, so a rule that
     cannot choose takes a candidate and warns. The results are kept: call another rule

@@ -19,13 +19,13 @@ from sklearn.utils.multiclass import type_of_target
 
 from skfair._utils._text import listed
 from skfair._utils._types import Integers
-from skfair._utils._user_line import warn_user
 from skfair._utils._validation import (
     check_choice,
     check_integer,
     check_no_missing,
     count_rows,
 )
+from skfair._utils._warnings import warn_user
 from skfair.groups import Codes, Groups, Selector, resolve_groups
 
 Split: TypeAlias = tuple[Integers, Integers]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._types import Bools, Floats
-from skfair._utils._user_line import warn_user
+from skfair._utils._warnings import warn_user
 from skfair.model_selection._candidates import (
     CVResults,
     check_metric,

@@ -18,8 +18,8 @@ from sklearn.utils import check_random_state
 from skfair._comparison import PlainComparison, compare_with_plain
 from skfair._training_rows import Split, TrainingRows, cross_fit
 from skfair._utils._types import Floats, Integers
-from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_integer
+from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups
 from skfair.model_selection._group_stratified_k_fold import stratified_splits

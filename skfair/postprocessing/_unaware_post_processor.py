@@ -26,8 +26,8 @@ from skfair._mitigation import (
     weight_keyword,
 )
 from skfair._training_rows import Split, TrainingRows
-from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_real
+from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Selector
 from skfair.postprocessing._held_out import (

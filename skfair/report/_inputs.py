@@ -24,6 +24,7 @@ from skfair._utils._validation import (
     count_rows,
     scores_on,
 )
+from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import (
     CROSS,
     Groups,
@@ -249,6 +250,14 @@ def make_audit(
 
     Entries that stand for `n_alike` rows each must have positive weights.
     """
+    warn_if_reordered(
+        y_true=y_true,
+        y_score=y_score,
+        y_pred=y_pred,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )
+    y_score = _positive_column(y_true, y_score, pos_label)
     scores, predicted, n_samples = _read_models(y_score, y_pred, options)
     true = None if y_true is None else encode_classes("y_true", y_true)
     if true is not None:
@@ -287,6 +296,17 @@ def make_audit(
         if control_features is None
         else resolve_strata(control_features, n_samples=n_samples)[kept],
     )
+
+
+def _positive_column(y_true: Any, y_score: Any, pos_label: Any) -> Any:
+    """Scores of the positive class, where a table has a column for each of two."""
+    if y_true is None or not hasattr(type(y_score), "columns"):
+        return y_score
+    names, columns = columns_of(y_score, "y_score")
+    _, labels = encode_classes("y_true", y_true)
+    if len(names) != 2 or {*names} != {str(label) for label in labels}:
+        return y_score
+    return columns[names.index(str(positive_class(labels, "y_true", pos_label)))]
 
 
 def _read_models(
@@ -378,7 +398,8 @@ def _columns(argument: str, values: Any, unnamed: str, numbered: str = "") -> Na
             raise ValueError(
                 f"{argument} must have shape (n_samples,), one value for each row, or "
                 f"name its models in a dict or dataframe; got {len(columns)} columns "
-                "without names."
+                "without names. Of the probabilities of two classes pass the column of "
+                "the positive one."
             )
         names = [f"{numbered} {i + 1}" for i in range(len(columns))]
     named = [name or unnamed for name in names]

@@ -18,6 +18,7 @@ from skfair.inspection import (
     ContinuousMCDPDisplay,
     DCPDisplay,
     GroupGapDisplay,
+    GroupMetricsDisplay,
     MADDDisplay,
     MCDPCurveDisplay,
     ProxyBoundsDisplay,
@@ -45,6 +46,7 @@ SIZES = {
     "trade_off": (9, 4.8),
     "group_gap": (9, 2.92),
     "dcp": (6, 3.1),
+    "group_metrics": (8, 2.2),
 }
 
 
@@ -169,6 +171,17 @@ def dcp():
     )
 
 
+def group_metrics():
+    y_true = np.arange(120) % 3 > 0
+    wrong = np.arange(120) % 10 < np.repeat([0, 2, 5], 40)
+    return GroupMetricsDisplay.from_predictions(
+        y_true.astype(int),
+        (y_true ^ wrong).astype(int),
+        metrics=["accuracy", "recall"],
+        sensitive_features=np.repeat(["a", "b", "c"], 40),
+    )
+
+
 DISPLAYS = [
     cdf_gap,
     cdf_gap_bands,
@@ -181,6 +194,7 @@ DISPLAYS = [
     trade_off,
     group_gap,
     dcp,
+    group_metrics,
 ]
 
 

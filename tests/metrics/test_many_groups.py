@@ -1,5 +1,7 @@
 """Pairs of thousands of groups are compared without a list of all of them."""
 
+import ast
+import time
 import tracemalloc
 from functools import partial
 from itertools import chain, combinations
@@ -7,13 +9,16 @@ from itertools import chain, combinations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair import frames
+from skfair.groups import encode_groups
 from skfair.metrics import (
     abcc,
     dcp,
     demographic_parity_difference,
     equalized_odds_difference,
+    group_metrics,
     max_gap,
     mcdp,
     metric_bounds,
@@ -116,3 +121,47 @@ def test_memory_of_two_thousand_groups():
 def test_memory_of_every_metric(metric):
     """A list of the million pairs of 1,500 groups takes 110 MB."""
     assert peak_of(METRICS[metric], 1_500) < 80
+
+
+def numbers(n_groups, n_rows, seed=0):
+    """Scores, and a column of numbers of which each is a group."""
+    generator = np.random.default_rng(seed)
+    values = np.concatenate(
+        [np.arange(n_groups), generator.integers(0, n_groups, n_rows - n_groups)]
+    )
+    return generator.random(n_rows), values
+
+
+@pytest.mark.parametrize("metric", [mcdp, abcc, demographic_parity_difference])
+def test_columns_of_numbers_as_groups_are_warned_of(metric):
+    y_score, age = numbers(60, 300)
+    with pytest.warns(UndefinedMetricWarning, match="60 groups, each a number") as seen:
+        value = metric(None, y_score, sensitive_features=age)
+    assert value > 0
+    text = str(seen[0].message)
+    edges = ast.literal_eval(text[text.index("bins=") + 5 : text.index(") makes")])
+    assert "continuous_mcdp" in text
+    assert metric(None, y_score, sensitive_features=encode_groups(age, bins=edges)) > 0
+
+
+def test_rates_of_columns_of_numbers_are_warned_of():
+    y_score, age = numbers(60, 300)
+    with pytest.warns(UndefinedMetricWarning, match="60 groups, each a number"):
+        group_metrics("selection_rate", None, y_score > 0.5, sensitive_features=age)
+
+
+def test_other_small_groups_are_not_warned_of():
+    y_score, age = numbers(60, 300)
+    both = pd.DataFrame({"age": age, "sex": age % 2})
+    for groups in (both, age.astype(str), age % 25, age < 1, np.sort(age) // 20):
+        mcdp(None, y_score, sensitive_features=groups)
+    mcdp(None, np.tile(y_score, 40), sensitive_features=np.tile(age, 40))
+
+
+def test_as_many_numbers_as_rows_are_refused_at_once():
+    generator = np.random.default_rng(0)
+    y_score, number = generator.random((2, 41_188))
+    start = time.perf_counter()
+    with pytest.raises(ValueError, match=r"41,188 groups, .*continuous_mcdp"):
+        mcdp(None, y_score, sensitive_features=number)
+    assert time.perf_counter() - start < 10

@@ -1,6 +1,7 @@
 """Scorers by column: ways to name it, options, responses, and names."""
 
 import pickle
+import warnings
 from functools import partial
 from inspect import signature
 
@@ -8,10 +9,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn.metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.inspection import permutation_importance
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
     HalvingGridSearchCV,
@@ -22,13 +25,16 @@ from sklearn.model_selection import (
 )
 
 import skfair.metrics
+from skfair.datasets import make_biased_classification
 from skfair.groups import encode_groups
 from skfair.metrics import (
     demographic_parity_difference,
+    equalized_odds_difference,
     get_fairness_scorer,
     get_fairness_scorer_names,
     madd,
     make_fairness_scorer,
+    max_gap,
     mcdp,
     values_by_class,
 )
@@ -357,3 +363,65 @@ def test_permutation_importance_and_learning_curve(biased, make_model, by_hand):
         make_model(), X, y, scoring=scorer, train_sizes=[1.0], error_score="raise"
     )
     assert test_scores[0].tolist() == by_hand(X, y, X["sex"])
+
+
+@pytest.mark.parametrize("argument", ["sensitive_features", "control_features"])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.Series(["F", "M"]),
+        np.array(["F", "M"]),
+        ["F", "M", "F"],
+        encode_groups(["F", "M"]),
+        pd.DataFrame({"sex": ["F", "M"]}),
+    ],
+    ids=lambda labels: type(labels).__name__,
+)
+def test_labels_in_place_of_a_column_are_refused_at_once(argument, labels):
+    with pytest.raises(TypeError, match=f"{argument} of a scorer must name columns"):
+        get_fairness_scorer("neg_mcdp", **{argument: labels})
+
+
+def test_columns_of_an_array_that_the_estimator_knows_by_name():
+    X, y = make_biased_classification(
+        n_samples=200, group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
+    )
+    model = LogisticRegression().fit(X, y)
+    for named, array in (("sex", X.columns.get_loc("sex")), (["sex"], [-1])):
+        scorer = get_fairness_scorer("neg_mcdp", sensitive_features=named)
+        other = get_fairness_scorer("neg_mcdp", sensitive_features=array)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # X has no names
+            found = scorer(model, X.to_numpy(), y)
+            expected = other(model, X.to_numpy(), y)
+        assert found == expected == scorer(model, X, y)
+    with pytest.raises(ValueError, match="without column names"):
+        scorer(LogisticRegression().fit(X.to_numpy(), y), X.to_numpy(), y)
+
+
+def test_scoring_monitor():
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9")
+    X, y = make_biased_classification(
+        n_samples=200, group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
+    )
+    scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
+    monitor = callback.ScoringMonitor(scoring={"neg_mcdp": scorer})
+    model = LogisticRegression().set_callbacks(monitor)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # X has no names
+        model.fit(X, y)
+    whole_fit, *steps = monitor.get_logs().data
+    assert whole_fit["neg_mcdp"] == scorer(model, X, y)
+    assert len(steps) > 3
+
+
+def test_metric_at_thresholds_is_refused():
+    at_thresholds = getattr(sklearn.metrics, "metric_at_thresholds", None)
+    if at_thresholds is None:
+        pytest.skip("scikit-learn 1.9 has it")
+    generator = np.random.default_rng(0)
+    y_true, y_score = generator.integers(0, 2, 50), generator.random(50)
+    groups = {"sensitive_features": generator.choice(["a", "b"], 50)}
+    for metric in (equalized_odds_difference, partial(max_gap, quality="accuracy")):
+        with pytest.raises(ValueError, match="sorts y_true and y_score, but not"):
+            at_thresholds(y_true, y_score, metric, metric_params=groups)

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import (
     average_precision_score,
@@ -227,14 +227,32 @@ def test_group_scorers_keep_requests_options_and_print(routing):
         make_group_scorer("no_such_scorer")
 
 
+@pytest.mark.parametrize("name", ["average_precision", "f1", "neg_brier_score"])
+def test_the_second_of_two_text_labels_is_positive(biased, name):
+    X, y = biased
+    words, sex = np.where(y == 1, "yes", "no"), X["sex"]
+    scorer = make_group_scorer(name)
+    for given in ({"sensitive_features": sex}, {}):
+        model = MADDPostProcessor(LogisticRegression(), cv=2)
+        in_words = model.fit(X, words, sensitive_features=sex)
+        model = LogisticRegression().fit(X, words) if not given else in_words
+        score = scorer(model, X, words, **given)
+        numbers = clone(model)
+        numbers.fit(X, y, **given)
+        assert score == pytest.approx(scorer(numbers, X, y, **given))
+    assert "pos_label" not in scorer._kwargs
+
+
 def test_a_positive_label_that_is_no_class(biased):
     X, y = biased
     words = np.where(y == 1, "yes", "no")
     model = MADDPostProcessor(LogisticRegression(), cv=2)
     model.fit(X, words, sensitive_features=X["sex"])
-    scorer = make_group_scorer("average_precision")  # its pos_label is 1
+    scorer = make_scorer(
+        average_precision_score, response_method="predict_proba", pos_label=1
+    )
     with pytest.raises(ValueError, match=r"pos_label must be one of \['no', 'yes'\]"):
-        scorer(model, X, words, sensitive_features=X["sex"])
+        make_group_scorer(scorer)(model, X, words, sensitive_features=X["sex"])
 
 
 class GroupAware(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):

@@ -14,6 +14,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_choice, check_real
+from skfair._utils._warnings import warn_if_reordered
 from skfair.metrics._classes import split_classes
 from skfair.metrics._confidence._known_metrics import (
     bounded_metric,
@@ -72,7 +73,9 @@ def confidence_interval(
     ----------
     metric : callable
         `mcdp`, `abcc`, `madd`, `demographic_parity_difference`,
-        `equalized_odds_difference`, `max_gap` or `cvar_fairness`;
+        `equalized_odds_difference`, `true_positive_rate_difference`,
+        `false_positive_rate_difference`, `predictive_value_difference`, `max_gap` or
+        `cvar_fairness`;
         `functools.partial` of one of them sets its options.
     y_true : array-like of shape (n_samples,) or None
         True labels, as the metric takes them.
@@ -223,6 +226,13 @@ def compare_rows(
     sample_weight: ArrayLike | None,
 ) -> Comparisons:
     """Find what a metric compares, and quantiles of the noise, from its arguments."""
+    warn_if_reordered(
+        y_true=y_true,
+        y_score=y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+    )
     if method != "band" and sample_weight is not None:
         raise ValueError(
             f"sample_weight must be None with method={method!r}, whose bounds are for "

@@ -42,6 +42,13 @@ from skfair.metrics._evaluate import check_shared
 from skfair.metrics._groupwise._cvar_fairness import cvar_fairness
 from skfair.metrics._groupwise._max_gap import max_gap
 from skfair.metrics._inputs import effective_sizes, grouped_quality
+from skfair.metrics._rate_differences import (
+    Rate,
+    false_positive_rate_difference,
+    predictive_value_difference,
+    rate_outcomes,
+    true_positive_rate_difference,
+)
 from skfair.metrics._spec import (
     Specification,
     check_known,
@@ -297,6 +304,13 @@ def observe_quality(
     return Observed(statistic, statistic.effective_sizes)
 
 
+def observe_rate(rate: Rate, *rows: Any, pos_label: Any = None) -> Observed:
+    """Outcomes of a rate of errors, whose squares are themselves."""
+    y_true, y_pred, groups, weights = rows
+    statistic = rate_outcomes(y_true, y_pred, groups, weights, rate, pos_label)
+    return Observed(statistic, statistic.effective_sizes, statistic.means)
+
+
 def _check_known(sizes: Floats) -> None:
     """Raise where a statistic does not tell the effective numbers of rows."""
     if np.isnan(sizes).any():
@@ -317,3 +331,10 @@ complete(
 )
 complete(max_gap, observe=observe_quality, compare=compare_max_gap)
 complete(cvar_fairness, observe=observe_quality, compare=compare_cvar)
+_OF_RATES: dict[Callable[..., float], Rate] = {
+    true_positive_rate_difference: "true_positive_rate",
+    false_positive_rate_difference: "false_positive_rate",
+    predictive_value_difference: "predictive_value",
+}
+for _metric, _rate in _OF_RATES.items():
+    complete(_metric, observe=partial(observe_rate, _rate), compare=compare_parity)

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import TAKES_ANY, Scale, check_y_true
-from skfair.groups import why_undefined
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -21,7 +20,7 @@ from skfair.metrics._inputs import (
     refuse_statistics,
 )
 from skfair.metrics._spec import Measure
-from skfair.metrics._undefined import warn_undefined
+from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import (
     check_probabilities,
@@ -187,9 +186,8 @@ def value_of_gaps(
     bounds_of: Callable[[GroupedScores], BoundPairs] | None = None,
 ) -> float:
     """Metric of this name: the largest measure of a gap, or nan with the reason."""
-    reason = why_undefined(statistic.labels, statistic.counts, statistic.min_group_size)
-    if reason is not None:
-        return warn_undefined(name, reason)
+    if warn_if_undefined(name, statistic):
+        return math.nan
     return largest_gap(statistic, multigroup, measure, bounds_of).value
 
 

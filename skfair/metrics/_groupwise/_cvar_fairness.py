@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Bools, Floats, Integers
-from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_real
+from skfair._utils._warnings import warn_user
 from skfair.metrics._evaluate import specify
 from skfair.metrics._groupwise._group_gaps import (
     GroupWeights,

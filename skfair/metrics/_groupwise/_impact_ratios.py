@@ -13,7 +13,6 @@ from scipy.special import betaincinv
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._types import Bools, Floats
-from skfair._utils._user_line import warn_user
 from skfair._utils._validation import (
     as_array,
     check_choice,
@@ -23,6 +22,7 @@ from skfair._utils._validation import (
     check_weights,
     check_y_true,
 )
+from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import (
     CROSS,
     Groups,
@@ -160,6 +160,12 @@ def impact_ratios(
               (unknown)  1   NaN           NaN    NaN    NaN   unknown
     """
     check_choice("rate", rate, ("selection", "scoring"))
+    warn_if_reordered(
+        y_true=y_true,
+        y_pred_or_score=y_pred_or_score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )
     min_share = check_real("min_share", min_share, 0, 1, closed="left")
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
@@ -361,17 +367,15 @@ def _intervals(rates: Floats, sizes: Floats, level: float) -> tuple[Floats, Floa
     must hold, so that each has its part of the error.
     """
     tail = (1 - level) / 2
-    lower, _ = _ratio_bounds(rates, *_clopper_pearson(rates, sizes, tail))
+    lower, _ = ratio_bounds(rates, *clopper_pearson(rates, sizes, tail))
     part = tail / (len(rates) - 1)
-    _, upper = _ratio_bounds(rates, *_clopper_pearson(rates, sizes, part))
+    _, upper = ratio_bounds(rates, *clopper_pearson(rates, sizes, part))
     for ends in (lower, upper):
         np.fill_diagonal(ends, 1)
     return lower.min(axis=1), upper.min(axis=1)
 
 
-def _clopper_pearson(
-    rates: Floats, sizes: Floats, tail: float
-) -> tuple[Floats, Floats]:
+def clopper_pearson(rates: Floats, sizes: Floats, tail: float) -> tuple[Floats, Floats]:
     """Exact interval of each rate; each end is wrong with probability `tail`."""
     hits = rates * sizes
     misses = sizes - hits
@@ -380,7 +384,7 @@ def _clopper_pearson(
     return low, np.where(misses > 0, high, 1)
 
 
-def _ratio_bounds(rates: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def ratio_bounds(rates: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Interval of the ratio of each rate (row) to each (column), from theirs.
 
     Newcombe's equations, the lower end multiplied out so that nothing cancels.

@@ -13,8 +13,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
-from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_real
+from skfair._utils._warnings import warn_user
 from skfair.groups import Groups
 from skfair.metrics._groupwise._group_gaps import GroupWeights, weigh_groups
 from skfair.metrics._inputs import Quality, count_hits, grouped_quality

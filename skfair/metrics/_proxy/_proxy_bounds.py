@@ -15,8 +15,8 @@ from sklearn.utils import check_random_state
 
 from skfair._utils._text import counted
 from skfair._utils._types import Floats, Integers
-from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_real, check_scores, check_y_true
+from skfair._utils._warnings import warn_user
 from skfair.groups import join_labels, positions_in
 from skfair.metrics._demographic_parity import (
     demographic_parity_difference,

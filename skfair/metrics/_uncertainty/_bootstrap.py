@@ -15,8 +15,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats
-from skfair._utils._user_line import warn_user
 from skfair._utils._validation import check_integer, check_real
+from skfair._utils._warnings import warn_user
 from skfair.metrics._spec import specification_of
 from skfair.metrics._uncertainty._counts import Counts
 from skfair.metrics._uncertainty._resampling import (

@@ -14,8 +14,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
-from skfair._utils._user_line import warn_user
 from skfair._utils._validation import as_array, check_integer, check_no_missing
+from skfair._utils._warnings import warn_user
 from skfair.groups import encode_column, intersect
 from skfair.metrics._spec import specification_of
 from skfair.metrics._uncertainty._counts import Counts

@@ -1,0 +1,55 @@
+"""Warnings that name the line of the user, and those about the order of rows."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import joblib
+import pandas as pd
+import sklearn
+
+#: Directories whose lines are not the user's: scikit-learn and joblib call skfair back.
+_DIRECTORIES = (
+    str(Path(__file__).parents[1]),
+    *(str(Path(package.__file__).parent) for package in (sklearn, joblib)),
+)
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line, outside of skfair and scikit-learn, that has led here."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_code.co_filename.startswith(_DIRECTORIES):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def warn_if_reordered(**rows: Any) -> None:
+    """Warn of pandas objects whose indexes hold the same labels in another order.
+
+    Rows are matched by position. Somebody who sorted or sampled one of these tables may
+    expect that they are matched by label.
+    """
+    first: tuple[str, Any] | None = None
+    for name, values in rows.items():
+        if not isinstance(values, (pd.Series, pd.DataFrame)):
+            continue
+        index = values.index
+        if first is None:
+            first = name, index
+        elif _is_reordered(first[1], index):
+            warn_user(
+                f"{first[0]} and {name} have the same index labels in different "
+                f"orders. Rows are matched by position: pass "
+                f"{name}.loc[{first[0]}.index] if they belong together by label."
+            )
+            return
+
+
+def _is_reordered(first: pd.Index[Any], second: pd.Index[Any]) -> bool:
+    """Whether two indexes differ, but not in their labels."""
+    if first is second or len(first) != len(second) or first.equals(second):
+        return False
+    return bool(first.isin(second).all() and second.isin(first).all())

@@ -1,0 +1,356 @@
+"""Metrics of each group beside those of everyone, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from skfair.inspection import _inputs, _layout, _style
+from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
+from skfair.metrics._measures import find_measures
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: More rows than this are not named.
+_MAX_NAMED = 40
+#: Panels beside each other.
+_MAX_COLUMNS = 4
+#: Inches: width of a panel, height of a row, of the rest, of a panel without names.
+_WIDTH, _ROW, _FRAME, _HEIGHT = 3.4, 0.3, 1.2, 6.5
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GroupMetricsDisplay:
+    """Metrics of each group with their intervals, one panel for each metric.
+
+    A vertical line is the value of everyone. Up to forty groups are named.
+
+    Parameters
+    ----------
+    result : GroupMetricsResult
+        Result of `skfair.metrics.group_metrics`.
+    name : str, default=None
+        Name of the model, the title of the figure.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes
+        One for each metric.
+    figure_ : matplotlib Figure
+    points_ : list of matplotlib Line2D
+        Values of the groups, one line for each metric.
+    intervals_ : list of matplotlib LineCollection
+        Their intervals, likewise.
+    everyone_ : list of matplotlib LineCollection
+        The values of everyone, likewise; of the stratum where there are strata.
+
+    See Also
+    --------
+    skfair.metrics.group_metrics : The numbers behind the picture.
+    GroupGapDisplay : Rates of very many groups, sorted.
+
+    Examples
+    --------
+    >>> from skfair.inspection import GroupMetricsDisplay
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 0, 0, 0, 1, 1, 1, 0]
+    >>> display = GroupMetricsDisplay.from_predictions(
+    ...     y_true,
+    ...     y_pred,
+    ...     metrics=["accuracy", "recall"],
+    ...     sensitive_features=["F"] * 4 + ["M"] * 4,
+    ... )
+    >>> [ax.get_xlabel() for ax in display.axes_]
+    ['accuracy', 'recall']
+    """
+
+    result: GroupMetricsResult
+    name: str | None = None
+
+    def plot(
+        self, ax: Axes | Sequence[Axes] | None = None, *, name: str | None = None
+    ) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, or array of them, default=None
+            Where to draw, one for each metric. None makes a new figure.
+        name : str, default=None
+            Title of the first panel. None stands for the display's own.
+
+        Returns
+        -------
+        GroupMetricsDisplay
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            If the number of axes is not that of the metrics.
+        """
+        tables = _by_metric(self.result.to_frame())
+        self.axes_ = self._panels(ax, tables)
+        self.figure_ = self.axes_[0].figure
+        self.points_: list[Any] = []
+        self.intervals_: list[Any] = []
+        self.everyone_: list[Any] = []
+        for panel, (metric, table) in zip(self.axes_, tables.items(), strict=True):
+            self._draw(panel, metric, table)
+        _style.title(self.axes_[0], self.name if name is None else name)
+        _layout.legend_outside(self.axes_[-1], None, may_grow=ax is None)
+        return self
+
+    def _panels(self, ax: Any, tables: dict[str, pd.DataFrame]) -> Any:
+        """Return the axes given, or those of a new figure that share their rows."""
+        _style.require_matplotlib(f"{type(self).__name__}.plot")
+        n_metrics = len(tables)
+        if ax is not None:
+            axes = np.ravel(np.asarray(ax, dtype=object))
+            if len(axes) != n_metrics:
+                raise ValueError(f"ax must be {n_metrics} axes, got {len(axes)}.")
+            return axes
+        import matplotlib.pyplot as plt
+
+        n_groups = len(next(iter(tables.values())))
+        named = n_groups <= _MAX_NAMED
+        height = _FRAME + _ROW * n_groups if named else _HEIGHT
+        n_columns = min(n_metrics, _MAX_COLUMNS)
+        n_rows = -(-n_metrics // n_columns)
+        axes = plt.subplots(
+            n_rows,
+            n_columns,
+            sharey=True,
+            squeeze=False,
+            figsize=(1.5 + _WIDTH * n_columns, height * n_rows),
+            layout="constrained",
+        )[1].ravel()
+        for unused in axes[n_metrics:]:
+            unused.remove()
+        return axes[:n_metrics]
+
+    def _draw(self, ax: Axes, metric: str, table: pd.DataFrame) -> None:
+        """Draw the groups of one metric."""
+        ranks = np.arange(len(table))
+        everyone = ax.vlines(
+            table["everyone"],
+            ranks - 0.5,
+            ranks + 0.5,
+            color=_style.SHADE,
+            linewidth=1.5,
+            label="Everyone",
+        )
+        self.everyone_.append(everyone)
+        level = self.result.confidence_level or 0.0  # nan is not drawn
+        intervals = ax.hlines(
+            ranks,
+            table["lower"],
+            table["upper"],
+            color=_style.COLORS[0],
+            linewidth=1.8,
+            label=f"{level:.4g} interval, each group alone" if level else "_",
+        )
+        self.intervals_.append(intervals)
+        self.points_ += ax.plot(
+            table["value"],
+            ranks,
+            linestyle="none",
+            marker="o",
+            color=_style.COLORS[0],
+            label="Group",
+        )
+        ax.set_xlabel(_style.folded(_style.metric_text(metric), 30))
+        ax.set_ylim(len(table) - 0.5, -0.5)
+        names = [str(name) for name in table.index.names if name not in (None, "group")]
+        if len(table) <= _MAX_NAMED:
+            sizes = table["n"].tolist()
+            labels = zip(table.index, sizes, strict=True)
+            ax.set_yticks(ranks, [_style.group_text(*one) for one in labels])
+        else:
+            names = [f"{len(table):,} groups"]
+        place = ax.get_subplotspec()
+        if place is None or place.is_first_col():
+            ax.set_ylabel(_style.names_text(names) or "")
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        metrics: Any,
+        sensitive_features: Any,
+        control_features: Any = None,
+        pos_label: Any = None,
+        confidence_level: float | None = 0.95,
+        n_resamples: int = 199,
+        sample_weight: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        ax: Axes | Sequence[Axes] | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Draw metrics of a fitted classifier or regressor.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            Fitted estimator. Group labels given beside X are passed to its methods if
+            they take `sensitive_features`. Metrics of scores get its `predict_proba`,
+            or else its `decision_function`, all others its `predict`.
+        X : array-like of shape (n_samples, n_features)
+            Input values.
+        y : array-like of shape (n_samples,), default=None
+            True labels. The selection rate needs none.
+        metrics : str, callable, scorer, list of these, or dict of name -> these
+            See `skfair.metrics.group_metrics`.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), str, int, list of str, list of int, or callable
+            Group of each row, or the columns of X that hold it: a str, an int, a
+            callable of X, or a list of str or int whose length is not n_samples.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
+            Stratum of each row, likewise.
+        pos_label : int, float, bool or str, default=None
+            Label of the positive class. None stands for the second class of a
+            binary classifier.
+        confidence_level : float in (0, 1) or None, default=0.95
+            Level of the intervals.
+        n_resamples : int, default=199
+            Number of bootstrap resamples for metrics that are no rates.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the resamples.
+        n_jobs : int, default=None
+            Number of processes for the resamples.
+        ax : matplotlib Axes, or array of them, default=None
+            Where to draw, one for each metric. None makes a new figure.
+        name : str, default=None
+            Title, the estimator's class name by default.
+
+        Returns
+        -------
+        GroupMetricsDisplay
+
+        Raises
+        ------
+        ImportError, sklearn.exceptions.NotFittedError
+            Without matplotlib, or with an estimator that is not fitted.
+        ValueError
+            As in `from_predictions`; also if X lacks a named column.
+        """
+        _style.require_matplotlib(f"{cls.__name__}.from_estimator")
+        measures = find_measures(metrics)
+        classes = list(getattr(estimator, "classes_", ()))
+        if pos_label is None and len(classes) == 2:
+            pos_label = classes[1]
+        probable = hasattr(estimator, "predict_proba")
+        methods = {"y_pred": "predict"}
+        methods["y_score"] = "predict_proba" if probable else "decision_function"
+        columns: dict[str, Any] = {"y_pred": None}
+        for column, method in methods.items():
+            if any(one.takes_scores is (column == "y_score") for one in measures):
+                columns[column], groups, strata = _inputs.estimator_response(
+                    estimator,
+                    X,
+                    sensitive_features,
+                    method,
+                    control_features=control_features,
+                )
+        if "y_score" in columns and classes and pos_label == classes[0]:
+            # Responses are those to the second class.
+            columns["y_score"] = (1 if probable else 0) - columns["y_score"]
+        return cls.from_predictions(
+            y,
+            **columns,
+            metrics=metrics,
+            sensitive_features=groups,
+            control_features=strata,
+            pos_label=pos_label,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            sample_weight=sample_weight,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            ax=ax,
+            name=type(estimator).__name__ if name is None else name,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | None,
+        y_pred: ArrayLike | None,
+        *,
+        metrics: Any,
+        sensitive_features: Any,
+        control_features: Any = None,
+        y_score: ArrayLike | None = None,
+        pos_label: Any = None,
+        confidence_level: float | None = 0.95,
+        n_resamples: int = 199,
+        sample_weight: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        ax: Axes | Sequence[Axes] | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Draw metrics of given predictions.
+
+        Parameters
+        ----------
+        y_true, y_pred, metrics, sensitive_features, control_features, y_score, \
+pos_label, confidence_level, n_resamples, sample_weight, random_state, n_jobs
+            As in `skfair.metrics.group_metrics`.
+        ax : matplotlib Axes, or array of them, default=None
+            Where to draw, one for each metric. None makes a new figure.
+        name : str, default=None
+            Title, none by default.
+
+        Returns
+        -------
+        GroupMetricsDisplay
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            As in `skfair.metrics.group_metrics`.
+
+        Warns
+        -----
+        sklearn.exceptions.UndefinedMetricWarning
+            As `skfair.metrics.group_metrics` does. Values that are nan are not drawn.
+        """
+        _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        result = group_metrics(
+            metrics,
+            y_true,
+            y_pred,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            y_score=y_score,
+            pos_label=pos_label,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            sample_weight=sample_weight,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        return cls(result=result, name=name).plot(ax)
+
+
+def _by_metric(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Rows of each metric, by its name."""
+    metrics = dict.fromkeys(table.index.get_level_values("metric"))
+    return {str(one): table.xs(one, level="metric") for one in metrics}

@@ -1,0 +1,440 @@
+"""Metrics of scikit-learn by group: values, intervals, disparities, messages."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.stats import binomtest
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    balanced_accuracy_score,
+    f1_score,
+    log_loss,
+    make_scorer,
+    mean_absolute_error,
+    median_absolute_error,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+    zero_one_loss,
+)
+
+from skfair.groups import encode_groups
+from skfair.metrics import (
+    confidence_interval,
+    demographic_parity_difference,
+    group_metrics,
+    impact_ratios,
+)
+
+METRICS = {
+    "accuracy": accuracy_score,
+    "error": zero_one_loss,
+    "recall": recall_score,
+    "precision": precision_score,
+    "f1": f1_score,
+    "balanced": balanced_accuracy_score,
+}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    generator = np.random.default_rng(0)
+    n = 300
+    group = generator.choice(["a", "b", "c"], n)
+    region = generator.choice(["N", "S"], n)
+    y_score = generator.random(n)
+    y_true = (generator.random(n) < (y_score + (group == "a")) / 2).astype(int)
+    return pd.DataFrame(
+        {
+            "y_true": y_true,
+            "y_pred": (y_score > 0.5).astype(int),
+            "y_score": y_score,
+            "group": group,
+            "region": region,
+            "weight": generator.integers(1, 4, n) / 2,
+        }
+    )
+
+
+def of(rows, metrics, **options):
+    """Metrics by group of these rows, without intervals unless asked for."""
+    options = {"sensitive_features": rows["group"], "confidence_level": None} | options
+    return group_metrics(metrics, rows["y_true"], rows["y_pred"], **options)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_values_are_those_of_scikit_learn_on_the_rows_of_each_group(rows, weighted):
+    options = {"sample_weight": rows["weight"]} if weighted else {}
+    result = of(rows, METRICS, **options)
+    for name, metric in METRICS.items():
+        for part, found in [
+            *((rows[rows.group == g], result.by_group.loc[g, name]) for g in "abc"),
+            (rows, result.overall[name]),
+        ]:
+            weights = part["weight"] if weighted else None
+            expected = metric(part["y_true"], part["y_pred"], sample_weight=weights)
+            assert found == pytest.approx(expected, abs=1e-14), name
+
+
+def test_rates_by_name(rows):
+    result = of(
+        rows,
+        [
+            "selection_rate",
+            "false_positive_rate",
+            "false_negative_rate",
+            "true_negative_rate",
+            "true_positive_rate",
+            "predictive_value",
+        ],
+    )
+    part = rows[rows.group == "b"]
+    negative = part[part.y_true == 0]
+    found = result.by_group.loc["b"]
+    assert found["selection_rate"] == pytest.approx(part.y_pred.mean())
+    assert found["false_positive_rate"] == pytest.approx(negative.y_pred.mean())
+    assert found["true_negative_rate"] == pytest.approx(1 - negative.y_pred.mean())
+    recall = recall_score(part.y_true, part.y_pred)
+    assert found["true_positive_rate"] == pytest.approx(recall)
+    assert found["false_negative_rate"] == pytest.approx(1 - recall)
+    precision = precision_score(part.y_true, part.y_pred)
+    assert found["predictive_value"] == pytest.approx(precision)
+
+
+def test_sizes_are_rows_and_rows_of_each_label(rows):
+    result = of(rows, "recall")
+    counts = pd.crosstab(rows["group"], rows["y_true"])
+    assert result.sizes["n"].tolist() == counts.sum(axis=1).tolist()
+    assert result.sizes[["y_true=0", "y_true=1"]].to_numpy().tolist() == (
+        counts.to_numpy().tolist()
+    )
+    assert result.groups["n_counted"].tolist() == counts[1].tolist()
+
+
+def test_differences_and_ratios_are_those_of_the_values(rows):
+    result = of(rows, ["accuracy", "f1"])
+    values, everyone = result.by_group, result.overall
+    difference, pooled = result.difference(), result.difference(multigroup="pooled")
+    ratio, to_everyone = result.ratio(), result.ratio(multigroup="pooled")
+    for name in ["accuracy", "f1"]:
+        of_groups, all_rows = values[name], everyone[name]
+        assert difference.loc[name, "value"] == pytest.approx(np.ptp(of_groups))
+        assert pooled.loc[name, "value"] == (
+            pytest.approx(abs(of_groups - all_rows).max())
+        )
+        assert ratio.loc[name, "value"] == (
+            pytest.approx(of_groups.min() / of_groups.max())
+        )
+        both = [of_groups / all_rows, all_rows / of_groups]
+        assert to_everyone.loc[name, "value"] == pytest.approx(np.min(both))
+
+
+def test_metric_frame_of_fairlearn_has_the_same_numbers(rows):
+    metrics = pytest.importorskip("fairlearn.metrics")
+    columns = rows[["group", "region"]]
+    theirs = metrics.MetricFrame(
+        metrics=METRICS,
+        y_true=rows["y_true"],
+        y_pred=rows["y_pred"],
+        sensitive_features=columns,
+    )
+    ours = of(rows, METRICS, sensitive_features=columns)
+    pd.testing.assert_frame_equal(ours.by_group, theirs.by_group, check_dtype=False)
+    methods = {"between_groups": "pairwise", "to_overall": "pooled"}
+    for method, multigroup in methods.items():
+        for disparity in ("difference", "ratio"):
+            found = getattr(ours, disparity)(multigroup=multigroup)["value"]
+            expected = getattr(theirs, disparity)(method=method)
+            np.testing.assert_allclose(found, expected[found.index], atol=1e-14)
+
+
+def test_intervals_of_rates_are_exact(rows):
+    table = of(rows, ["recall", "accuracy"], confidence_level=0.9).groups
+    for (metric, group), row in table.iterrows():
+        part = rows[rows.group == group]
+        part = part if metric == "accuracy" else part[part.y_true == 1]
+        hits = int((part.y_true == part.y_pred).sum())
+        expected = binomtest(hits, len(part)).proportion_ci(0.9, method="exact")
+        assert (row["lower"], row["upper"]) == pytest.approx(tuple(expected), abs=1e-9)
+
+
+def test_disparities_of_rates_have_the_intervals_of_the_other_functions(rows):
+    two = rows[rows.group != "c"]
+    result = of(two, "selection_rate", confidence_level=0.95)
+    expected = confidence_interval(
+        demographic_parity_difference,
+        None,
+        two["y_pred"],
+        sensitive_features=two["group"],
+    )
+    found = result.difference().loc["selection_rate"]
+    assert found["lower"] == pytest.approx(expected.lower, abs=1e-6)
+    assert found["upper"] == pytest.approx(expected.upper, abs=1e-6)
+    table = impact_ratios(None, two["y_pred"], sensitive_features=two["group"])
+    smallest = table.loc[table["impact_ratio"].idxmin()]
+    found = result.ratio().loc["selection_rate"]
+    assert found["value"] == pytest.approx(smallest["impact_ratio"])
+    assert found["lower"] == pytest.approx(smallest["lower"])
+
+
+@pytest.mark.slow
+def test_intervals_cover():
+    generator = np.random.default_rng(0)
+    n_samples, covered = 400, []
+    rates = np.repeat([0.2, 0.4, 0.5], [60, 80, 100])
+    group = np.repeat(["a", "b", "c"], [60, 80, 100])
+    everyone = rates.mean()
+    truth = {
+        ("difference", "pairwise"): 0.3,
+        ("difference", "pooled"): everyone - 0.2,
+        ("ratio", "pairwise"): 0.4,
+        ("ratio", "pooled"): 0.2 / everyone,
+    }
+    for _ in range(n_samples):
+        y_pred = (generator.random(len(rates)) < rates).astype(int)
+        result = group_metrics("selection_rate", None, y_pred, sensitive_features=group)
+        table = result.disparities.xs("selection_rate", level="metric")
+        rate = [
+            table.loc[key, "lower"] <= value <= table.loc[key, "upper"]
+            for key, value in truth.items()
+        ]
+        covered.append(rate)
+    assert np.mean(covered, axis=0).min() >= 0.93
+
+
+def test_bootstrap_intervals_hold_the_value_and_are_reproduced(rows):
+    first, again = (
+        of(rows, "f1", confidence_level=0.9, n_resamples=20, random_state=3)
+        for _ in range(2)
+    )
+    pd.testing.assert_frame_equal(first.groups, again.groups)
+    for table in (first.groups, first.everyone, first.difference(), first.ratio()):
+        assert (table["lower"] <= table["upper"]).all()
+    assert (first.groups["lower"] < first.groups["value"]).all()
+    assert (first.groups["value"] < first.groups["upper"]).all()
+
+
+def test_scores_and_labels_side_by_side(rows):
+    part = rows[rows.group == "a"]
+    result = of(rows, ["roc_auc", "log_loss", "recall"], y_score=rows["y_score"])
+    found = result.by_group.loc["a"]
+    assert found["roc_auc"] == roc_auc_score(part["y_true"], part["y_score"])
+    assert found["log_loss"] == log_loss(part["y_true"], part["y_score"])
+    assert found["recall"] == recall_score(part["y_true"], part["y_pred"])
+    of_scores = group_metrics(
+        average_precision_score,
+        rows["y_true"],
+        rows["y_score"],
+        sensitive_features=rows["group"],
+        confidence_level=None,
+    )
+    assert of_scores.by_group.loc["a", "average_precision_score"] == (
+        average_precision_score(part["y_true"], part["y_score"])
+    )
+
+
+def test_scores_of_three_classes(rows):
+    generator = np.random.default_rng(1)
+    y_true = generator.integers(0, 3, 300)
+    y_score = generator.dirichlet([1, 1, 1], 300)
+    result = group_metrics(
+        {"auc": "roc_auc_ovr", "loss": "neg_log_loss"},
+        y_true,
+        None,
+        y_score=y_score,
+        sensitive_features=rows["group"],
+        confidence_level=None,
+    )
+    assert result.overall["loss"] == pytest.approx(-log_loss(y_true, y_score))
+    expected = roc_auc_score(y_true, y_score, multi_class="ovr")
+    assert result.overall["auc"] == pytest.approx(expected)
+
+
+def test_labels_of_text(rows):
+    names = np.array(["<=50K", ">50K"])
+    y_true, y_pred = names[rows["y_true"]], names[rows["y_pred"]]
+    metrics = ["recall", "f1", "roc_auc", "accuracy"]
+    options = {"sensitive_features": rows["group"], "confidence_level": None}
+    text = group_metrics(
+        metrics, y_true, y_pred, y_score=rows["y_score"], pos_label=">50K", **options
+    )
+    numbers = of(rows, metrics, y_score=rows["y_score"])
+    pd.testing.assert_frame_equal(text.by_group, numbers.by_group)
+    group_metrics("accuracy", y_true, y_pred, **options)
+    for metric in ("recall", "f1"):
+        with pytest.raises(ValueError, match="pos_label must say which"):
+            group_metrics(metric, y_true, y_pred, **options)
+
+
+def test_metrics_by_name_function_partial_and_scorer(rows):
+    result = of(
+        rows,
+        {
+            "name": "recall_score",
+            "scorer": make_scorer(recall_score, pos_label=0),
+            "partial": partial(recall_score, pos_label=0),
+            "macro": partial(recall_score, average="macro"),
+            "regression": "neg_mean_absolute_error",
+        },
+    )
+    part = rows[rows.group == "c"]
+    found, labels = result.by_group.loc["c"], (part["y_true"], part["y_pred"])
+    assert found["name"] == recall_score(*labels)
+    assert found["scorer"] == found["partial"] == recall_score(*labels, pos_label=0)
+    assert found["macro"] == pytest.approx(recall_score(*labels, average="macro"))
+    assert found["regression"] == -mean_absolute_error(*labels)
+    assert of(rows, f1_score).by_group.columns.tolist() == ["f1_score"]
+
+
+def test_strata_have_tables_of_their_own(rows):
+    result = of(
+        rows,
+        ["accuracy", "f1"],
+        control_features=rows[["region"]],
+        confidence_level=0.9,
+        n_resamples=5,
+        random_state=0,
+    )
+    assert result.by_group.index.names == ["region", "group"]
+    north = rows[rows.region == "N"]
+    alone = of(north, ["accuracy", "f1"], confidence_level=0.9, n_resamples=5)
+    pd.testing.assert_frame_equal(result.by_group.loc["N"], alone.by_group)
+    assert result.overall.loc["N", "f1"] == alone.overall["f1"]
+    assert (
+        result.difference().loc[("accuracy", "N"), "upper"]
+        == (alone.difference().loc["accuracy", "upper"])
+    )
+    assert result.to_frame().index.names == ["metric", "region", "group"]
+
+
+def test_intersections_have_a_level_for_each_column(rows):
+    result = of(rows, "accuracy", sensitive_features=rows[["group", "region"]])
+    assert result.by_group.index.names == ["group", "region"]
+    part = rows[(rows.group == "a") & (rows.region == "S")]
+    expected = accuracy_score(part["y_true"], part["y_pred"])
+    assert result.by_group.loc[("a", "S"), "accuracy"] == pytest.approx(expected)
+    unnamed = of(
+        rows, "accuracy", sensitive_features=rows[["group", "region"]].to_numpy()
+    )
+    assert unnamed.by_group.index.names == ["group 1", "group 2"]
+
+
+def test_containers_and_rows_without_a_group(rows):
+    frame = pl.from_pandas(rows)
+    ours = group_metrics(
+        "recall", frame["y_true"], frame["y_pred"], sensitive_features=frame["group"]
+    )
+    pd.testing.assert_frame_equal(ours.by_group, of(rows, "recall").by_group)
+    groups = encode_groups(rows["group"].replace("c", None), missing="drop")
+    dropped = of(rows, "recall", sensitive_features=groups)
+    kept = of(rows[rows.group != "c"], "recall")
+    pd.testing.assert_frame_equal(dropped.by_group, kept.by_group)
+    assert dropped.overall["recall"] == kept.overall["recall"]
+
+
+def test_table_and_text_of_the_result(rows):
+    result = of(rows, "accuracy")
+    frame = result.to_frame()
+    assert frame.columns.tolist() == [
+        "n",
+        "n_counted",
+        "value",
+        "lower",
+        "upper",
+        "everyone",
+    ]
+    assert (frame["everyone"] == result.overall["accuracy"]).all()
+    assert repr(result) == str(frame)
+
+
+def test_undefined_is_nan_with_a_warning_that_names_the_group():
+    y_true, y_pred = [1, 0, 0, 0], [1, 0, 0, 0]
+    group = ["a", "a", "b", "b"]
+    for metric in ("recall", "f1", "roc_auc"):
+        with pytest.warns(UndefinedMetricWarning, match="'b'"):
+            result = group_metrics(
+                metric,
+                y_true,
+                y_pred,
+                y_score=[0.9, 0.1, 0.2, 0.3],
+                sensitive_features=group,
+                confidence_level=None,
+            )
+        assert np.isnan(result.by_group.loc["b", metric])
+        assert result.difference()["value"].isna().all()
+        assert result.by_group.loc["a", metric] == 1
+
+
+def test_small_groups_are_undefined(rows):
+    groups = encode_groups(["x"] * 3 + ["y"] * 297, min_group_size=5)
+    for metric in ("accuracy", "f1"):
+        with pytest.warns(UndefinedMetricWarning, match="'x' has 3 rows"):
+            result = of(rows, metric, sensitive_features=groups)
+        assert result.by_group[metric].isna().tolist() == [True, False]
+
+
+def test_a_bootstrap_of_few_rows_is_not_made(rows):
+    groups = ["x"] * 9 + ["y"] * 291
+    with pytest.warns(UndefinedMetricWarning, match="no interval for 'x'"):
+        result = of(
+            rows, "f1", sensitive_features=groups, confidence_level=0.9, n_resamples=20
+        )
+    assert result.groups["lower"].isna().tolist() == [True, False]
+    assert result.difference()["upper"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("metrics", "options", "expected"),
+    [
+        ("roc_auc", {}, "pass y_score="),
+        ("acuracy", {}, "got 'acuracy'"),
+        ([], {}, "at least one"),
+        ([accuracy_score, "accuracy_score"], {}, "dictionary of name"),
+        (3, {}, "name of a metric"),
+        ("accuracy", {"confidence_level": 95}, "confidence_level must be None or a"),
+        ("f1", {"n_resamples": 0}, "n_resamples"),
+        (
+            median_absolute_error,
+            {"sample_weight": np.ones(300)},
+            None,
+        ),
+        ("max_error", {"sample_weight": np.ones(300)}, "max_error takes no sample_"),
+    ],
+)
+def test_messages(rows, metrics, options, expected):
+    if expected is None:
+        of(rows, metrics, **options)
+        return
+    with pytest.raises((TypeError, ValueError), match=expected):
+        of(rows, metrics, **options)
+
+
+@pytest.mark.slow
+def test_drawn_numbers_of_rows_are_as_good_as_drawn_rows(rows):
+    """A function of the user draws rows, those of scikit-learn count them."""
+
+    def other(y_true, y_pred, sample_weight=None):
+        return f1_score(y_true, y_pred, average="macro", sample_weight=sample_weight)
+
+    macro = partial(f1_score, average="macro")
+    counted, drawn = (
+        of(
+            rows.assign(y_pred=rows["y_pred"] * (1 + rows["y_true"])),
+            {"f1": metric},
+            confidence_level=0.9,
+            n_resamples=200,
+            random_state=0,
+        )
+        for metric in (macro, other)
+    )
+    pd.testing.assert_frame_equal(counted.by_group, drawn.by_group)
+    for ends in ("lower", "upper"):
+        np.testing.assert_allclose(counted.groups[ends], drawn.groups[ends], atol=0.03)
+        np.testing.assert_allclose(
+            counted.difference()[ends], drawn.difference()[ends], atol=0.04
+        )

@@ -1,0 +1,397 @@
+"""First steps as somebody types them who knows scikit-learn, and perhaps fairlearn.
+
+A step is a list of guesses in the order in which they come to mind. The last one works.
+There is at most one wrong guess before it, whose error says what to type.
+"""
+
+import re
+import warnings
+from functools import partial
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import accuracy_score, recall_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from skfair import frames
+from skfair.datasets import make_biased_classification
+from skfair.groups import encode_groups
+from skfair.inprocessing import DiffMCDPClassifier, MCDPReweighter
+from skfair.inspection import CDFGapDisplay, GroupGapDisplay, GroupMetricsDisplay
+from skfair.metrics import (
+    continuous_mcdp,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    get_fairness_scorer,
+    group_metrics,
+    make_group_scorer,
+    max_gap,
+    mcdp,
+    true_positive_rate_difference,
+)
+from skfair.model_selection import FairestWithin
+from skfair.monitoring import FairnessMonitor
+from skfair.postprocessing import MADDPostProcessor, UnawarePostProcessor
+from skfair.report import FairnessReport
+
+
+def typed(*guesses, says=""):
+    """Try guesses until one works: the second at the latest, after what was said."""
+    for position, guess in enumerate(guesses):
+        try:
+            return guess()
+        except (TypeError, ValueError) as error:
+            last = position == len(guesses) - 1
+            if position or last or not says or not re.search(says, str(error)):
+                raise
+    raise AssertionError("no guess")
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Features with the group among them, labels of text, and ages."""
+    X, y = make_biased_classification(
+        n_samples=600,
+        group_sizes={"sex": {"F": 0.4, "M": 0.6}},
+        base_rates={"sex": {"F": 0.3, "M": 0.5}},
+        random_state=0,
+    )
+    X["sex"] = X["sex"].astype(object)
+    ages = np.random.default_rng(0).integers(17, 95, len(X))
+    return X, np.array(["<=50K", ">50K"])[y], pd.Series(ages, name="age")
+
+
+def pipeline():
+    """Fit as most people would, the group among the features."""
+    columns = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["sex"]), remainder="passthrough"
+    )
+    return make_pipeline(columns, LogisticRegression())
+
+
+@pytest.fixture(scope="module")
+def fitted(people):
+    X, y, _ = people
+    return pipeline().fit(X, y)
+
+
+# --- audit of a fitted pipeline
+
+
+@pytest.mark.slow
+def test_audit_of_a_fitted_pipeline(people, fitted):
+    X, y, _ = people
+    report = typed(
+        lambda: FairnessReport.from_estimator(fitted, X, y, sensitive_features="sex")
+    )
+    assert "Pipeline" in str(report)
+    display = typed(
+        lambda: CDFGapDisplay.from_estimator(fitted, X, y, sensitive_features="sex")
+    )
+    assert display.ax_ is not None
+
+
+def test_audit_of_predictions(people, fitted):
+    X, y, _ = people
+    proba, y_pred = fitted.predict_proba(X), fitted.predict(X)
+    groups = {"sensitive_features": X["sex"]}
+    first = typed(
+        lambda: mcdp(y, proba, **groups),
+        lambda: mcdp(y, proba[:, 1], **groups),
+        says="column of the positive class",
+    )
+    assert 0 < first < 1
+    by_name = typed(
+        lambda: mcdp(y, proba[:, 1], sensitive_features="sex"),
+        lambda: mcdp(y, proba[:, 1], sensitive_features=X["sex"]),
+        says=r"as table\['sex'\]",
+    )
+    assert by_name == first
+    for metric in (demographic_parity_difference, max_gap):
+        value = typed(
+            partial(metric, y, y_pred, **groups),
+            partial(metric, y, y_pred, **groups, pos_label=">50K"),
+            says="pos_label must say which .*'>50K'",
+        )
+        assert 0 < value < 1
+    typed(
+        lambda: demographic_parity_difference(y, y_pred, **groups, threshold=0.5),
+        lambda: demographic_parity_difference(y, y_pred, **groups, pos_label=">50K"),
+        says="threshold must be None for labels .* pos_label",
+    )
+    typed(
+        lambda: GroupGapDisplay.from_predictions(y, y_pred, **groups),
+        lambda: GroupGapDisplay.from_predictions(y, y_pred, **groups, pos_label=">50K"),
+        says="pos_label must say which",
+    )
+
+
+@pytest.mark.slow
+def test_reports_of_predictions(people, fitted):
+    X, y, _ = people
+    proba, groups = fitted.predict_proba(X), {"sensitive_features": X["sex"]}
+    report = typed(
+        lambda: FairnessReport.from_predictions(y, proba[:, 1], **groups),
+        lambda: FairnessReport.from_predictions(
+            y, proba[:, 1], **groups, pos_label=">50K"
+        ),
+        says="pos_label must say which",
+    )
+    table = pd.DataFrame({"p": proba[:, 1], "sex": X["sex"], "income": y})
+    columns = {"y_true": "income", "y_score": "p", "sensitive_features": "sex"}
+    same = typed(
+        lambda: FairnessReport.from_frame(table, **columns),
+        lambda: FairnessReport.from_frame(table, **columns, pos_label=">50K"),
+        says="pos_label must say which",
+    )
+    assert len(report.to_frame()) == len(same.to_frame())
+
+
+def test_rows_in_another_order(people, fitted):
+    X, y, _ = people
+    sex = X["sex"].sample(frac=1, random_state=0)
+    scores = pd.Series(fitted.predict_proba(X)[:, 1])
+    with pytest.warns(UserWarning, match=r"sensitive_features\.loc\[y_score\.index\]"):
+        mcdp(None, scores, sensitive_features=sex)
+    ordered = mcdp(None, scores, sensitive_features=sex.loc[scores.index])
+    assert ordered == mcdp(y, scores, sensitive_features=X["sex"])
+
+
+def test_true_labels_of_many_classes(people, fitted):
+    X, _, ages = people
+    scores = fitted.predict_proba(X)[:, 1]
+    typed(
+        lambda: mcdp(ages % 14, scores, sensitive_features=X["sex"]),
+        lambda: mcdp(None, scores, sensitive_features=X["sex"]),
+        says="pass None",
+    )
+
+
+# --- a cross-validated search with labels of text
+
+
+def test_scorers(people):
+    X, y, _ = people
+    scorer = typed(
+        lambda: get_fairness_scorer("neg_mcdp", sensitive_features=X["sex"]),
+        lambda: get_fairness_scorer("neg_mcdp", sensitive_features="sex"),
+        says="must name columns of X",
+    )
+    assert np.isfinite(cross_val_score(pipeline(), X, y, scoring=scorer)).all()
+
+
+def test_search_with_labels_of_text(people):
+    X, y, _ = people
+
+    def search(performance):
+        scoring = {
+            "average_precision": performance,
+            "neg_mcdp": get_fairness_scorer("neg_mcdp", sensitive_features="sex"),
+        }
+        grid = {"logisticregression__C": [0.01, 1]}
+        found = GridSearchCV(pipeline(), grid, scoring=scoring, refit=FairestWithin())
+        return found.fit(X, y)
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        search("average_precision")
+    said = " ".join(str(one.message) for one in seen)
+    assert "make_group_scorer('average_precision')" in said
+    chosen = search(make_group_scorer("average_precision"))
+    assert 0.5 < chosen.score(X, y) <= 1
+
+
+# --- mitigation, and deployment of what it made
+
+
+MITIGATORS = {
+    "MCDPReweighter": partial(MCDPReweighter, LogisticRegression()),
+    "MADDPostProcessor": partial(MADDPostProcessor, LogisticRegression()),
+    "UnawarePostProcessor": partial(UnawarePostProcessor, LogisticRegression()),
+    "DiffMCDPClassifier": partial(DiffMCDPClassifier, max_iter=50),
+}
+
+
+@pytest.fixture(scope="module")
+def mitigated(people):
+    X, y, _ = people
+    made = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some are not fairer on so few rows
+        for name, make in MITIGATORS.items():
+            model = make(sensitive_features="sex", drop_sensitive=True)
+            made[name] = model.fit(X, y)
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MITIGATORS)
+def test_mitigation_keeps_labels_of_text(people, mitigated, name):
+    X, y, _ = people
+    assert set(mitigated[name].predict(X)) <= set(y)
+    assert mitigated[name].score(X, y) > 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MITIGATORS)
+def test_deployment_of_one_row(people, mitigated, name, tmp_path):
+    X, _, _ = people
+    joblib.dump(mitigated[name], tmp_path / "model.joblib")
+    model = joblib.load(tmp_path / "model.joblib")
+    one = X.head(1)
+    assert model.predict(one).shape == (1,)
+    without = one.drop(columns="sex")
+    typed(lambda: model.predict(without), lambda: model.predict(one), says="sex")
+
+
+def test_deployment_for_an_unknown_group(people):
+    X, y, _ = people
+    one = X.head(1).assign(sex="D")
+    make = partial(MADDPostProcessor, LogisticRegression(), sensitive_features="sex")
+    options = {"drop_sensitive": True}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        answer = typed(
+            lambda: make(**options).fit(X, y).predict(one),
+            lambda: make(**options, unknown_groups="pooled").fit(X, y).predict(one),
+            says="unknown_groups='pooled'",
+        )
+    assert answer.shape == (1,)
+
+
+# --- tables of any size, batches, and other kinds of scores
+
+
+@pytest.mark.parametrize(
+    "n_rows", [20_000, pytest.param(5_000_000, marks=pytest.mark.slow)]
+)
+def test_rows_in_duckdb(n_rows):
+    duckdb = pytest.importorskip("duckdb")
+    table = duckdb.sql(
+        "SELECT ((i * 7919) % 10007) / 10007 AS p, "
+        "CASE WHEN (i * 31) % 10 < 4 THEN 'F' ELSE 'M' END AS sex "
+        f"FROM range({n_rows}) AS t(i)"
+    )
+    value = typed(
+        lambda: mcdp(None, table, sensitive_features="sex"),
+        lambda: mcdp(
+            None,
+            frames.grouped_scores(table, y_score="p", sensitive_features="sex"),
+        ),
+        says=r"skfair\.frames\.grouped_scores\(table, y_score=",
+    )
+    assert 0 <= value < 0.1
+
+
+def test_monitor(people, fitted):
+    X, y, _ = people
+    scores = fitted.predict_proba(X)[:, 1]
+    monitor = FairnessMonitor(mcdp, at_most=0.9)
+    for day in range(3):
+        rows = slice(200 * day, 200 * (day + 1))
+        sex = X["sex"].iloc[rows]
+        typed(partial(monitor.update, y[rows], scores[rows], sensitive_features=sex))
+    assert len(monitor.history_) == 3
+    assert not monitor.history_["alarm"].any()
+
+
+def test_regression_by_rank(people):
+    X, _, ages = people
+    features = X.drop(columns="sex")
+    prices = LinearRegression().fit(features, ages).predict(features)
+    value = typed(
+        lambda: mcdp(ages, prices, sensitive_features=X["sex"]),
+        lambda: mcdp(ages, prices, sensitive_features=X["sex"], scale="rank"),
+        says="scale='rank'|pass None",
+    )
+    assert 0 <= value <= 1
+
+
+def test_a_column_of_numbers_as_groups(people, fitted):
+    X, _, ages = people
+    scores = fitted.predict_proba(X)[:, 1]
+    with pytest.warns(UserWarning, match="bins=.*continuous_mcdp") as seen:
+        mcdp(None, scores, sensitive_features=ages)
+    said = str(seen[0].message)
+    edges = [float(edge) for edge in re.findall(r"bins=\[(.*?)\]", said)[0].split(",")]
+    by_range = encode_groups(ages, bins=edges)
+    assert 0 < mcdp(None, scores, sensitive_features=by_range) < 1
+    assert 0 <= continuous_mcdp(None, scores, sensitive_features=ages) < 1
+
+
+# --- what users of fairlearn look for
+
+
+def test_metric_frame(people, fitted):
+    X, y, _ = people
+    y_true, y_pred = y == ">50K", fitted.predict(X) == ">50K"
+    result = typed(
+        lambda: group_metrics(
+            {"accuracy": accuracy_score, "recall": recall_score},
+            y_true,
+            y_pred,
+            sensitive_features=X["sex"],
+        )
+    )
+    women = X["sex"] == "F"
+    by_group, overall = result.by_group, result.overall
+    expected = recall_score(y_true[women], y_pred[women])
+    assert by_group.loc["F", "recall"] == pytest.approx(expected)
+    assert overall["recall"] == pytest.approx(recall_score(y_true, y_pred))
+    difference = typed(
+        lambda: result.difference(multigroup="to_overall"),
+        lambda: result.difference(multigroup="pooled"),
+        says="'pairwise' or 'pooled'",
+    )
+    farthest = abs(by_group["recall"] - overall["recall"]).max()
+    assert difference.loc["recall", "value"] == pytest.approx(farthest)
+
+
+def test_metrics_of_scores_by_group(people, fitted):
+    X, y, _ = people
+    y_pred, scores = fitted.predict(X), fitted.predict_proba(X)[:, 1]
+    options = {"sensitive_features": X["sex"], "confidence_level": None}
+    measure = partial(group_metrics, ["recall", "roc_auc"], y, y_pred, **options)
+    result = typed(
+        partial(measure, pos_label=">50K"),
+        partial(measure, pos_label=">50K", y_score=scores),
+        says="pass y_score=",
+    )
+    assert result.overall["roc_auc"] == roc_auc_score(y, scores)
+    display = typed(
+        lambda: GroupMetricsDisplay.from_estimator(
+            fitted, X, y, metrics=["recall", "roc_auc"], **options_of_picture()
+        )
+    )
+    pd.testing.assert_frame_equal(display.result.by_group, result.by_group)
+
+
+def options_of_picture():
+    """Keywords that a user finds in the signature."""
+    return {"sensitive_features": "sex", "confidence_level": None}
+
+
+def test_disparities_of_fairlearn(people, fitted):
+    X, y, _ = people
+    y_true = (y == ">50K").astype(int)
+    y_pred = (fitted.predict(X) == ">50K").astype(int)
+    women = (X["sex"] == "F").to_numpy()
+    groups = {"sensitive_features": X["sex"]}
+    parity = demographic_parity_difference(y_true, y_pred, **groups)
+    assert parity == pytest.approx(abs(y_pred[women].mean() - y_pred[~women].mean()))
+
+    def gap(label):
+        of_label = y_true == label
+        parts = [y_pred[of_label & part].mean() for part in (women, ~women)]
+        return abs(parts[0] - parts[1])
+
+    odds = equalized_odds_difference(y_true, y_pred, **groups)
+    assert odds == pytest.approx(max(gap(0), gap(1)))
+    opportunity = true_positive_rate_difference(y_true, y_pred, **groups)
+    assert opportunity == pytest.approx(gap(1))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import subprocess
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -20,6 +22,22 @@ project = "skfair"
 author = "The skfair developers"
 copyright = "the skfair developers, BSD-3-Clause"
 version = release = skfair.__version__
+
+
+
+def repository_link() -> list[dict[str, str]]:
+    """Return a link to where this checkout was cloned from, if it is on the web."""
+    found = subprocess.run(
+        ["git", "remote", "get-url", "origin"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+    )
+    url = re.sub(r"^git@([^:]+):", r"https://\1/", found.stdout.strip())
+    if not url.startswith("https://"):
+        return []
+    return [{"name": "Repository", "url": url, "icon": "fa-solid fa-code-branch"}]
+
 
 extensions = [
     "sphinx.ext.autodoc",
@@ -45,7 +63,7 @@ autodoc_typehints = "none"  # numpydoc's sections have the types
 autodoc_mock_imports = ["torch"]
 numpydoc_show_class_members = False
 
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 html_theme = "pydata_sphinx_theme"
@@ -53,16 +71,32 @@ html_title = f"skfair {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_favicon = "_static/favicon.svg"
+html_context = {"default_mode": "auto"}
 html_theme_options = {
-    "header_links_before_dropdown": 7,
+    "logo": {
+        "image_light": "_static/logo-light.svg",
+        "image_dark": "_static/logo-dark.svg",
+        "alt_text": "skfair",
+    },
+    "header_links_before_dropdown": 8,
+    "icon_links": repository_link(),
     "show_prev_next": False,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
-    "footer_end": [],
+    "footer_end": ["foot"],
 }
 html_sidebars = {
-    page: [] for page in ("which_number", "which_mitigation", "papers", "changelog")
+    page: []
+    for page in (
+        "index",
+        "get_started",
+        "which_number",
+        "which_mitigation",
+        "papers",
+        "changelog",
+    )
 }
 html_math_renderer = "mathml"
 

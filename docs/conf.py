@@ -24,7 +24,6 @@ copyright = "the skfair developers, BSD-3-Clause"
 version = release = skfair.__version__
 
 
-
 def repository_link() -> list[dict[str, str]]:
     """Return a link to where this checkout was cloned from, if it is on the web."""
     found = subprocess.run(

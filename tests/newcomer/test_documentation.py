@@ -43,10 +43,19 @@ NEEDS = {
     ("docs/howto/tracking.md", "skops"),
     ("docs/howto/tracking.md", "skore"),
 }
-WITHOUT_PICTURE = {"glossary", "guide", "index", "pytorch", "reference", "several_machines"}
+WITHOUT_PICTURE = {
+    "glossary",
+    "guide",
+    "index",
+    "pytorch",
+    "reference",
+    "several_machines",
+}
 UNLIMITED = {"changelog", "contributing", "design", "papers", "promises", "SECURITY"}
 GUIDE = [
-    page for page in DOCS if page.parent.name != "evidence" and page.stem not in UNLIMITED
+    page
+    for page in DOCS
+    if page.parent.name != "evidence" and page.stem not in UNLIMITED
 ]
 
 
@@ -79,7 +88,9 @@ def run(page: Path, *, draw: bool = False) -> None:
             # Line numbers of a traceback are those of the page.
             exec(compile("\n" * line + block["code"], page, "exec"), namespace)
             if block["picture"]:
-                assert plt.get_fignums(), f"no picture is drawn above {block['picture']}"
+                assert plt.get_fignums(), (
+                    f"no picture is drawn above {block['picture']}"
+                )
             if block["picture"] and draw:
                 place = page.parent / block["picture"]
                 plt.savefig(place, dpi=100, bbox_inches="tight", metadata=NO_VERSION)

@@ -113,6 +113,8 @@ sphinx_gallery_conf = {
     "min_reported_time": 1,
     "abort_on_example_error": True,
     "within_subsection_order": "FileNameSortKey",
+    # A display has no text to show beside its picture.
+    "ignore_repr_types": r"matplotlib|skfair\.inspection",
 }
 
 #: Where each public name is documented. The first package that exports a name has it.
@@ -209,9 +211,22 @@ def join_continued_lines(app: Sphinx, *args: Any) -> None:
     lines[:] = [*inspect.cleandoc(text).splitlines(), ""]
 
 
+#: An ``assert`` of the code of an example, with the lines that continue it.
+ASSERTION = re.compile(
+    r"^(?P<indent> +)assert .*\n(?:(?P=indent) +.*\n|(?P=indent)[)\]].*\n)*", re.M
+)
+
+
+def hide_assertions(app: Sphinx, name: str, source: list[str]) -> None:
+    """Leave out what an example asserts, which its readers have been told before."""
+    if name.startswith("gallery/"):
+        source[0] = ASSERTION.sub("", source[0])
+
+
 def setup(app: Sphinx) -> None:
     """Register the links of names."""
     app.add_transform(LinkNames)
+    app.connect("source-read", hide_assertions)
     write = (write_mathml, None)
     app.add_html_math_renderer("mathml", inline_renderers=write, block_renderers=write)
     # Before numpydoc, whose priority is 500.

@@ -88,9 +88,7 @@ def run(page: Path, *, draw: bool = False) -> None:
             # Line numbers of a traceback are those of the page.
             exec(compile("\n" * line + block["code"], page, "exec"), namespace)
             if block["picture"]:
-                assert plt.get_fignums(), (
-                    f"no picture is drawn above {block['picture']}"
-                )
+                assert plt.get_fignums(), f"{block['picture']} has no figure"
             if block["picture"] and draw:
                 place = page.parent / block["picture"]
                 plt.savefig(place, dpi=100, bbox_inches="tight", metadata=NO_VERSION)

@@ -147,20 +147,46 @@ def public_names() -> dict[str, str]:
     return found
 
 
-def own_methods(names: set[str]) -> dict[str, list[str]]:
-    """Return the methods of each public class that skfair defines, by its full name."""
+def public_object(full: str) -> Any:
+    """Return a public object by its full name, None for others and for PyTorch's."""
+    package, _, name = full.rpartition(".")
+    if full not in LinkNames.names or package == "skfair.torch":
+        return None
+    return getattr(importlib.import_module(package), name)
+
+
+def own_members(names: set[str]) -> dict[str, list[tuple[str, str]]]:
+    """Return kind and name of what skfair defines in each public class, by class."""
     found = {}
-    for full in names - {"skfair.torch.DiffMCDPLoss"}:
-        package, _, name = full.rpartition(".")
-        thing = getattr(importlib.import_module(package), name)
-        if inspect.isclass(thing):
-            found[full] = [
-                method
-                for method, function in inspect.getmembers(thing, callable)
-                if not method.startswith("_")
-                and str(getattr(function, "__module__", "")).startswith("skfair")
-            ]
+    for full in names:
+        thing = public_object(full)
+        members = inspect.getmembers(thing) if inspect.isclass(thing) else ()
+        found[full] = [
+            ("property" if isinstance(member, property) else "method", name)
+            for name, member in members
+            if not name.startswith("_")
+            and (isinstance(member, property) or callable(member))
+            and str(
+                getattr(getattr(member, "fget", member), "__module__", "")
+            ).startswith("skfair")
+        ]
     return found
+
+
+def parameter_names(full: str) -> set[str]:
+    """Return the parameters of a public object and of its methods."""
+    thing = public_object(full)
+    methods = [
+        getattr(thing, name)
+        for kind, name in own_members({full}).get(full, ())
+        if kind == "method"
+    ]
+    return {
+        parameter
+        for function in (thing, *methods)
+        if callable(function)
+        for parameter in inspect.signature(function).parameters
+    }
 
 
 class LinkNames(SphinxTransform):
@@ -172,6 +198,7 @@ class LinkNames(SphinxTransform):
     def apply(self, **_: Any) -> None:
         """Put a reference around each literal that is one of them."""
         here = self.env.docname.rpartition("/")[2]
+        parameters = parameter_names(here)
         for literal in list(self.document.findall(nodes.literal)):
             text, parent = literal.astext(), literal.parent
             name = self.names.get(text.removesuffix("()"))
@@ -180,7 +207,7 @@ class LinkNames(SphinxTransform):
                 continue
             if example:
                 target = ("std", "doc", f"/gallery/{example[1]}")
-            elif name and name != here:
+            elif name and name != here and text not in parameters:
                 target = ("py", "obj", name)
             else:
                 continue
@@ -194,7 +221,98 @@ class LinkNames(SphinxTransform):
             parent.replace(literal, link)
 
 
-autosummary_context = {"own_methods": own_methods(set(LinkNames.names.values()))}
+#: Public names of `skfair.metrics` by what they are for; others stand below them.
+TASKS = {
+    "How far scores are apart": [
+        "mcdp",
+        "mcdp_curve",
+        "abcc",
+        "madd",
+        "madd_curve",
+        "madd_optimal_bandwidth",
+        "MADDBandwidthResult",
+        "demographic_parity_difference",
+        "continuous_mcdp",
+        "continuous_mcdp_cuts",
+        "ContinuousMCDPResult",
+    ],
+    "Errors and rankings": [
+        "equalized_odds_difference",
+        "abroca",
+        "dcp",
+        "dcp_bounds",
+        "DCPResult",
+        "min_dcp_bounds",
+        "MinDCPResult",
+    ],
+    "Rates of many groups": [
+        "group_metrics",
+        "GroupMetricsResult",
+        "max_gap",
+        "max_gap_test",
+        "cvar_fairness",
+        "cvar_fairness_report",
+        "cvar_fairness_test",
+        "CVaRTestResult",
+        "rate_variance",
+        "RateVarianceResult",
+        "top_groups",
+        "worst_subgroup",
+        "WorstSubgroupResult",
+        "impact_ratios",
+    ],
+    "Tests, intervals and certificates": [
+        "permutation_test",
+        "PermutationTestResult",
+        "confidence_interval",
+        "ConfidenceInterval",
+        "bootstrap_interval",
+        "BootstrapResult",
+        "certify",
+        "CertifyResult",
+    ],
+    "Classes and strata one by one": ["values_by_class", "values_by_stratum"],
+    "Scorers": [
+        "get_fairness_scorer",
+        "get_fairness_scorer_names",
+        "make_fairness_scorer",
+        "make_group_scorer",
+        "FairnessScorer",
+    ],
+    "Bounds of a histogram": [
+        "metric_bounds",
+        "mcdp_bounds",
+        "abcc_bounds",
+        "madd_bounds",
+        "demographic_parity_bounds",
+        "MetricBounds",
+    ],
+}
+
+
+def by_task(
+    module: str, functions: list[str], classes: list[str], exceptions: list[str]
+) -> list[tuple[str, list[str]]]:
+    """Return titles and public names of the sections of a package's page."""
+    if module != "skfair.metrics":
+        return [
+            ("Functions", functions),
+            ("Classes", classes),
+            ("Warnings", exceptions),
+        ]
+    public = {*functions, *classes}
+    sections = [
+        (title, [name for name in names if name in public])
+        for title, names in TASKS.items()
+    ]
+    others = sorted(public.difference(*TASKS.values()))
+    return [*sections, ("Further", others)]
+
+
+autosummary_context = {
+    "own_members": own_members(set(LinkNames.names.values())),
+    "by_task": by_task,
+}
 
 
 def write_mathml(translator: HTML5Translator, node: nodes.Element) -> None:

@@ -113,8 +113,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1,
     "abort_on_example_error": True,
     "within_subsection_order": "FileNameSortKey",
-    # A display has no text to show beside its picture.
-    "ignore_repr_types": r"matplotlib|skfair\.inspection",
+    "capture_repr": ("_repr_html_",),  # displays have no text beside their picture
 }
 
 #: Where each public name is documented. The first package that exports a name has it.
@@ -150,7 +149,7 @@ def public_names() -> dict[str, str]:
 def public_object(full: str) -> Any:
     """Return a public object by its full name, None for others and for PyTorch's."""
     package, _, name = full.rpartition(".")
-    if full not in LinkNames.names or package == "skfair.torch":
+    if full not in LinkNames.names.values() or package == "skfair.torch":
         return None
     return getattr(importlib.import_module(package), name)
 
@@ -184,7 +183,7 @@ def parameter_names(full: str) -> set[str]:
     return {
         parameter
         for function in (thing, *methods)
-        if callable(function)
+        if callable(function) and function.__module__ != "skfair.exceptions"
         for parameter in inspect.signature(function).parameters
     }
 

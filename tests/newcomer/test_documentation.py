@@ -51,7 +51,8 @@ WITHOUT_PICTURE = {
     "reference",
     "several_machines",
 }
-UNLIMITED = {"changelog", "contributing", "design", "papers", "promises", "SECURITY"}
+UNLIMITED = {"changelog", "contributing", "design", "papers", "promises"}
+UNLIMITED |= {"CODE_OF_CONDUCT", "SECURITY"}
 GUIDE = [
     page
     for page in DOCS

@@ -102,10 +102,11 @@ def test_links_lead_somewhere(pages):
 
 
 def prose(tree):
-    """Text of a page's article outside code, with a space where code stands."""
+    """Text of a page's article, with a space where code or output stands."""
 
     def walk(element):
-        if element.tag in ("code", "pre", "script", "style"):
+        output = "output_html" in element.get("class", "")
+        if output or element.tag in ("code", "pre", "script", "style"):
             yield " "
         else:
             yield element.text or ""
@@ -118,7 +119,9 @@ def prose(tree):
 
 
 #: What is left where markup was not understood: backticks, bold, links, roles, fences.
-BROKEN = re.compile(r"`|\*\*|\]\(|\{(?:ref|doc|term)\}|:::|\$\$|Warning: |<!--")
+BROKEN = re.compile(
+    r"`[^`\n]+`|``|\*\*\w[^*\n]*\w\*\*(?!\w)|\]\(|\{(?:ref|doc|term)\}|:::|\$\$|<!--"
+)
 
 
 def test_markup_is_rendered(pages):

@@ -5,6 +5,7 @@
 
 import importlib
 import inspect
+import json
 import re
 from pathlib import Path
 from urllib.parse import unquote
@@ -99,6 +100,27 @@ def test_links_lead_somewhere(pages):
             assert (SITE / target).exists(), (page, text, target)
             if anchor and target in anchors:
                 assert anchor in anchors[target], (page, text, target, anchor)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "metricframe",
+        "thresholdoptimizer",
+        "optuna",
+        "opportunity",
+        "four-fifths",
+        "deployment",
+        "skops",
+        "mlflow",
+        "age",
+    ],
+)
+def test_the_search_finds(word, pages):
+    stemmer = importlib.import_module("sphinx.search.en").SearchEnglish({})
+    index = (SITE / "searchindex.js").read_text("utf-8")
+    terms = json.loads(index.removeprefix("Search.setIndex(").rstrip(");\n"))["terms"]
+    assert all(stemmer.stem(part) in terms for part in word.split("-"))
 
 
 def prose(tree):

@@ -280,10 +280,6 @@ TASKS = {
     ],
     "Bounds of a histogram": [
         "metric_bounds",
-        "mcdp_bounds",
-        "abcc_bounds",
-        "madd_bounds",
-        "demographic_parity_bounds",
         "MetricBounds",
     ],
 }

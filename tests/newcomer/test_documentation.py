@@ -50,6 +50,7 @@ WITHOUT_PICTURE = {
     "pytorch",
     "reference",
     "several_machines",
+    "what_they_take",
 }
 UNLIMITED = {"changelog", "contributing", "design", "papers", "promises"}
 UNLIMITED |= {"CODE_OF_CONDUCT", "SECURITY"}

@@ -70,6 +70,7 @@ html_title = f"skfair {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_domain_indices = False  # the reference lists the packages
 html_favicon = "_static/favicon.svg"
 html_context = {"default_mode": "auto"}
 html_theme_options = {
@@ -114,6 +115,9 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "within_subsection_order": "FileNameSortKey",
     "capture_repr": ("_repr_html_",),  # displays have no text beside their picture
+    # The diagram of an estimator has links too pale to read.
+    "ignore_repr_types": r"skfair\.(?:in|post)processing|sklearn",
+    "write_computation_times": False,
 }
 
 #: Where each public name is documented. The first package that exports a name has it.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import subprocess
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -20,6 +22,21 @@ project = "skfair"
 author = "The skfair developers"
 copyright = "the skfair developers, BSD-3-Clause"
 version = release = skfair.__version__
+
+
+def repository_link() -> list[dict[str, str]]:
+    """Return a link to where this checkout was cloned from, if it is on the web."""
+    found = subprocess.run(
+        ["git", "remote", "get-url", "origin"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+    )
+    url = re.sub(r"^git@([^:]+):", r"https://\1/", found.stdout.strip())
+    if not url.startswith("https://"):
+        return []
+    return [{"name": "Repository", "url": url, "icon": "fa-solid fa-code-branch"}]
+
 
 extensions = [
     "sphinx.ext.autodoc",
@@ -45,7 +62,7 @@ autodoc_typehints = "none"  # numpydoc's sections have the types
 autodoc_mock_imports = ["torch"]
 numpydoc_show_class_members = False
 
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 html_theme = "pydata_sphinx_theme"
@@ -53,16 +70,33 @@ html_title = f"skfair {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_domain_indices = False  # the reference lists the packages
+html_favicon = "_static/favicon.svg"
+html_context = {"default_mode": "auto"}
 html_theme_options = {
-    "header_links_before_dropdown": 7,
+    "logo": {
+        "image_light": "_static/logo-light.svg",
+        "image_dark": "_static/logo-dark.svg",
+        "alt_text": "skfair",
+    },
+    "header_links_before_dropdown": 8,
+    "icon_links": repository_link(),
     "show_prev_next": False,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
-    "footer_end": [],
+    "footer_end": ["foot"],
 }
 html_sidebars = {
-    page: [] for page in ("which_number", "which_mitigation", "papers", "changelog")
+    page: []
+    for page in (
+        "index",
+        "get_started",
+        "which_number",
+        "which_mitigation",
+        "papers",
+        "changelog",
+    )
 }
 html_math_renderer = "mathml"
 
@@ -80,6 +114,10 @@ sphinx_gallery_conf = {
     "min_reported_time": 1,
     "abort_on_example_error": True,
     "within_subsection_order": "FileNameSortKey",
+    "capture_repr": ("_repr_html_",),  # displays have no text beside their picture
+    # The diagram of an estimator has links too pale to read.
+    "ignore_repr_types": r"skfair\.(?:in|post)processing|sklearn",
+    "write_computation_times": False,
 }
 
 #: Where each public name is documented. The first package that exports a name has it.
@@ -112,20 +150,46 @@ def public_names() -> dict[str, str]:
     return found
 
 
-def own_methods(names: set[str]) -> dict[str, list[str]]:
-    """Return the methods of each public class that skfair defines, by its full name."""
+def public_object(full: str) -> Any:
+    """Return a public object by its full name, None for others and for PyTorch's."""
+    package, _, name = full.rpartition(".")
+    if full not in LinkNames.names.values() or package == "skfair.torch":
+        return None
+    return getattr(importlib.import_module(package), name)
+
+
+def own_members(names: set[str]) -> dict[str, list[tuple[str, str]]]:
+    """Return kind and name of what skfair defines in each public class, by class."""
     found = {}
-    for full in names - {"skfair.torch.DiffMCDPLoss"}:
-        package, _, name = full.rpartition(".")
-        thing = getattr(importlib.import_module(package), name)
-        if inspect.isclass(thing):
-            found[full] = [
-                method
-                for method, function in inspect.getmembers(thing, callable)
-                if not method.startswith("_")
-                and str(getattr(function, "__module__", "")).startswith("skfair")
-            ]
+    for full in names:
+        thing = public_object(full)
+        members = inspect.getmembers(thing) if inspect.isclass(thing) else ()
+        found[full] = [
+            ("property" if isinstance(member, property) else "method", name)
+            for name, member in members
+            if not name.startswith("_")
+            and (isinstance(member, property) or callable(member))
+            and str(
+                getattr(getattr(member, "fget", member), "__module__", "")
+            ).startswith("skfair")
+        ]
     return found
+
+
+def parameter_names(full: str) -> set[str]:
+    """Return the parameters of a public object and of its methods."""
+    thing = public_object(full)
+    methods = [
+        getattr(thing, name)
+        for kind, name in own_members({full}).get(full, ())
+        if kind == "method"
+    ]
+    return {
+        parameter
+        for function in (thing, *methods)
+        if callable(function) and function.__module__ != "skfair.exceptions"
+        for parameter in inspect.signature(function).parameters
+    }
 
 
 class LinkNames(SphinxTransform):
@@ -137,6 +201,7 @@ class LinkNames(SphinxTransform):
     def apply(self, **_: Any) -> None:
         """Put a reference around each literal that is one of them."""
         here = self.env.docname.rpartition("/")[2]
+        parameters = parameter_names(here)
         for literal in list(self.document.findall(nodes.literal)):
             text, parent = literal.astext(), literal.parent
             name = self.names.get(text.removesuffix("()"))
@@ -145,7 +210,7 @@ class LinkNames(SphinxTransform):
                 continue
             if example:
                 target = ("std", "doc", f"/gallery/{example[1]}")
-            elif name and name != here:
+            elif name and name != here and text not in parameters:
                 target = ("py", "obj", name)
             else:
                 continue
@@ -159,7 +224,94 @@ class LinkNames(SphinxTransform):
             parent.replace(literal, link)
 
 
-autosummary_context = {"own_methods": own_methods(set(LinkNames.names.values()))}
+#: Public names of `skfair.metrics` by what they are for; others stand below them.
+TASKS = {
+    "How far scores are apart": [
+        "mcdp",
+        "mcdp_curve",
+        "abcc",
+        "madd",
+        "madd_curve",
+        "madd_optimal_bandwidth",
+        "MADDBandwidthResult",
+        "demographic_parity_difference",
+        "continuous_mcdp",
+        "continuous_mcdp_cuts",
+        "ContinuousMCDPResult",
+    ],
+    "Errors and rankings": [
+        "equalized_odds_difference",
+        "abroca",
+        "dcp",
+        "dcp_bounds",
+        "DCPResult",
+        "min_dcp_bounds",
+        "MinDCPResult",
+    ],
+    "Rates of many groups": [
+        "group_metrics",
+        "GroupMetricsResult",
+        "max_gap",
+        "max_gap_test",
+        "cvar_fairness",
+        "cvar_fairness_report",
+        "cvar_fairness_test",
+        "CVaRTestResult",
+        "rate_variance",
+        "RateVarianceResult",
+        "top_groups",
+        "worst_subgroup",
+        "WorstSubgroupResult",
+        "impact_ratios",
+    ],
+    "Tests, intervals and certificates": [
+        "permutation_test",
+        "PermutationTestResult",
+        "confidence_interval",
+        "ConfidenceInterval",
+        "bootstrap_interval",
+        "BootstrapResult",
+        "certify",
+        "CertifyResult",
+    ],
+    "Classes and strata one by one": ["values_by_class", "values_by_stratum"],
+    "Scorers": [
+        "get_fairness_scorer",
+        "get_fairness_scorer_names",
+        "make_fairness_scorer",
+        "make_group_scorer",
+        "FairnessScorer",
+    ],
+    "Bounds of a histogram": [
+        "metric_bounds",
+        "MetricBounds",
+    ],
+}
+
+
+def by_task(
+    module: str, functions: list[str], classes: list[str], exceptions: list[str]
+) -> list[tuple[str, list[str]]]:
+    """Return titles and public names of the sections of a package's page."""
+    if module != "skfair.metrics":
+        return [
+            ("Functions", functions),
+            ("Classes", classes),
+            ("Warnings", exceptions),
+        ]
+    public = {*functions, *classes}
+    sections = [
+        (title, [name for name in names if name in public])
+        for title, names in TASKS.items()
+    ]
+    others = sorted(public.difference(*TASKS.values()))
+    return [*sections, ("Further", others)]
+
+
+autosummary_context = {
+    "own_members": own_members(set(LinkNames.names.values())),
+    "by_task": by_task,
+}
 
 
 def write_mathml(translator: HTML5Translator, node: nodes.Element) -> None:
@@ -176,9 +328,22 @@ def join_continued_lines(app: Sphinx, *args: Any) -> None:
     lines[:] = [*inspect.cleandoc(text).splitlines(), ""]
 
 
+#: An ``assert`` of the code of an example, with the lines that continue it.
+ASSERTION = re.compile(
+    r"^(?P<indent> +)assert .*\n(?:(?P=indent) +.*\n|(?P=indent)[)\]].*\n)*", re.M
+)
+
+
+def hide_assertions(app: Sphinx, name: str, source: list[str]) -> None:
+    """Leave out what an example asserts, which its readers have been told before."""
+    if name.startswith("gallery/"):
+        source[0] = ASSERTION.sub("", source[0])
+
+
 def setup(app: Sphinx) -> None:
     """Register the links of names."""
     app.add_transform(LinkNames)
+    app.connect("source-read", hide_assertions)
     write = (write_mathml, None)
     app.add_html_math_renderer("mathml", inline_renderers=write, block_renderers=write)
     # Before numpydoc, whose priority is 500.

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from skfair import frames
+from skfair.inspection import CDFGapDisplay
 from skfair.metrics import abcc, mcdp, metric_bounds
 from skfair.statistics import GroupedHistogram, sum_statistics
 
@@ -46,6 +47,11 @@ value = mcdp(None, rows["score"], sensitive_features=rows["sex"])
 print(f"MCDP of all rows: {value:.5f}")
 assert bounds.lower <= value <= bounds.upper
 assert bounds.upper - bounds.lower < 1e-3
+
+# %%
+# The gap that is bounded, drawn from all rows.
+
+CDFGapDisplay.from_predictions(None, rows["score"], sensitive_features=rows["sex"])
 
 # %%
 # Where the rows are

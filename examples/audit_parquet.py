@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from skfair.frames import grouped_histogram, mcdp_bounds
+from skfair.frames import grouped_histogram, grouped_scores, mcdp_bounds
+from skfair.inspection import CDFGapDisplay
 from skfair.metrics import confidence_interval, mcdp, permutation_test
 from skfair.report import FairnessReport
 
@@ -36,6 +37,12 @@ rows = duckdb.read_parquet(f"{directory.name}/*.parquet")
 exact = mcdp_bounds(rows, y_score="score", sensitive_features="sex")
 print(exact)
 assert exact.lower == exact.upper
+
+# %%
+# Scores counted by group are all that a picture needs.
+
+counted = grouped_scores(rows, y_score="score", sensitive_features="sex")
+CDFGapDisplay.from_predictions(None, counted)
 
 # %%
 # A histogram of the scores takes one pass, and adds up: those of further files, or of

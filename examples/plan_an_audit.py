@@ -9,6 +9,7 @@ audit follows on the rows drawn.
 
 import numpy as np
 import pandas as pd
+from matplotlib import pyplot as plt
 
 from skfair.metrics import cvar_fairness, cvar_fairness_test, rate_variance
 from skfair.sampling import (
@@ -77,10 +78,13 @@ for size in sizes.values():
 # The audits
 # ----------
 # Each draws its rows and tests. The unbiased estimate of the variance of rates between
-# groups says how far they are apart.
+# groups says how far they are apart. The picture shows the rows that each plan draws of
+# each group.
 
+_, ax = plt.subplots(layout="constrained")
 for method, plan in plans.items():
     counts = plan(weights, sizes[method].n_samples, random_state=0)
+    ax.scatter(weights, counts, s=8, label=method.replace("_", " "))
     rows = sample_rows(people, counts, sensitive_features=columns, random_state=0)
     options = {
         "sensitive_features": rows[columns],
@@ -96,3 +100,5 @@ for method, plan in plans.items():
         f"{test.pvalue:.3f}, variance of rates {estimate.value:.4f}"
     )
     assert test.pvalue < 0.05
+ax.set(xlabel="share of the population", ylabel="rows drawn of the group")
+ax.legend(title="sampling")

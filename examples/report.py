@@ -34,6 +34,8 @@ boosting = HistGradientBoostingClassifier(
 repaired = MADDPostProcessor(boosting, sensitive_features="sex", random_state=0)
 models = {"plain": boosting.fit(X, y), "repaired by sex": repaired.fit(X, y)}
 
+# sphinx_gallery_thumbnail_path = "images/report.png"
+
 # %%
 # The report computes all numbers once. It compares groups with at least
 # `min_group_size` rows, and names the others.

@@ -24,6 +24,8 @@ except ImportError:
         "This example needs Dask: pip install 'dask[distributed]'"
     ) from None
 
+# sphinx_gallery_thumbnail_path = "images/trade_off.png"
+
 # %%
 # The search
 # ----------

@@ -12,7 +12,12 @@ import pandas as pd
 from skfair._utils._validation import check_integer
 from skfair.inspection import _layout, _style
 from skfair.model_selection import BestUnder, FairestWithin, pareto_front
-from skfair.model_selection._candidates import CVResults, compared_means, scores_of
+from skfair.model_selection._candidates import (
+    CVResults,
+    compared_means,
+    scores_of,
+    statistics_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,9 +38,10 @@ class TradeOffDisplay:
     Parameters
     ----------
     candidates : DataFrame of n_candidates rows
-        Columns ``performance``, ``performance_std``, ``fairness`` and
-        ``fairness_std``: mean and standard deviation over folds of the two scores,
-        of which larger values are better. The index is the position in the search.
+        Columns ``performance`` and ``fairness``, the means over folds of two scores of
+        which larger values are better, and ``performance_std`` and ``fairness_std``,
+        their standard deviations, if these are known. The index is the position in the
+        search.
     front : sequence of int
         Index of the candidates on the Pareto front, from the best performer on.
     performance, fairness : str
@@ -59,8 +65,9 @@ class TradeOffDisplay:
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
-    spreads_ : matplotlib ErrorbarContainer
-        One standard deviation over folds on either side of every candidate.
+    spreads_ : matplotlib ErrorbarContainer or None
+        One standard deviation over folds on either side of every candidate. None if no
+        standard deviation is known.
     points_ : matplotlib Line2D
         The candidates that are not on the front.
     front_line_ : matplotlib Line2D
@@ -143,18 +150,23 @@ class TradeOffDisplay:
     def _draw_candidates(self, points: pd.DataFrame) -> None:
         """Draw every candidate with its standard deviations, and the Pareto front."""
         fine = len(points) > _MANY
-        self.spreads_ = self.ax_.errorbar(
-            points["x"],
-            points["y"],
-            xerr=self.candidates["fairness_std"],
-            yerr=self.candidates["performance_std"],
-            fmt="none",
-            ecolor=_style.SHADE,
-            elinewidth=0.4 if fine else 0.9,
-            alpha=0.4 if fine else 0.7,
-            zorder=1.5,
-            label="Standard deviation over folds",
-        )
+        spreads = {
+            "xerr": self.candidates.get("fairness_std"),
+            "yerr": self.candidates.get("performance_std"),
+        }
+        self.spreads_ = None
+        if any(spread is not None for spread in spreads.values()):
+            self.spreads_ = self.ax_.errorbar(
+                points["x"],
+                points["y"],
+                **spreads,
+                fmt="none",
+                ecolor=_style.SHADE,
+                elinewidth=0.4 if fine else 0.9,
+                alpha=0.4 if fine else 0.7,
+                zorder=1.5,
+                label="Standard deviation over folds",
+            )
         others = points.drop(index=list(self.front))
         (self.points_,) = self.ax_.plot(
             others["x"],
@@ -352,12 +364,10 @@ def _finite_candidates(
             f"No candidate has finite scores in both {performance!r} and {fairness!r}."
         )
     kept = means.index
-    columns = {
-        "performance": means[performance],
-        "performance_std": scores_of(results, performance, "std")[kept],
-        "fairness": means[fairness],
-        "fairness_std": scores_of(results, fairness, "std")[kept],
-    }
+    columns = {"performance": means[performance], "fairness": means[fairness]}
+    for column, metric in (("performance", performance), ("fairness", fairness)):
+        for statistic in statistics_of(results, metric)[1:]:
+            columns[f"{column}_std"] = scores_of(results, metric, statistic)[kept]
     return pd.DataFrame(columns)
 
 

@@ -186,15 +186,13 @@ def scores_of(cv_results: CVResults, metric: str, statistic: str) -> Floats:
             f"cv_results has no metric {metric!r}, it has {present}. Use the "
             "names in the scoring of the search."
         )
-    means = _numbers(cv_results, f"mean_test_{metric}")
-    if statistic == "mean":
-        return means
-    column = f"{statistic}_test_{metric}"
-    if column not in cv_results:
-        raise ValueError(
-            f"cv_results has no column {column!r}, expected all columns of a search."
-        )
-    return _numbers(cv_results, column, len(means))
+    n_candidates = len(_numbers(cv_results, f"mean_test_{metric}"))
+    return _numbers(cv_results, f"{statistic}_test_{metric}", n_candidates)
+
+
+def statistics_of(cv_results: CVResults, metric: str) -> list[str]:
+    """Which of mean and standard deviation of a metric there are: trials have means."""
+    return ["mean", *(["std"] if f"std_test_{metric}" in cv_results else [])]
 
 
 def standard_error(cv_results: CVResults, metric: str, candidate: int) -> float:

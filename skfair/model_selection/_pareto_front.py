@@ -17,6 +17,7 @@ from skfair.model_selection._candidates import (
     check_metric,
     compared_means,
     scores_of,
+    statistics_of,
 )
 
 
@@ -35,7 +36,8 @@ def pareto_front(
     Parameters
     ----------
     cv_results : dict of ndarrays, or DataFrame
-        Attribute ``cv_results_`` of a search.
+        Attribute ``cv_results_`` of a search, or columns ``mean_test_<metric>`` of any
+        candidates.
     metrics : sequence of str of length n_metrics
         Names of metrics in its `scoring`, larger for better.
     reference_point : array-like of shape (n_metrics,), default=None
@@ -47,11 +49,11 @@ def pareto_front(
     -------
     DataFrame of n_front rows
         Sorted by the mean score of the first metric, largest first. The index
-        ``candidate`` is the position in `cv_results`; the columns are ``params``, where
-        `cv_results` has them, and ``mean_test_<metric>`` and ``std_test_<metric>`` for
-        each metric. ``attrs["hypervolume"]`` is the volume of the points that the front
-        dominates and that are better than ``attrs["reference_point"]``, a list of
-        n_metrics floats.
+        ``candidate`` is the position in `cv_results`; the columns are ``params``,
+        ``mean_test_<metric>`` and ``std_test_<metric>`` for each metric, as far as
+        `cv_results` has them. ``attrs["hypervolume"]`` is the volume of the points that
+        the front dominates and that are better than ``attrs["reference_point"]``, a
+        list of n_metrics floats.
 
     Raises
     ------
@@ -104,7 +106,7 @@ def pareto_front(
         params = list(cv_results["params"])
         columns["params"] = [params[i] for i in kept]
     for name in metrics:
-        for statistic in ("mean", "std"):
+        for statistic in statistics_of(cv_results, name):
             scores = scores_of(cv_results, name, statistic)[kept]
             columns[f"{statistic}_test_{name}"] = scores
     front = pd.DataFrame(columns, index=kept)

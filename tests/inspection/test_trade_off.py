@@ -130,6 +130,20 @@ def test_search(search):
     assert marked.best_params == {"C": 1}
 
 
+def test_without_standard_deviations(cv_results, legend_texts):
+    means = {k: v for k, v in cv_results.items() if not k.startswith("std_")}
+    display = TradeOffDisplay.from_cv_results(means, rule=RULE)
+    full = TradeOffDisplay.from_cv_results(cv_results, rule=RULE)
+    for line in ("points_", "front_line_", "chosen_point_"):
+        assert_array_equal(
+            getattr(display, line).get_xydata(), getattr(full, line).get_xydata()
+        )
+    assert display.spreads_ is None
+    spread = "Standard deviation over folds"
+    assert spread in legend_texts(full.ax_)
+    assert spread not in legend_texts(display.ax_)
+
+
 def test_given_axes_and_replot(cv_results):
     import matplotlib.pyplot as plt
 

@@ -35,7 +35,7 @@ from skfair.metrics._spec import known_metrics, numbers_by_name, specification_o
 from skfair.monitoring import FairnessMonitor
 from skfair.statistics import GroupedHistogram, GroupedScores
 
-DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
+DOCS = Path(__file__).parents[2] / "docs" / "what_they_take.md"
 HEAD = (
     "| function | weights | strata | classes | statistic | histogram | interval | test "
     "| scorer |"

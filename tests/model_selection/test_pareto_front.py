@@ -173,10 +173,13 @@ def test_columns_that_are_not_of_a_search(column, values, message):
 
 
 def test_without_standard_deviations():
-    cv_results = results([[1, 2]])
+    # Trials of Optuna, say, are means alone.
+    cv_results = results([[1, 2], [2, 1], [0, 0]])
     del cv_results["std_test_m1"]
-    with pytest.raises(ValueError, match=r"no column 'std_test_m1'"):
-        pareto_front(cv_results, names(2))
+    front = pareto_front(cv_results, names(2))
+    assert front.index.tolist() == [1, 0]
+    expected = ["params", "mean_test_m0", "std_test_m0", "mean_test_m1"]
+    assert front.columns.tolist() == expected
 
 
 @pytest.mark.slow

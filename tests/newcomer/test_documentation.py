@@ -1,69 +1,145 @@
 """Every Python block of the documentation runs as printed, page by page.
 
 The blocks of a page share one namespace, so that a block may continue one above it. A
-block that cannot run in a test has the line ``<!-- not run: reason -->`` right above
-its fence, which no reader of the page sees.
+block that needs packages that the tests do without has the line
+``<!-- needs: package, package -->`` right above its fence, which no reader of the page
+sees: it runs where they are installed. The picture right below a block, or named there
+by ``<!-- draws path -->``, is drawn by it:
+
+    python tests/newcomer/test_documentation.py docs/metrics.md ...
+
+runs these pages and draws their pictures anew.
 """
 
 import importlib
+import importlib.util
 import re
+import statistics
+import sys
 from pathlib import Path
 
 import pytest
 import sklearn
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")])
+DOCS = sorted(ROOT.glob("docs/**/*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 BLOCK = re.compile(
-    r"^(?:<!-- not run: (?P<reason>[^\n]+) -->\n\n?)?```python\n(?P<code>.*?)^```$",
+    r"^(?:<!-- needs: (?P<needs>[^\n]+) -->\n\n?)?```python\n(?P<code>.*?)^```$"
+    r"(?:\n\n(?:!\[[^\]]+\]\(|<!-- draws )(?P<picture>[\w./]+))?",
     re.DOTALL | re.MULTILINE,
 )
-# Each block that is not run, with its reason: a new one is added here on purpose.
-NOT_RUN = {
-    ("inprocessing.md", "needs PyTorch"),
-    ("inprocessing.md", "needs XGBoost"),
+# Each page with blocks that not every run of the tests runs: a new one is added here on
+# purpose.
+NEEDS = {
+    ("docs/boosting.md", "xgboost"),
+    ("docs/howto/deployment.md", "fastapi"),
+    ("docs/howto/deployment.md", "skops"),
+    ("docs/howto/from_aif360.md", "aif360"),
+    ("docs/howto/from_fairlearn.md", "fairlearn"),
+    ("docs/howto/pipelines.md", "xgboost"),
+    ("docs/howto/pytorch.md", "torch"),
+    ("docs/howto/searches.md", "optuna"),
+    ("docs/howto/tracking.md", "mlflow"),
+    ("docs/howto/tracking.md", "skops"),
+    ("docs/howto/tracking.md", "skore"),
 }
+WITHOUT_PICTURE = {
+    "glossary",
+    "guide",
+    "index",
+    "pytorch",
+    "reference",
+    "several_machines",
+    "what_they_take",
+}
+UNLIMITED = {"changelog", "contributing", "design", "papers", "promises"}
+UNLIMITED |= {"CODE_OF_CONDUCT", "SECURITY"}
+GUIDE = [
+    page
+    for page in DOCS
+    if page.parent.name != "evidence" and page.stem not in UNLIMITED
+]
 
 
-def blocks(page: Path) -> list[tuple[int, str, str | None]]:
-    """First line, code and reason for not running, of each block."""
+def name(page: Path) -> str:
+    """Path of a page within the project."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path) -> list[tuple[int, re.Match[str]]]:
+    """First line of each block, and the block with its needs and its picture."""
     text = page.read_text(encoding="utf-8")
-    return [
-        (text.count("\n", 0, found.start("code")), found["code"], found["reason"])
-        for found in BLOCK.finditer(text)
-    ]
+    found = BLOCK.finditer(text)
+    return [(text.count("\n", 0, block.start("code")), block) for block in found]
+
+
+def installed(needs: str) -> bool:
+    """Whether all packages that a block needs are installed."""
+    return all(importlib.util.find_spec(package) for package in needs.split(", "))
+
+
+def run(page: Path, *, draw: bool = False) -> None:
+    """Run the blocks of a page, and keep the pictures that stand below them."""
+    from matplotlib import pyplot as plt
+
+    namespace = {"__name__": "__main__"}
+    with sklearn.config_context():
+        for line, block in blocks(page):
+            if block["needs"] and not installed(block["needs"]):
+                continue
+            # Line numbers of a traceback are those of the page.
+            exec(compile("\n" * line + block["code"], page, "exec"), namespace)
+            if block["picture"]:
+                assert plt.get_fignums(), f"{block['picture']} has no figure"
+            if block["picture"] and draw:
+                place = page.parent / block["picture"]
+                plt.savefig(place, dpi=100, bbox_inches="tight", metadata=NO_VERSION)
+            plt.close("all")
+
+
+NO_VERSION = {"Software": None}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_blocks_of_a_page_run_as_printed(page, tmp_path, monkeypatch):
-    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
-    namespace = {"__name__": "__main__"}
-    with sklearn.config_context():
-        for line, code, reason in blocks(page):
-            if reason is None:
-                # Line numbers of a traceback are those of the page.
-                exec(compile("\n" * line + code, page, "exec"), namespace)
-    pyplot.close("all")
+    run(page)
 
 
-def test_blocks_that_are_not_run_are_listed():
+def test_blocks_that_need_other_packages_are_listed():
     found = {
-        (page.name, reason)
+        (name(page), block["needs"])
         for page in PAGES
-        for _, _, reason in blocks(page)
-        if reason is not None
+        for _, block in blocks(page)
+        if block["needs"]
     }
-    assert found == NOT_RUN
+    assert found == NEEDS
 
 
 def test_all_blocks_are_found():
     for page in PAGES:
-        fences = re.findall(
-            r"^\s*```py", page.read_text(encoding="utf-8"), re.MULTILINE
-        )
+        text = page.read_text(encoding="utf-8")
+        fences = re.findall(r"^\s*```py", text, re.MULTILINE)
         assert len(blocks(page)) == len(fences), page.name
+
+
+@pytest.mark.parametrize("page", GUIDE, ids=name)
+def test_a_guide_page_is_short(page):
+    assert len(page.read_text(encoding="utf-8").split()) <= 900
+
+
+def test_guide_pages_take_a_minute_or_two():
+    words = [len(page.read_text(encoding="utf-8").split()) for page in GUIDE]
+    assert statistics.median(words) <= 500
+
+
+@pytest.mark.parametrize("page", GUIDE, ids=name)
+def test_a_guide_page_has_a_picture(page):
+    text = page.read_text(encoding="utf-8")
+    assert page.stem in WITHOUT_PICTURE or re.search(r"images/\w+\.png", text)
 
 
 PAPERS = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
@@ -95,3 +171,16 @@ def test_the_table_of_peers_is_that_of_the_results():
     table = page.partition("## Beside its peers\n\n")[2].partition("\n\n")[0]
     assert table.count("\n") > 3
     assert table in (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    import os
+    import tempfile
+
+    import matplotlib
+
+    matplotlib.use("agg")
+    paths = [Path(page).resolve() for page in sys.argv[1:]]
+    os.chdir(tempfile.mkdtemp())
+    for path in paths:
+        run(path, draw=True)

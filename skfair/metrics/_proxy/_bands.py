@@ -1,4 +1,4 @@
-"""Bounds of the groups' distributions in closed form: `docs/proxy_proofs.md`."""
+"""Bounds of the groups' distributions in closed form: `docs/evidence/proxy_proofs.md`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds of the groups' distributions in closed form: `docs/evidence/proxy_proofs.md`."""
+"""Closed-form bounds of the distributions of groups: `docs/evidence/proxy_proofs.md`."""
 
 from __future__ import annotations
 

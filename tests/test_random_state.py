@@ -15,10 +15,12 @@ from skfair.metrics import (
     bootstrap_interval,
     cvar_fairness_test,
     equalized_odds_difference,
+    group_metrics,
     max_gap_test,
     mcdp,
     min_dcp_bounds,
     permutation_test,
+    proxy_bounds,
     worst_subgroup,
 )
 from skfair.model_selection import GroupStratifiedKFold, cross_val_fairness
@@ -67,6 +69,19 @@ DRAWS = {
         epsilon=0.1,
         n_permutations=5,
         **ROWS,
+    ),
+    "group_metrics": partial(
+        group_metrics, "f1_score", Y, (SCORES > 0.5).astype(int), n_resamples=9, **ROWS
+    ),
+    "proxy_bounds": partial(
+        proxy_bounds,
+        mcdp,
+        None,
+        SCORES,
+        group_probabilities={"a": 0.2, "b": 0.7},
+        cells=GROUPS,
+        odds_ratio=1,
+        confidence_level=0.5,
     ),
     "max_gap_test": partial(max_gap_test, None, Y, n_permutations=5, **ROWS),
     "min_dcp_bounds": partial(min_dcp_bounds, *FREQUENCIES, n_starts=1),

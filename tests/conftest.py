@@ -6,11 +6,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
+# One test process runs on each core already; more threads would only wait. Libraries
+# read this when they are loaded.
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import settings
-from threadpoolctl import threadpool_limits
 
 # The same examples in every run, however slow the machine.
 QUICK = settings(deadline=None, derandomize=True, max_examples=20)
@@ -26,11 +29,6 @@ def pytest_configure(config):
     # Where slow tests run too, more examples are drawn.
     quick = config.option.markexpr == "not slow"
     settings.load_profile("quick" if quick else "thorough")
-
-
-def pytest_sessionstart():
-    # One test process runs on each core already; more threads would only wait.
-    threadpool_limits(limits=1)
 
 
 # Read at once: tests of downloads unset it. The other place is beside the checkout.

@@ -275,20 +275,27 @@ def test_a_table_of_class_probabilities_is_one_model(pos_label):
     labels = [0, 1] if pos_label != "yes" else ["no", "yes"]
     y_true = np.array(labels)[Y]
     proba = pd.DataFrame(np.c_[1 - P, P], columns=labels)
-    report = made(y_true, proba, pos_label=pos_label)
+    report = made(y_true, proba, pos_label=pos_label, metrics=["mcdp"])
     positive = proba.iloc[:, 0 if pos_label == 0 else 1].to_numpy()
-    expected = made(y_true, positive, pos_label=pos_label)
+    expected = made(y_true, positive, pos_label=pos_label, metrics=["mcdp"])
     pd.testing.assert_frame_equal(
         report.to_frame().drop(columns="model"),
         expected.to_frame().drop(columns="model"),
     )
-    named = made(y_true, proba.set_axis(["a", "b"], axis=1), pos_label=pos_label)
+    named = made(
+        y_true,
+        proba.set_axis(["a", "b"], axis=1),
+        pos_label=pos_label,
+        metrics=["mcdp"],
+    )
     assert set(named.to_frame()["model"]) == {"a", "b"}
 
 
 def test_rows_in_another_order_are_warned_of():
     y_score, order = pd.Series(P), np.random.default_rng(0).permutation(40)
     with pytest.warns(UserWarning, match="y_score and sensitive_features have the"):
-        report = made(Y, y_score, sensitive_features=pd.Series(S, index=order))
-    expected = made(Y, y_score, sensitive_features=S)
+        report = made(
+            Y, y_score, sensitive_features=pd.Series(S, index=order), metrics=["mcdp"]
+        )
+    expected = made(Y, y_score, sensitive_features=S, metrics=["mcdp"])
     pd.testing.assert_frame_equal(report.to_frame(), expected.to_frame())

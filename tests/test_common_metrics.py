@@ -860,6 +860,8 @@ def test_group_of_the_minimal_size_is_enough(metric):
     y_true, values, groups = draw_rows(metric)
     # Error rates need as many rows of each true label.
     cells = groups * 3 + y_true if metric.reads_y_true else groups
+    if metric.function is predictive_value_difference:
+        cells = groups * 3 + values  # as many of each decision
     _, sizes = np.unique(cells, return_counts=True)
     least = encode_groups(groups, min_group_size=int(sizes.min()))
     value = measure(metric, y_true, values, least)
@@ -869,7 +871,7 @@ def test_group_of_the_minimal_size_is_enough(metric):
 @each_kind
 def test_rows_of_weight_zero_do_not_fill_a_group(metric):
     rows = [*few_rows(metric, 4), encode_groups(list("FFMM"), min_group_size=2)]
-    match = r"'M' has 1 rows|fewer than 2 rows .*'M'"
+    match = r"'M' has [01] rows|fewer than 2 rows .*'M'"
     with pytest.warns(UndefinedMetricWarning, match=match):
         measure(metric, *rows, sample_weight=[1, 1, 1, 0])
 
@@ -1151,6 +1153,7 @@ def test_pooled_compares_each_group_with_everyone(metric, n_groups, n_rows):
     if metric.n_classes:
         n_rows = max(n_rows, 10 * n_groups)
     y_true, values, groups = draw_rows(metric, n_groups, n_rows, seed=n_groups)
+    groups = groups.astype(str)  # many groups that are numbers are warned of
     found = []
     for group in np.unique(groups):
         own = groups == group
@@ -1175,6 +1178,7 @@ def test_pairwise_and_pooled_agree_for_one_large_group_far_off(metric):
 @pytest.mark.slow
 def test_two_hundred_groups_pairwise():
     _, y_score, groups = draw_rows(METRICS["mcdp"], 200, 2_000)
+    groups = groups.astype(str)
     labels = np.unique(groups)
     thresholds = np.linspace(0, 1, 101)
     counts = np.array(

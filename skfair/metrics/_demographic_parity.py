@@ -186,8 +186,9 @@ def parity_outcomes(
         given = as_array(values, name)
         if has_text(given):
             raise ValueError(
-                f"threshold must be None for labels such as {given.tolist()[0]!r}, of "
-                f"which pos_label names the positive one, got {threshold:g}."
+                f"threshold must be None where {name} holds labels such as "
+                f"{given.tolist()[0]!r}, of which pos_label names the positive one, "
+                f"got {threshold:g}."
             )
         return (check_scores(values, name) >= threshold).astype(np.float64)
     given = as_array(values, name)

@@ -16,6 +16,8 @@ from skfair.metrics._inputs import (
     grouped_quality,
     in_place_of_rows,
     largest_difference,
+    outcomes_of,
+    refuse_statistics,
 )
 from skfair.metrics._strata import Multistratum
 from skfair.metrics._undefined import warn_if_undefined, warn_undefined
@@ -31,11 +33,15 @@ def rate_outcomes(
     if isinstance(y_pred, GroupedOutcomes):
         rows = {"sensitive_features": groups, "sample_weight": weights}
         return in_place_of_rows(y_pred, y_true=y_true, pos_label=pos_label, **rows)
-    if rate == "predictive_value":  # P(true | predicted) for P(predicted | true)
-        if y_true is None:
-            raise ValueError("y_true must be labels for predictive values, got None.")
-        y_true, y_pred, rate = y_pred, y_true, "true_positive_rate"
-    return grouped_quality(y_true, y_pred, groups, rate, pos_label, weights)
+    if rate != "predictive_value":
+        return grouped_quality(y_true, y_pred, groups, rate, pos_label, weights)
+    if y_true is None:
+        raise ValueError("y_true must be labels for predictive values, got None.")
+    refuse_statistics(y_pred, "y_pred", GroupedOutcomes)
+    chosen, truly = outcomes_of(y_true, y_pred, "true_positive_rate", pos_label)
+    return GroupedOutcomes.from_outcomes(
+        truly, sensitive_features=groups, mask=chosen, sample_weight=weights
+    )
 
 
 def _difference(

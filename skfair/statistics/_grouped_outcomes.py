@@ -99,6 +99,9 @@ class GroupedOutcomes(JSONStatistic):
         groups = resolve_groups(sensitive_features, n_samples=len(values))
         if mask is not None:
             kept = _check_mask(mask, len(values))
+            if sample_weight is not None:
+                drop_weightless(values, groups, sample_weight)  # of all rows: raises
+                kept = kept & (np.asarray(sample_weight) > 0)
             groups = replace(groups, codes=np.where(kept, groups.codes, -1))
         values, codes, weights, counts = drop_weightless(values, groups, sample_weight)
         totals = squares = counts

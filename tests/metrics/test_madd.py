@@ -149,7 +149,7 @@ def test_curve_of_many_groups_is_the_largest_distance_of_histograms(n_groups, we
     _, values = madd_curve(
         None,
         y_score,
-        sensitive_features=groups,
+        sensitive_features=groups.astype(str),  # numbers are warned of
         sample_weight=weights,
         n_bandwidths=12,
     )

@@ -39,6 +39,7 @@ def rate_outcomes(
         raise ValueError("y_true must be labels for predictive values, got None.")
     refuse_statistics(y_pred, "y_pred", GroupedOutcomes)
     chosen, truly = outcomes_of(y_true, y_pred, "true_positive_rate", pos_label)
+    assert truly is not None  # the rows that true positive rates are about
     return GroupedOutcomes.from_outcomes(
         truly, sensitive_features=groups, mask=chosen, sample_weight=weights
     )

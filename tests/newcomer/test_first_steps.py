@@ -123,7 +123,7 @@ def test_audit_of_predictions(people, fitted):
     typed(
         lambda: demographic_parity_difference(y, y_pred, **groups, threshold=0.5),
         lambda: demographic_parity_difference(y, y_pred, **groups, pos_label=">50K"),
-        says="threshold must be None for labels .* pos_label",
+        says="threshold must be None where .* labels .* pos_label",
     )
     typed(
         lambda: GroupGapDisplay.from_predictions(y, y_pred, **groups),

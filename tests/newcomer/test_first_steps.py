@@ -247,7 +247,27 @@ def test_deployment_of_one_row(people, mitigated, name, tmp_path):
     one = X.head(1)
     assert model.predict(one).shape == (1,)
     without = one.drop(columns="sex")
-    typed(lambda: model.predict(without), lambda: model.predict(one), says="sex")
+    if name == "MADDPostProcessor":  # which repairs by the group
+        typed(lambda: model.predict(without), lambda: model.predict(one), says="sex")
+    else:
+        assert model.predict(without) == model.predict(one)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_deployment_for_a_missing_group(people, missing):
+    X, y, _ = people
+    one = X.head(1).astype({"sex": object}).assign(sex=missing)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = MADDPostProcessor(
+            LogisticRegression(), sensitive_features="sex", drop_sensitive=True
+        ).fit(X, y)
+    answer = typed(
+        lambda: model.predict(one),
+        lambda: model.set_params(unknown_groups="pooled").predict(one),
+        says=r"set_params\(unknown_groups='pooled'\)",
+    )
+    assert answer.shape == (1,)
 
 
 def test_deployment_for_an_unknown_group(people):

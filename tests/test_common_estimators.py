@@ -2,7 +2,7 @@
 
 import pickle
 import re
-from inspect import signature
+from inspect import getdoc, signature
 
 import lightgbm
 import numpy as np
@@ -508,7 +508,7 @@ def test_parameters_have_one_order(name):
     start = names.index(shared[0])
     assert names[start : start + 4] == shared
     assert "estimator" not in names[1:]
-    documented = re.findall(r"^    (\w+) : ", type(CLASSIFIERS[name]).__doc__, re.M)
+    documented = re.findall(r"^(\w+) : ", getdoc(type(CLASSIFIERS[name])), re.M)
     assert documented[: len(names)] == names
 
 

@@ -117,7 +117,7 @@ def test_links_lead_somewhere(pages):
     ],
 )
 def test_the_search_finds(word, pages):
-    stemmer = importlib.import_module("sphinx.search.en").SearchEnglish({})
+    stemmer = pytest.importorskip("sphinx.search.en").SearchEnglish({})
     index = (SITE / "searchindex.js").read_text("utf-8")
     terms = json.loads(index.removeprefix("Search.setIndex(").rstrip(");\n"))["terms"]
     assert all(stemmer.stem(part) in terms for part in word.split("-"))

@@ -23,7 +23,12 @@ from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups
 from skfair.model_selection._group_stratified_k_fold import stratified_splits
-from skfair.postprocessing._linear_cdf import has_ties, tied_shares
+from skfair.postprocessing._linear_cdf import (
+    LinearCDF,
+    has_ties,
+    interpolate,
+    tied_shares,
+)
 from skfair.postprocessing._score_repairer import ScoreRepairer
 from skfair.statistics import GroupedScores
 
@@ -234,6 +239,19 @@ def join_rows(parts: list[TrainingRows]) -> TrainingRows:
         return None if values[0] is None else np.concatenate(values)
 
     return replace(first, **{part.name: join(part.name) for part in fields(first)})
+
+
+def score_scale(rows: TrainingRows) -> tuple[Floats, Floats]:
+    """Scores of everyone and the heights of their CDF there, which both increase."""
+    cdf = LinearCDF.of(distributions(rows), None)
+    return cdf.scores, cdf.middle
+
+
+def rescale(
+    scores: Floats, own: tuple[Floats, Floats], other: tuple[Floats, Floats]
+) -> Floats:
+    """Scores that have the same height in another CDF of everyone; no order changes."""
+    return np.interp(interpolate(scores, *own), other[1], other[0])
 
 
 def share_scores(parts: list[TrainingRows]) -> bool:

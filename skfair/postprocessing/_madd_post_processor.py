@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -32,6 +33,8 @@ from skfair.postprocessing._held_out import (
     make_splits,
     predict_folds,
     repair_held_out,
+    rescale,
+    score_scale,
     share_scores,
 )
 from skfair.postprocessing._repair_losses import (
@@ -146,7 +149,8 @@ class MADDPostProcessor(
     estimator_ : classifier
         The fitted model without repair; for an ensemble, the mean of its models.
     repairer_ : ScoreRepairer or None
-        The repair learnt on all held-out scores; None without groups.
+        The repair learnt on all held-out scores, for an ensemble on a common scale, see
+        the notes; None without groups.
     estimators_ : list
         The models whose scores are repaired and then averaged, a single one without
         ensemble.
@@ -165,6 +169,7 @@ class MADDPostProcessor(
     comparison_ : PlainComparison or None
         Average precision and MCDP(0) (within strata, if there are any) of repaired and
         of plain scores on held-out rows, with standard errors; None without groups.
+        Those of an ensemble are on the common scale of its models, see the notes.
         Each row is repaired by what the other folds tell, or the other parts of the
         rows that a frozen model scored; of more than 100,000 rows, at most as many are
         held out.
@@ -209,7 +214,9 @@ class MADDPostProcessor(
 
     Ensembles: ``ensemble=True`` keeps the model of every fold, repairs the scores of
     each by the one map learnt on the rows that all folds held out, and averages the
-    repaired scores. If more than a
+    repaired scores. Models of different folds may be more or less sure of themselves:
+    the map is learnt and applied on the scale on which the scores of everyone have the
+    same distribution for each of them. If more than a
     fifth of the rows of a group share a score and `cv` repeats its splits, as
     `RepeatedStratifiedKFold` does, it keeps one model of each repeat, averages their
     scores, and learns one repair on averages of as many held-out scores.
@@ -421,6 +428,16 @@ class MADDPostProcessor(
 
     def _learn_repair(self, folds: list[TrainingRows], n_samples: int) -> Self:
         """Learn the level and the repair, one for the models of all folds."""
+        # Models of different folds may spread their scores more or less: one map suits
+        # them all on the scale of everyone's scores together.
+        self._common_scale = score_scale(join_rows(folds))
+        self._scales = [self._common_scale]
+        if len(self.estimators_) > 1:
+            self._scales = [score_scale(fold) for fold in folds]
+            folds = [
+                replace(fold, scores=rescale(fold.scores, own, self._common_scale))
+                for fold, own in zip(folds, self._scales, strict=True)
+            ]
         rows, parts = join_rows(folds), parts_of(folds)
         options = LossOptions(*(getattr(self, name) for name in LossOptions._fields))
         grids = RepairGrid.by_stratum(rows, options)
@@ -508,15 +525,15 @@ class MADDPostProcessor(
             if sensitive_features is None:
                 sensitive_features = select_columns(X, self.sensitive_features)
             strata = self._find_strata(control_features, X)
-            repaired = [
-                self.repairer_._transform(
-                    self._plain_scores(estimator, features),
-                    sensitive_features,
-                    strata,
-                    self.unknown_groups,
-                )
-                for estimator in self.estimators_
-            ]
+            given = sensitive_features, strata, self.unknown_groups
+            common, single = self._common_scale, len(self.estimators_) == 1
+            repaired = []
+            for estimator, own in zip(self.estimators_, self._scales, strict=True):
+                scores = self._plain_scores(estimator, features)
+                if not single:
+                    scores = rescale(scores, own, common)
+                scores = self.repairer_._transform(scores, *given)
+                repaired.append(scores if single else rescale(scores, common, own))
             scores = np.mean(repaired, axis=0)
             if self.calibrator_ is not None:
                 scores = self.calibrator_(scores)

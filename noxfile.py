@@ -19,16 +19,18 @@ RESOLUTIONS = {"oldest": "lowest-direct", "newest": "highest"}
 def quick(session: nox.Session, resolution: str) -> None:
     """Run the quick tests."""
     # The oldest that this Python has a wheel of: some lower bounds are older than it.
-    wheels = ("--only-binary", ":all:", "--resolution", resolution)
-    session.install("-r", "pyproject.toml", "--extra", "test", *wheels)
-    session.install("--no-deps", "-e", ".")
-    session.run("python", "-m", "pytest", *session.posargs)
+    run_tests(session, "--resolution", resolution)
 
 
 @nox.session
 def prereleases(session: nox.Session) -> None:
     """Run the quick tests with the next versions of all dependencies."""
-    wheels = ("--only-binary", ":all:", "--prerelease", "allow")
+    run_tests(session, "--prerelease", "allow")
+
+
+def run_tests(session: nox.Session, *versions: str) -> None:
+    """Install dependencies, of which `versions` says which, and run the quick tests."""
+    wheels = ("--only-binary", ":all:", *versions)
     session.install("-r", "pyproject.toml", "--extra", "test", *wheels)
     session.install("--no-deps", "-e", ".")
     session.run("python", "-m", "pytest", *session.posargs)

@@ -778,28 +778,35 @@ def positions_in(labels: Labels, found: Labels) -> Integers:
 
 
 def drop_weightless(
-    values: NDArray[Any], groups: Groups, sample_weight: ArrayLike | None
+    values: NDArray[Any],
+    groups: Groups,
+    sample_weight: ArrayLike | None,
+    mask: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[Any], Codes, Any, Integers]:
-    """Leave out the rows without a group and those of weight zero.
+    """Leave out the rows without a group, of weight zero, and outside of a mask.
 
-    Returns values, codes and weights of the other rows, and their number in each group.
+    Each group needs a positive weight, inside of the mask or not. Returns values, codes
+    and weights of the other rows, and their number in each group.
     """
     weights = check_weights(sample_weight, len(values))
     codes, counts = groups.codes, groups.sizes()
     kept = None if counts.sum() == len(codes) else codes >= 0
     if weights is not None and not weights.all():
         kept = (codes >= 0) & (weights > 0)
-    if kept is None:
+    if kept is None and mask is None:
         return values, codes, weights, counts
-    values, codes = values[kept], codes[kept]
-    n_kept = count_codes(codes, len(counts))
+    n_kept = counts if kept is None else count_codes(codes[kept], len(counts))
     empty = [groups.labels[i] for i in np.flatnonzero((counts > 0) & (n_kept == 0))]
     if empty:
         raise ValueError(
             f"sample_weight is zero for every row of the groups {empty}, expected a "
             "positive weight in each group."
         )
-    return values, codes, None if weights is None else weights[kept], n_kept
+    if mask is not None:
+        kept = mask & (codes >= 0 if kept is None else kept)
+        n_kept = count_codes(codes[kept], len(counts))
+    weights = None if weights is None else weights[kept]
+    return values[kept], codes[kept], weights, n_kept
 
 
 def why_undefined(

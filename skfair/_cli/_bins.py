@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skfair.groups import suggest_edges
 from skfair.report._language import figure, say
 
 #: From so many groups of numbers on, ranges are suggested.
@@ -69,8 +70,7 @@ def bins_hint(column: Any) -> str | None:
     n_groups = values.nunique()
     if n_groups < _MANY_GROUPS or values.isna().any():
         return None
-    edges = np.unique([float(f"{q:.2g}") for q in values.quantile([0.25, 0.5, 0.75])])
-    written = ",".join(f"{edge:g}" for edge in edges)
+    written = ",".join(f"{edge:g}" for edge in suggest_edges(values, 1))
     return (
         f"column {column.name!r} has {n_groups} groups, each a number; "
         f"--bins {column.name}={written} would compare ranges."

@@ -41,7 +41,7 @@ from skfair.metrics._groupwise._impact_ratios import clopper_pearson, ratio_boun
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
-    outcomes_of,
+    outcomes_of_rate,
 )
 from skfair.metrics._measures import (
     RATES,
@@ -390,11 +390,10 @@ def _measure_rate(
     measure: Measure, columns: Columns, groups: Groups, level: float | None
 ) -> _Found:
     """Compute a proportion of each group, with intervals that keep their level."""
-    quality, exchanged, complement = RATES[str(measure.rate)]
-    true, pred = columns.get("y_true"), columns["y_pred"]
-    if exchanged and true is not None:
-        true, pred = pred, true
-    outcomes, mask = outcomes_of(true, pred, quality, measure.options.get("pos_label"))
+    rate, complement = RATES[str(measure.rate)]
+    pos_label = measure.options.get("pos_label")
+    rows = columns.get("y_true"), columns["y_pred"]
+    outcomes, mask = outcomes_of_rate(*rows, rate, pos_label)
     statistic = GroupedOutcomes.from_outcomes(
         ~outcomes if complement else outcomes,
         sensitive_features=groups,

@@ -43,6 +43,8 @@ QualityName: TypeAlias = Literal[
     "error_rate",
 ]
 Quality: TypeAlias = QualityName | Callable[..., Any]
+#: Rates of which the rows with a positive decision may be the denominator, too.
+Rate: TypeAlias = QualityName | Literal["predictive_value"]
 
 
 def effective_sizes(
@@ -272,6 +274,18 @@ def outcomes_of(
     positive = positive_rows(true, "y_true", pos_label)
     mask = positive if quality == "true_positive_rate" else ~positive
     return positive_rows(predicted, "y_pred", pos_label), mask
+
+
+def outcomes_of_rate(
+    y_true: ArrayLike | None, y_pred: ArrayLike, rate: Rate, pos_label: Any
+) -> tuple[Bools, Bools | None]:
+    """Return outcomes of a quality, or of predictive values, and which rows count."""
+    if rate != "predictive_value":
+        return outcomes_of(y_true, y_pred, rate, pos_label)
+    # The rows that are chosen count; the outcome is whether they are truly positive.
+    chosen, truly = outcomes_of(y_true, y_pred, "true_positive_rate", pos_label)
+    assert truly is not None  # the rows that true positive rates are about
+    return truly, chosen
 
 
 def rows_that_count(

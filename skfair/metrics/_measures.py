@@ -17,24 +17,23 @@ from skfair._utils._types import Integers
 from skfair._utils._validation import check_no_missing
 from skfair.groups import sort_labels
 from skfair.metrics._inputs import (
-    Quality,
+    Rate,
     has_text,
     positive_class,
 )
 from skfair.metrics._scorer import _Scorer
 from skfair.metrics._spec import unwrapped
 
-#: Rates by name: quality, whether true and predicted labels are exchanged, and whether
-#: the complement is taken.
-RATES: dict[str, tuple[Quality, bool, bool]] = {
-    "selection_rate": ("selection_rate", False, False),
-    "accuracy": ("accuracy", False, False),
-    "error_rate": ("error_rate", False, False),
-    "true_positive_rate": ("true_positive_rate", False, False),
-    "false_negative_rate": ("true_positive_rate", False, True),
-    "false_positive_rate": ("false_positive_rate", False, False),
-    "true_negative_rate": ("false_positive_rate", False, True),
-    "predictive_value": ("true_positive_rate", True, False),
+#: Rates by name, and whether the complement of one is taken.
+RATES: dict[str, tuple[Rate, bool]] = {
+    "selection_rate": ("selection_rate", False),
+    "accuracy": ("accuracy", False),
+    "error_rate": ("error_rate", False),
+    "true_positive_rate": ("true_positive_rate", False),
+    "false_negative_rate": ("true_positive_rate", True),
+    "false_positive_rate": ("false_positive_rate", False),
+    "true_negative_rate": ("false_positive_rate", True),
+    "predictive_value": ("predictive_value", False),
 }
 #: Functions of scikit-learn that are such rates, and the options with which they are.
 _RATES_OF_SKLEARN: dict[Any, tuple[str, dict[str, Any]]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,19 +11,16 @@ from numpy.typing import ArrayLike
 from skfair.metrics._evaluate import always, never, specify
 from skfair.metrics._inputs import (
     Multigroup,
-    QualityName,
+    Rate,
     check_multigroup,
-    grouped_quality,
     in_place_of_rows,
     largest_difference,
-    outcomes_of,
+    outcomes_of_rate,
     refuse_statistics,
 )
 from skfair.metrics._strata import Multistratum
 from skfair.metrics._undefined import warn_if_undefined, warn_undefined
 from skfair.statistics import GroupedOutcomes
-
-Rate = QualityName | Literal["predictive_value"]
 
 
 def rate_outcomes(
@@ -33,15 +30,12 @@ def rate_outcomes(
     if isinstance(y_pred, GroupedOutcomes):
         rows = {"sensitive_features": groups, "sample_weight": weights}
         return in_place_of_rows(y_pred, y_true=y_true, pos_label=pos_label, **rows)
-    if rate != "predictive_value":
-        return grouped_quality(y_true, y_pred, groups, rate, pos_label, weights)
-    if y_true is None:
+    if rate == "predictive_value" and y_true is None:
         raise ValueError("y_true must be labels for predictive values, got None.")
     refuse_statistics(y_pred, "y_pred", GroupedOutcomes)
-    chosen, truly = outcomes_of(y_true, y_pred, "true_positive_rate", pos_label)
-    assert truly is not None  # the rows that true positive rates are about
+    outcomes, mask = outcomes_of_rate(y_true, y_pred, rate, pos_label)
     return GroupedOutcomes.from_outcomes(
-        truly, sensitive_features=groups, mask=chosen, sample_weight=weights
+        outcomes, sensitive_features=groups, mask=mask, sample_weight=weights
     )
 
 

@@ -17,7 +17,13 @@ from skfair._mitigation import FittedTable, MetaMitigator, route_fit_params
 from skfair._training_rows import TrainingRows
 from skfair._utils._columns import select_columns
 from skfair._utils._types import Floats
-from skfair._utils._validation import check_choice, check_integer, check_real
+from skfair._utils._validation import (
+    check_choice,
+    check_integer,
+    check_real,
+    check_scores,
+    count_rows,
+)
 from skfair.groups import Selector
 from skfair.postprocessing._calibration import BetaCalibration
 from skfair.postprocessing._held_out import (
@@ -525,14 +531,16 @@ class MADDPostProcessor(
             if sensitive_features is None:
                 sensitive_features = select_columns(X, self.sensitive_features)
             strata = self._find_strata(control_features, X)
-            given = sensitive_features, strata, self.unknown_groups
+            given = self.repairer_._read_groups(
+                sensitive_features, strata, count_rows(features), self.unknown_groups
+            )
             common, single = self._common_scale, len(self.estimators_) == 1
             repaired = []
             for estimator, own in zip(self.estimators_, self._scales, strict=True):
                 scores = self._plain_scores(estimator, features)
                 if not single:
                     scores = rescale(scores, own, common)
-                scores = self.repairer_._transform(scores, *given)
+                scores = self.repairer_._repair(check_scores(scores, "scores"), *given)
                 repaired.append(scores if single else rescale(scores, common, own))
             scores = np.mean(repaired, axis=0)
             if self.calibrator_ is not None:

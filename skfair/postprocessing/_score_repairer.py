@@ -494,16 +494,23 @@ class ScoreRepairer(
     ) -> Floats:
         """Check and repair scores, without the map to probabilities."""
         values = check_scores(scores, "scores")
+        given = self._read_groups(groups, strata, len(values), unknown_groups)
+        return self._repair(values, *given)
+
+    def _read_groups(
+        self, groups: Any, strata: Any, n_samples: int, unknown_groups: str
+    ) -> tuple[Groups, Groups | None]:
+        """Check the groups and the strata of rows to repair."""
         if groups is not None:
             columns = columns_of(self.groups_)
             is_group = any(MISSING_LABEL in labels for labels in columns)
             groups = encode_groups(groups, missing="group" if is_group else "drop")
-        groups = resolve_groups(groups, n_samples=len(values))
+        groups = resolve_groups(groups, n_samples=n_samples)
         if strata is not None or self.stratum_repairers_:
-            strata = strata_to_repair(strata, len(values), self.strata_)
+            strata = strata_to_repair(strata, n_samples, self.strata_)
         if unknown_groups == "raise":
             self._check_known(groups, strata)
-        return self._repair(values, groups, strata)
+        return groups, strata
 
     def _check_known(self, groups: Groups, strata: Groups | None) -> None:
         """Raise if `fit` has not seen the groups, or the strata, of some rows."""

@@ -39,6 +39,7 @@ from skfair.metrics._equalized_odds import (
     difference_of_comparable_odds,
     rates_of_errors,
 )
+from skfair.metrics._spec import specification_of
 from skfair.report import _sentences as sentences
 from skfair.report._inputs import Attribute, Audit, Model, Options
 from skfair.report._language import figure, number, percent, points, say
@@ -78,7 +79,6 @@ class Measure:
     by_chance: str = "about {text} points"
     #: Order in which metrics are taken for the answer to their question; None is never.
     rank: int | None
-    maximum: int = 1
     #: What is evaluated on the statistic of a question, where it is not the metric.
     of_statistic: Callable[..., float] | None = None
     #: Definition of the metric of the ranks of scores.
@@ -87,6 +87,11 @@ class Measure:
     takes_ranks: bool = True
     #: Whether its noise has a bound, or it is resampled.
     bounded: bool = True
+
+    @property
+    def maximum(self) -> int:
+        """Largest value that the metric can have."""
+        return int(specification_of(self.metric)[0].maximum)
 
     def options_of(self, sample: Sample) -> dict[str, Any]:
         """Return the options of the metric in a report."""
@@ -368,7 +373,6 @@ _TABLE = (
         unit=lambda value: percent(value / 2),  # twice the share that would move
         by_chance="about {text}",
         rank=3,
-        maximum=2,
     ),
     Measure(
         key="equalized_odds_difference",

@@ -97,13 +97,10 @@ class GroupedOutcomes(JSONStatistic):
         """
         values = check_scores(outcomes, "outcomes")
         groups = resolve_groups(sensitive_features, n_samples=len(values))
-        if mask is not None:
-            kept = _check_mask(mask, len(values))
-            if sample_weight is not None:
-                drop_weightless(values, groups, sample_weight)  # of all rows: raises
-                kept = kept & (np.asarray(sample_weight) > 0)
-            groups = replace(groups, codes=np.where(kept, groups.codes, -1))
-        values, codes, weights, counts = drop_weightless(values, groups, sample_weight)
+        kept = None if mask is None else _check_mask(mask, len(values))
+        values, codes, weights, counts = drop_weightless(
+            values, groups, sample_weight, kept
+        )
         totals = squares = counts
         if weights is not None:
             totals = np.bincount(codes, weights, len(counts))

@@ -41,9 +41,8 @@ from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._evaluate import check_shared
 from skfair.metrics._groupwise._cvar_fairness import cvar_fairness
 from skfair.metrics._groupwise._max_gap import max_gap
-from skfair.metrics._inputs import effective_sizes, grouped_quality
+from skfair.metrics._inputs import Rate, effective_sizes, grouped_quality
 from skfair.metrics._rate_differences import (
-    Rate,
     false_positive_rate_difference,
     predictive_value_difference,
     rate_outcomes,

@@ -241,10 +241,16 @@ def join_rows(parts: list[TrainingRows]) -> TrainingRows:
     return replace(first, **{part.name: join(part.name) for part in fields(first)})
 
 
-def score_scale(rows: TrainingRows) -> tuple[Floats, Floats]:
-    """Scores of everyone and the heights of their CDF there, which both increase."""
+def score_scale(rows: TrainingRows, place: float = 0.5) -> tuple[Floats, Floats]:
+    """Scores of everyone and the heights of their CDF there, which both increase.
+
+    Rows of two folds that have different places in [0, 1] share no height, so that they
+    do not come to share a score on another scale.
+    """
     cdf = LinearCDF.of(distributions(rows), None)
-    return cdf.scores, cdf.middle
+    heights = cdf.middle
+    shift = (2 * place - 1) / len(rows.scores)  # at most half a row up or down
+    return cdf.scores, heights + 2 * shift * heights * (1 - heights)
 
 
 def rescale(

@@ -438,8 +438,11 @@ class MADDPostProcessor(
         # them all on the scale of everyone's scores together.
         self._common_scale = score_scale(join_rows(folds))
         self._scales = [self._common_scale]
-        if len(self.estimators_) > 1:
-            self._scales = [score_scale(fold) for fold in folds]
+        n_folds = len(self.estimators_)
+        if n_folds > 1:
+            self._scales = [
+                score_scale(fold, (k + 0.5) / n_folds) for k, fold in enumerate(folds)
+            ]
             folds = [
                 replace(fold, scores=rescale(fold.scores, own, self._common_scale))
                 for fold, own in zip(folds, self._scales, strict=True)

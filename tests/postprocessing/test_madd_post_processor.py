@@ -283,26 +283,41 @@ def test_one_map_for_all_folds(people, in_strata):
     owns = [np.sort(s[test]) for s, test in zip(scores, tests, strict=True)]
     everyone = np.sort(np.concatenate(owns))
 
-    def same_height(values, before, after):
-        """Value of the same height in another CDF of everyone."""
-        ends = [np.concatenate([[0], known, [1]]) for known in (before, after)]
-        heights = [
-            np.concatenate([[0], (np.arange(len(known)) + 0.5) / len(known), [1]])
-            for known in (before, after)
-        ]
-        return np.interp(np.interp(values, ends[0], heights[0]), heights[1], ends[1])
+    def scale(known, place):
+        """Heights of a CDF at its scores and at both ends."""
+        heights = (np.arange(len(known)) + 0.5) / len(known)
+        heights += (4 * place - 2) / len(known) * heights * (1 - heights)
+        return np.concatenate([[0], known, [1]]), np.concatenate([[0], heights, [1]])
 
-    common = [same_height(s, o, everyone) for s, o in zip(scores, owns, strict=True)]
+    scales = [scale(own, (k + 0.5) / 3) for k, own in enumerate(owns)]
+    values, heights = scale(everyone, 0.5)
+    common = [
+        np.interp(np.interp(s, *own), heights, values)
+        for s, own in zip(scores, scales, strict=True)
+    ]
     held_out = np.zeros(len(y))
-    for values, test in zip(common, tests, strict=True):
-        held_out[test] = values[test]
+    for of_fold, test in zip(common, tests, strict=True):
+        held_out[test] = of_fold[test]
     repairer = ScoreRepairer(0.7).fit(held_out, **given)
     repaired = [
-        same_height(repairer.transform(values, **given), everyone, own)
-        for values, own in zip(common, owns, strict=True)
+        np.interp(
+            np.interp(repairer.transform(s, **given), values, heights), *own[::-1]
+        )
+        for s, own in zip(common, scales, strict=True)
     ]
     expected = np.mean(repaired, axis=0)
     assert_allclose(model.predict_proba(X, **given)[:, 1], expected, atol=1e-12)
+
+
+def test_random_ties_draw_nothing_where_no_scores_are_tied(people):
+    X, y, sex = people
+    found = []
+    for seed in (0, 1):
+        model = MADDPostProcessor(LogisticRegression(), ties="random", repair_level=1)
+        model.set_params(cv=KFold(2), random_state=seed)
+        model.fit(X, y, sensitive_features=sex)
+        found.append(model.predict_proba(X, sensitive_features=sex))
+    assert_array_equal(*found)
 
 
 class Surer(LogisticRegression):

@@ -86,6 +86,7 @@ def mcdp(
 
     .. math::
         \max_{y_0 \in [0, 1]} \; \min_{|t - y_0| \le \epsilon} |F_0(t) - F_1(t)|,
+        \quad t \in [0, 1],
 
     so that no decision threshold treats the groups more unequally than MCDP(0) says.
     It needs no true labels: it measures demographic parity at every threshold, and

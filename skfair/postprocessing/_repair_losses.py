@@ -24,6 +24,7 @@ from skfair.postprocessing._held_out import distributions, weight_keywords
 from skfair.postprocessing._linear_cdf import (
     Band,
     GroupCDFs,
+    Limit,
     LinearCDF,
     Mixture,
     Path,
@@ -49,6 +50,7 @@ class LossOptions(NamedTuple):
     threshold: float
     ties: Any
     random_state: Any
+    max_mcdp: float | None = None
 
 
 class RepairGrid(NamedTuple):
@@ -83,7 +85,7 @@ class RepairGrid(NamedTuple):
         """Distributions of the rows, still without amounts of repair."""
         learning = rows if measured is None else rows.take(measured)
         statistic = distributions(learning)
-        groups = GroupCDFs.of(statistic)
+        groups = GroupCDFs.of(statistic, smooth=options.max_mcdp is not None)
         by_group = np.argsort(rows.groups.codes, kind="stable")
         members = np.split(by_group, np.cumsum(rows.groups.sizes())[:-1])
         members = [part[np.argsort(rows.scores[part])] for part in members]
@@ -422,20 +424,20 @@ def _targets_at(grid: RepairGrid, threshold: float) -> list[Floats]:
     """
     below = np.full(len(grid.amounts), -1)
     reached = np.full(len(grid.amounts), 2 * len(grid.groups.pooled.scores) - 1)
-    margins = grid.groups.margins()
+    limit = Limit.of(grid.groups)
     while (reached - below > 1).any():
         middle = np.maximum((below + reached) // 2, 0)
-        reaches = _at_ends(grid, middle, margins)[0] >= threshold
+        reaches = _at_ends(grid, middle, limit)[0] >= threshold
         below, reached = np.where(reaches, (below, middle), (middle, reached))
-    left, lower = _at_ends(grid, np.maximum(below, 0), margins)
-    right, upper = _at_ends(grid, reached, margins)
+    left, lower = _at_ends(grid, np.maximum(below, 0), limit)
+    right, upper = _at_ends(grid, reached, limit)
     rise = np.where(below < 0, 0, right - left)  # no score is below the first end
     share = np.divide(threshold - left, rise, out=np.ones(len(rise)), where=rise > 0)
     return list((1 - share) * lower + share * upper)
 
 
 def _at_ends(
-    grid: RepairGrid, ends: NDArray[np.intp], margins: Floats
+    grid: RepairGrid, ends: NDArray[np.intp], limit: Limit
 ) -> tuple[Floats, Floats]:
     """Repaired score, and heights of the targets, at one end of a step an amount."""
     groups = grid.groups
@@ -443,7 +445,7 @@ def _at_ends(
     heights = np.stack([cdf.ends_at(scores, upper) for cdf in groups.cdfs])
     path: Path
     if grid.are_gaps:
-        path = Band.at(groups, scores, heights, grid.amounts, margins)
+        path = Band.at(groups, scores, heights, grid.amounts, limit)
         scores = path.scores
     else:
         path = Mixture(grid.amounts, groups.pooled.ends_at(scores, upper))

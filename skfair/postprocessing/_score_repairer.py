@@ -77,10 +77,9 @@ class ScoreRepairer(
     of groups, such as MCDP and MADD, becomes :math:`1 - \lambda` times what it was. The
     order of scores within a group does not change.
 
-    With `max_mcdp` the CDFs are clipped instead: they move only where two of them are
-    further apart than that, see the notes. The largest distance between two groups,
-    MCDP(0), then is `max_mcdp`, at a smaller loss of performance than by a level, since
-    no other thresholds within that gap decide better.
+    With `max_mcdp` the CDFs are limited instead: they move the less, the nearer two of
+    them are, see the notes. The largest distance between two groups, MCDP(0), then is
+    `max_mcdp` up to sampling noise, at a smaller loss of performance than by a level.
 
     With `control_features` each stratum is repaired by itself, so that groups get like
     distributions in each department, for instance. Strata that are known in `fit` only,
@@ -97,10 +96,10 @@ class ScoreRepairer(
         The paper's lambda. 0 returns scores as they are, 1 gives all groups the same
         distribution, up to sampling. Leave it at 1 if `max_mcdp` is given.
     max_mcdp : float in [0, 1] or None, default=None
-        Largest distance allowed between the CDFs of any two groups, as
+        Largest distance left between the CDFs of any two groups, as
         `skfair.metrics.mcdp` measures it with ``epsilon=0`` and
-        ``multigroup="pairwise"``. Scores of groups that are no further apart stay as
-        they are; 0 repairs in full, to the mean of the groups' quantile functions. None
+        ``multigroup="pairwise"``. Samples of new rows show more, by their noise. Scores
+        of groups that are nowhere further apart stay as they are; 0 repairs in full, to the mean of the groups' quantile functions. None
         repairs by `repair_level`.
     ties : {"mid", "random"}, default="mid"
         How to repair rows of a group that share a score, such as those in one leaf of a
@@ -167,19 +166,31 @@ class ScoreRepairer(
     and 20 rows that differ clearly are moved by two thirds of the way. Between 100 and
     200 rows w rises to 1.
 
-    Largest gap: at each score x all CDFs are clipped to the band ``[u, u + max_mcdp]``,
-    whose lower edge u keeps the mean of the CDFs, by weight, as it was. So all clipped
-    CDFs :math:`G_g` increase, and where two groups were further apart than `max_mcdp`
-    they are so by exactly `max_mcdp` afterwards. With two groups of shares w and 1 - w
-    this is clipping to ``F + [-(1 - w), 1 - w] * max_mcdp`` and ``F + [-w, w] *
-    max_mcdp``. For groups of few rows the band is narrower by what shrinking may leave
-    (at most ``max_mcdp / 2`` on either side). The scores :math:`F_g^{-1}(G_g(x))` of
-    all groups are then repaired to one value, their mean by weight, which is x where
-    no CDF is clipped. With ``max_mcdp=0`` this is the barycentre of the groups'
-    distributions [3]_. If scores are the probabilities of each group, and there are two
-    groups, no other thresholds of the groups whose selection rates differ by at most
-    `max_mcdp` decide better than one threshold of the repaired scores, whatever the
-    costs of a false positive and a false negative.
+    Largest gap: the CDF of a group of n rows is smoothed by a normal kernel in the
+    log-odds, whose standard deviation is that of the log-odds times
+    :math:`n^{-1/3}`. Where this moves it by more than :math:`0.7 / \sqrt{n}`, many
+    rows share scores, and the exact CDF is taken. At each score x let S be the largest
+    distance between two of these CDFs. All of them are clipped to the band ``[u, u +
+    b]``, whose lower edge u keeps the mean of the CDFs, by weight, as it was. Its width
+    is
+
+    .. math:: b = S / (1 + (S / c)^k)^{1 / k}
+
+    with c such that b is `max_mcdp` where S is largest. With m the mean of the largest
+    distance between samples of one distribution (Kolmogorov's), k is the largest S
+    divided by 2 m, and at least 1. So many rows are clipped to
+    nearly ``min(S, max_mcdp)``. With few rows smaller gaps shrink, too: of many
+    thresholds at the limit, noise would lift some above it. For groups of few rows the
+    band is narrower by what shrinking may leave (at most ``b / 2`` on either side). If
+    S is nowhere above `max_mcdp`, scores stay as they are.
+
+    All clipped CDFs :math:`G_g` increase. The scores :math:`F_g^{-1}(G_g(x))` of all
+    groups are repaired to one value, their mean by weight. With ``max_mcdp=0`` this is
+    the barycentre of the groups' distributions [3]_. If scores are the probabilities
+    of each group, and there are two large groups, hardly any other thresholds of the
+    groups whose selection rates differ by at most `max_mcdp` decide better than one
+    threshold of the repaired scores, whatever the costs of a false positive and a false
+    negative.
 
     Probabilities: with a and b positive, fitted by log-loss,
     ``logit(q) = a * log(p) - b * log(1 - p) + c`` [2]_.
@@ -359,7 +370,8 @@ class ScoreRepairer(
         """Learn from the scores of the groups."""
         present = np.flatnonzero(statistic.counts)
         labels = tuple(statistic.labels[group] for group in present)
-        return self._learn(labels, GroupCDFs.of(statistic))
+        smooth = self.max_mcdp is not None
+        return self._learn(labels, GroupCDFs.of(statistic, smooth=smooth))
 
     def _learn(self, labels: tuple[Hashable, ...], learnt: GroupCDFs) -> Self:
         """Learn from the CDFs of the groups with these labels."""

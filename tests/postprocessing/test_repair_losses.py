@@ -444,10 +444,10 @@ def test_losses_of_largest_gaps(ties, n_groups, rounded, threshold):
         scores = scores.round(1)
     y = (generator.random(1200) < scores).astype(int)
     rows = scored_rows(y, scores, encode_groups(groups))
-    options = DEFAULTS._replace(ties=ties, threshold=threshold)
+    options = DEFAULTS._replace(ties=ties, threshold=threshold, max_mcdp=0.1)
     found = gap_losses([RepairGrid.of(rows, options)], 5, options)
     before = mcdp(None, scores, sensitive_features=groups)
-    assert found["max_mcdp"].iloc[-1] == pytest.approx(before, abs=0.01)
+    assert found["max_mcdp"].iloc[-1] == pytest.approx(before, abs=0.02)
     assert found["accuracy_loss"].iloc[-1] == np.mean((scores >= threshold) != y)
     for row in found.itertuples():
         moved = ScoreRepairer(

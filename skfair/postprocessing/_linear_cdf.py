@@ -230,6 +230,19 @@ class GroupCDFs(NamedTuple):
             mean += share * (cdf.scores_at(row) - first)
         return mean
 
+    def noise(self, level: float) -> tuple[float, float]:
+        """Noise of the gap of two groups that is exceeded with this probability.
+
+        It is that of the two smallest groups, at a level for all pairs together. Also
+        return a row of each of them.
+        """
+        inverse_sizes = np.sort(1 / self.n_rows)[-2:]
+        n_pairs = max(1, len(self.cdfs) * (len(self.cdfs) - 1) // 2)
+        quantile = supremum_quantile(level / n_pairs)
+        return float(quantile * np.sqrt(inverse_sizes.sum())), float(
+            inverse_sizes.sum()
+        )
+
     def largest_gap(self) -> float:
         """Largest distance between the CDFs of two groups."""
         lowest, highest = self.range(np.zeros(len(self.cdfs)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import PlainComparison
 from skfair._mitigation import FittedTable, MetaMitigator, route_fit_params
@@ -95,6 +96,10 @@ class MADDPostProcessor(
         Largest MCDP(0) allowed between any two groups, in place of a level: the
         distributions are moved only where they are further apart, see `ScoreRepairer`.
         None repairs by `repair_level`.
+    confidence : float in (0, 1) or None, default=None
+        Probability with which the true gap, that of infinitely many new rows, is at
+        most `max_mcdp`, see `ScoreRepairer`. It is `repairer_` that tells what is
+        certified.
     theta : float in [0, 1], default=0.5
         Weight of the fairness loss.
     n_levels : int, default=101
@@ -279,6 +284,7 @@ class MADDPostProcessor(
         *,
         repair_level: float | Literal["auto"] = "auto",
         max_mcdp: float | None = None,
+        confidence: float | None = None,
         theta: float = 0.5,
         n_levels: int = 101,
         bandwidth: float | Literal["auto"] = "auto",
@@ -299,6 +305,7 @@ class MADDPostProcessor(
         self.estimator = estimator
         self.repair_level = repair_level
         self.max_mcdp = max_mcdp
+        self.confidence = confidence
         self.theta = theta
         self.n_levels = n_levels
         self.bandwidth = bandwidth
@@ -371,7 +378,8 @@ class MADDPostProcessor(
             strata or groups cannot be compared, and are left out.
         skfair.exceptions.MitigationWarning
             If held-out rows show that the repair is worse than no repair, that it
-            misses `max_mcdp` by more than noise, that shared scores keep most of the
+            misses `max_mcdp` by more than noise, that `max_mcdp` does not hold with the
+            probability `confidence`, that shared scores keep most of the
             disparity, or that the level chosen costs more than half of what average
             precision exceeds the share of positive rows by.
         """
@@ -454,6 +462,7 @@ class MADDPostProcessor(
         repairer = ScoreRepairer(
             1.0 if self.repair_level_ is None else self.repair_level_,
             max_mcdp=self.max_mcdp,
+            confidence=self.confidence,
             ties=self.ties,
             unknown_groups=self.unknown_groups,
             random_state=self.random_state,
@@ -472,6 +481,7 @@ class MADDPostProcessor(
         self.estimator_ = self.estimators_[0]
         if len(self.estimators_) > 1:
             self.estimator_ = MeanVote(self.estimators_)
+        self.repairer_._warn_of_gap(self)
         self.comparison_ = check_repair(self, held_out, repaired)
         return self
 
@@ -495,6 +505,32 @@ class MADDPostProcessor(
             self.repair_level_, self.standard_error_ = choice
         else:
             self.repair_level_ = float(self.repair_level)
+
+    def expected_mcdp(self, n_samples: int | Mapping[Hashable, int]) -> float:
+        """Return the MCDP(0) to expect of a sample of new rows, its noise included.
+
+        Parameters
+        ----------
+        n_samples : int or dict
+            Number of new rows, or the number in each group, see
+            `ScoreRepairer.expected_mcdp`.
+
+        Returns
+        -------
+        float
+            Mean of simulated samples; that of an ensemble is on the common scale.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        ValueError
+            If nothing is repaired, and as in `ScoreRepairer.expected_mcdp`.
+        """
+        check_is_fitted(self, "estimator_")
+        if self.repairer_ is None:
+            raise ValueError("The classifier is the plain one: nothing is repaired.")
+        return self.repairer_.expected_mcdp(n_samples)
 
     def predict_proba(
         self, X: Any, *, sensitive_features: Any = None, control_features: Any = None

@@ -51,6 +51,7 @@ class LossOptions(NamedTuple):
     ties: Any
     random_state: Any
     max_mcdp: float | None = None
+    confidence: float | None = None
 
 
 class RepairGrid(NamedTuple):
@@ -85,7 +86,10 @@ class RepairGrid(NamedTuple):
         """Distributions of the rows, still without amounts of repair."""
         learning = rows if measured is None else rows.take(measured)
         statistic = distributions(learning)
-        groups = GroupCDFs.of(statistic, smooth=options.max_mcdp is not None)
+        groups = GroupCDFs.of(
+            statistic,
+            smooth=options.max_mcdp is not None and options.confidence is None,
+        )
         by_group = np.argsort(rows.groups.codes, kind="stable")
         members = np.split(by_group, np.cumsum(rows.groups.sizes())[:-1])
         members = [part[np.argsort(rows.scores[part])] for part in members]

@@ -4,10 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import beta
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, log_loss
 
 from skfair.datasets import make_biased_scores
+from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.metrics import madd, mcdp
 from skfair.postprocessing import ScoreRepairer, _linear_cdf
@@ -641,3 +643,94 @@ def test_a_statistic_takes_the_place_of_all_other_arguments():
         ScoreRepairer().fit(empty)
     with pytest.raises(ValueError, match="sensitive_features is None"):
         ScoreRepairer().fit([0.1, 0.7])
+
+
+# --- what new rows will show
+
+
+def true_gap(repairer, n_groups):
+    """MCDP(0) after the repair of the quantiles of `disparate`."""
+    heights = (np.arange(5000) + 0.5) / 5000
+    groups = np.repeat(np.arange(n_groups), 5000)
+    scores = beta.ppf(np.tile(heights, n_groups), 2 + 3 * groups / n_groups, 4)
+    moved = repairer.transform(scores, sensitive_features=groups)
+    return mcdp(None, moved, sensitive_features=groups)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(2000, 2000), (1500, 2500, 5000)])
+def test_the_true_gap_is_what_was_certified(sizes):
+    above, plain = [], []
+    for seed in range(15):
+        scores, groups = disparate(sizes, seed)
+        repairer = ScoreRepairer(max_mcdp=0.12, confidence=0.95)
+        repairer.fit(scores, sensitive_features=groups)
+        assert 0.1 < repairer.certified_mcdp_ <= 0.12
+        above.append(true_gap(repairer, len(sizes)) > repairer.certified_mcdp_)
+        repairer.set_params(confidence=None).fit(scores, sensitive_features=groups)
+        assert repairer.certified_mcdp_ is None
+        plain.append(true_gap(repairer, len(sizes)) > 0.12)
+    assert sum(above) <= 3  # at most one in twenty: 4 of 15 happen in 0.5 % of cases
+    assert sum(plain) > 3
+
+
+def test_a_gap_that_few_rows_cannot_promise():
+    scores, groups = disparate((300, 300))
+    repairer = ScoreRepairer(max_mcdp=0.1, confidence=0.95)
+    with pytest.warns(MitigationWarning, match=r"max_mcdp=0.1 does not hold .* 0.11"):
+        repairer.fit(scores, sensitive_features=groups)
+    # It is repaired in full, and the noise is all that is left.
+    noise = np.sqrt(np.log(2 / 0.05) / 2 * 2 / 300)
+    assert repairer.certified_mcdp_ == pytest.approx(noise + 1 / 300, abs=1 / 300)
+    in_strata = ScoreRepairer(max_mcdp=0.3, confidence=0.9)
+    strata = np.arange(600) % 2
+    in_strata.fit(scores, sensitive_features=groups, control_features=strata)
+    own = [in_strata.stratum_repairers_[stratum] for stratum in (0, 1)]
+    assert [part.confidence for part in own] == [0.95, 0.95]
+    assert in_strata.certified_mcdp_ == max(part.certified_mcdp_ for part in own) <= 0.3
+
+
+def test_shared_scores_are_not_promised():
+    scores, groups = disparate((3000, 3000))
+    repairer = ScoreRepairer(max_mcdp=0.1, confidence=0.9)
+    with pytest.warns(MitigationWarning, match="share scores"):
+        repairer.fit(scores.round(1), sensitive_features=groups)
+    left = repairer.transform(scores.round(1), sensitive_features=groups)
+    assert repairer.certified_mcdp_ > mcdp(None, left, sensitive_features=groups)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"max_mcdp": 0.1}, pytest.param({"repair_level": 0.7}, marks=pytest.mark.slow)],
+    ids=str,
+)
+def test_expected_gap_of_a_sample(options):
+    sizes = {0: 300, 1: 500}
+    told, found = [], []
+    for seed in range(6):
+        scores, groups = disparate((800, 1200), seed)
+        repairer = ScoreRepairer(**options).fit(scores, sensitive_features=groups)
+        told.append(repairer.expected_mcdp(sizes))
+        new, new_groups = disparate(tuple(sizes.values()), seed + 100)
+        moved = repairer.transform(new, sensitive_features=new_groups)
+        found.append(mcdp(None, moved, sensitive_features=new_groups))
+    assert np.mean(told) == pytest.approx(np.mean(found), abs=0.025)
+    many, few = repairer.expected_mcdp(10**7), repairer.expected_mcdp(2000)
+    assert few > many
+    assert few == repairer.expected_mcdp({0: 800, 1: 1200})
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "match"),
+    [
+        (0, "n_samples must be an integer of at least 1"),
+        (1, "at least one each"),
+        ({0: 5}, r"n_samples has the groups \[0\], expected those seen in fit"),
+        ({0: 5, 1: 0}, "at least one each"),
+    ],
+)
+def test_samples_without_a_gap(n_samples, match):
+    scores, groups = disparate((100, 100))
+    repairer = ScoreRepairer().fit(scores, sensitive_features=groups)
+    with pytest.raises(ValueError, match=match):
+        repairer.expected_mcdp(n_samples)

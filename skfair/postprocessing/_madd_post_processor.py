@@ -51,6 +51,7 @@ from skfair.postprocessing._repair_losses import (
     gap_losses,
     parts_of,
     repair_losses,
+    rows_compared,
 )
 from skfair.postprocessing._score_repairer import ScoreRepairer, check_repair_options
 
@@ -137,6 +138,11 @@ class MADDPostProcessor(
         or leave their scores as they are, as if they had the distribution of everyone.
         It may be set after `fit`. Rows with a missing group are never refused if `fit`
         has left such rows out, by ``encode_groups(..., missing="drop")``.
+    fallback : bool, default=True
+        Whether the plain classifier is kept, with a warning, where held-out rows show
+        no gain: where MCDP(0) is not lower by more than its standard error, or no group
+        differs from all others by more than noise, and that is above 0.06. False keeps
+        the repair.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several for their intersection, or a function of X
         that returns the groups. The keyword of `fit` and `predict` is used in its
@@ -161,7 +167,7 @@ class MADDPostProcessor(
         The fitted model without repair; for an ensemble, the mean of its models.
     repairer_ : ScoreRepairer or None
         The repair learnt on all held-out scores, for an ensemble on a common scale, see
-        the notes; None without groups.
+        the notes; None without groups, and where the plain classifier is kept.
     estimators_ : list
         The models whose scores are repaired and then averaged, a single one without
         ensemble.
@@ -296,6 +302,7 @@ class MADDPostProcessor(
         ties: Literal["mid", "random"] = "mid",
         calibrate: bool = False,
         unknown_groups: Literal["raise", "pooled"] = "raise",
+        fallback: bool = True,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
@@ -317,6 +324,7 @@ class MADDPostProcessor(
         self.ties = ties
         self.calibrate = calibrate
         self.unknown_groups = unknown_groups
+        self.fallback = fallback
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
         self.control_features = control_features
@@ -377,11 +385,12 @@ class MADDPostProcessor(
             If no groups are given: the classifier is then fitted without repair. If
             strata or groups cannot be compared, and are left out.
         skfair.exceptions.MitigationWarning
-            If held-out rows show that the repair is worse than no repair, that it
-            misses `max_mcdp` by more than noise, that `max_mcdp` does not hold with the
-            probability `confidence`, that shared scores keep most of the
-            disparity, or that the level chosen costs more than half of what average
-            precision exceeds the share of positive rows by.
+            If held-out rows show no gain, and the plain classifier is kept. If they
+            show that the repair is worse than no repair (with ``fallback=False``), that
+            it misses `max_mcdp` by more than noise, that `max_mcdp` does not hold with
+            the probability `confidence`, that shared scores keep most of the
+            disparity, or that the level chosen or `max_mcdp` costs more than half of
+            what average precision exceeds the share of positive rows by.
         """
         self._check_estimator()
         self._check_parameters()
@@ -411,7 +420,12 @@ class MADDPostProcessor(
         self.estimators_ = [fold.model for fold in folds]
         if len(folds) > 1 and not averages:
             self.estimators_ = [fit_all(self.estimator, rows.X, labels, for_fit)]
-        return self._learn_repair(held_out, len(rows))
+        if self._learn_repair(held_out, len(rows)):
+            comparison, plain = self.comparison_, self.estimators_[0]
+            if len(self.estimators_) > 1:
+                plain = fit_all(self.estimator, rows.X, labels, for_fit)
+            self._keep_plain(plain).comparison_ = comparison
+        return self
 
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
@@ -440,8 +454,11 @@ class MADDPostProcessor(
         self.comparison_: PlainComparison | None = None
         return self
 
-    def _learn_repair(self, folds: list[TrainingRows], n_samples: int) -> Self:
-        """Learn the level and the repair, one for the models of all folds."""
+    def _learn_repair(self, folds: list[TrainingRows], n_samples: int) -> bool:
+        """Learn the level and the repair, one for the models of all folds.
+
+        Say whether the plain classifier is to be kept.
+        """
         # Models of different folds may spread their scores more or less: one map suits
         # them all on the scale of everyone's scores together.
         self._common_scale = score_scale(join_rows(folds))
@@ -481,9 +498,21 @@ class MADDPostProcessor(
         self.estimator_ = self.estimators_[0]
         if len(self.estimators_) > 1:
             self.estimator_ = MeanVote(self.estimators_)
-        self.repairer_._warn_of_gap(self)
-        self.comparison_ = check_repair(self, held_out, repaired)
-        return self
+        differing = grids[0].differing
+
+        def restrict(rows: TrainingRows) -> TrainingRows:
+            # A group of a few rows has a large gap, whatever is done to it.
+            if rows.strata is not None or not differing.any() or differing.all():
+                return rows
+            return rows_compared(rows, differing)
+
+        differ = any(grid.differs_clearly() for grid in grids)
+        self.comparison_, keeps_plain = check_repair(
+            self, held_out, repaired, differ, restrict
+        )
+        if not keeps_plain:
+            self.repairer_._warn_of_gap(self)
+        return keeps_plain
 
     def _choose_amount(
         self,

@@ -38,6 +38,8 @@ Loss: TypeAlias = str | Callable[..., float]
 
 #: Parts of the rows that one model scored, over which a standard error is computed.
 _N_PARTS = 5
+#: Noise by which a gap must be larger for a repair not to be noise itself.
+_CLEARLY = 1.1
 
 
 class LossOptions(NamedTuple):
@@ -142,6 +144,11 @@ class RepairGrid(NamedTuple):
         rows = replace(self.rows, scores=scores)
         return rows if self.measured is None else rows.take(self.measured)
 
+    def differs_clearly(self) -> bool:
+        """Whether a group differs so much that a repair does not fit noise."""
+        rows = self.fair_rows(self.rows.scores)
+        return bool(_differing(rows, self.groups, _CLEARLY).any())
+
     @property
     def labels(self) -> tuple[Hashable, ...]:
         """Labels of the groups that have a CDF."""
@@ -209,11 +216,13 @@ def _losses(grid: RepairGrid, options: LossOptions) -> pd.DataFrame:
     )
 
 
-def _differing(rows: TrainingRows, groups: GroupCDFs) -> NDArray[np.bool_]:
+def _differing(
+    rows: TrainingRows, groups: GroupCDFs, factor: float = 1.0
+) -> NDArray[np.bool_]:
     """Whether the scores of each group differ from all others' beyond sampling noise.
 
     By the bound of Dvoretzky, Kiefer, Wolfowitz and Massart at 95 %, for all groups at
-    once.
+    once, times a factor.
     """
     sums, squares = (
         np.bincount(rows.groups.codes, values, len(groups.cdfs))
@@ -224,7 +233,7 @@ def _differing(rows: TrainingRows, groups: GroupCDFs) -> NDArray[np.bool_]:
     # With two groups both tests are the same.
     n_tests = 1 if len(groups.cdfs) == 2 else len(groups.cdfs)
     noise = sampling_noise(own_rows, other_rows, n_tests)
-    return np.asarray(groups.distances() > (1 - groups.shares) * noise)
+    return np.asarray(groups.distances() > (1 - groups.shares) * noise * factor)
 
 
 def choose_level(
@@ -319,7 +328,7 @@ def _loss_without_repair(
             fair_rows.y, fair_rows.scores, **_labelled(fair_rows)
         )
     else:
-        compared = _compared(fair_rows, differing)
+        compared = rows_compared(fair_rows, differing)
         statistic = distributions(compared) if differing.any() else None
         fairness = 0.0 if statistic is None else _fairness_loss(statistic, options)
     return float((1 - options.theta) * accuracy + options.theta * fairness)
@@ -355,7 +364,7 @@ def _fairness_losses(grid: RepairGrid, options: LossOptions) -> Floats:
     statistic = grid.statistic
     if not grid.differing.all():
         rows = grid.fair_rows(grid.rows.scores)
-        statistic = distributions(_compared(rows, grid.differing))
+        statistic = distributions(rows_compared(rows, grid.differing))
     loss = _fairness_loss(statistic, options)
     tied = grid.random is None and has_ties(grid.statistic)
     if not (tied or grid.are_gaps):
@@ -365,7 +374,7 @@ def _fairness_losses(grid: RepairGrid, options: LossOptions) -> Floats:
     if tied:
 
         def gap(scores: Floats) -> float:
-            compared = _compared(grid.fair_rows(scores), grid.differing)
+            compared = rows_compared(grid.fair_rows(scores), grid.differing)
             return float(mcdp(None, distributions(compared)))
 
         left = _one_by_one(grid, gap)
@@ -385,7 +394,7 @@ def _labelled(rows: TrainingRows) -> dict[str, Any]:
     return {**weight_keywords(rows), "sensitive_features": labels[rows.groups.codes]}
 
 
-def _compared(rows: TrainingRows, differing: NDArray[np.bool_]) -> TrainingRows:
+def rows_compared(rows: TrainingRows, differing: NDArray[np.bool_]) -> TrainingRows:
     """Keep the rows of groups that differ; of a single one also all others together."""
     kept = np.flatnonzero(differing)
     labels = tuple(rows.groups.labels[group] for group in kept)

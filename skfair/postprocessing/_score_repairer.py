@@ -357,11 +357,12 @@ class ScoreRepairer(
 
     def _warn_of_gap(self, repair: Any) -> None:
         """Warn in the name of a repair if its gap cannot be promised."""
-        if self.certified_mcdp_ is not None and self.certified_mcdp_ > self.max_mcdp:
+        certified, asked = self.certified_mcdp_, self.max_mcdp
+        if certified is not None and asked is not None and certified > asked:
             warn_user(
-                f"{type(repair).__name__}: max_mcdp={self.max_mcdp:g} does not hold "
+                f"{type(repair).__name__}: max_mcdp={asked:g} does not hold "
                 f"with confidence={self.confidence:g}: the true gap is at most "
-                f"{self.certified_mcdp_:.3f} with this probability, because rows are "
+                f"{certified:.3f} with this probability, because rows are "
                 "few or share scores. Give more rows, or ties='random' where scores "
                 "are shared.",
                 MitigationWarning,
@@ -481,7 +482,7 @@ class ScoreRepairer(
         self.calibrator_, self.certified_mcdp_ = None, None
         if self.confidence is not None:
             repairers = self.stratum_repairers_.values()
-            self.certified_mcdp_ = max(own.certified_mcdp_ for own in repairers)
+            self.certified_mcdp_ = max(own.certified_mcdp_ or 0.0 for own in repairers)
 
     def _check_statistic(
         self, statistic: GroupedScores | GroupedHistogram
@@ -763,7 +764,7 @@ class ScoreRepairer(
                 f"n_samples={n_samples!r} leaves the groups {list(self.groups_)} "
                 f"{sizes.round(2).tolist()} rows, expected at least one each."
             )
-        return sizes
+        return np.asarray(sizes)
 
     def to_frame(self, *, tol: float = 0.0) -> pd.DataFrame:
         """Return the map as a table of linear pieces.

@@ -370,7 +370,7 @@ def test_level_of_the_simulation_of_the_paper():
 def test_no_standard_error_of_a_given_level():
     X, y = make_biased_classification(500, random_state=0)
     y_groups = np.arange(500) % 2
-    given = MADDPostProcessor(LogisticRegression(), repair_level=0.5)
+    given = MADDPostProcessor(LogisticRegression(), repair_level=0.5, fallback=False)
     X = X.select_dtypes("number")
     assert given.fit(X, y, sensitive_features=y_groups).standard_error_ is None
     with pytest.warns(UserWarning, match="nothing is repaired"):

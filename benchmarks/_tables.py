@@ -5,7 +5,7 @@ Groups are no features. Files are read from the directory that SKFAIR_DATA names
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -14,14 +14,24 @@ from _paper_protocol import Rows, Split, Task, load_task, split
 from skfair.datasets._tables import find_table
 
 TABLES = ("adult", "bank", "census", "nist", "diabetes", "oulad")
+#: Tables that no parameter of a repair was chosen on, with some of the above.
+MORE_TABLES = ("law by race", "law by sex", "crime")
 
 
 @cache
 def load_table(name: str) -> Task:
-    """Read one of `TABLES`."""
+    """Read one of `TABLES` or `MORE_TABLES`."""
     if name in ("adult", "bank"):
         return load_task(name)
-    others = {"census": _census, "nist": _nist, "diabetes": _diabetes, "oulad": _oulad}
+    others = {
+        "census": _census,
+        "nist": _nist,
+        "diabetes": _diabetes,
+        "oulad": _oulad,
+        "law by race": partial(_law, "race"),
+        "law by sex": partial(_law, "male"),
+        "crime": _crime,
+    }
     return others[name]()
 
 
@@ -85,6 +95,25 @@ def _oulad() -> Task:
     return _task(table, numbers, categories, y, (band < 50).map(str))
 
 
+def _law(group: str) -> Task:
+    """Law students; whether they passed the bar; race, or sex, which is no feature."""
+    table = read_table("law_school.csv.gz", "LSAC, Bar Passage Study (1998)")
+    numbers = ["decile1b", "decile3", "lsat", "ugpa", "zfygpa", "zgpa", "fulltime"]
+    numbers += ["fam_inc", *["male"] * (group != "male")]
+    groups = table[group].astype(str)
+    return _task(table, numbers, ["tier"], table["pass_bar"] == 1, groups)
+
+
+def _crime() -> Task:
+    """Communities; more violent crimes than the median; many or few Black people."""
+    table = read_table("communities_crime.csv.gz", "UCI, doi:10.24432/C53W3X")
+    crimes, groups = table["ViolentCrimesPerPop"], table["Black"].astype(str)
+    left_out = ["ViolentCrimesPerPop", "class", "Black", "racepctblack", "fold"]
+    features = table.drop(columns=[*left_out, "state", "communityname"])
+    numbers = features.select_dtypes("number").columns.tolist()
+    return _task(table, numbers, ["state"], crimes > crimes.median(), groups)
+
+
 def _task(
     table: pd.DataFrame,
     numbers: list[str],
@@ -109,4 +138,13 @@ def read_table(filename: str, source: str) -> pd.DataFrame:
     )
 
 
-__all__ = ["TABLES", "Rows", "Split", "Task", "load_table", "read_table", "split_table"]
+__all__ = [
+    "MORE_TABLES",
+    "TABLES",
+    "Rows",
+    "Split",
+    "Task",
+    "load_table",
+    "read_table",
+    "split_table",
+]

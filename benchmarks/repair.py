@@ -2,11 +2,11 @@
 
     SKFAIR_DATA=<folder of the tables> python benchmarks/repair.py [section ...]
 
-Sections: simulation, adult, bank, ensemble, paths, shared, small, oulad, speed; all of
-them by default. Every figure is a mean over seeds with its 95 % confidence interval
-(Student's t), in paths, shared and small with its standard error; seeds draw the split
-and the model. Repair and level are learnt on training or validation rows, and
-measured on test rows.
+Sections: simulation, adult, bank, ensemble, paths, bands, shared, small, oulad, speed;
+all of them by default. Every figure is a mean over seeds with its 95 % confidence
+interval (Student's t), in paths, bands, shared and small with its standard error; seeds
+draw the split and the model. Repair and level are learnt on training or validation
+rows, and measured on test rows.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from repair_bands import bands
 from repair_oulad import oulad
 from repair_paths import paths, shared, small
 from repair_speed import plain_remapping
@@ -297,6 +298,7 @@ if __name__ == "__main__":
             bank,
             ensemble,
             paths,
+            bands,
             shared,
             small,
             oulad,

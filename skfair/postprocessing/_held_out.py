@@ -327,15 +327,12 @@ def check_repair(
     leaves show no gain, and where no groups `differ` clearly while noise is so large
     that a repair may harm.
     """
-    comparison, judged = (
-        compare_with_plain(
-            part(rows),
-            part(rows).scores,
-            part(replace(rows, scores=repaired)).scores,
-            max_mcdp=mitigator.max_mcdp,
-        )
-        for part in (lambda rows: rows, restrict)
-    )
+    asked = mitigator.max_mcdp
+    comparison = compare_with_plain(rows, rows.scores, repaired, max_mcdp=asked)
+    part, judged = restrict(rows), comparison
+    if part is not rows:
+        scores = restrict(replace(rows, scores=repaired)).scores
+        judged = compare_with_plain(part, part.scores, scores, max_mcdp=asked)
     remedy = "Take a lower repair_level, a larger max_mcdp or larger groups"
     problem, keeps_plain = _tie_problem(mitigator, rows, comparison), False
     if (repaired == rows.scores).all():

@@ -386,6 +386,9 @@ def lowest_of_band(
     low = fitting = (heights - margins).min(axis=0)
     high = (heights + margins).max(axis=0) - width
     outside, mean = high > low, shares @ heights
+    if len(heights) == 2 and not margins.any():
+        higher = np.where(heights[0] > heights[1], *shares)
+        return np.asarray(np.where(outside, mean - higher * width, fitting))
     for _ in range(_N_HALVINGS):
         middle = (low + high) / 2
         clipped = np.clip(heights, middle + margins, middle + width - margins)

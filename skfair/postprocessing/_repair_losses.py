@@ -38,8 +38,8 @@ Loss: TypeAlias = str | Callable[..., float]
 
 #: Parts of the rows that one model scored, over which a standard error is computed.
 _N_PARTS = 5
-#: Noise by which a gap must be larger for a repair not to be noise itself.
-_CLEARLY = 1.1
+#: Noise at 99 %, as a multiple of that at 95 %: a repair of smaller gaps may be noise.
+_CLEARLY = 1.2
 
 
 class LossOptions(NamedTuple):

@@ -182,6 +182,7 @@ def test_auto(tmp_path, monkeypatch):
     ("content", "arguments", "message"),
     [
         ("y,p,sex,code\n1,2,F,a\n0,.5,M,b\n", "", "must lie in [0, 1], got 2.0"),
+        ("y,p,sex,code\n1,2,F,a\n0,.5,M,b\n", "", "in a line of table.csv (1 such"),
         ("y,p,sex,code\n", "", "table.csv has 0 rows"),
         ("y,p,sex\n1,.5,F\n", "", "has no column 'code'"),
         ("y;p;sex;code\n1;.5;F;a\n", "--sep ,", "has no column"),

@@ -27,6 +27,7 @@ from skfair._cli._text import (
 )
 from skfair._utils._optional import extra, require
 from skfair._utils._sql import quote_name, quote_text
+from skfair._utils._validation import RowError
 from skfair.groups import MISSING_LABEL
 
 ENGINES = ("auto", "duckdb", "pandas")
@@ -215,6 +216,8 @@ class Rows:
         """Raise what DuckDB says of the files as ValueError, in one line."""
         try:
             yield
+        except RowError as error:  # DuckDB's rows are not in the order of lines
+            raise ValueError(error.at(f"a line of {self.path}")) from error
         except TypeError as error:  # columns of text in place of numbers
             raise ValueError(f"{self.path}: {error}") from error
         except self._error as error:

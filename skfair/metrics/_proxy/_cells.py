@@ -57,6 +57,7 @@ class ProxyRows:
     labels: Labels
     fixed: bool
     n_people: Floats | None
+    cell_labels: Labels
     #: Whether the probabilities are shares of known rows, and as random as these.
     from_known: bool = False
 
@@ -123,6 +124,7 @@ def rows_by_cell(
         labels,
         missing == "proxy",
         _read_people(n_people, codes, cell_labels, cells),
+        cell_labels,
         from_known=group_probabilities is None,
     )
 
@@ -154,9 +156,8 @@ def statistic_by_cell(
     codes, lows, highs, weights, squares = _entries(statistic)
     people = _read_people(n_people, codes, labels, labels)
     known = np.full(len(codes), -1)
-    return ProxyRows(
-        codes, known, lows, highs, weights, squares, table, groups, True, people
-    )
+    sums = lows, highs, weights, squares
+    return ProxyRows(codes, known, *sums, table, groups, True, people, labels)
 
 
 def _entries(statistic: CellStatistic) -> tuple[Any, ...]:

@@ -159,7 +159,7 @@ class ProxyBoundsResult:
         -------
         lower, upper : float
         """
-        (ratio,) = _check_odds_ratios(odds_ratio)
+        (ratio,) = check_odds_ratios(odds_ratio)
         return self._evidence.bounds(ratio)
 
     def tipping_odds_ratio(self, at: float = 0.0) -> float:
@@ -216,7 +216,7 @@ class ProxyBoundsResult:
         cells = self._evidence.cells
         if isinstance(cells, DenseCells):
             raise TypeError("labels have no cumulative distributions: pass scores.")
-        (ratio,) = _check_odds_ratios(odds_ratio)
+        (ratio,) = check_odds_ratios(odds_ratio)
         rates = cells.rates(ratio, widened=ratio > 1)
         columns = {
             (label, end): bounds[group]
@@ -362,7 +362,7 @@ or dict, default=None
     >>> bool(result.lower < result.estimate < result.upper)
     True
     """
-    ratios = _check_odds_ratios(odds_ratio)
+    ratios = check_odds_ratios(odds_ratio)
     if confidence_level is not None:
         check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     evidence = _read(
@@ -409,7 +409,7 @@ or dict, default=None
     )
 
 
-def _check_odds_ratios(odds_ratio: Any) -> Floats:
+def check_odds_ratios(odds_ratio: Any) -> Floats:
     """Return one or several odds ratios as an array."""
     try:
         ratios = np.atleast_1d(np.asarray(odds_ratio, dtype=float))

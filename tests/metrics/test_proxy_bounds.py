@@ -496,6 +496,11 @@ def test_like_probabilities_are_joined():
         mcdp, None, rng.uniform(size=2000), group_probabilities=probabilities
     )
     assert result.n_cells == 20
+    few = np.repeat([0.9, 0.2, 0.5], 5)
+    for q in (few, probabilities):  # cells go from the least probability on
+        scores = np.linspace(0, 1, len(q))
+        found = proxy_bounds(mcdp, None, scores, group_probabilities=q)
+        assert (np.diff(found._evidence.rows.probabilities[:, 1]) > 0).all()
     three = rng.dirichlet([1, 1, 1], 2000)
     result = proxy_bounds(mcdp, None, probabilities, group_probabilities=three)
     assert result.n_cells == 18

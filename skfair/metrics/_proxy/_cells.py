@@ -310,7 +310,7 @@ def _by_label(
 
 
 def _bins_of(table: Floats) -> tuple[Codes, Labels]:
-    """Cells of rows with like probabilities.
+    """Cells of rows with like probabilities, from the least of the last group on.
 
     Each distinct row of probabilities is a cell where there are at most `N_BINS` of
     them. Otherwise rows are split by quantiles of the probability: with two groups of
@@ -319,7 +319,7 @@ def _bins_of(table: Floats) -> tuple[Codes, Labels]:
     n_groups = table.shape[1]
     codes = np.full(len(table), N_BINS)
     if all(len(pd.unique(column)) <= N_BINS for column in table.T):
-        _, codes = np.unique(table, axis=0, return_inverse=True)
+        _, codes = np.unique(table[:, ::-1], axis=0, return_inverse=True)
     if codes.max() >= N_BINS:
         first = np.ones(len(table), np.intp) if n_groups == 2 else table.argmax(axis=1)
         each = N_BINS if n_groups == 2 else max(2, N_BINS // n_groups)

@@ -15,7 +15,12 @@ from sklearn.utils import check_random_state
 
 from skfair._utils._text import counted
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import check_real, check_scores, check_y_true
+from skfair._utils._validation import (
+    ParameterError,
+    check_real,
+    check_scores,
+    check_y_true,
+)
 from skfair._utils._warnings import warn_user
 from skfair.groups import join_labels, positions_in
 from skfair.metrics._demographic_parity import (
@@ -416,10 +421,8 @@ def check_odds_ratios(odds_ratio: Any) -> Floats:
     except (TypeError, ValueError):
         ratios = np.full(1, math.nan)
     if ratios.ndim != 1 or not len(ratios) or not (ratios >= 1).all():
-        raise ValueError(
-            "odds_ratio must be a number of at least 1, or several, got "
-            f"{odds_ratio!r}."
-        )
+        problem = f"must be a number of at least 1, or several, got {odds_ratio!r}."
+        raise ParameterError("odds_ratio", problem)
     return ratios
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._text import or_none, visible_text
 from skfair.groups import CROSS
@@ -56,6 +55,7 @@ def by_proxy(audit: Audit) -> Summary | None:
         "shares": f"shares = {shares}",
         "n_cells": len(sizes),
         "smallest_cell": int(sizes.min()),
+        "alone": int(np.count_nonzero(sizes == 1)),
         "groups": [
             {"label": name_of(label), "expected": float(n)}
             for label, n in zip(groups, sizes @ table, strict=True)
@@ -106,8 +106,8 @@ def _bounds(audit: Audit, model: Model, measure: Measure) -> ProxyBoundsResult:
             scores, sensitive_features=cells, sample_weight=weights
         )
     with warnings.catch_warnings():
-        # The report says itself that a group is absent.
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        # The report says itself that a group is absent, and has warned of single rows.
+        warnings.simplefilter("ignore", UserWarning)
         return proxy_bounds(
             measure.metric,
             None,
@@ -220,12 +220,17 @@ def lead(section: Summary | None, model: int) -> str:
 def sizes_text(section: Summary) -> str:
     """Say how many cells there are, and how many rows of each group are expected."""
     groups = [with_size(one["label"], one["expected"]) for one in section["groups"]]
-    return say(
+    text = say(
         "{cells}, the smallest with {rows}. Expected rows of the groups: {groups}.",
         cells=counted(section["n_cells"], "cell"),
         rows=counted(section["smallest_cell"], "row"),
         groups=listed(groups),
     )
+    if not section["alone"]:
+        return text
+    rows = counted(section["alone"], "row")
+    alone = say("Alone in a cell, as if known: {rows}.", rows=rows)
+    return f"{text} {alone}"
 
 
 def bounds_text(low: float, high: float) -> str:

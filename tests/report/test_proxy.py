@@ -209,6 +209,15 @@ def test_columns_of_an_estimator_are_the_proxy(rows):
     assert report.to_frame("proxy")["upper"].iloc[-1] == pytest.approx(expected.upper)
 
 
+def test_rows_that_are_alone_in_a_cell_are_counted(make_report):
+    cells = np.minimum(np.arange(100), 20)
+    given = {"group_probabilities": dict.fromkeys(range(21), 0.4), "cells": cells}
+    with pytest.warns(UserWarning, match="20 of 100 rows are the only row") as warned:
+        report = make_report(None, np.linspace(0, 1, 100), metrics=["abcc"], **given)
+    assert len(warned) == 1
+    assert "Alone in a cell, as if known: 20 rows." in report.to_markdown()
+
+
 def test_a_group_in_no_cell_has_no_bounds(make_report):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

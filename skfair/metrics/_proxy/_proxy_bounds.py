@@ -332,7 +332,8 @@ or dict, default=None
     sklearn.exceptions.UndefinedMetricWarning
         If fewer than two groups have a positive share.
     UserWarning
-        If known rows contradict the probabilities of their cells.
+        If known rows contradict the probabilities of their cells, or more than 5 % of
+        the rows are the only row of their cell.
 
     See Also
     --------

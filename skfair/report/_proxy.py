@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from skfair._utils._text import or_none, visible_text
-from skfair.groups import CROSS
+from skfair._utils._types import Floats
+from skfair.groups import CROSS, recode
 from skfair.inspection._proxy_bounds import bounds_by_odds_ratio
 from skfair.metrics import ProxyBoundsResult, proxy_bounds
-from skfair.report._inputs import Audit, Model, mid_ranks
+from skfair.metrics._proxy._cells import ProxyRows
+from skfair.metrics._proxy._confidence import check_known
+from skfair.report._inputs import Attribute, Audit, Model, mid_ranks
 from skfair.report._language import (
     counted,
     figure,
@@ -60,10 +63,63 @@ def by_proxy(audit: Audit) -> Summary | None:
             {"label": name_of(label), "expected": float(n)}
             for label, n in zip(groups, sizes @ table, strict=True)
         ],
+        "known": [
+            _check(audit, attribute, table, tuple(groups))
+            for attribute in audit.attributes
+            if {*attribute.every.labels} <= {*groups}
+        ],
         "limit": audit.options.proxy_limit,
         "odds_ratios": [_finite(ratio) for ratio in audit.options.odds_ratio],
         "results": [_of_model(audit, model) for model in audit.models],
     }
+
+
+def _check(
+    audit: Audit, attribute: Attribute, table: Floats, labels: tuple[Hashable, ...]
+) -> str:
+    """Compare the shares of the cells with the rows whose group is known."""
+    assert audit.proxy is not None
+    cells, model = audit.proxy[0], audit.models[0]
+    every = attribute.every
+    known = recode(every.codes, every.labels, labels)
+    values = model.y_pred.astype(float) if model.y_score is None else model.y_score
+    weights = np.ones(len(known))
+    rows = ProxyRows(
+        cells.codes,
+        known,
+        values,
+        values,
+        weights,
+        weights,
+        table,
+        labels,
+        True,
+        None,
+        cells.labels,
+    )
+    refuted, odds_ratio = check_known(rows)
+    words = {
+        "name": visible_text(attribute.name),
+        "rows": counted(int(np.count_nonzero(known >= 0)), "row"),
+        "n": int(refuted.sum()),
+        "cells": counted(len(cells.labels), "cell"),
+        "ratio": figure(f"{odds_ratio:.3g}"),
+    }
+    text = (
+        say(
+            "{rows} with a known group ({name}) contradict the shares of {n} of "
+            "{cells}: the bounds may not hold.",
+            **words,
+        )
+        if refuted.any()
+        else say(
+            "{rows} with a known group ({name}) do not contradict the shares.", **words
+        )
+    )
+    if odds_ratio <= 1:
+        return text
+    shown = say("They show that odds differ at least by the factor {ratio}.", **words)
+    return f"{text} {shown}"
 
 
 def _of_model(audit: Audit, model: Model) -> Summary:

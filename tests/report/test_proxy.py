@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skfair.frames import grouped_confusion, grouped_histogram
+from skfair.groups import encode_groups
 from skfair.metrics import (
     abcc,
     demographic_parity_difference,
@@ -191,6 +192,36 @@ def test_known_groups_and_a_proxy_are_reported_side_by_side(make_report, rows):
     assert errors["upper_confidence"].isna().all()
     expected_rows = report.summary["proxy"]["groups"][1]["expected"]
     assert expected_rows == pytest.approx(probability[weights > 0].sum())
+
+
+@pytest.mark.parametrize("asked", [1.0, 0.3])
+def test_known_groups_check_the_shares(make_report, asked):
+    """Those of an attribute whose groups are the proxy's, also of few rows."""
+    rng = np.random.default_rng(0)
+    cells = np.repeat(["a", "b"], 1000)
+    share = {"a": {"F": 0.8, "M": 0.2}, "b": {"F": 0.3, "M": 0.7}}
+    truth = np.array([share[cell]["F"] for cell in cells])
+    y_score, draws = rng.uniform(size=(2, 2000))
+    unknown = rng.uniform(size=2000) > asked
+    given = {"group_probabilities": share, "cells": cells}
+
+    def check(probability):
+        sex = np.where(draws < probability, "F", "M").astype(object)
+        sex[unknown] = None
+        groups = encode_groups(sex, missing="drop")
+        options = {"sensitive_features": groups, "metrics": ["abcc"], **given}
+        report = make_report(None, y_score, **options)
+        (text,) = report.summary["proxy"]["known"]
+        assert text in report.to_markdown()
+        return sex, text
+
+    assert check(truth)[1].endswith("(group) do not contradict the shares.")
+    assert "contradict the shares of 2 of 2 cells" in check(1 - truth)[1]
+    linked = truth + np.where(y_score < 0.5, 0.9, -0.9) * truth * (1 - truth)
+    sex, text = check(linked)
+    found = proxy_bounds(abcc, None, y_score, sensitive_features=sex, **given)
+    assert found.shown_odds_ratio > 1
+    assert text.endswith(f"at least by the factor {found.shown_odds_ratio:.3g}.")
 
 
 def test_columns_of_an_estimator_are_the_proxy(rows):

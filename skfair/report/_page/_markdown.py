@@ -164,6 +164,8 @@ def _by_proxy(section: Summary) -> list[str]:
     names = section["names"]
     title = say("Groups that are known by a proxy: {names}", names=names)
     lines = ["", f"## {plain(title)}", "", plain(sizes_text(section))]
+    for text in section["known"]:
+        lines += ["", plain(text)]
     ratios = [ratio_text(ratio) for ratio in section["odds_ratios"]]
     heading = say("Bounds by the odds ratio")
     for result in section["results"]:

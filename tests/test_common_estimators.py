@@ -73,6 +73,7 @@ ESTIMATORS = {
     ),
     "ScoreRepairer": ScoreRepairer(),
     "ScoreRepairer, random ties": ScoreRepairer(0.5, ties="random", random_state=0),
+    "ScoreRepairer, real": ScoreRepairer(scale="real"),
 }
 CLASSIFIERS = {name: e for name, e in ESTIMATORS.items() if is_classifier(e)}
 

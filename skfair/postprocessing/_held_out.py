@@ -249,11 +249,10 @@ def weight_keywords(rows: TrainingRows) -> dict[str, Any]:
 
 def distributions(rows: TrainingRows) -> GroupedScores:
     """Score distributions of the groups."""
-    # On the scale of ranks a statistic takes any scores, and keeps them.
     return GroupedScores.from_scores(
         rows.scores,
         sensitive_features=rows.groups,
-        scale="rank",
+        scale="real",
         **weight_keywords(rows),
     )
 

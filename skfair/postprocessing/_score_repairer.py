@@ -360,8 +360,7 @@ class ScoreRepairer(
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
         left_rows_out = bool((groups.codes < 0).any())
         if strata is None:
-            # On the scale of ranks a statistic takes any scores, and keeps them.
-            statistic = GroupedScores.from_scores(scores, **rows, scale="rank")
+            statistic = GroupedScores.from_scores(scores, **rows, scale="real")
             self._learn_statistic(statistic)
         else:
             strata = resolve_strata(strata, n_samples=len(scores))
@@ -874,7 +873,7 @@ def scores_by_stratum(
             GroupedScores.from_scores(
                 scores[rows],
                 sensitive_features=groups[rows],
-                scale="rank",
+                scale="real",
                 sample_weight=None if weights is None else weights[rows],
             )
         )

@@ -38,6 +38,7 @@ from skfair.postprocessing import (
     RepairedRegressor,
     ScoreRepairer,
     UnawarePostProcessor,
+    UnawareRegressor,
 )
 
 BOOSTER = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1)
@@ -227,6 +228,14 @@ CHECKED = {
     "RepairedRegressor without groups": RepairedRegressor(Ridge()),
     "RepairedRegressor": RepairedRegressor(
         Ridge(), sensitive_features=ParityOfSum(), unknown_groups="pooled", cv=2
+    ),
+    "UnawareRegressor without groups": UnawareRegressor(Ridge()),
+    "UnawareRegressor": UnawareRegressor(
+        Ridge(),
+        group_estimator=LogisticRegression(),
+        strength=0.1,
+        cv=2,
+        sensitive_features=ParityOfSum(),
     ),
     "ScoreRepairer": ScoreRepairer(),
 }

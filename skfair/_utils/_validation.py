@@ -16,6 +16,8 @@ from skfair._utils._types import Floats
 
 #: What scores are: probabilities, or numbers of which only the order counts.
 Scale = Literal["probability", "rank"]
+#: Or numbers in a unit, in which the metric is.
+AnyScale = Literal["probability", "rank", "real"]
 #: What an error about scores that are no probabilities adds.
 TAKES_ANY = " With scale='rank' scores may be any finite numbers."
 
@@ -178,9 +180,9 @@ def check_scores(y_score: ArrayLike, name: str = "y_score", hint: str = "") -> F
 
 
 def scores_on(scale: Any, y_score: ArrayLike, name: str = "y_score") -> Floats:
-    """Return scores as floats, in [0, 1] unless their ranks are to be taken."""
-    check_choice("scale", scale, get_args(Scale))
-    if scale == "rank":
+    """Return scores as floats, in [0, 1] where they are probabilities."""
+    check_choice("scale", scale, get_args(AnyScale))
+    if scale != "probability":
         return check_numbers(y_score, name) + 0.0  # turns -0.0 into 0.0
     return check_scores(y_score, name, hint=TAKES_ANY)
 
@@ -220,11 +222,11 @@ def check_shape(values: NDArray[Any], name: str) -> None:
 
 
 def check_y_true(
-    y_true: ArrayLike | None, y_score: Any, scale: Scale = "probability"
+    y_true: ArrayLike | None, y_score: Any, scale: AnyScale = "probability"
 ) -> None:
     """Raise unless `y_true` is None, or binary and of the length of `y_score`.
 
-    Scores whose ranks are taken may be predictions of any target.
+    Scores that are no probabilities may be predictions of any target.
     """
     if y_true is None:
         return
@@ -233,7 +235,7 @@ def check_y_true(
     if len(values) == 0:
         return
     check_no_missing(values, "y_true")
-    if scale == "rank":
+    if scale != "probability":
         return
     if values.dtype.kind in "biuf":
         low, high = values.min(), values.max()

@@ -29,6 +29,10 @@ from skfair.metrics._distribution._madd_optimal_bandwidth import (
 from skfair.metrics._distribution._mcdp import mcdp, mcdp_curve
 from skfair.metrics._distribution._metric_bounds import MetricBounds, metric_bounds
 from skfair.metrics._equalized_odds import equalized_odds_difference
+from skfair.metrics._error_differences import (
+    mean_absolute_error_difference,
+    mean_error_difference,
+)
 from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
 from skfair.metrics._groupwise._cvar_fairness import (
     CVaRTestResult,
@@ -111,6 +115,8 @@ __all__ = [
     "max_gap_test",
     "mcdp",
     "mcdp_curve",
+    "mean_absolute_error_difference",
+    "mean_error_difference",
     "metric_bounds",
     "min_dcp_bounds",
     "permutation_test",

@@ -334,7 +334,7 @@ def make_fairness_scorer(
     response_method : {"auto", "predict_proba", "predict"} or tuple, default="auto"
         Method of the estimator whose response is scored. ``"auto"`` is
         ``"predict_proba"`` for a metric whose second parameter is called ``y_score``,
-        or that is given a `threshold`, else ``"predict"``. With ``scale="rank"`` it is
+        or that is given a `threshold`, else ``"predict"``. On another scale it is
         the first of ``predict_proba``, ``decision_function`` and ``predict`` that the
         estimator has; the last only if it is no classifier, such as a regressor or a
         ranker.
@@ -526,8 +526,8 @@ def response_method_for(
     names = list(inspect.signature(metric).parameters)
     if names[1:2] != ["y_score"] and not _has_threshold(metric, {}):
         return "predict"
-    ranked = unwrapped(metric)[1].get("scale") == "rank"
-    return RANKED_METHODS if ranked else "predict_proba"
+    scale = unwrapped(metric)[1].get("scale", "probability")
+    return "predict_proba" if scale == "probability" else RANKED_METHODS
 
 
 def asks_for_pos_label(scorer: Any) -> bool:

@@ -1,7 +1,15 @@
 """Repair of scores after training: fairer probabilities from any classifier."""
 
 from skfair.postprocessing._madd_post_processor import MADDPostProcessor
+from skfair.postprocessing._repaired_regressor import RepairedRegressor
 from skfair.postprocessing._score_repairer import ScoreRepairer
 from skfair.postprocessing._unaware_post_processor import UnawarePostProcessor
+from skfair.postprocessing._unaware_regressor import UnawareRegressor
 
-__all__ = ["MADDPostProcessor", "ScoreRepairer", "UnawarePostProcessor"]
+__all__ = [
+    "MADDPostProcessor",
+    "RepairedRegressor",
+    "ScoreRepairer",
+    "UnawarePostProcessor",
+    "UnawareRegressor",
+]

@@ -289,7 +289,13 @@ def _to_numbers(values: NDArray[Any], name: str) -> Floats:
     if not all(real):
         row = real.index(False)
         value = values[row : row + 1].tolist()[0]  # not as np.str_('a')
-        raise RowError(f"{name} must be numbers, got {value!r}", row)
+        more = "."
+        if isinstance(value, str) and name in ("y_score", "scores"):
+            more = (
+                ". Pass the probabilities of the positive label, or decisions, as "
+                f"{name} == {value!r} if that is the positive label."
+            )
+        raise RowError(f"{name} must be numbers, got {value!r}", row, more)
     try:
         return values.astype(np.float64, copy=False)
     except OverflowError as error:  # of an integer of more than 308 digits

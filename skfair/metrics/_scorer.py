@@ -22,7 +22,12 @@ from skfair._utils._response import (
 )
 from skfair._utils._validation import count_rows
 from skfair.groups import Selector, resolve_groups, resolve_strata
-from skfair.metrics._spec import numbers_by_name, specification_of, unwrapped
+from skfair.metrics._spec import (
+    check_metric,
+    numbers_by_name,
+    specification_of,
+    unwrapped,
+)
 from skfair.metrics._strata import over_strata
 
 #: scikit-learn's consumers treat only instances of this class as scorers.
@@ -386,6 +391,7 @@ def make_fairness_scorer(
     >>> cross_val_score(Ridge(), X, 100 * X["x0"] + y, scoring=scorer).shape
     (5,)
     """
+    check_metric(metric)
     check_selector("sensitive_features", sensitive_features)
     check_selector("control_features", control_features)
     if kwargs:

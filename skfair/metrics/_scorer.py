@@ -155,10 +155,10 @@ class _OfRows:
         if options.get("sensitive_features") is None:
             name = _name(self.metric)
             raise ValueError(
-                f"sensitive_features is None: the scorer of {name} was called without X, "
-                "where its groups are. Route them, with metadata routing, or give a function "
-                f"to what takes one, such as skore: def {_NEGATED}{name}(estimator, X, "
-                "y): return scorer(estimator, X, y)."
+                f"sensitive_features is None: the scorer of {name} was called without "
+                "X, where its groups are. Route them, with metadata routing, or give a "
+                "function to what takes one, such as skore: def "
+                f"{_NEGATED}{name}(estimator, X, y): return scorer(estimator, X, y)."
             )
         return over_strata(self.metric, y_true, y_score, **options)
 

@@ -263,8 +263,9 @@ class MetaMitigator(Mitigator):
 
 def _check_table(X: Any) -> Any:
     """Return X in a container whose rows can be indexed; numbers must be 2-D."""
-    if isinstance(X, (Mapping, pd.Series)):
-        one = "pandas.DataFrame([row])" if isinstance(X, Mapping) else "X.iloc[[0]]"
+    is_row = isinstance(X, Mapping) and not hasattr(X, "shape")  # no sparse matrix
+    if is_row or isinstance(X, pd.Series):
+        one = "pandas.DataFrame([row])" if is_row else "X.iloc[[0]]"
         raise ValueError(
             f"X must be a table with a row for each person, got a {type(X).__name__}. "
             f"Pass one row as {one}."

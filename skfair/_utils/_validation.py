@@ -145,7 +145,8 @@ def refuse_tables_elsewhere(values: Any, name: str) -> None:
             f"({type(values).__name__}). skfair.frames counts it where it is: "
             "skfair.frames.grouped_scores(table, y_score='<column>', "
             "sensitive_features='<column>') returns what metrics take in place of "
-            "rows, and skfair.frames.mcdp_bounds serves any size."
+            "rows, skfair.frames.mcdp_bounds serves any size, and "
+            "skfair.report.FairnessReport.from_frame reports on a table."
         )
 
 

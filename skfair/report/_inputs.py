@@ -408,7 +408,7 @@ def _columns(argument: str, values: Any, unnamed: str, numbered: str = "") -> Na
     elif isinstance(values, Groups):
         names, columns = [CROSS.join(values.names)], [values]
     else:
-        names, columns = columns_of(values)
+        names, columns = columns_of(values, argument)
     if not columns:
         raise ValueError(f"{argument} has no columns, expected at least one.")
     if len(columns) > 1 and not any(names):
@@ -547,7 +547,8 @@ def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
         if not hasattr(model, "classes_"):
             raise ValueError(
                 f"estimator {name!r} is a {type(model).__name__} without classes_, "
-                "expected a fitted classifier."
+                "expected a fitted classifier. With scale='rank' the report compares "
+                "what other estimators predict."
             )
     found = [(name, list(model.classes_)) for name, model in estimators.items()]
     first, classes = found[0]

@@ -4,6 +4,7 @@ A step is a list of guesses in the order in which they come to mind. The last on
 There is at most one wrong guess before it, whose error says what to type.
 """
 
+import importlib
 import json
 import re
 import warnings
@@ -408,6 +409,12 @@ def test_regression_by_rank(people):
     X, _, ages = people
     features = X.drop(columns="sex")
     prices = LinearRegression().fit(features, ages).predict(features)
+    with pytest.raises(ValueError, match="With scale='rank' the report compares"):
+        FairnessReport.from_estimator(
+            LinearRegression().fit(features, ages),
+            features,
+            sensitive_features=X["sex"],
+        )
     value = typed(
         lambda: mcdp(ages, prices, sensitive_features=X["sex"]),
         lambda: mcdp(ages, prices, sensitive_features=X["sex"], scale="rank"),
@@ -487,6 +494,25 @@ def test_metrics_of_scores_by_group(people, fitted):
 def options_of_picture():
     """Keywords that a user finds in the signature."""
     return {"sensitive_features": "sex", "confidence_level": None}
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "instead"),
+    [
+        ("metrics", "MetricFrame", "group_metrics"),
+        ("metrics", "equal_opportunity_difference", "true_positive_rate_difference"),
+        ("postprocessing", "ThresholdOptimizer", "MADDPostProcessor"),
+        ("inprocessing", "ExponentiatedGradient", "MCDPReweighter"),
+        ("frames", "mcdp", "grouped_scores"),
+    ],
+)
+def test_names_of_fairlearn(package, name, instead):
+    module = importlib.import_module(f"skfair.{package}")
+    assert hasattr(module, instead)
+    with pytest.raises(ImportError, match=f"has no {name}: use .*{instead}"):
+        exec(f"from skfair.{package} import {name}")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        module.nothing  # noqa: B018
 
 
 def test_disparities_of_fairlearn(people, fitted):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -293,6 +293,13 @@ _WEIGHTLESS = "sample_weight is zero in every row, expected positive weights."
 
 def _check_table(X: Any) -> Any:
     """Return X in a container whose rows can be indexed; numbers must be 2-D."""
+    is_row = isinstance(X, Mapping) and not hasattr(X, "shape")  # no sparse matrix
+    if is_row or isinstance(X, pd.Series):
+        one = "pandas.DataFrame([row])" if is_row else "X.iloc[[0]]"
+        raise ValueError(
+            f"X must be a table with a row for each person, got a {type(X).__name__}. "
+            f"Pass one row as {one}."
+        )
     X = indexable(X)[0]
     if isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype.kind in "biufc"):
         check_array(X, dtype=None, ensure_all_finite=False)

@@ -515,3 +515,21 @@ def test_bounds_that_are_undefined_say_nothing(audit, table):
     code, _, said = audit(f"{PROXY} --format json")
     assert code == 4
     assert "nothing could be compared" in said.err
+
+
+def test_rare_groups(audit, table):
+    table["sex"] = np.where(np.arange(200) % 50 == 0, "X", table["sex"])
+    table.loc[:2, "sex"] = "Y"
+    table.to_csv("table.csv", index=False)
+
+    def sizes(options):
+        code, written, said = audit(f"{NUMBERS} --min-group-size 5 {options}")
+        assert code == 0, said.err
+        groups = json.loads(written)["attributes"][0]["groups"]
+        return {group["label"]: group["n"] for group in groups}
+
+    kept, dropped, merged = (
+        sizes(f"--rare {how}") for how in ("keep", "drop", "merge")
+    )
+    assert merged == {**dropped, "(other)": 200 - sum(dropped.values())}
+    assert set(dropped) == {"F", "M"} == set(kept)

@@ -35,6 +35,7 @@ from skfair._utils._validation import (
     check_real,
 )
 from skfair.groups import MISSING_LABEL, Groups, encode_groups, intersect
+from skfair.metrics._undefined import collected_reasons
 from skfair.report import FairnessReport
 from skfair.report._inputs import Options
 from skfair.report._language import LANGUAGES, counted, speaking
@@ -74,6 +75,7 @@ _OPTIONS = {
     "language": "--language",
     "n_jobs": "--jobs",
     "pos_label": "--pos-label",
+    "rare": "--rare",
 }
 #: Options that take columns, several of which are separated by commas.
 _SEVERAL = (
@@ -139,6 +141,14 @@ def _add_table(audit: argparse.ArgumentParser) -> None:
         metavar="COLUMN=EDGES",
         help="make groups of a number: --bins age=30,50 are under 30, 30 to under 50, "
         "and 50 and over",
+    )
+    add(
+        "--rare",
+        choices=("keep", "drop", "merge"),
+        default="keep",
+        help="what to do with groups of fewer rows than --min-group-size: name them "
+        "and compare the others, leave their rows out of every number, or merge them "
+        "into a group (other) (default: %(default)s)",
     )
 
 
@@ -280,7 +290,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         limits = read_limits(given.limit)
         date = _date(given.date)
-        with speaking(given.language):
+        with speaking(given.language), collected_reasons():
             report, record = _audit(given)
         summaries = sys.stderr if _is_standard_output(given.out) else sys.stdout
         write(report, given.out, given.format, record | date)
@@ -355,7 +365,11 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     if given.format == "html":
         require_report_extra()
     _check_output(given.out, given.table, given.no_overwrite)
-    settings = {name: getattr(given, name) for name in _OPTIONS if name != "pos_label"}
+    settings = {
+        name: getattr(given, name)
+        for name in _OPTIONS
+        if name not in ("pos_label", "rare")
+    }
     Options(**settings)
     if not given.y_score and not given.y_pred:
         raise ValueError("--y-score or --y-pred must name a column.")
@@ -432,7 +446,7 @@ def _read_rows(
     in_proxy = given.proxy if given.missing == "drop" else []
     table = _without_missing(given, form, table, [*columns.values(), *in_proxy])
     groups = {
-        name: _groups(given, form, into_bins(table[name], bins.get(name)))
+        name: _groups(given, form, into_bins(table[name], bins.get(name)), given.rare)
         for name in given.sensitive
     }
     y_true = None if given.y_true is None else table[given.y_true]
@@ -486,6 +500,11 @@ def _count(
             f"column {next(iter(lacking))!r} has missing groups, which DuckDB keeps: "
             "choose --missing group or --engine pandas."
         )
+    if given.rare == "drop":
+        raise UnsuitedError(
+            "DuckDB keeps the rows of rare groups: choose --rare merge or --engine "
+            "pandas."
+        )
     _say_left_out(n_without, values)
     for name in lacking:
         rows.name_missing(name)
@@ -493,6 +512,9 @@ def _count(
         hint = bins_hint(rows.labels(name))
         if hint:
             _say(f"skfair audit: note: {hint}", sys.stderr)
+    if given.rare == "merge":
+        for name in given.sensitive:
+            rows.merge_rare(name, given.min_group_size)
     known = [
         rows.labels(name) for name in (given.y_true, *given.y_pred) if name is not None
     ]
@@ -559,13 +581,17 @@ def _split(given: list[str]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
-def _groups(given: argparse.Namespace, form: Format, column: Any) -> Groups:
-    """Encode the groups of a column, with missing values as ``--missing`` says."""
+def _groups(
+    given: argparse.Namespace, form: Format, column: Any, rare: Any = "keep"
+) -> Groups:
+    """Encode the groups of a column; ``--missing`` is about missing ones."""
     if given.missing == "raise" and column.isna().any():
         also = ", --missing group makes them a group"
         _refuse_missing(given.table, form, column, also)
     missing: Literal["drop", "group"] = "drop" if given.missing == "drop" else "group"
-    groups = encode_groups(column, missing=missing)
+    groups = encode_groups(
+        column, missing=missing, rare=rare, min_group_size=given.min_group_size
+    )
     hint = bins_hint(column)
     if hint:
         _say(f"skfair audit: note: {hint}", sys.stderr)

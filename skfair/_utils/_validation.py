@@ -147,7 +147,8 @@ def refuse_tables_elsewhere(values: Any, name: str) -> None:
             f"({type(values).__name__}). skfair.frames counts it where it is: "
             "skfair.frames.grouped_scores(table, y_score='<column>', "
             "sensitive_features='<column>') returns what metrics take in place of "
-            "rows, and skfair.frames.mcdp_bounds serves any size."
+            "rows, skfair.frames.mcdp_bounds serves any size, and "
+            "skfair.report.FairnessReport.from_frame reports on a table."
         )
 
 
@@ -291,7 +292,13 @@ def _to_numbers(values: NDArray[Any], name: str) -> Floats:
     if not all(real):
         row = real.index(False)
         value = values[row : row + 1].tolist()[0]  # not as np.str_('a')
-        raise RowError(f"{name} must be numbers, got {value!r}", row)
+        more = "."
+        if isinstance(value, str) and name in ("y_score", "scores"):
+            more = (
+                ". Pass the probabilities of the positive label, or decisions, as "
+                f"{name} == {value!r} if that is the positive label."
+            )
+        raise RowError(f"{name} must be numbers, got {value!r}", row, more)
     try:
         return values.astype(np.float64, copy=False)
     except OverflowError as error:  # of an integer of more than 308 digits

@@ -4,6 +4,9 @@ Disparities are smaller for fairer, so their names carry no suffix ``_score``, a
 their scorers are negated and called ``neg_...``.
 """
 
+from typing import TYPE_CHECKING
+
+from skfair._utils._other_names import other_names
 from skfair.metrics._classes import values_by_class
 from skfair.metrics._confidence._certify import CertifyResult, certify
 from skfair.metrics._confidence._confidence_interval import (
@@ -128,3 +131,6 @@ __all__ = [
     "values_by_stratum",
     "worst_subgroup",
 ]
+
+if not TYPE_CHECKING:  # where any name would count as one of the package
+    __getattr__ = other_names(__name__)

@@ -223,4 +223,5 @@ def parity_outcomes(
     if pos_label is not None or has_text(given):
         return positive_rows(given, name, pos_label).astype(np.float64)
     signs = given.dtype.kind in "if" and bool(np.isin(given, (-1, 1)).all())
-    return check_scores(given == 1 if signs else given, name)
+    hint = " Of labels pos_label=... names the positive one."
+    return check_scores(given == 1 if signs else given, name, hint)

@@ -1,5 +1,8 @@
 """Repair of scores after training: fairer probabilities from any classifier."""
 
+from typing import TYPE_CHECKING
+
+from skfair._utils._other_names import other_names
 from skfair.postprocessing._madd_post_processor import MADDPostProcessor
 from skfair.postprocessing._repaired_regressor import RepairedRegressor
 from skfair.postprocessing._score_repairer import ScoreRepairer
@@ -13,3 +16,6 @@ __all__ = [
     "UnawarePostProcessor",
     "UnawareRegressor",
 ]
+
+if not TYPE_CHECKING:  # where any name would count as one of the package
+    __getattr__ = other_names(__name__)

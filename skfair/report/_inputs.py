@@ -41,6 +41,7 @@ from skfair.groups import (
 from skfair.metrics._inputs import Multigroup, positive_class
 from skfair.metrics._proxy._cells import rows_by_cell
 from skfair.metrics._proxy._proxy_bounds import check_odds_ratios
+from skfair.metrics._undefined import tip_for_numbers, warn_or_collect
 from skfair.report._language import LANGUAGES, figure, say
 from skfair.statistics._grouped_confusion import encode_classes
 from skfair.statistics._grouped_scores import SortedScores
@@ -352,13 +353,30 @@ def _read_proxy(
 
 def _positive_column(y_true: Any, y_score: Any, pos_label: Any) -> Any:
     """Scores of the positive class, where a table has a column for each of two."""
-    if y_true is None or not hasattr(type(y_score), "columns"):
+    if isinstance(y_score, Groups) or not hasattr(type(y_score), "columns"):
         return y_score
     names, columns = columns_of(y_score, "y_score")
-    _, labels = encode_classes("y_true", y_true)
-    if len(names) != 2 or {*names} != {str(label) for label in labels}:
+    if len(names) != 2 or not _add_up_to_one(*columns):
         return y_score
-    return columns[names.index(str(positive_class(labels, "y_true", pos_label)))]
+    labels = () if y_true is None else encode_classes("y_true", y_true)[1]
+    if {*names} == {str(label) for label in labels}:
+        pos_label = positive_class(labels, "y_true", pos_label)
+    if str(pos_label) not in names:
+        raise ValueError(
+            f"y_score must have a column for each model; its columns {names} add up to "
+            "1, so that they are the probabilities of two classes. Pass that of the "
+            f"positive one, as table[{names[1]!r}]."
+        )
+    return columns[names.index(str(pos_label))]
+
+
+def _add_up_to_one(first: Any, second: Any) -> bool:
+    """Whether two columns of numbers add up to 1 in each row."""
+    try:
+        totals = np.asarray(first, np.float64) + np.asarray(second, np.float64)
+    except (TypeError, ValueError):
+        return False
+    return bool((np.abs(totals - 1) < 1e-6).all())
 
 
 def _read_models(
@@ -442,7 +460,7 @@ def _columns(argument: str, values: Any, unnamed: str, numbered: str = "") -> Na
     elif isinstance(values, Groups):
         names, columns = [CROSS.join(values.names)], [values]
     else:
-        names, columns = columns_of(values)
+        names, columns = columns_of(values, argument)
     if not columns:
         raise ValueError(f"{argument} has no columns, expected at least one.")
     if len(columns) > 1 and not any(names):
@@ -467,7 +485,8 @@ def _classes(found: Classes, pos_label: Any, scored: bool) -> Classes:
         if scored or pos_label is not None:
             raise ValueError(
                 "y_true and y_pred must be binary beside y_score or pos_label, got "
-                f"{len(found)} classes: {list(found[:5])}."
+                f"{len(found)} classes: {list(found[:5])}. Pass predicted labels as "
+                "y_pred alone: the report then compares the errors of all classes."
             )
         return found
     positive = positive_class(found, "y_true together with y_pred", pos_label)
@@ -517,6 +536,9 @@ def set_aside(name: str, groups: Groups, n_alike: Integers | None) -> Attribute:
     codes = recode(groups.codes, groups.labels, labels)
     n_missing = int(np.count_nonzero(groups.codes < 0))
     compared = replace(groups, codes=codes, labels=labels)
+    if tip := tip_for_numbers(groups.labels, counts):
+        many = f"{name} has {len(counts):,} groups, each a number"
+        warn_or_collect(many, f"{many}, and the report leaves small ones out. {tip}")
     kept = np.array([sizes[label] for label in labels], dtype=np.intp)
     return Attribute(name, compared, groups, aside, n_missing, kept)
 
@@ -580,7 +602,8 @@ def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
         if not hasattr(model, "classes_"):
             raise ValueError(
                 f"estimator {name!r} is a {type(model).__name__} without classes_, "
-                "expected a fitted classifier."
+                "expected a fitted classifier. With scale='rank' the report compares "
+                "what other estimators predict."
             )
     found = [(name, list(model.classes_)) for name, model in estimators.items()]
     first, classes = found[0]

@@ -29,10 +29,7 @@ from _timing import compare, seconds
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 from skfair.datasets import fetch_adult
 from skfair.frames import grouped_histogram
@@ -188,22 +185,19 @@ def speed() -> None:
     )
 
 
-def adult_scores() -> tuple[pd.DataFrame, NDArray[Any]]:
-    """Scores of boosted trees that do not see the sex, of rows new to them."""
-    X, y = fetch_adult(return_X_y=True)
+def new_scores(X: pd.DataFrame, y: Any) -> NDArray[Any]:
+    """Predict y by boosted trees that do not see the sex, for rows new to them."""
     model = HistGradientBoostingClassifier(
         categorical_features="from_dtype", random_state=0
     )
-    scores = cross_val_predict(
-        model, X.drop(columns="sex"), y == ">50K", method="predict_proba", cv=5
-    )
-    return X, scores[:, 1]
+    X = X.drop(columns="sex")
+    return cross_val_predict(model, X, y, method="predict_proba", cv=5)[:, 1]
 
 
 def adult() -> None:
     """Print the bounds of the page `docs/proxies.md`."""
-    X, scores = adult_scores()
-    sex = X["sex"].astype(str)
+    X, y = fetch_adult(return_X_y=True)
+    scores, sex = new_scores(X, y == ">50K"), X["sex"].astype(str)
     print(f"true MCDP {mcdp(None, scores, sensitive_features=sex):.3f}")
     names = ["relationship", "marital-status", "occupation", "education"]
     proxies = X[names].astype(object).where(X[names].notna(), "(missing)")
@@ -211,13 +205,8 @@ def adult() -> None:
     for name in names:
         q = male.groupby(proxies[name]).mean().to_dict()
         show(name, scores, cells=proxies[name], group_probabilities=q)
-    model = make_pipeline(
-        OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=1000)
-    )
-    predicted = cross_val_predict(
-        model, proxies[names[:3]], male, method="predict_proba", cv=5
-    )
-    show("predicted probability", scores, group_probabilities=predicted[:, 1])
+    predicted = new_scores(X, male)
+    show("predicted probability", scores, group_probabilities=predicted)
 
 
 def show(name: str, scores: NDArray[Any], **given: Any) -> None:

@@ -21,7 +21,7 @@ from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.model_selection import GroupStratifiedKFold
 from skfair.postprocessing import ScoreRepairer
-from skfair.postprocessing._held_out import rescale, score_scale
+from skfair.postprocessing._held_out import _rescale, on_common_scale
 
 #: The constants of the band were chosen on these tables, with frozen models.
 CHOSEN_ON = ("adult", "bank", "census", "nist")
@@ -79,18 +79,17 @@ def compare(train: Rows, validation: Rows, test: Rows, make: Any) -> dict[str, f
     for own, (_, rows) in zip(models, splits, strict=True):
         held_out[rows] = probabilities(own, Rows(train.X.iloc[rows], None, None))
 
-    def scale(rows: Any) -> Any:
-        groups = encode_groups(train.groups[rows])
-        return score_scale(
-            TrainingRows(None, train.y[rows], groups, scores=held_out[rows])
-        )
-
-    common, scales = scale(slice(None)), [scale(rows) for _, rows in splits]
-    learnt = held_out.copy()
-    for own, (_, rows) in zip(scales, splits, strict=True):
-        learnt[rows] = rescale(held_out[rows], own, common)
+    groups = encode_groups(train.groups)
+    parts = [
+        TrainingRows(None, train.y[rows], groups[rows], scores=held_out[rows])
+        for _, rows in splits
+    ]
+    common, scales, parts = on_common_scale(parts, len(models))
+    learnt = np.empty(len(train.y))
+    for part, (_, rows) in zip(parts, splits, strict=True):
+        learnt[rows] = part.scores
     on_scale = [
-        rescale(probabilities(own, test), its, common)
+        _rescale(probabilities(own, test), its, common)
         for own, its in zip(models, scales, strict=True)
     ]
     frozen = probabilities(model, validation), validation.groups
@@ -102,7 +101,7 @@ def compare(train: Rows, validation: Rows, test: Rows, make: Any) -> dict[str, f
             points["frozen"].append(point(test, repair(scores, test.groups)))
             repair = way(learnt, train.groups, share_left)
             back = [
-                rescale(np.clip(repair(new, test.groups), 0, 1), common, its)
+                _rescale(np.clip(repair(new, test.groups), 0, 1), common, its)
                 for new, its in zip(on_scale, scales, strict=True)
             ]
             points["folds"].append(point(test, np.mean(back, axis=0)))

@@ -193,6 +193,98 @@ class PlainComparison(NumbersResult):
         )
 
 
+@dataclass(frozen=True)
+class RegressorComparison(NumbersResult):
+    """A mitigated regressor beside the plain one, on rows that neither was fitted to.
+
+    Attributes
+    ----------
+    squared_error, plain_squared_error : float
+        Mean squared error of the mitigated and of the plain regressor.
+    squared_error_error : float
+        Standard error of the difference of the two.
+    r2, plain_r2 : float
+        Share of the target's variance that each explains; nan if the target is
+        constant.
+    mcdp, plain_mcdp : float
+        MCDP(0) of the predictions of both, the largest over pairs of groups; with
+        `control_features` the mean over strata, as in `PlainComparison`.
+    mcdp_error : float
+        Standard error of the difference of the two.
+    noise : float
+        The MCDP(0) that two groups of these sizes exceed in at most 5 % of samples if
+        their predictions have the same distribution.
+    max_mcdp : float or None
+        Largest gap that the mitigator was asked for, None if it was asked for none.
+    n_samples : int
+        Number of rows with a weight.
+    group_sizes : dict
+        Number of those rows in each group that has any.
+    """
+
+    squared_error: float
+    plain_squared_error: float
+    squared_error_error: float
+    r2: float
+    plain_r2: float
+    mcdp: float
+    plain_mcdp: float
+    mcdp_error: float
+    noise: float
+    max_mcdp: float | None
+    n_samples: int
+    group_sizes: dict[Hashable, int] = field(repr=False)
+
+    @property
+    def problems(self) -> list[str]:
+        """What is worse than it should be by more than noise, one sentence for each."""
+        loss = self.squared_error - self.plain_squared_error
+        increase = self.mcdp - self.plain_mcdp
+        less_precise = loss > _N_ERRORS * self.squared_error_error
+        found = []
+        if increase > _N_ERRORS * self.mcdp_error or (less_precise and increase >= 0):
+            found.append(
+                f"MCDP(0) is {self.mcdp:.3f}, the plain regressor's is "
+                f"{self.plain_mcdp:.3f} (standard error of the difference "
+                f"{self.mcdp_error:.3f}); the squared error is "
+                f"{self.squared_error:.4g} and {self.plain_squared_error:.4g} "
+                f"({self.squared_error_error:.2g}), R2 is {self.r2:.3f} and "
+                f"{self.plain_r2:.3f}"
+            )
+        if self.max_mcdp is not None and self.mcdp > self.max_mcdp + self.noise:
+            found.append(
+                f"MCDP(0) is {self.mcdp:.3f}, above the largest gap asked for, "
+                f"{self.max_mcdp:g}, by more than sampling noise ({self.noise:.3f}); "
+                f"the plain regressor's is {self.plain_mcdp:.3f}"
+            )
+        return found
+
+    def warn(self, mitigator: object, remedy: str) -> None:
+        """Warn the user of the problems, if there are any, as `PlainComparison` does.
+
+        Parameters
+        ----------
+        mitigator : estimator
+            What is compared.
+        remedy : str
+            What the user should change, a sentence without its full stop.
+
+        Warns
+        -----
+        MitigationWarning
+        """
+        if self.problems:
+            warn_user(
+                f"{type(mitigator).__name__}, on {self.n_samples} held-out rows: "
+                f"{'; '.join(self.problems)}. {remedy}.",
+                MitigationWarning,
+            )
+
+
+#: Comparison of a mitigated model with the plain one.
+Comparison: TypeAlias = PlainComparison | RegressorComparison
+
+
 def compare_with_plain(
     rows: TrainingRows,
     plain_scores: ArrayLike,
@@ -204,6 +296,62 @@ def compare_with_plain(
 
     Rows were used to fit neither. Those of no group or stratum (code -1) count in the
     average precision only.
+    """
+    y, old, new, weights, gaps = _compare_gaps(rows, plain_scores, scores, max_mcdp)
+    plain_precision = _average_precision(y, old, weights)
+    precision = _average_precision(y, new, weights)
+    return PlainComparison(
+        average_precision=precision.value,
+        plain_average_precision=plain_precision.value,
+        average_precision_error=_error(precision, plain_precision, weights),
+        n_rarer=int(min(y.sum(), len(y) - y.sum())),
+        **gaps,
+    )
+
+
+def compare_regressors(
+    rows: TrainingRows,
+    plain_scores: ArrayLike,
+    scores: ArrayLike,
+    *,
+    max_mcdp: float | None = None,
+) -> RegressorComparison:
+    """Compare the predictions of a mitigated regressor with those of the plain one.
+
+    Rows were used to fit neither. Those of no group or stratum (code -1) count in the
+    squared error only.
+    """
+    y, old, new, weights, gaps = _compare_gaps(rows, plain_scores, scores, max_mcdp)
+    plain_error, error = (_squared_error(y, one, weights) for one in (old, new))
+    mean = np.full(len(y), np.average(y, weights=weights))
+    variance = _squared_error(y, mean, weights).value
+    plain_share, share = (
+        one.value / variance if variance > 0 else math.nan
+        for one in (plain_error, error)
+    )
+    return RegressorComparison(
+        squared_error=error.value,
+        plain_squared_error=plain_error.value,
+        squared_error_error=_error(error, plain_error, weights),
+        r2=1 - share,
+        plain_r2=1 - plain_share,
+        **gaps,
+    )
+
+
+def _squared_error(y: Array, predicted: Array, weights: Array) -> _Estimate:
+    """Mean squared error."""
+    errors = (y - predicted) ** 2
+    value = float(np.average(errors, weights=weights))
+    return _Estimate(value, (errors - value) / weights.sum())
+
+
+def _compare_gaps(
+    rows: TrainingRows, plain_scores: ArrayLike, scores: ArrayLike, max_mcdp: Any
+) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+    """Targets, plain and new scores and weights of the rows with weight, and gaps.
+
+    The gaps are those fields of a comparison that do not depend on the target.
     """
     kept = rows.weights > 0
     y, old, new, weights = (
@@ -217,26 +365,21 @@ def compare_with_plain(
     sizes = groups.sizes()
     present = [groups.labels[group] for group in np.flatnonzero(sizes)]
     groups = encode_groups(groups, labels=present)
-    plain_precision = _average_precision(y, old, weights)
-    precision = _average_precision(y, new, weights)
     plain_gap = mean_gap(old, groups, weights, strata)
     gap = mean_gap(new, groups, weights, strata)
     half_rows = {**plain_gap.half_rows, **gap.half_rows}.values()
     n_tests = max(1, len(present) * (len(present) - 1) // 2) * gap.n_strata
     noise = kolmogi(_LEVEL / n_tests) * gap.spread
-    return PlainComparison(
-        precision.value,
-        plain_precision.value,
-        _error(precision, plain_precision, weights),
-        gap.value,
-        plain_gap.value,
-        math.hypot(_error(gap, plain_gap, weights), *half_rows),
-        min(1.0, float(noise)) if half_rows else math.nan,
-        max_mcdp,
-        len(y),
-        int(min(y.sum(), len(y) - y.sum())),
-        dict(zip(present, sizes[sizes > 0].tolist(), strict=True)),
-    )
+    gaps = {
+        "mcdp": gap.value,
+        "plain_mcdp": plain_gap.value,
+        "mcdp_error": math.hypot(_error(gap, plain_gap, weights), *half_rows),
+        "noise": min(1.0, float(noise)) if half_rows else math.nan,
+        "max_mcdp": max_mcdp,
+        "n_samples": len(y),
+        "group_sizes": dict(zip(present, sizes[sizes > 0].tolist(), strict=True)),
+    }
+    return y, old, new, weights, gaps
 
 
 class _Estimate(NamedTuple):

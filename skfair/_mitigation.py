@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
+from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import (
@@ -88,7 +89,7 @@ class FittedTable:
 
 
 class Mitigator(LinkedToSite):
-    """Mixin of binary classifiers that know the groups of the rows they are fitted to.
+    """Mixin of estimators that know the groups of the rows they are fitted to.
 
     Groups come from the keyword `sensitive_features`, or from columns of X, and strata
     from `control_features`.
@@ -127,9 +128,8 @@ class Mitigator(LinkedToSite):
         X = _check_table(X)
         validate_data(self, X, y, skip_check_array=True)
         weights = check_weights(sample_weight, count_rows(X))
-        y = _check_target(X, y)
-        self.classes_ = _find_classes(y, getattr(self, "estimator", None), weights)
-        groups, strata, compared = Groups(np.full(len(y), -1), ()), None, None
+        target = self._read_target(X, y, weights)
+        groups, strata, compared = Groups(np.full(len(target), -1), ()), None, None
         self._leaves_rows_out = False
         if sensitive_features is not None or self.sensitive_features is not None:
             groups = self._find_groups(sensitive_features, X)
@@ -146,11 +146,18 @@ class Mitigator(LinkedToSite):
             self._dropped = positions_of(X, self.sensitive_features)
         return TrainingRows(
             drop_columns(X, self._dropped) if self._dropped else X,
-            (y == self.classes_[1]).astype(np.intp),
+            target,
             groups,
             weights,
             strata if all_strata else compared,
         )
+
+    def _read_target(self, X: Any, y: Any, weights: Any) -> NDArray[Any]:
+        """Set the classes, and return 1 for each row of the second class, else 0."""
+        y = _check_target(X, y)
+        check_classification_targets(y)
+        self.classes_ = _find_classes(y, getattr(self, "estimator", None), weights)
+        return np.asarray(y == self.classes_[1], dtype=np.intp)
 
     def _check_predict_input(self, X: Any, fitted_attribute: str) -> Any:
         """Return the features that the classifier gets, of X that can be indexed.
@@ -231,7 +238,8 @@ class MetaMitigator(Mitigator):
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
         inner = get_tags(self.estimator)
-        tags.classifier_tags.multi_class = False
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
@@ -264,8 +272,37 @@ class MetaMitigator(Mitigator):
             )
 
 
+class RegressorMitigator(MetaMitigator):
+    """Mixin of mitigators around a regressor, whose target is any number."""
+
+    def _read_target(self, X: Any, y: Any, weights: Any) -> NDArray[Any]:
+        """Return the target as floats."""
+        y = _check_target(X, y)
+        if len(y) < 2:
+            raise ValueError(f"y has n_samples={len(y)}, expected at least two rows.")
+        if weights is not None and not weights.any():
+            raise ValueError(_WEIGHTLESS)
+        return np.asarray(y, dtype=np.float64)
+
+    def _check_estimator(self) -> None:
+        """Raise unless the estimator predicts numbers."""
+        if not hasattr(self.estimator, "predict") or is_classifier(self.estimator):
+            raise TypeError(f"estimator must be a regressor, got {self.estimator!r}.")
+
+
+#: What is wrong with weights that leave no row.
+_WEIGHTLESS = "sample_weight is zero in every row, expected positive weights."
+
+
 def _check_table(X: Any) -> Any:
     """Return X in a container whose rows can be indexed; numbers must be 2-D."""
+    is_row = isinstance(X, Mapping) and not hasattr(X, "shape")  # no sparse matrix
+    if is_row or isinstance(X, pd.Series):
+        one = "pandas.DataFrame([row])" if is_row else "X.iloc[[0]]"
+        raise ValueError(
+            f"X must be a table with a row for each person, got a {type(X).__name__}. "
+            f"Pass one row as {one}."
+        )
     X = indexable(X)[0]
     if isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype.kind in "biufc"):
         check_array(X, dtype=None, ensure_all_finite=False)
@@ -273,11 +310,10 @@ def _check_table(X: Any) -> Any:
 
 
 def _check_target(X: Any, y: Any) -> NDArray[Any]:
-    """Return y as an array with one class for each row of X."""
+    """Return y as an array with one value for each row of X."""
     check_consistent_length(X, y)
     y = column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
-    check_classification_targets(y)
     return np.asarray(y)
 
 
@@ -297,9 +333,7 @@ def _find_classes(
     if sample_weight is not None:
         weighted = np.unique(y[sample_weight > 0])
     if not len(weighted):
-        raise ValueError(
-            "sample_weight is zero in every row, expected positive weights."
-        )
+        raise ValueError(_WEIGHTLESS)
     if len(weighted) < 2:
         raise ValueError(f"y must have two classes, got 1 class: {weighted.tolist()}.")
     unknown = np.setdiff1d(found, classes)

@@ -31,14 +31,15 @@ MIN_ROWS = 200
 class TrainingRows:
     """Rows that a classifier or a repair is fitted to, or that are held out.
 
-    `y` is 1 for the second class, else 0. Groups are compared within strata, or among
-    all rows if that is None; rows with the code -1 are in no group or stratum. `X` are
-    the features, `scores` the probabilities of the second class by a plain model; rows
-    of which only one of the two is needed have None for the other.
+    `y` is 1 for the second class, else 0; of a regressor it is the target. Groups are
+    compared within strata, or among all rows if that is None; rows with the code -1 are
+    in no group or stratum. `X` are the features, `scores` the probabilities of the
+    second class by a plain model, or what a regressor predicts; rows of which only one
+    of the two is needed have None for the other.
     """
 
     X: Any
-    y: Integers
+    y: NDArray[Any]
     groups: Groups
     sample_weight: NDArray[Any] | None = None
     strata: Groups | None = None

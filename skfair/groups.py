@@ -20,6 +20,7 @@ from skfair._utils._columns import open_frame, select_columns
 from skfair._utils._text import counted, listed
 from skfair._utils._types import Integers
 from skfair._utils._validation import (
+    ParameterError,
     as_array,
     check_choice,
     check_integer,
@@ -387,23 +388,31 @@ def suggest_edges(values: Iterable[Any], counts: ArrayLike) -> list[float]:
 
 def _without_rare(groups: Groups, rare: str, min_group_size: int) -> Groups:
     """Leave out groups with too few rows, or merge them into one, which is last."""
-    if min_group_size < 2:
-        raise ValueError(
-            f"min_group_size must be above 1 with rare={rare!r}, since groups with "
-            f"fewer rows are rare, got {min_group_size}."
-        )
     few = groups.sizes() < min_group_size
+    kept = tuple(groups.labels[i] for i in np.flatnonzero(~few))
+    check_rare(rare, min_group_size, kept)
     if not few.any():
         return groups
-    kept = tuple(groups.labels[i] for i in np.flatnonzero(~few))
     codes = recode(groups.codes, groups.labels, kept)
     if rare == "drop":
         return replace(groups, codes=codes, labels=kept)
-    if OTHER_LABEL in kept:
-        raise ValueError(f"rare must not be 'merge' where a group is {OTHER_LABEL!r}.")
     codes = np.where((codes < 0) & (groups.codes >= 0), len(kept), codes)
     labels = (*kept, OTHER_LABEL)
     return replace(groups, codes=_smallest(codes, len(labels)), labels=labels)
+
+
+def check_rare(rare: str, min_group_size: int, kept: Iterable[Hashable]) -> None:
+    """Raise where no group is rare, or a group has the name of those merged."""
+    if min_group_size < 2:
+        raise ParameterError(
+            "min_group_size",
+            f"must be above 1 with rare={rare!r}, since groups with fewer rows are "
+            f"rare, got {min_group_size}.",
+        )
+    if rare == "merge" and OTHER_LABEL in kept:
+        raise ParameterError(
+            "rare", f"must not be 'merge' where a group is {OTHER_LABEL!r}."
+        )
 
 
 Codes = NDArray[np.integer]

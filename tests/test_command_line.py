@@ -16,7 +16,7 @@ import pytest
 
 import skfair
 from skfair._cli._command_line import main
-from skfair.groups import encode_groups
+from skfair.groups import CROSS, encode_groups
 from skfair.metrics import mcdp
 from skfair.report import FairnessReport
 
@@ -440,3 +440,96 @@ def test_bins(audit, tmp_path, table):
         code, _, said = audit(f"{GOOD} --bins {bad}")
         assert code == 2
         assert "--bins must" in said.err
+
+
+PROXY = "table.csv --y-true y --y-score p --group-probability q --out out.html"
+
+
+def test_bounds_by_a_proxy_are_those_of_the_library(audit, table):
+    """Without groups: of cells of two columns, one of them a number in ranges."""
+    code, page, said = audit(
+        f"{PROXY} --proxy code,w --bins w=1 --odds-ratio 1,3,inf --proxy-limit 0.2"
+        " --format json"
+    )
+    assert code == 0
+    found = json.loads(page)["proxy"]
+    assert (found["names"], found["n_cells"]) == (CROSS.join(["code", "w"]), 4)
+    report = FairnessReport.from_predictions(
+        table["y"],
+        {"p": table["p"]},
+        group_probabilities=table[["q"]],
+        cells=table[["code"]].assign(
+            w=np.where(table["w"] < 1, "under 1", "1 and over")
+        ),
+        odds_ratio=[1, 3, np.inf],
+        proxy_limit=0.2,
+        n_resamples=2,
+        n_permutations=59,
+        random_state=0,
+    )
+    assert found["results"] == report.summary["proxy"]["results"]
+    assert found["groups"][0]["label"] == "not q"
+    assert f"By the proxy ({CROSS.join(['code', 'w'])})" in said.out
+
+
+def test_missing_proxies_are_an_error_a_cell_or_left_out(audit, table):
+    table.loc[:20, "sex"] = None
+    table.to_csv("table.csv", index=False)
+    given = f"{PROXY} --proxy sex --format json"
+    code, _, said = audit(given)
+    assert code == 2
+    assert "column 'sex' has 21 missing values" in said.err
+    for missing, n_cells, n_rows in (("group", 3, 200), ("drop", 2, 179)):
+        code, page, _ = audit(f"{given} --missing {missing}")
+        assert code == 0
+        assert json.loads(page)["proxy"]["n_cells"] == n_cells
+        assert json.loads(page)["n_rows"] == n_rows
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (PROXY.replace("--group-probability q", ""), "--sensitive or --group-prob"),
+        (f"{GOOD} --proxy code", "--proxy must be given with --group-probability"),
+        (f"{PROXY} --odds-ratio 0.5", "--odds-ratio must be a number of at least 1"),
+        (f"{PROXY} --proxy-limit 2", "--proxy-limit must"),
+        (PROXY.replace(" q ", " w "), "group_probabilities must lie in [0, 1]"),
+        (f"{PROXY} --engine duckdb", "--group-probability needs --engine pandas"),
+    ],
+)
+def test_bad_options_of_a_proxy_are_named(audit, arguments, message):
+    code, page, said = audit(arguments)
+    assert (code, page) == (2, None)
+    assert message in said.err
+
+
+def test_odds_ratios_that_are_no_numbers_are_refused(audit, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        audit(f"{PROXY} --odds-ratio 1,two")
+    assert stopped.value.code == 2
+    assert "must be numbers such as 1,1.5,inf, got '1,two'" in capsys.readouterr().err
+
+
+def test_bounds_that_are_undefined_say_nothing(audit, table):
+    table.assign(q=0.0).to_csv("table.csv", index=False)
+    code, _, said = audit(f"{PROXY} --format json")
+    assert code == 4
+    assert "nothing could be compared" in said.err
+
+
+def test_rare_groups(audit, table):
+    table["sex"] = np.where(np.arange(200) % 50 == 0, "X", table["sex"])
+    table.loc[:2, "sex"] = "Y"
+    table.to_csv("table.csv", index=False)
+
+    def sizes(options):
+        code, written, said = audit(f"{NUMBERS} --min-group-size 5 {options}")
+        assert code == 0, said.err
+        groups = json.loads(written)["attributes"][0]["groups"]
+        return {group["label"]: group["n"] for group in groups}
+
+    kept, dropped, merged = (
+        sizes(f"--rare {how}") for how in ("keep", "drop", "merge")
+    )
+    assert merged == {**dropped, "(other)": 200 - sum(dropped.values())}
+    assert set(dropped) == {"F", "M"} == set(kept)

@@ -39,7 +39,7 @@ def table(tmp_path, monkeypatch):
 
 
 def audit(capsys, arguments):
-    code = main(["audit", *arguments.split(), *FEW.split()])
+    code = main(["audit", *FEW.split(), *arguments.split()])
     return code, capsys.readouterr().err
 
 
@@ -144,6 +144,45 @@ def test_missing_values(table, capsys):
 
 
 @pytest.mark.slow
+def test_rare_groups_are_merged(table, capsys):
+    rare = np.arange(120) % 20 == 0
+    table["sex"] = np.where(rare, ["X", "Y", "Y"] * 40, table["sex"])
+    table["sex"] = table["sex"].where(np.arange(120) > 5)
+    table.to_csv("table.csv", index=False)
+    options = "--missing group --rare merge --min-group-size 5"
+    (by_duckdb, _), (by_pandas, _) = by_both(capsys, options)
+    assert by_duckdb == by_pandas
+    groups = by_pandas["attributes"][0]["groups"]
+    assert [group["label"] for group in groups] == ["F", "M", "(missing)", "(other)"]
+    table.to_parquet("table.parquet")
+    code, said = audit(
+        capsys, f"table.parquet {ONE} {options} --sensitive age --engine duckdb"
+    )
+    assert code == 0, said
+    names = [group["label"] for group in report()["attributes"][1]["groups"]]
+    assert names[-1] == "(other)"
+    ages = table["age"].value_counts().sort_index()
+    assert names[:-1] == [str(age) for age in ages.index[ages >= 5]]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("--rare drop --engine duckdb", "choose --rare merge or --engine pandas"),
+        ("--rare merge --min-group-size 1", "--min-group-size must be above 1"),
+        ("--rare merge --engine duckdb --min-group-size 1", "-size must be above 1"),
+        ("--rare merge --engine duckdb", "--rare must not be 'merge' where a group"),
+        ("--rare merge --engine pandas", "--rare must not be 'merge' where a group"),
+    ],
+)
+def test_rare_groups_that_cannot_be_merged(table, capsys, options, says):
+    table["sex"] = np.where(np.arange(120) % 119 == 0, ["X", "Y"] * 60, "(other)")
+    table.to_csv("table.csv", index=False)
+    code, said = audit(capsys, f"table.csv {ONE} --min-group-size 4 {options}")
+    assert code == 2
+    assert says in said
+
+
 def test_pattern_of_files(table, capsys):
     table[:50].to_parquet("part_1.parquet")
     table[50:].to_parquet("part_2.parquet")
@@ -182,6 +221,7 @@ def test_auto(tmp_path, monkeypatch):
     ("content", "arguments", "message"),
     [
         ("y,p,sex,code\n1,2,F,a\n0,.5,M,b\n", "", "must lie in [0, 1], got 2.0"),
+        ("y,p,sex,code\n1,2,F,a\n0,.5,M,b\n", "", "in a line of table.csv (1 such"),
         ("y,p,sex,code\n", "", "table.csv has 0 rows"),
         ("y,p,sex\n1,.5,F\n", "", "has no column 'code'"),
         ("y;p;sex;code\n1;.5;F;a\n", "--sep ,", "has no column"),

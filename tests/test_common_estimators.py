@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -33,7 +33,13 @@ from skfair.inprocessing import (
     MCDPReweighter,
 )
 from skfair.metrics import get_fairness_scorer, make_group_scorer
-from skfair.postprocessing import MADDPostProcessor, ScoreRepairer, UnawarePostProcessor
+from skfair.postprocessing import (
+    MADDPostProcessor,
+    RepairedRegressor,
+    ScoreRepairer,
+    UnawarePostProcessor,
+    UnawareRegressor,
+)
 
 BOOSTER = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1)
 
@@ -73,6 +79,7 @@ ESTIMATORS = {
     ),
     "ScoreRepairer": ScoreRepairer(),
     "ScoreRepairer, random ties": ScoreRepairer(0.5, ties="random", random_state=0),
+    "ScoreRepairer, real": ScoreRepairer(scale="real"),
 }
 CLASSIFIERS = {name: e for name, e in ESTIMATORS.items() if is_classifier(e)}
 # The mitigated classifiers are tested, also where few rows show no gain.
@@ -219,6 +226,18 @@ CHECKED = {
     "UnawarePostProcessor, auto": UnawarePostProcessor(
         LogisticRegression(),
         group_estimator=LogisticRegression(),
+        cv=2,
+        sensitive_features=ParityOfSum(),
+    ),
+    "RepairedRegressor without groups": RepairedRegressor(Ridge()),
+    "RepairedRegressor": RepairedRegressor(
+        Ridge(), sensitive_features=ParityOfSum(), unknown_groups="pooled", cv=2
+    ),
+    "UnawareRegressor without groups": UnawareRegressor(Ridge()),
+    "UnawareRegressor": UnawareRegressor(
+        Ridge(),
+        group_estimator=LogisticRegression(),
+        strength=0.1,
         cv=2,
         sensitive_features=ParityOfSum(),
     ),

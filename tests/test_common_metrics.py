@@ -39,6 +39,8 @@ from skfair.metrics import (
     max_gap,
     mcdp,
     mcdp_curve,
+    mean_absolute_error_difference,
+    mean_error_difference,
     predictive_value_difference,
     true_positive_rate_difference,
 )
@@ -141,6 +143,28 @@ OF_RANKS = {
     "test_pairwise_and_pooled_agree_for_one_large_group_far_off": "its rank is 0.5",
 }
 
+of_numbers = partial(
+    Metric,
+    n_classes=2,  # 0 and 1 are numbers, too
+    statistic=None,
+    reads_y_true=True,
+    tolerance=1e-14,
+    exempt={
+        "test_three_classes": "any number is a true value",
+        "test_metrics_of_errors_say_so": "no row has the true value of another",
+        "test_text_labels": "labels are no numbers",
+    },
+)
+
+#: Numbers in a unit, of any size.
+OF_REALS = {
+    "test_scores_outside_zero_and_one": "any numbers",
+    "test_scores_outside_zero_and_one_by_rounding_only": "likewise",
+    "test_three_classes": "scores may predict any target",
+    "test_scores_of_three_classes": "a number is no class",
+    "test_two_dimensional_input": "likewise",
+}
+
 METRICS = {
     "mcdp": Metric(mcdp),
     "mcdp epsilon": Metric(partial(mcdp, epsilon=0.03)),
@@ -157,6 +181,12 @@ METRICS = {
         partial(madd, bandwidth=0.1, scale="rank"), exempt=OF_RANKS, tolerance=1e-14
     ),
     "abcc rank": Metric(partial(abcc, scale="rank"), exempt=OF_RANKS, tolerance=1e-14),
+    "abcc real": Metric(partial(abcc, scale="real"), exempt=OF_REALS, tolerance=1e-14),
+    "demographic_parity_difference real": Metric(
+        partial(demographic_parity_difference, scale="real"),
+        exempt=OF_REALS,
+        tolerance=1e-14,
+    ),
     "madd_curve": Metric(partial(madd_curve, n_bandwidths=30), is_number=False),
     "madd_optimal_bandwidth": Metric(
         partial(madd_optimal_bandwidth, n_bandwidths=100, min_points=20),
@@ -208,6 +238,8 @@ METRICS = {
     "impact_ratio_shortfall": Metric(
         impact_ratio_shortfall, n_classes=2, statistic=GroupedOutcomes, tolerance=1e-14
     ),
+    "mean_error_difference": of_numbers(mean_error_difference),
+    "mean_absolute_error_difference": of_numbers(mean_absolute_error_difference),
     "dcp": of_classes(
         dcp,
         tolerance=1e-4,  # the width at which its search stops

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
+import pandas as pd
+
 import skfair
 from skfair._cli._bins import bins_hint, into_bins, read_bins
 from skfair._cli._duckdb import (
@@ -32,7 +34,8 @@ from skfair._utils._validation import (
     check_choice,
     check_real,
 )
-from skfair.groups import Groups, encode_groups, intersect
+from skfair.groups import MISSING_LABEL, Groups, encode_groups, intersect
+from skfair.metrics._undefined import collected_reasons
 from skfair.report import FairnessReport
 from skfair.report._inputs import Options
 from skfair.report._language import LANGUAGES, counted, speaking
@@ -64,15 +67,25 @@ _OPTIONS = {
     "min_group_size": "--min-group-size",
     "impact_ratios": "--impact-ratios",
     "min_share": "--min-share",
+    "odds_ratio": "--odds-ratio",
+    "proxy_limit": "--proxy-limit",
     "n_resamples": "--resamples",
     "n_permutations": "--permutations",
     "random_state": "--seed",
     "language": "--language",
     "n_jobs": "--jobs",
     "pos_label": "--pos-label",
+    "rare": "--rare",
 }
 #: Options that take columns, several of which are separated by commas.
-_SEVERAL = "y_score", "y_pred", "sensitive", "control_features"
+_SEVERAL = (
+    "y_score",
+    "y_pred",
+    "sensitive",
+    "control_features",
+    "group_probability",
+    "proxy",
+)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -129,6 +142,14 @@ def _add_table(audit: argparse.ArgumentParser) -> None:
         help="make groups of a number: --bins age=30,50 are under 30, 30 to under 50, "
         "and 50 and over",
     )
+    add(
+        "--rare",
+        choices=("keep", "drop", "merge"),
+        default="keep",
+        help="what to do with groups of fewer rows than --min-group-size: name them "
+        "and compare the others, leave their rows out of every number, or merge them "
+        "into a group (other) (default: %(default)s)",
+    )
 
 
 def _add_columns(audit: argparse.ArgumentParser) -> None:
@@ -148,7 +169,19 @@ def _add_columns(audit: argparse.ArgumentParser) -> None:
         "numbers (default: %(default)s)",
     )
     add("--y-pred", help="predicted labels", **several)
-    add("--sensitive", help="who belongs to which group", required=True, **several)
+    add("--sensitive", help="who belongs to which group", **several)
+    add(
+        "--group-probability",
+        help="probability of one of two groups where groups are not known, or a column "
+        "for each group: adds bounds of the metrics",
+        **several,
+    )
+    add(
+        "--proxy",
+        help="what tells of the group, such as a surname and a place; without, rows of "
+        "like probability are joined",
+        **several,
+    )
     add(
         "--control-features",
         help="strata, within which groups are compared too",
@@ -197,6 +230,22 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
         "0.02 (default: %(default)s)",
     )
 
+    add(
+        "--odds-ratio",
+        type=_numbers,
+        default=Options.odds_ratio,
+        metavar="NUMBERS",
+        help="how far the odds of a group may differ among people with the same proxy, "
+        "for the bounds (default: 1,1.5,2,inf)",
+    )
+    add(
+        "--proxy-limit",
+        type=float,
+        default=Options.proxy_limit,
+        metavar="NUMBER",
+        help="disparity that the bounds are compared with (default: %(default)s)",
+    )
+
 
 def _add_output(audit: argparse.ArgumentParser) -> None:
     add = audit.add_argument
@@ -241,7 +290,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         limits = read_limits(given.limit)
         date = _date(given.date)
-        with speaking(given.language):
+        with speaking(given.language), collected_reasons():
             report, record = _audit(given)
         summaries = sys.stderr if _is_standard_output(given.out) else sys.stdout
         write(report, given.out, given.format, record | date)
@@ -286,6 +335,15 @@ def _separator(text: str) -> str:
     return mark
 
 
+def _numbers(text: str) -> tuple[float, ...]:
+    """Read numbers with commas between them."""
+    try:
+        return tuple(float(number) for number in text.split(","))
+    except ValueError:
+        problem = f"must be numbers such as 1,1.5,inf, got {text!r}"
+        raise argparse.ArgumentTypeError(problem) from None
+
+
 def _date(text: str | None) -> dict[str, str]:
     """Read a date, or today's."""
     if text is None:
@@ -307,14 +365,22 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     if given.format == "html":
         require_report_extra()
     _check_output(given.out, given.table, given.no_overwrite)
-    settings = {name: getattr(given, name) for name in _OPTIONS if name != "pos_label"}
+    settings = {
+        name: getattr(given, name)
+        for name in _OPTIONS
+        if name not in ("pos_label", "rare")
+    }
     Options(**settings)
     if not given.y_score and not given.y_pred:
         raise ValueError("--y-score or --y-pred must name a column.")
+    if not given.sensitive and not given.group_probability:
+        raise ValueError("--sensitive or --group-probability must name a column.")
+    if given.proxy and not given.group_probability:
+        raise ValueError("--proxy must be given with --group-probability.")
     columns = _columns(given)
     values = columns.values()
-    of_strata = [name for name in given.control_features if name not in values]
-    bins = read_bins(given.bins, [*given.sensitive, *of_strata])
+    others = [n for n in (*given.control_features, *given.proxy) if n not in values]
+    bins = read_bins(given.bins, [*given.sensitive, *others])
     form = Format(given.sep, given.encoding)
     settings |= {
         "title": given.title,
@@ -323,6 +389,11 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     with _unchanged(files_of(given.table)):
         if takes_duckdb(given.table, given.engine):
             try:
+                if given.group_probability:
+                    raise UnsuitedError(
+                        "--group-probability needs --engine pandas, which reads one "
+                        "file."
+                    )
                 return _count(given, form, columns, bins, settings)
             except UnsuitedError:
                 if given.engine != "auto" or files_of(given.table) != [given.table]:
@@ -349,14 +420,14 @@ def _columns(given: argparse.Namespace) -> Columns:
     """Columns to read; one that is used in several ways is a number, or a label."""
     weight = [] if given.sample_weight is None else [given.sample_weight]
     true = [] if given.y_true is None else [given.y_true]
-    numbers = dict.fromkeys([*given.y_score, *weight])
+    numbers = dict.fromkeys([*given.y_score, *weight, *given.group_probability])
     labels = dict.fromkeys(
         name for name in [*given.y_pred, *true] if name not in numbers
     )
     values = {**numbers, **labels}
     groups = dict.fromkeys(
         name
-        for name in [*given.sensitive, *given.control_features]
+        for name in [*given.sensitive, *given.control_features, *given.proxy]
         if name not in values
     )
     return Columns([*numbers], [*labels], [*groups])
@@ -372,9 +443,10 @@ def _read_rows(
     """Read all rows, and compute the report."""
     table = read_columns(given.table, columns, form)
     record = input_record(given.table, [given.table])
-    table = _without_missing(given, form, table, columns.values())
+    in_proxy = given.proxy if given.missing == "drop" else []
+    table = _without_missing(given, form, table, [*columns.values(), *in_proxy])
     groups = {
-        name: _groups(given, form, into_bins(table[name], bins.get(name)))
+        name: _groups(given, form, into_bins(table[name], bins.get(name)), given.rare)
         for name in given.sensitive
     }
     y_true = None if given.y_true is None else table[given.y_true]
@@ -385,8 +457,12 @@ def _read_rows(
             y_true,
             {name: table[name] for name in given.y_score} or None,
             y_pred={model: table[name] for model, name in labels.items()} or None,
-            sensitive_features=groups,
+            sensitive_features=groups or None,
             control_features=_strata(given, form, table, given.control_features, bins),
+            group_probabilities=table[given.group_probability]
+            if given.group_probability
+            else None,
+            cells=_cells(given, form, table, bins),
             pos_label=_label(
                 given.pos_label, [y_true, *(table[name] for name in given.y_pred)]
             ),
@@ -424,6 +500,11 @@ def _count(
             f"column {next(iter(lacking))!r} has missing groups, which DuckDB keeps: "
             "choose --missing group or --engine pandas."
         )
+    if given.rare == "drop":
+        raise UnsuitedError(
+            "DuckDB keeps the rows of rare groups: choose --rare merge or --engine "
+            "pandas."
+        )
     _say_left_out(n_without, values)
     for name in lacking:
         rows.name_missing(name)
@@ -431,6 +512,9 @@ def _count(
         hint = bins_hint(rows.labels(name))
         if hint:
             _say(f"skfair audit: note: {hint}", sys.stderr)
+    if given.rare == "merge":
+        for name in given.sensitive:
+            rows.merge_rare(name, given.min_group_size)
     known = [
         rows.labels(name) for name in (given.y_true, *given.y_pred) if name is not None
     ]
@@ -497,13 +581,17 @@ def _split(given: list[str]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
-def _groups(given: argparse.Namespace, form: Format, column: Any) -> Groups:
-    """Encode the groups of a column, with missing values as ``--missing`` says."""
+def _groups(
+    given: argparse.Namespace, form: Format, column: Any, rare: Any = "keep"
+) -> Groups:
+    """Encode the groups of a column; ``--missing`` is about missing ones."""
     if given.missing == "raise" and column.isna().any():
         also = ", --missing group makes them a group"
         _refuse_missing(given.table, form, column, also)
     missing: Literal["drop", "group"] = "drop" if given.missing == "drop" else "group"
-    groups = encode_groups(column, missing=missing)
+    groups = encode_groups(
+        column, missing=missing, rare=rare, min_group_size=given.min_group_size
+    )
     hint = bins_hint(column)
     if hint:
         _say(f"skfair audit: note: {hint}", sys.stderr)
@@ -527,6 +615,18 @@ def _strata(
     each = [_groups(given, form, column) for column in columns]
     codes, labels = intersect([(one.codes, one.labels) for one in each])
     return Groups(codes, labels, tuple(names))
+
+
+def _cells(given: argparse.Namespace, form: Format, table: Any, bins: Any) -> Any:
+    """Proxy of each row, in which missing is a value; None for no columns."""
+    columns = {}
+    for name in given.proxy:
+        column = into_bins(table[name], bins.get(name))
+        if given.missing == "raise" and column.isna().any():
+            also = ", --missing group makes them a cell"
+            _refuse_missing(given.table, form, column, also)
+        columns[name] = column.astype(object).where(column.notna(), MISSING_LABEL)
+    return pd.DataFrame(columns) if columns else None
 
 
 def _label(text: str | None, columns: list[Any]) -> Any:
@@ -627,5 +727,8 @@ def beyond_limits(report: FairnessReport, limits: dict[str, float]) -> list[str]
 
 
 def says_nothing(report: FairnessReport) -> bool:
-    """Whether no metric of the report is defined."""
-    return bool(report.to_frame()["value"].isna().all())
+    """Whether no metric of the report is defined, and none has bounds."""
+    values = report.to_frame()["value"]
+    if report.summary["proxy"] is not None:
+        values = pd.concat([values, report.to_frame("proxy")["estimate"]])
+    return bool(values.isna().all())

@@ -27,7 +27,8 @@ from skfair._cli._text import (
 )
 from skfair._utils._optional import extra, require
 from skfair._utils._sql import quote_name, quote_text
-from skfair.groups import MISSING_LABEL
+from skfair._utils._validation import RowError
+from skfair.groups import MISSING_LABEL, OTHER_LABEL, check_rare
 
 ENGINES = ("auto", "duckdb", "pandas")
 #: A file of more bytes is read by DuckDB where it can; compressed ones are larger.
@@ -215,6 +216,8 @@ class Rows:
         """Raise what DuckDB says of the files as ValueError, in one line."""
         try:
             yield
+        except RowError as error:  # DuckDB's rows are not in the order of lines
+            raise ValueError(error.at(f"a line of {self.path}")) from error
         except TypeError as error:  # columns of text in place of numbers
             raise ValueError(f"{self.path}: {error}") from error
         except self._error as error:
@@ -259,6 +262,25 @@ class Rows:
         if len(labels) < _MAX_LABELS:  # the missing ones come last
             labels.sort(key=lambda label: (label == MISSING_LABEL, label))
             self._columns[name] = _as_enum(self._columns[name], labels)
+
+    def merge_rare(self, name: str, min_group_size: int) -> None:
+        """Merge the groups of a column with too few rows into one, which is last."""
+        column = quote_name(name)
+        query = (
+            f"SELECT CAST({column} AS VARCHAR), COUNT(*) >= {min_group_size} "
+            f"FROM ({self._query}) GROUP BY {column} ORDER BY {column}"
+        )
+        with self.problems():
+            found = self._connection.execute(query).fetchall()
+        kept = [label for label, is_large in found if is_large]
+        check_rare("merge", min_group_size, kept)
+        if len(kept) < len(found):
+            text = f"CAST({self._columns[name]} AS VARCHAR)"
+            listed = ", ".join(map(quote_text, kept)) or "NULL"
+            self._columns[name] = _as_enum(
+                f"CASE WHEN {text} IN ({listed}) THEN {text} ELSE '{OTHER_LABEL}' END",
+                [*kept, OTHER_LABEL],
+            )
 
     def into_bins(self, name: str, edges: list[float]) -> None:
         """Replace numbers by the ranges that they are in; an edge begins a range."""

@@ -131,6 +131,12 @@ def _locate(
 ) -> tuple[Any, list[int]]:
     """X as a dataframe or an array, and the positions of the columns."""
     wanted = list(selector) if isinstance(selector, (list, tuple)) else [selector]
+    if not all(map(_is_name, wanted)):
+        raise TypeError(
+            f"{argument} must name columns of X, or be a function of X, got a "
+            f"{type(selector).__name__}. Labels that are no column of X are given to "
+            f"the method, as fit(X, y, {argument}=...)."
+        )
     table = open_frame(X, "X", eager_only=True, pass_through=True)
     if not isinstance(table, nw.DataFrame):
         table = X if hasattr(X, "shape") else np.asarray(X)

@@ -16,6 +16,8 @@ from skfair._utils._types import Floats
 
 #: What scores are: probabilities, or numbers of which only the order counts.
 Scale = Literal["probability", "rank"]
+#: Or numbers in a unit, in which the metric is.
+AnyScale = Literal["probability", "rank", "real"]
 #: What an error about scores that are no probabilities adds.
 TAKES_ANY = " With scale='rank' scores may be any finite numbers."
 
@@ -145,7 +147,8 @@ def refuse_tables_elsewhere(values: Any, name: str) -> None:
             f"({type(values).__name__}). skfair.frames counts it where it is: "
             "skfair.frames.grouped_scores(table, y_score='<column>', "
             "sensitive_features='<column>') returns what metrics take in place of "
-            "rows, and skfair.frames.mcdp_bounds serves any size."
+            "rows, skfair.frames.mcdp_bounds serves any size, and "
+            "skfair.report.FairnessReport.from_frame reports on a table."
         )
 
 
@@ -178,9 +181,9 @@ def check_scores(y_score: ArrayLike, name: str = "y_score", hint: str = "") -> F
 
 
 def scores_on(scale: Any, y_score: ArrayLike, name: str = "y_score") -> Floats:
-    """Return scores as floats, in [0, 1] unless their ranks are to be taken."""
-    check_choice("scale", scale, get_args(Scale))
-    if scale == "rank":
+    """Return scores as floats, in [0, 1] where they are probabilities."""
+    check_choice("scale", scale, get_args(AnyScale))
+    if scale != "probability":
         return check_numbers(y_score, name) + 0.0  # turns -0.0 into 0.0
     return check_scores(y_score, name, hint=TAKES_ANY)
 
@@ -220,11 +223,11 @@ def check_shape(values: NDArray[Any], name: str) -> None:
 
 
 def check_y_true(
-    y_true: ArrayLike | None, y_score: Any, scale: Scale = "probability"
+    y_true: ArrayLike | None, y_score: Any, scale: AnyScale = "probability"
 ) -> None:
     """Raise unless `y_true` is None, or binary and of the length of `y_score`.
 
-    Scores whose ranks are taken may be predictions of any target.
+    Scores that are no probabilities may be predictions of any target.
     """
     if y_true is None:
         return
@@ -233,7 +236,7 @@ def check_y_true(
     if len(values) == 0:
         return
     check_no_missing(values, "y_true")
-    if scale == "rank":
+    if scale != "probability":
         return
     if values.dtype.kind in "biuf":
         low, high = values.min(), values.max()
@@ -289,7 +292,13 @@ def _to_numbers(values: NDArray[Any], name: str) -> Floats:
     if not all(real):
         row = real.index(False)
         value = values[row : row + 1].tolist()[0]  # not as np.str_('a')
-        raise RowError(f"{name} must be numbers, got {value!r}", row)
+        more = "."
+        if isinstance(value, str) and name in ("y_score", "scores"):
+            more = (
+                ". Pass the probabilities of the positive label, or decisions, as "
+                f"{name} == {value!r} if that is the positive label."
+            )
+        raise RowError(f"{name} must be numbers, got {value!r}", row, more)
     try:
         return values.astype(np.float64, copy=False)
     except OverflowError as error:  # of an integer of more than 308 digits

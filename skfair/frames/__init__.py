@@ -1,5 +1,8 @@
 """Statistics of tables of any library, computed where the rows are."""
 
+from typing import TYPE_CHECKING
+
+from skfair._utils._other_names import other_names
 from skfair.frames._grouped import (
     grouped_confusion,
     grouped_histogram,
@@ -18,3 +21,6 @@ __all__ = [
     "mcdp_bounds",
     "to_sql",
 ]
+
+if not TYPE_CHECKING:  # where any name would count as one of the package
+    __getattr__ = other_names(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -188,18 +188,21 @@ class ProxyBoundsDisplay:
         _style.require_matplotlib(f"{cls.__name__}.from_result")
         if math.isnan(result.estimate):
             raise ValueError("result must have bounds, got nan: groups are absent.")
-        tipping = result.tipping_odds_ratio(limit)
-        end = _LEAST_END if math.isinf(tipping) else max(_LEAST_END, 1.5 * tipping)
-        ratios = np.geomspace(1, min(end, _LARGEST_END), _N_POINTS)
-        lower, upper = np.array([result.bounds_at(ratio) for ratio in ratios]).T
-        display = cls(
-            odds_ratio=ratios,
-            lower=lower,
-            upper=upper,
-            unbounded=result.bounds_at(math.inf),
-            limit=limit,
-            tipping=tipping,
-            metric=result.metric,
-            name=name,
-        )
-        return display.plot(ax)
+        return cls(**bounds_by_odds_ratio(result, limit), name=name).plot(ax)
+
+
+def bounds_by_odds_ratio(result: ProxyBoundsResult, limit: float) -> dict[str, Any]:
+    """Parameters of a display that draws a result beyond its tipping point."""
+    tipping = result.tipping_odds_ratio(limit)
+    end = _LEAST_END if math.isinf(tipping) else max(_LEAST_END, 1.5 * tipping)
+    ratios = np.geomspace(1, min(end, _LARGEST_END), _N_POINTS)
+    lower, upper = np.array([result.bounds_at(ratio) for ratio in ratios]).T
+    return {
+        "odds_ratio": ratios,
+        "lower": lower,
+        "upper": upper,
+        "unbounded": result.bounds_at(math.inf),
+        "limit": limit,
+        "tipping": tipping,
+        "metric": result.metric,
+    }

@@ -4,6 +4,9 @@ Disparities are smaller for fairer, so their names carry no suffix ``_score``, a
 their scorers are negated and called ``neg_...``.
 """
 
+from typing import TYPE_CHECKING
+
+from skfair._utils._other_names import other_names
 from skfair.metrics._classes import values_by_class
 from skfair.metrics._confidence._certify import CertifyResult, certify
 from skfair.metrics._confidence._confidence_interval import (
@@ -29,6 +32,10 @@ from skfair.metrics._distribution._madd_optimal_bandwidth import (
 from skfair.metrics._distribution._mcdp import mcdp, mcdp_curve
 from skfair.metrics._distribution._metric_bounds import MetricBounds, metric_bounds
 from skfair.metrics._equalized_odds import equalized_odds_difference
+from skfair.metrics._error_differences import (
+    mean_absolute_error_difference,
+    mean_error_difference,
+)
 from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
 from skfair.metrics._groupwise._cvar_fairness import (
     CVaRTestResult,
@@ -111,6 +118,8 @@ __all__ = [
     "max_gap_test",
     "mcdp",
     "mcdp_curve",
+    "mean_absolute_error_difference",
+    "mean_error_difference",
     "metric_bounds",
     "min_dcp_bounds",
     "permutation_test",
@@ -122,3 +131,6 @@ __all__ = [
     "values_by_stratum",
     "worst_subgroup",
 ]
+
+if not TYPE_CHECKING:  # where any name would count as one of the package
+    __getattr__ = other_names(__name__)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats
 from skfair._utils._validation import (
+    AnyScale,
     as_array,
+    check_choice,
     check_real,
     check_scores,
     check_shape,
     check_y_true,
+    scores_on,
 )
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import (
@@ -47,12 +50,13 @@ def difference_on_band(band: Any) -> tuple[float, float]:
 )
 def demographic_parity_difference(
     y_true: ArrayLike | None,
-    y_score_or_pred: ArrayLike | GroupedOutcomes,
+    y_score_or_pred: ArrayLike | GroupedOutcomes | GroupedScores,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
     threshold: float | None = None,
     pos_label: Any = None,
+    scale: Literal["probability", "real"] = "probability",
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -73,8 +77,9 @@ def demographic_parity_difference(
 GroupedOutcomes
         Scores in [0, 1], or predicted labels of two classes. Of three or more classes
         a column of probabilities for each, or of 1 where the class is predicted and 0
-        elsewhere: the value is the largest over classes. A statistic takes the
-        place of all rows; then the other arguments by row are None.
+        elsewhere: the value is the largest over classes. Any finite numbers with
+        ``scale="real"``. A statistic takes the place of all rows; then the other
+        arguments by row are None. With ``scale="real"`` it is a `GroupedScores`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -89,6 +94,10 @@ default=None
     pos_label : int, float, bool or str, default=None
         The predicted label that counts as positive. None stands for 1 where labels
         are numbers; text labels need it.
+    scale : {"probability", "real"}, default="probability"
+        ``"real"`` is for predicted numbers, such as salaries: the value is the
+        difference of their means in their unit, or with `threshold` of the shares of
+        rows that reach it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest difference between two groups, or between a group and everyone,
         the group included. The second is smaller, even with two groups.
@@ -99,8 +108,9 @@ default=None
 
     Returns
     -------
-    float in [0, 1]
-        0 is equal means. nan with a warning where a group is absent or too small.
+    float
+        In [0, 1], with ``scale="real"`` in the unit of the scores. 0 is equal means.
+        nan with a warning where a group is absent or too small.
 
     Raises
     ------
@@ -133,23 +143,37 @@ default=None
     ...     None, y_score, sensitive_features=sex, threshold=0.3
     ... )
     0.5
+    >>> salary = [31_000, 40_000, 36_000, 43_000]
+    >>> demographic_parity_difference(
+    ...     None, salary, sensitive_features=sex, scale="real"
+    ... )
+    4000.0
     """
+    check_choice("scale", scale, ("probability", "real"))
+    values: Any = y_score_or_pred
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    if isinstance(y_score_or_pred, GroupedOutcomes):
-        statistic = in_place_of_rows(
-            y_score_or_pred,
-            y_true=y_true,
-            threshold=threshold,
-            pos_label=pos_label,
-            **rows,
-        )
+    of_numbers = scale == "real" and threshold is None
+    statistic: Any
+    if isinstance(values, GroupedScores if of_numbers else GroupedOutcomes):
+        options = {"threshold": threshold, "pos_label": pos_label}
+        statistic = in_place_of_rows(values, y_true=y_true, **options, **rows)
     else:
-        refuse_statistics(y_score_or_pred, "y_score_or_pred", GroupedOutcomes)
-        check_y_true(y_true, y_score_or_pred)
-        outcomes = parity_outcomes(y_score_or_pred, threshold, pos_label)
-        statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
+        expected = GroupedScores if of_numbers else GroupedOutcomes
+        refuse_statistics(values, "y_score_or_pred", expected)
+        check_y_true(y_true, values, scale)
+        if of_numbers and pos_label is not None:
+            raise ValueError(
+                f"pos_label must be None with scale='real', got {pos_label!r}."
+            )
+        if of_numbers:
+            statistic = GroupedScores.from_scores(values, **rows, scale=scale)
+        else:
+            outcomes = parity_outcomes(values, threshold, pos_label, scale)
+            statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
     if warn_if_undefined("demographic_parity_difference", statistic):
         return math.nan
+    if of_numbers:
+        return difference_of_means(None, statistic, multigroup=multigroup)
     everyone = statistic.sums.sum() / statistic.totals.sum()
     return largest_difference(statistic.means, everyone, multigroup)
 
@@ -171,7 +195,10 @@ def difference_of_means(
 
 
 def parity_outcomes(
-    values: ArrayLike, threshold: float | None, pos_label: Any
+    values: ArrayLike,
+    threshold: float | None,
+    pos_label: Any,
+    scale: AnyScale = "probability",
 ) -> Floats:
     """Turn scores or predicted labels into values in [0, 1]."""
     name = "y_score_or_pred"
@@ -190,10 +217,11 @@ def parity_outcomes(
                 f"{given.tolist()[0]!r}, of which pos_label names the positive one, "
                 f"got {threshold:g}."
             )
-        return (check_scores(values, name) >= threshold).astype(np.float64)
+        return (scores_on(scale, values, name) >= threshold).astype(np.float64)
     given = as_array(values, name)
     check_shape(given, name)
     if pos_label is not None or has_text(given):
         return positive_rows(given, name, pos_label).astype(np.float64)
     signs = given.dtype.kind in "if" and bool(np.isin(given, (-1, 1)).all())
-    return check_scores(given == 1 if signs else given, name)
+    hint = " Of labels pos_label=... names the positive one."
+    return check_scores(given == 1 if signs else given, name, hint)

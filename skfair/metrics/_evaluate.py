@@ -12,7 +12,7 @@ from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar, cast, get_args
 
-from skfair._utils._validation import Scale, check_choice
+from skfair._utils._validation import AnyScale, check_choice
 from skfair._utils._warnings import warn_if_reordered
 from skfair.metrics._classes import evaluate_classes
 from skfair.metrics._inputs import Multigroup
@@ -26,7 +26,7 @@ Metric = TypeVar("Metric", bound=Callable[..., Any])
 _SHARED = {
     "multigroup": get_args(Multigroup),
     "multistratum": get_args(Multistratum),
-    "scale": get_args(Scale),
+    "scale": get_args(AnyScale),
 }
 
 
@@ -47,8 +47,15 @@ def check_shared(options: Mapping[str, Any]) -> None:
             check_choice(name, options[name], choices)
 
 
-def _refuse_sorted_rows(name: str) -> None:
-    """Raise in a call by scikit-learn's `metric_at_thresholds`."""
+def refuse_sorted_rows(name: str) -> None:
+    """Raise in a call by scikit-learn's `metric_at_thresholds`, direct or not."""
+    frame = sys._getframe(2)
+    while frame.f_code.co_name != "metric_at_thresholds" or (
+        frame.f_globals.get("__name__", "").partition(".")[0] != "sklearn"
+    ):
+        if frame.f_back is None:
+            return
+        frame = frame.f_back
     raise ValueError(
         "metric_at_thresholds sorts y_true and y_score, but not sensitive_features, so "
         "that rows would get the groups of others. Evaluate each threshold by itself: "
@@ -78,8 +85,7 @@ def specify(
 
         @wraps(function)
         def metric(*args: Any, **kwargs: Any) -> Any:
-            if sys._getframe(1).f_code.co_name == "metric_at_thresholds":
-                _refuse_sorted_rows(function.__name__)
+            refuse_sorted_rows(function.__name__)
             warn_if_reordered(**dict(zip(names, args, strict=False)) | kwargs)
             statistic = len(args) == 2 and isinstance(args[1], JSONStatistic)
             if len(args) != 2 or (

@@ -37,6 +37,7 @@ from skfair.groups import (
 )
 from skfair.metrics._confidence._confidence_interval import confidence_interval
 from skfair.metrics._demographic_parity import demographic_parity_difference
+from skfair.metrics._evaluate import refuse_sorted_rows
 from skfair.metrics._groupwise._impact_ratios import clopper_pearson, ratio_bounds
 from skfair.metrics._inputs import (
     Multigroup,
@@ -293,6 +294,7 @@ default=None
     recall      0.5
     Name: value, dtype: float64
     """
+    refuse_sorted_rows("group_metrics")
     level = confidence_level
     if level is not None:
         level = check_real(

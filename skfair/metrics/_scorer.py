@@ -22,7 +22,11 @@ from skfair._utils._response import (
 )
 from skfair._utils._validation import count_rows
 from skfair.groups import Selector, resolve_groups, resolve_strata
-from skfair.metrics._spec import numbers_by_name, specification_of, unwrapped
+from skfair.metrics._spec import (
+    check_metric,
+    numbers_by_name,
+    unwrapped,
+)
 from skfair.metrics._strata import over_strata
 
 #: scikit-learn's consumers treat only instances of this class as scorers.
@@ -142,12 +146,20 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class _WithinStrata:
-    """A metric that knows no strata, as its largest value over strata."""
+class _OfRows:
+    """A metric as scorers call it: the largest value over strata if it knows none."""
 
     metric: Callable[..., float]
 
     def __call__(self, y_true: Any, y_score: Any, **options: Any) -> float:
+        if options.get("sensitive_features") is None:
+            name = _name(self.metric)
+            raise ValueError(
+                f"sensitive_features is None: the scorer of {name} was called without "
+                "X, where its groups are. Route them, with metadata routing, or give a "
+                "function to what takes one, such as skore: def "
+                f"{_NEGATED}{name}(estimator, X, y): return scorer(estimator, X, y)."
+            )
         return over_strata(self.metric, y_true, y_score, **options)
 
     @property
@@ -172,9 +184,7 @@ class FairnessScorer(GroupScorer):
         sensitive_features: Selector | None = None,
         control_features: Selector | None = None,
     ) -> None:
-        scored = score_func
-        if not specification_of(score_func)[0].takes_strata:
-            scored = _WithinStrata(score_func)
+        scored: Callable[..., float] = _OfRows(score_func)
         if _has_threshold(score_func, kwargs) and response_method != "predict":
             scored = partial(_of_scores, scored)
         super().__init__(scored, sign, kwargs, response_method)
@@ -334,7 +344,7 @@ def make_fairness_scorer(
     response_method : {"auto", "predict_proba", "predict"} or tuple, default="auto"
         Method of the estimator whose response is scored. ``"auto"`` is
         ``"predict_proba"`` for a metric whose second parameter is called ``y_score``,
-        or that is given a `threshold`, else ``"predict"``. With ``scale="rank"`` it is
+        or that is given a `threshold`, else ``"predict"``. On another scale it is
         the first of ``predict_proba``, ``decision_function`` and ``predict`` that the
         estimator has; the last only if it is no classifier, such as a regressor or a
         ranker.
@@ -386,6 +396,7 @@ def make_fairness_scorer(
     >>> cross_val_score(Ridge(), X, 100 * X["x0"] + y, scoring=scorer).shape
     (5,)
     """
+    check_metric(metric)
     check_selector("sensitive_features", sensitive_features)
     check_selector("control_features", control_features)
     if kwargs:
@@ -526,8 +537,8 @@ def response_method_for(
     names = list(inspect.signature(metric).parameters)
     if names[1:2] != ["y_score"] and not _has_threshold(metric, {}):
         return "predict"
-    ranked = unwrapped(metric)[1].get("scale") == "rank"
-    return RANKED_METHODS if ranked else "predict_proba"
+    scale = unwrapped(metric)[1].get("scale", "probability")
+    return "predict_proba" if scale == "probability" else RANKED_METHODS
 
 
 def asks_for_pos_label(scorer: Any) -> bool:

@@ -132,6 +132,18 @@ def unwrapped(metric: Any) -> tuple[Any, dict[str, Any]]:
     return metric, options
 
 
+def check_metric(metric: Any) -> None:
+    """Raise unless a metric is a function; people know scorers by their names."""
+    if callable(metric):
+        return
+    known = numbers_by_name()
+    name = str(metric).removeprefix("neg_")
+    raise TypeError(
+        "metric must be a function, such as skfair.metrics."
+        f"{name if name in known else 'mcdp'}, got {metric!r}."
+    )
+
+
 def check_known(
     specification: Specification, options: Mapping[str, Any], *users: Any, what: str
 ) -> dict[str, Any]:

@@ -46,17 +46,11 @@ def check_groups_of_numbers(
     """Warn of many groups that are numbers with few rows, and refuse very many.
 
     The largest difference between so small groups is noise: between groups of one row
-    MCDP is 1. Intersections and names are not concerned.
+    MCDP is 1.
     """
-    if len(labels) < _MANY_NUMBERS or counts.min() >= _FEW_ROWS:
+    tip = tip_for_numbers(labels, counts)
+    if not tip:
         return
-    if not all(type(label) in (int, float) for label in labels):
-        return
-    edges = suggest_edges(labels, counts)
-    tip = (
-        f"skfair.groups.encode_groups(..., bins={edges}) makes ranges of them, and "
-        "skfair.metrics.continuous_mcdp compares the number itself."
-    )
     n_groups, mean = len(labels), counts.sum() / len(labels)
     if n_groups >= _TOO_MANY_NUMBERS and mean < _FEWEST_ROWS:
         raise ValueError(
@@ -71,6 +65,21 @@ def check_groups_of_numbers(
             f"{tip}",
             UndefinedMetricWarning,
         )
+
+
+def tip_for_numbers(labels: Sequence[Hashable], counts: Integers) -> str:
+    """Suggest ranges of many groups that are numbers, of which some have few rows.
+
+    Intersections and names are not concerned.
+    """
+    if len(labels) < _MANY_NUMBERS or counts.min() >= _FEW_ROWS:
+        return ""
+    if not all(type(label) in (int, float) for label in labels):
+        return ""
+    return (
+        f"skfair.groups.encode_groups(..., bins={suggest_edges(labels, counts)}) makes "
+        "ranges of them, and skfair.metrics.continuous_mcdp compares the number itself."
+    )
 
 
 def warn_if_labels_are_few(

@@ -54,7 +54,7 @@ from skfair.metrics import (
     permutation_test,
 )
 from skfair.metrics._scorer import positive_label, response_method_for
-from skfair.metrics._spec import Specification, specification_of
+from skfair.metrics._spec import Specification, check_metric, specification_of
 from skfair.metrics._strata import over_strata
 from skfair.metrics._uncertainty._noise import compares_pairs, subtract_noise
 from skfair.metrics._uncertainty._permutation import (
@@ -285,6 +285,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     >>> result.group_sizes
     {0: 163, 1: 237}
     """
+    check_metric(metric)
     check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     check_integer("n_resamples", n_resamples, 1)
     check_integer("n_permutations", n_permutations, 1)

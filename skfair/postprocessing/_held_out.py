@@ -7,25 +7,33 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    clone,
+    is_classifier,
+    is_regressor,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, column_or_1d
 
-from skfair._comparison import PlainComparison, compare_with_plain
+from skfair._comparison import Comparison, PlainComparison, compare_with_plain
 from skfair._training_rows import Split, TrainingRows, cross_fit
+from skfair._utils._columns import select_columns
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import check_integer
+from skfair._utils._validation import check_integer, check_numbers
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups
 from skfair.model_selection._group_stratified_k_fold import stratified_splits
 from skfair.postprocessing._linear_cdf import (
     LinearCDF,
+    ends_of,
     has_ties,
     interpolate,
     tied_shares,
@@ -47,10 +55,13 @@ _SHARE_LOST = 0.5
 _HARMLESS_NOISE = 0.06
 
 
-class Fold(NamedTuple):
-    """A fitted classifier, and the probabilities of rows that it was not fitted to.
+AnyComparison = TypeVar("AnyComparison", bound=Comparison)
 
-    They have a column for each label.
+
+class Fold(NamedTuple):
+    """A fitted model, and the probabilities of rows that it was not fitted to.
+
+    They have a column for each label; of a regressor they are its predictions.
     """
 
     model: Any
@@ -63,27 +74,39 @@ def make_splits(
 ) -> list[Split]:
     """Training and test rows by `cv`; a number makes folds that are stratified.
 
-    They are stratified by class and cell, and each class needs a row for each fold.
+    They are stratified by class and cell, and each class needs a row for each fold. Of
+    a regressor tenths of the rows, by order of the target, stand for classes.
     """
     cv, seed = mitigator.cv, mitigator.random_state
+    regressor = is_regressor(mitigator)
     if not isinstance(cv, numbers.Integral):
-        return list(check_cv(cv, y, classifier=True).split(X, y, **for_split))
-    check_integer("cv", cv, 2)
+        return list(check_cv(cv, y, classifier=not regressor).split(X, y, **for_split))
+    cv = check_integer("cv", cv, 2)
+    random = None if seed is None else check_random_state(seed)
+    if regressor:
+        if len(y) < cv:
+            raise ValueError(f"cv={cv} needs as many rows, got n_samples={len(y)}.")
+        return list(stratified_splits(tenths_of(y), cells.codes, cv, random))
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     if counts.min() < cv:
         raise ValueError(
             f"cv={cv} needs as many rows of each class, got {counts.min()} of "
             f"class {classes.tolist()[counts.argmin()]!r}."
         )
-    random = None if seed is None else check_random_state(seed)
-    return list(stratified_splits(codes, cells.codes, int(cv), random))
+    return list(stratified_splits(codes, cells.codes, cv, random))
+
+
+def tenths_of(y: Floats) -> Integers:
+    """Return the tenth of the rows, by order of the target, that each row is in."""
+    ranks = np.argsort(np.argsort(y, kind="stable"), kind="stable")
+    return np.asarray(ranks * 10 // len(y))
 
 
 def predict_folds(
     estimator: Any,
     X: Any,
     target: NDArray[Any],
-    labels: list[Any],
+    labels: list[Any] | None,
     splits: list[Split],
     fit_params: dict[str, Any],
     n_jobs: int | None,
@@ -91,9 +114,12 @@ def predict_folds(
     """Fit a clone to the training part of each split, and predict the rows left out.
 
     Rows whose target is not among the labels are predicted, but not trained on. A
-    frozen classifier predicts all rows, since it was fitted to none of them.
+    frozen classifier predicts all rows, since it was fitted to none of them. A
+    regressor has no labels.
     """
-    positions, known = np.arange(len(target)), np.isin(target, labels)
+    positions, known = np.arange(len(target)), np.ones(len(target), dtype=bool)
+    if labels is not None:
+        known = np.isin(target, labels)
     if isinstance(estimator, FrozenEstimator):
         return [_fold_of(estimator, X, positions, labels)]
     fold_of = partial(_fold_of, labels=labels)
@@ -102,13 +128,24 @@ def predict_folds(
     return cross_fit(estimator, X, target, splits, fit_params, fold_of, n_jobs=n_jobs)
 
 
-def _fold_of(model: Any, X: Any, rows: Integers, labels: list[Any]) -> Fold:
+def _fold_of(model: Any, X: Any, rows: Integers, labels: list[Any] | None) -> Fold:
     """Predict rows left out."""
     return Fold(model, rows, label_probabilities(model, X, labels))
 
 
-def label_probabilities(model: Any, X: Any, labels: list[Any]) -> Floats:
-    """Probability of each label by a fitted classifier, 0 if it has not seen it."""
+def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
+    """Probability of each label by a fitted classifier, 0 if it has not seen it.
+
+    Of a regressor, without labels, its predictions are the only column.
+    """
+    if labels is None:
+        predicted = column_or_1d(model.predict(X))
+        predicted = check_numbers(predicted, f"{type(model).__name__}.predict")
+        # To 40 binary digits: products of matrices give equal rows predictions that
+        # differ by rounding, and so break their tie.
+        digits, exponents = np.frexp(predicted)
+        digits = np.rint(np.ldexp(digits, 40))
+        return np.asarray(np.ldexp(digits, exponents - 40)[:, None])
     found = np.asarray(model.predict_proba(X), dtype=np.float64)
     classes = np.asarray(model.classes_).tolist()
     if found.ndim != 2 or found.shape[1] != len(classes) or len(classes) < 2:
@@ -122,7 +159,7 @@ def label_probabilities(model: Any, X: Any, labels: list[Any]) -> Floats:
     return np.clip(padded[:, columns], 0, 1)
 
 
-def mean_probabilities(models: list[Any], X: Any, labels: list[Any]) -> Floats:
+def mean_probabilities(models: list[Any], X: Any, labels: list[Any] | None) -> Floats:
     """Mean probability of each label over fitted models."""
     predicted = [label_probabilities(model, X, labels) for model in models]
     return np.asarray(np.mean(predicted, axis=0))
@@ -203,7 +240,7 @@ def held_out_rows(fold: Fold, rows: TrainingRows) -> TrainingRows:
     chosen = (own.codes >= 0) & (own.weights > 0)
     if own.strata is not None and len(own.strata.labels) > 1:
         chosen &= own.strata.codes >= 0
-    return replace(own, scores=fold.probabilities[:, 1]).take(chosen)
+    return replace(own, scores=fold.probabilities[:, -1]).take(chosen)
 
 
 def weight_keywords(rows: TrainingRows) -> dict[str, Any]:
@@ -216,7 +253,10 @@ def weight_keywords(rows: TrainingRows) -> dict[str, Any]:
 def distributions(rows: TrainingRows) -> GroupedScores:
     """Score distributions of the groups."""
     return GroupedScores.from_scores(
-        rows.scores, sensitive_features=rows.groups, **weight_keywords(rows)
+        rows.scores,
+        sensitive_features=rows.groups,
+        scale="real",
+        **weight_keywords(rows),
     )
 
 
@@ -245,23 +285,97 @@ def join_rows(parts: list[TrainingRows]) -> TrainingRows:
     return replace(first, **{part.name: join(part.name) for part in fields(first)})
 
 
-def score_scale(rows: TrainingRows, place: float = 0.5) -> tuple[Floats, Floats]:
-    """Scores of everyone and the heights of their CDF there, which both increase.
+#: Scores of everyone and the heights of their CDF there, which both increase.
+ScoreScale: TypeAlias = tuple[Floats, Floats]
+
+
+def on_common_scale(
+    folds: list[TrainingRows], n_models: int, scale: str = "probability"
+) -> tuple[ScoreScale, list[ScoreScale], list[TrainingRows]]:
+    """Scale of all folds together and of each model, and the folds on the common one.
+
+    Models of different folds may spread their scores more or less: one map suits them
+    all on the scale of everyone's scores together. A single model is left as it is.
+    """
+    common = _score_scale(join_rows(folds), scale)
+    if n_models == 1:
+        return common, [common], folds
+    scales = [
+        _score_scale(fold, scale, (k + 0.5) / n_models) for k, fold in enumerate(folds)
+    ]
+    rescaled = [
+        replace(fold, scores=_rescale(fold.scores, own, common))
+        for fold, own in zip(folds, scales, strict=True)
+    ]
+    return common, scales, rescaled
+
+
+def mean_of_repaired(
+    repairer: ScoreRepairer,
+    predicted: list[Floats],
+    given: tuple[Groups, Groups | None],
+    common: ScoreScale,
+    scales: list[ScoreScale],
+) -> Floats:
+    """Mean of the scores of several models, each repaired on the common scale.
+
+    `given` are the groups and the strata of the rows.
+    """
+    if len(predicted) == 1:
+        return repairer._repair(predicted[0], *given)
+    total = np.zeros(len(predicted[0]))
+    for scores, own in zip(predicted, scales, strict=True):
+        repaired = repairer._repair(_rescale(scores, own, common), *given)
+        total += _rescale(repaired, common, own)
+    return total / len(predicted)
+
+
+def _score_scale(rows: TrainingRows, scale: str, place: float = 0.5) -> ScoreScale:
+    """Scores of everyone, and the heights of their CDF there.
 
     Rows of two folds that have different places in [0, 1] share no height, so that they
     do not come to share a score on another scale.
     """
-    cdf = LinearCDF.of(distributions(rows), None)
+    statistic = distributions(rows)
+    cdf = LinearCDF.of(statistic, None, ends_of(scale, statistic.scores))
     heights = cdf.middle
+    if scale == "real" and len(heights) > 1:
+        # Ends correspond to ends, and slopes of 1 beyond them to each other.
+        heights[[0, -1]] = 0, 1
     shift = (2 * place - 1) / len(rows.scores)  # at most half a row up or down
     return cdf.scores, heights + 2 * shift * heights * (1 - heights)
 
 
-def rescale(
-    scores: Floats, own: tuple[Floats, Floats], other: tuple[Floats, Floats]
-) -> Floats:
+def _rescale(scores: Floats, own: ScoreScale, other: ScoreScale) -> Floats:
     """Scores that have the same height in another CDF of everyone; no order changes."""
-    return np.interp(interpolate(scores, *own), other[1], other[0])
+    seen = np.clip(scores, own[0][0], own[0][-1])
+    return np.interp(interpolate(seen, *own), other[1], other[0]) + (scores - seen)
+
+
+def groups_to_repair(
+    mitigator: Any,
+    X: Any,
+    n_samples: int,
+    sensitive_features: Any,
+    control_features: Any,
+) -> tuple[Groups, Groups | None]:
+    """Return the groups and strata of rows to predict, which are repaired by group."""
+    if sensitive_features is None and mitigator.sensitive_features is None:
+        name = type(mitigator).__name__
+        raise ValueError(
+            f"{name} needs the group of each row that it predicts, but "
+            "sensitive_features is None: pass it to the method, or construct "
+            f"{name}(..., sensitive_features=<column of X>). If a "
+            "cross-validation or search called this: scikit-learn's scorers pass "
+            "no groups on, score with skfair.metrics.make_group_scorer(<scorer>)."
+        )
+    if sensitive_features is None:
+        sensitive_features = select_columns(X, mitigator.sensitive_features)
+    strata = mitigator._find_strata(control_features, X)
+    found: tuple[Groups, Groups | None] = mitigator.repairer_._read_groups(
+        sensitive_features, strata, n_samples, mitigator.unknown_groups
+    )
+    return found
 
 
 def share_scores(parts: list[TrainingRows]) -> bool:
@@ -318,6 +432,28 @@ def check_repair(
     mitigator: Any,
     rows: TrainingRows,
     repaired: Floats,
+    compare: Callable[..., AnyComparison],
+    repairer: ScoreRepairer | None = None,
+) -> AnyComparison:
+    """Compare repaired with plain scores, and warn of what went wrong.
+
+    The mitigator says how much is repaired, or else the repairer does.
+    """
+    asked = mitigator if repairer is None else repairer
+    comparison = compare(rows, rows.scores, repaired, max_mcdp=asked.max_mcdp)
+    problem = _tie_problem(asked, rows, comparison)
+    if problem is None:
+        comparison.warn(
+            mitigator, "Take a lower repair_level, a larger max_mcdp or larger groups"
+        )
+    _warn_of_problem(mitigator, problem)
+    return comparison
+
+
+def judge_repair(
+    mitigator: Any,
+    rows: TrainingRows,
+    repaired: Floats,
     differ: bool,
     restrict: Callable[[TrainingRows], TrainingRows],
 ) -> tuple[PlainComparison, bool]:
@@ -345,10 +481,15 @@ def check_repair(
         if judged.shows_gain:
             comparison.warn(mitigator, remedy)
         problem = _loss_problem(mitigator, rows, comparison)
+    _warn_of_problem(mitigator, problem)
+    return comparison, keeps_plain
+
+
+def _warn_of_problem(mitigator: Any, problem: str | None) -> None:
+    """Warn of what went wrong on held-out rows, if anything did."""
     if problem is not None:
         message = f"{type(mitigator).__name__}, on held-out rows: {problem}."
         warn_user(message, MitigationWarning)
-    return comparison, keeps_plain
 
 
 def _noise_problem(found: PlainComparison) -> str:
@@ -361,30 +502,30 @@ def _noise_problem(found: PlainComparison) -> str:
     )
 
 
-def _tie_problem(
-    mitigator: Any, rows: TrainingRows, found: PlainComparison
-) -> str | None:
+def _tie_problem(asked: Any, rows: TrainingRows, found: Comparison) -> str | None:
     """Say that rows which share a score keep most of the gap, where they do."""
-    if mitigator.ties == "random" or found.n_samples < _FEWEST_ROWS:
+    if asked.ties == "random" or found.n_samples < _FEWEST_ROWS:
         return None
     if not found.plain_mcdp > found.noise:
         return None
-    if mitigator.max_mcdp is not None:
-        share = min(1.0, mitigator.max_mcdp / found.plain_mcdp) + _SHARE_ADDED
-    elif mitigator.repair_level == "auto":
+    if asked.max_mcdp is not None:
+        share = min(1.0, asked.max_mcdp / found.plain_mcdp) + _SHARE_ADDED
+    elif asked.repair_level == "auto":
         share = _SHARE_LEFT
     else:
-        share = 1 - mitigator.repair_level + _SHARE_ADDED
+        share = 1 - asked.repair_level + _SHARE_ADDED
     statistic = distributions(rows)
     if found.mcdp <= share * found.plain_mcdp or not has_ties(statistic):
         return None
+    averaged = ""
+    if is_classifier(asked):
+        averaged = ", such as one that cv=RepeatedStratifiedKFold(...) averages"
     return (
-        f"MCDP(0) is {found.mcdp:.3f}, the plain classifier's is "
+        f"MCDP(0) is {found.mcdp:.3f}, the plain model's is "
         f"{found.plain_mcdp:.3f}, because rows that share a score stay together and up "
         f"to {tied_shares(statistic).max():.0%} of a group share one. Set "
-        "ties='random', which gives such rows different scores, or a classifier with "
-        "more distinct scores, such as one that cv=RepeatedStratifiedKFold(...) "
-        "averages"
+        "ties='random', which gives such rows different scores, or an estimator with "
+        f"more distinct scores{averaged}"
     )
 
 

@@ -37,10 +37,12 @@ _NOISE = 2 * np.sqrt(np.pi / 2) * np.log(2)
 
 
 class LinearCDF(NamedTuple):
-    """CDF that is piecewise linear from (0, 0) to (1, 1), with a knot at each score.
+    """CDF that is piecewise linear between two ends, with a knot at each score.
 
-    The i-th of n rows, in order, has the height (i - 1/2) / n; rows that share a score
-    make a vertical step there, from `low` to `high`, which are equal for one row.
+    It rises from 0 at the lower end to 1 at the upper end, which are 0 and 1 for
+    probabilities, else the least and the largest score of everyone. The i-th of n rows,
+    in order, has the height (i - 1/2) / n; rows that share a score make a vertical step
+    there, from `low` to `high`, which are equal for one row.
     """
 
     scores: Floats
@@ -48,7 +50,12 @@ class LinearCDF(NamedTuple):
     high: Floats
 
     @classmethod
-    def of(cls, statistic: GroupedScores, group: int | None) -> Self:
+    def of(
+        cls,
+        statistic: GroupedScores,
+        group: int | None,
+        ends: tuple[float, float] = (0.0, 1.0),
+    ) -> Self:
         """CDF of a group that has rows, or of everyone."""
         scores, weights = statistic.of_group(group)
         part = slice(None) if group is None else group
@@ -61,11 +68,13 @@ class LinearCDF(NamedTuple):
         # Rounding must not make a step, up or down, of a single row.
         low = np.where(shares > 2 * half_row, upper - shares + half_row, high)
         low = np.clip(low, 0, high)
-        # The half rows at both ends are interpolated up to (0, 0) and (1, 1).
-        if scores[0] > 0:
-            scores, low, high = (np.append(0.0, part) for part in (scores, low, high))
-        if scores[-1] < 1:
-            scores, low, high = (np.append(part, 1.0) for part in (scores, low, high))
+        # The half rows at both ends are interpolated up to heights of 0 and 1 there.
+        if scores[0] > ends[0]:
+            low, high = np.append(0.0, low), np.append(0.0, high)
+            scores = np.append(ends[0], scores)
+        if scores[-1] < ends[1]:
+            low, high = np.append(low, 1.0), np.append(high, 1.0)
+            scores = np.append(scores, ends[1])
         return cls(scores, low, high)
 
     @property
@@ -180,13 +189,14 @@ class GroupCDFs(NamedTuple):
         cls,
         statistic: GroupedScores,
         shrinkage: Floats | None = None,
+        ends: tuple[float, float] = (0.0, 1.0),
         *,
         smooth: bool = False,
     ) -> Self:
         """CDFs of the groups, shrunk as given or as the rows tell."""
-        pooled = LinearCDF.of(statistic, None)
+        pooled = LinearCDF.of(statistic, None, ends)
         present = np.flatnonzero(statistic.counts)
-        own = tuple(LinearCDF.of(statistic, group) for group in present.tolist())
+        own = tuple(LinearCDF.of(statistic, group, ends) for group in present.tolist())
         shares = statistic.totals[present] / statistic.totals.sum()
         n_rows = row_counts(statistic)[present]
         found = cls(own, own, pooled, shares, np.zeros(len(own)), n_rows)
@@ -330,7 +340,8 @@ class Band(NamedTuple):
         limit = Limit.of(groups)
         lowest, highest = groups.range(limit.margins)
         gaps = highest - lowest
-        outside = np.flatnonzero(gaps - limit.widths(gaps, max_mcdp) > _ROUNDING)
+        moved = gaps - limit.widths(gaps, max_mcdp)
+        outside = np.flatnonzero(moved > _ROUNDING * gaps)
         widths = np.full(len(gaps), np.inf)
         scores = np.repeat(groups.pooled.scores, 2)
         n_parts = 1 + len(groups.cdfs) * len(outside) // _MAX_HEIGHTS
@@ -362,7 +373,8 @@ class Band(NamedTuple):
         mean = groups.mean_scores(targets)
         # Scores that stay, such as those that rows share, stay to the last digit: they
         # may be thresholds.
-        rounding = _ROUNDING * np.minimum(scores, 1 - scores)
+        low, high = groups.pooled.scores[[0, -1]]
+        rounding = _ROUNDING * np.minimum(scores - low, high - scores)
         stays = np.abs(mean - scores) <= rounding
         return cls(lowest, widths, limit.margins, np.where(stays, scores, mean))
 
@@ -437,9 +449,16 @@ def _shrinkage(n_rows: NDArray[Any], shares: Floats, distances: Floats) -> Float
 
 
 def interpolate(scores: Floats, knots: Floats, values: Floats) -> Floats:
-    """Interpolate linearly between scores in [0, 1] that may be subnormal numbers."""
+    """Interpolate linearly between scores that may be subnormal numbers."""
     # Slopes between them would overflow; scaling by 2**100 is exact.
     return np.interp(scores * 2.0**100, knots * 2.0**100, values)
+
+
+def ends_of(scale: str, scores: Floats) -> tuple[float, float]:
+    """Return the ends of the CDFs of scores; beyond them maps have slope 1."""
+    if scale == "probability":
+        return 0.0, 1.0
+    return float(scores.min()), float(scores.max())
 
 
 def spread_in_bins(histogram: GroupedHistogram) -> GroupedScores:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -16,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from skfair._comparison import PlainComparison
 from skfair._mitigation import FittedTable, MetaMitigator, route_fit_params
 from skfair._training_rows import TrainingRows
-from skfair._utils._columns import select_columns
 from skfair._utils._types import Floats
 from skfair._utils._validation import (
     check_choice,
@@ -31,17 +29,18 @@ from skfair.postprocessing._held_out import (
     MeanVote,
     average_repeats,
     cells_of,
-    check_repair,
     fit_all,
+    groups_to_repair,
     held_out_rows,
     join_rows,
+    judge_repair,
     label_probabilities,
     learn_repair,
     make_splits,
+    mean_of_repaired,
+    on_common_scale,
     predict_folds,
     repair_held_out,
-    rescale,
-    score_scale,
     share_scores,
 )
 from skfair.postprocessing._repair_losses import (
@@ -459,19 +458,8 @@ class MADDPostProcessor(
 
         Say whether the plain classifier is to be kept.
         """
-        # Models of different folds may spread their scores more or less: one map suits
-        # them all on the scale of everyone's scores together.
-        self._common_scale = score_scale(join_rows(folds))
-        self._scales = [self._common_scale]
-        n_folds = len(self.estimators_)
-        if n_folds > 1:
-            self._scales = [
-                score_scale(fold, (k + 0.5) / n_folds) for k, fold in enumerate(folds)
-            ]
-            folds = [
-                replace(fold, scores=rescale(fold.scores, own, self._common_scale))
-                for fold, own in zip(folds, self._scales, strict=True)
-            ]
+        scales = on_common_scale(folds, len(self.estimators_))
+        self._common_scale, self._scales, folds = scales
         rows, parts = join_rows(folds), parts_of(folds)
         options = LossOptions(*(getattr(self, name) for name in LossOptions._fields))
         grids = RepairGrid.by_stratum(rows, options)
@@ -507,7 +495,7 @@ class MADDPostProcessor(
             return rows_compared(rows, differing)
 
         differ = any(grid.differs_clearly() for grid in grids)
-        self.comparison_, keeps_plain = check_repair(
+        self.comparison_, keeps_plain = judge_repair(
             self, held_out, repaired, differ, restrict
         )
         if not keeps_plain:
@@ -595,22 +583,17 @@ class MADDPostProcessor(
         if self.repairer_ is None:
             scores = self._plain_scores(self.estimator_, features)
         else:
-            self._check_groups_given(sensitive_features)
-            if sensitive_features is None:
-                sensitive_features = select_columns(X, self.sensitive_features)
-            strata = self._find_strata(control_features, X)
-            given = self.repairer_._read_groups(
-                sensitive_features, strata, count_rows(features), self.unknown_groups
+            n_samples = count_rows(features)
+            given = groups_to_repair(
+                self, X, n_samples, sensitive_features, control_features
             )
-            common, single = self._common_scale, len(self.estimators_) == 1
-            repaired = []
-            for estimator, own in zip(self.estimators_, self._scales, strict=True):
-                scores = self._plain_scores(estimator, features)
-                if not single:
-                    scores = rescale(scores, own, common)
-                scores = self.repairer_._repair(check_scores(scores, "scores"), *given)
-                repaired.append(scores if single else rescale(scores, common, own))
-            scores = np.mean(repaired, axis=0)
+            scores = mean_of_repaired(
+                self.repairer_,
+                [self._plain_scores(model, features) for model in self.estimators_],
+                given,
+                self._common_scale,
+                self._scales,
+            )
             if self.calibrator_ is not None:
                 scores = self.calibrator_(scores)
         return np.column_stack([1 - scores, scores])
@@ -691,15 +674,5 @@ class MADDPostProcessor(
 
     def _plain_scores(self, model: Any, X: Any) -> Floats:
         """Probability of the second class by a fitted classifier."""
-        return label_probabilities(model, X, self.classes_.tolist())[:, 1]
-
-    def _check_groups_given(self, sensitive_features: Any) -> None:
-        """Raise if predictions are asked for without groups, naming the cures."""
-        if sensitive_features is None and self.sensitive_features is None:
-            raise ValueError(
-                "MADDPostProcessor needs the group of each row that it predicts, but "
-                "sensitive_features is None: pass it to the method, or construct "
-                "MADDPostProcessor(..., sensitive_features=<column of X>). If a "
-                "cross-validation or search called this: scikit-learn's scorers pass "
-                "no groups on, score with skfair.metrics.make_group_scorer(<scorer>)."
-            )
+        scores = label_probabilities(model, X, self.classes_.tolist())[:, 1]
+        return check_scores(scores, "scores")

@@ -20,7 +20,11 @@ from skfair._training_rows import TrainingRows
 from skfair._utils._types import Floats
 from skfair.metrics import madd, mcdp
 from skfair.model_selection._group_stratified_k_fold import assign_folds
-from skfair.postprocessing._held_out import distributions, weight_keywords
+from skfair.postprocessing._held_out import (
+    distributions,
+    tenths_of,
+    weight_keywords,
+)
 from skfair.postprocessing._linear_cdf import (
     Band,
     GroupCDFs,
@@ -294,8 +298,9 @@ def _standard_error(
 def parts_of(folds: list[TrainingRows]) -> list[NDArray[np.intp]]:
     """Positions of the rows of each fold; a single fold is split in five parts."""
     if len(folds) == 1:
-        y_true, codes = folds[0].y, folds[0].groups.codes
-        parts = assign_folds(y_true, codes, _N_PARTS, None)
+        y, codes = folds[0].y, folds[0].groups.codes
+        classes = tenths_of(y) if y.dtype.kind == "f" else y
+        parts = assign_folds(classes, codes, _N_PARTS, None)
         return [np.flatnonzero(parts == part) for part in range(_N_PARTS)]
     ends = np.cumsum([len(fold.scores) for fold in folds])
     return np.split(np.arange(ends[-1]), ends[:-1])

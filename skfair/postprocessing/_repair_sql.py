@@ -94,6 +94,8 @@ def write_map(
     quote: str,
     keeps_unknown: bool,
     keeps_missing: bool,
+    *,
+    real: bool,
 ) -> list[str]:
     """Lines of the map as a SQL expression, NULL where a score cannot be repaired."""
     columns = columns_of(groups)
@@ -109,13 +111,16 @@ def write_map(
         [_test(name, label, labels, quote) for label in labels]
         for name, labels in zip(names, columns, strict=True)
     ]
+    largest = float(np.finfo(np.float64).max)
+    low, high = (-largest, largest) if real else (-ROUNDING, 1 + ROUNDING)
     lines = [
-        f"CASE WHEN {score} >= {_number(-ROUNDING)} AND {score} <= "
-        f"{_number(1 + ROUNDING)} THEN CASE"
+        f"CASE WHEN {score} >= {_number(low)} AND {score} <= {_number(high)} THEN CASE"
     ]
     for test, (x, y) in zip(zip(*tests, strict=True), knots, strict=True):
         lines.append(f"  WHEN {' AND '.join(test)} THEN CASE")
-        lines += [f"    {line}" for line in _pieces(score, x.tolist(), y.tolist())]
+        lines += [
+            f"    {line}" for line in _pieces(score, x.tolist(), y.tolist(), real)
+        ]
         lines.append("  END")
     if keeps_unknown:
         lines.append(f"  ELSE {score}")
@@ -132,9 +137,18 @@ def columns_of(groups: tuple[Hashable, ...]) -> list[tuple[Any, ...]]:
     return [groups]
 
 
-def _pieces(score: str, x: list[float], y: list[float]) -> list[str]:
-    """Branches of the map of one group: its ends, and pieces closed on the left."""
-    lines = [f"WHEN {score} <= 0 THEN {_number(y[0])}"]
+def _pieces(score: str, x: list[float], y: list[float], real: bool) -> list[str]:
+    """Branches of the map of one group: its ends, and pieces closed on the left.
+
+    Beyond the ends the map of real scores has slope 1.
+    """
+    ends = [_number(value) for value in (y[0], y[-1])]
+    if real:
+        ends = [
+            f"{value} + ({score} - {_number(end)})"
+            for value, end in zip(ends, (x[0], x[-1]), strict=True)
+        ]
+    lines = [f"WHEN {score} <= {_number(x[0]) if real else 0} THEN {ends[0]}"]
     for i in range(len(x) - 1):
         value, rise = _number(y[i]), y[i + 1] - y[i]
         if rise:
@@ -142,7 +156,7 @@ def _pieces(score: str, x: list[float], y: list[float]) -> list[str]:
             width = _number(x[i + 1] - x[i])
             value += f" + {_number(rise)} * (({score} - {_number(x[i])}) / {width})"
         lines.append(f"WHEN {score} < {_number(x[i + 1])} THEN {value}")
-    return [*lines, f"ELSE {_number(y[-1])}"]
+    return [*lines, f"ELSE {ends[1]}"]
 
 
 def _number(value: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, Self
 
@@ -24,6 +25,7 @@ from skfair._utils._validation import (
     ParameterError,
     check_choice,
     check_integer,
+    check_numbers,
     check_real,
     check_scores,
     check_weights,
@@ -46,6 +48,7 @@ from skfair.postprocessing._linear_cdf import (
     LinearCDF,
     Mixture,
     Path,
+    ends_of,
     interpolate,
     repaired_at,
     spread_in_bins,
@@ -64,6 +67,8 @@ from skfair.statistics._grouped_scores import check_probabilities
 #: Samples that are simulated for an expected gap, and scores at which CDFs are then
 #: compared.
 _N_DRAWS, _N_POINTS = 300, 4000
+#: What an error about scores that are no probabilities adds.
+_TAKES_ANY = " With scale='real' scores may be any finite numbers."
 
 
 class ScoreRepairer(
@@ -97,6 +102,9 @@ class ScoreRepairer(
     so it does not control error rates, and it cannot tell whether the groups *should*
     have like scores.
 
+    Scores are probabilities, or with ``scale="real"`` any numbers, such as the salaries
+    that a regressor predicts.
+
     Parameters
     ----------
     repair_level : float in [0, 1], default=1.0
@@ -123,6 +131,10 @@ class ScoreRepairer(
         Whether to turn the repaired scores into probabilities, by one increasing map
         for all groups that is fitted to the labels given to `fit`. It changes neither
         the order of scores nor MCDP(0).
+    scale : {"probability", "real"}, default="probability"
+        ``"real"`` takes any finite scores. A score below or above all those seen in
+        `fit` is then changed by as much as the least or the largest of them.
+        ``max_mcdp`` is in the same unit on both scales: a share of rows.
     unknown_groups : {"raise", "pooled"}, default="raise"
         How `transform` treats rows whose group is missing or was absent in `fit`:
         raise, or use the distribution of everyone as theirs, which leaves their scores
@@ -170,7 +182,8 @@ class ScoreRepairer(
     -----
     The i-th of the n rows of a group, in order, has the height (i - 1/2) / n in its
     CDF, and CDFs are linear in between. They start at (0, 0) and end at (1, 1), so
-    that scores beyond those seen in `fit` keep their order and stay within [0, 1].
+    that scores beyond those seen in `fit` keep their order and stay within [0, 1]. With
+    ``scale="real"`` they start at the least and end at the largest score of everyone.
     With ``ties="mid"`` a score that was not seen in `fit` is repaired by linear
     interpolation between its neighbours.
 
@@ -266,6 +279,14 @@ class ScoreRepairer(
     ...     print(round(among_positives, 2))
     0.44
     0.0
+
+    Salaries that a regressor predicts:
+
+    >>> salaries, sex = [30.0, 34.0, 42.0, 50.0] * 50, ["F", "F", "M", "M"] * 50
+    >>> repairer = ScoreRepairer(scale="real", max_mcdp=0)
+    >>> fair = repairer.fit_transform(salaries, sensitive_features=sex)
+    >>> [round(float(salary)) for salary in fair[:4]]
+    [36, 42, 36, 42]
     """
 
     __metadata_request__fit: ClassVar = {
@@ -287,6 +308,7 @@ class ScoreRepairer(
         confidence: float | None = None,
         ties: Literal["mid", "random"] = "mid",
         calibrate: bool = False,
+        scale: Literal["probability", "real"] = "probability",
         unknown_groups: Literal["raise", "pooled"] = "raise",
         random_state: Any = None,
     ) -> None:
@@ -295,6 +317,7 @@ class ScoreRepairer(
         self.confidence = confidence
         self.ties = ties
         self.calibrate = calibrate
+        self.scale = scale
         self.unknown_groups = unknown_groups
         self.random_state = random_state
 
@@ -312,12 +335,13 @@ class ScoreRepairer(
         Parameters
         ----------
         scores : array-like of shape (n_samples,), GroupedScores or GroupedHistogram
-            Probabilities of the positive class, in [0, 1], on rows that the model was
-            not trained on: its scores on training rows are distributed differently.
-            A statistic of such rows takes the place of all other arguments, which must
-            be None: `GroupedScores` gives the map that the rows give, and
-            `GroupedHistogram` one between whose knots, the least and the largest score
-            of each bin and group, scores are taken to be spread evenly.
+            Probabilities of the positive class, in [0, 1], or with ``scale="real"`` any
+            finite numbers, on rows that the model was not trained on: its scores on
+            training rows are distributed differently. A statistic of such rows takes
+            the place of all other arguments, which must be None: `GroupedScores` gives
+            the map that the rows give, and `GroupedHistogram` one between whose knots,
+            the least and the largest score of each bin and group, scores are taken to
+            be spread evenly.
         y : array-like of shape (n_samples,), default=None
             Labels of two classes; scores are probabilities of the second, in sorted
             order. Only `calibrate` uses them.
@@ -386,11 +410,12 @@ class ScoreRepairer(
         if isinstance(scores, GroupedScores | GroupedHistogram):
             given = in_place_of_rows(scores, y=y, control_features=strata, **rows)
             return self._learn_statistic(self._check_statistic(given))
-        scores = check_scores(scores, "scores")
+        scores = self._check_scores(scores)
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
         left_rows_out = bool((groups.codes < 0).any())
         if strata is None:
-            self._learn_statistic(GroupedScores.from_scores(scores, **rows))
+            statistic = GroupedScores.from_scores(scores, **rows, scale="real")
+            self._learn_statistic(statistic)
         else:
             strata = resolve_strata(strata, n_samples=len(scores))
             weights = check_weights(sample_weight, len(scores))
@@ -414,8 +439,11 @@ class ScoreRepairer(
         """Learn from the scores of the groups."""
         present = np.flatnonzero(statistic.counts)
         labels = tuple(statistic.labels[group] for group in present)
-        smooth = self.max_mcdp is not None and self.confidence is None
-        return self._learn(labels, GroupCDFs.of(statistic, smooth=smooth))
+        ends = ends_of(self.scale, statistic.scores)
+        smooth = self.scale == "probability" and self.confidence is None
+        smooth &= self.max_mcdp is not None
+        learnt = GroupCDFs.of(statistic, ends=ends, smooth=smooth)
+        return self._learn(labels, learnt)
 
     def _learn(self, labels: tuple[Hashable, ...], learnt: GroupCDFs) -> Self:
         """Learn from the CDFs of the groups with these labels."""
@@ -496,11 +524,25 @@ class ScoreRepairer(
             raise ValueError("scores is a statistic of 0 rows, expected at least one.")
         if isinstance(statistic, GroupedHistogram):
             return spread_in_bins(statistic)
-        check_probabilities(statistic, "scores")
+        if self.scale == "probability":
+            check_probabilities(statistic, "scores", _TAKES_ANY)
         return statistic
+
+    def _check_scores(self, scores: Any) -> Floats:
+        """Return scores as floats that are on the scale."""
+        if self.scale == "real":
+            return check_numbers(scores, "scores") + 0.0  # turns -0.0 into 0.0
+        return check_scores(scores, "scores", _TAKES_ANY)
 
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
+        check_choice("scale", self.scale, ("probability", "real"))
+        if self.scale == "real" and self.calibrate:
+            raise ParameterError(
+                "calibrate",
+                f"must be False with scale='real', got {self.calibrate!r}: it makes "
+                "probabilities.",
+            )
         level = check_real("repair_level", self.repair_level, 0, 1)
         check_repair_options(self, level, default=1)
 
@@ -546,7 +588,7 @@ class ScoreRepairer(
         Parameters
         ----------
         scores : array-like of shape (n_samples,)
-            Scores in [0, 1].
+            Scores in [0, 1], or any finite ones with ``scale="real"``.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups
             Group of each row.
@@ -558,8 +600,8 @@ class ScoreRepairer(
         Returns
         -------
         ndarray of shape (n_samples,)
-            Repaired scores in [0, 1]; a DataFrame of one column if `set_output` asks
-            for it.
+            Repaired scores, in [0, 1] for probabilities; a DataFrame of one column if
+            `set_output` asks for it.
 
         Raises
         ------
@@ -580,7 +622,7 @@ class ScoreRepairer(
         self, scores: Any, groups: Any, strata: Any, unknown_groups: str
     ) -> Floats:
         """Check and repair scores, without the map to probabilities."""
-        values = check_scores(scores, "scores")
+        values = self._check_scores(scores)
         given = self._read_groups(groups, strata, len(values), unknown_groups)
         return self._repair(values, *given)
 
@@ -636,14 +678,16 @@ class ScoreRepairer(
             rows = order[starts[group] : starts[group + 1]]
             # Sorted look-ups spare cache misses, which cost more than the sort.
             rows = rows[np.argsort(values[rows])]
+            seen = np.clip(values[rows], cdf.scores[0], cdf.scores[-1])
             if self.ties == "random":
-                heights = cdf.heights_of(values[rows], random)
-                repaired[rows] = repaired_at(self._learnt, self._path, group, heights)
+                heights = cdf.heights_of(seen, random)
+                found = repaired_at(self._learnt, self._path, group, heights)
             else:
-                repaired[rows] = interpolate(
-                    values[rows], cdf.scores, self.repaired_scores_[group]
-                )
-        return np.clip(repaired, 0, 1, out=repaired)
+                found = interpolate(seen, cdf.scores, self.repaired_scores_[group])
+            repaired[rows] = found + (values[rows] - seen)
+        if self.scale == "probability":
+            np.clip(repaired, 0, 1, out=repaired)
+        return repaired
 
     def fit_transform(
         self,
@@ -659,7 +703,7 @@ class ScoreRepairer(
         Parameters
         ----------
         scores : array-like of shape (n_samples,)
-            Scores in [0, 1].
+            Scores in [0, 1], or any finite ones with ``scale="real"``.
         y : array-like of shape (n_samples,), default=None
             Labels of two classes; scores are probabilities of the second, in sorted
             order. Only `calibrate` uses them.
@@ -675,7 +719,7 @@ class ScoreRepairer(
         Returns
         -------
         ndarray of shape (n_samples,)
-            Repaired scores in [0, 1].
+            Repaired scores, in [0, 1] for probabilities.
 
         Raises
         ------
@@ -775,20 +819,23 @@ class ScoreRepairer(
         Parameters
         ----------
         tol : float in [0, 1], default=0.0
-            How far the map may be from that of `transform`. With 0 there is one piece
+            How far the map may be from that of `transform`, with ``scale="real"`` any
+            number in the unit of the scores. With 0 there is one piece
             between any two scores seen in `fit` that follow each other; otherwise there
-            are at most ``2 / tol + 1`` for each group, and fewer where the map is
-            smooth.
+            are at most ``2 / tol + 1`` for each group (times the range of the scores),
+            and fewer where the map is smooth.
 
         Returns
         -------
         DataFrame
             One row for each piece, sorted by group and score: ``group`` (``group_0``,
             ``group_1``, ... for an intersection), ``score_from``, ``score_to``,
-            ``repaired_from`` and ``repaired_to``. Pieces of a group cover [0, 1]. In
-            between, the repaired score is ``repaired_from + (score - score_from) /
-            (score_to - score_from) * (repaired_to - repaired_from)``, without the
-            map to probabilities of `calibrator_`.
+            ``repaired_from`` and ``repaired_to``. Pieces of a group cover [0, 1], or
+            with ``scale="real"`` the scores seen in `fit`: below and above them, scores
+            are changed by as much as the least and the largest one. In between, the
+            repaired score is ``repaired_from + (score - score_from) / (score_to -
+            score_from) * (repaired_to - repaired_from)``, without the map to
+            probabilities of `calibrator_`.
 
         Raises
         ------
@@ -832,7 +879,7 @@ class ScoreRepairer(
             Table to read, as it is written in SQL: ``sales.predictions``, or for
             DuckDB ``'predictions/*.parquet'`` in quotation marks.
         y_score : str
-            Name of the column of scores in [0, 1], of floats.
+            Name of the column of scores, of floats.
         sensitive_features : str or list of str
             Name of the column of groups; for an intersection several, in the order
             given to `fit`.
@@ -852,11 +899,12 @@ class ScoreRepairer(
         str
             A query of all columns of the table and of the repaired scores, which are
             those of `transform` up to rounding and `tol`. They are NULL where
-            `transform` raises: where a score is NULL, NaN or outside [0, 1] by more
-            than rounding, or, with ``unknown_groups="raise"``, a group is NULL or was
-            absent in `fit`. With `calibrate`, scores before it are a column, too, with
-            ``uncalibrated_`` before its name. Labels are written so that no text of
-            theirs is read as SQL.
+            `transform` raises: where a score is NULL, NaN, infinite, or no probability
+            by more than rounding if it should be one, or, with
+            ``unknown_groups="raise"``, a group is NULL or was absent in `fit`. With
+            `calibrate`, scores before it are a column, too, with ``uncalibrated_``
+            before its name. Labels are written so that no text of theirs is read as
+            SQL.
 
         Raises
         ------
@@ -896,23 +944,25 @@ class ScoreRepairer(
             quote,
             self.unknown_groups == "pooled",
             self._left_rows_out,
+            real=self.scale == "real",
         )
         return write_query(table, name, quote, expression, self.calibrator_)
 
     def _knots(self, tol: Any) -> list[Knots]:
         """Scores and repaired scores of each group, as few as `tol` allows."""
         check_is_fitted(self)
-        tol = check_real("tol", tol, 0, 1)
+        real = self.scale == "real"
+        tol = check_real("tol", tol, 0, math.inf if real else 1)
         self._check_single()
         if not self._path.moves:
-            ends = np.array([0.0, 1.0])
+            ends = self._learnt.pooled.scores[[0, -1]]
             return [(ends, ends)] * len(self.groups_)
         if self.ties == "random":
             raise ParameterError(
                 "ties", "must be 'mid': 'random' draws repaired scores."
             )
         return [
-            thin_knots(cdf.scores, np.clip(repaired, 0, 1), tol)
+            thin_knots(cdf.scores, repaired if real else np.clip(repaired, 0, 1), tol)
             for cdf, repaired in zip(self.cdfs_, self.repaired_scores_, strict=True)
         ]
 
@@ -943,7 +993,7 @@ class ScoreRepairer(
         tags = super().__sklearn_tags__()
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
-        tags.input_tags.positive_only = True
+        tags.input_tags.positive_only = self.scale == "probability"
         return tags
 
     def _codes(self, groups: Groups) -> NDArray[np.intp]:
@@ -1006,6 +1056,7 @@ def scores_by_stratum(
             GroupedScores.from_scores(
                 scores[rows],
                 sensitive_features=groups[rows],
+                scale="real",
                 sample_weight=None if weights is None else weights[rows],
             )
         )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import datetime
 import html
+import math
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from typing import Any, Literal, Self, TypedDict, Unpack
+from typing import Any, Literal, Self, TypedDict, Unpack, get_args
 
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from skfair._utils._columns import names_columns, select_columns
 from skfair._utils._files import write_text
-from skfair._utils._validation import Scale, check_choice
+from skfair._utils._validation import Scale, check_choice, count_rows
 from skfair.report._frame_inputs import read_frame
 from skfair.report._inputs import estimator_inputs, make_audit
 from skfair.report._language import say, speaking
@@ -23,6 +25,8 @@ from skfair.report._summary import DEFAULT_TITLE, summarize
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
 _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
+#: Tables of a report.
+Table = Literal["metrics", "groups", "impact_ratios", "strata", "proxy"]
 
 
 class ReportOptions(TypedDict, total=False):
@@ -48,6 +52,9 @@ class EstimatorOptions(ReportOptions, total=False):
 
     sample_weight: ArrayLike | None
     title: str
+    group_probabilities: Any
+    odds_ratio: Sequence[float]
+    proxy_limit: float
 
 
 class FairnessReport:
@@ -108,8 +115,9 @@ class FairnessReport:
         X: Any,
         y: ArrayLike | None = None,
         *,
-        sensitive_features: Any,
+        sensitive_features: Any = None,
         control_features: Any = None,
+        cells: Any = None,
         threshold: float | None = None,
         pos_label: Any = None,
         scale: Scale = "probability",
@@ -127,13 +135,16 @@ class FairnessReport:
         y : array-like of shape (n_samples,), default=None
             True labels. Without them errors are not reported.
         sensitive_features : str, int, list of str, list of int, callable, array-like, \
-dataframe, Groups, or mapping of str to array-like
+dataframe, Groups, or mapping of str to array-like, default=None
             Columns of X that hold the groups, or the groups themselves as in
             `from_predictions`. Groups that are no mapping are passed on to predict
             methods that take `sensitive_features`.
         control_features : str, int, list of str, list of int, callable, array-like, \
 dataframe or Groups, default=None
             Columns of X that hold the strata, or the strata themselves, as in
+            `from_predictions`.
+        cells : str, int, list of str, list of int, callable or array-like, default=None
+            Columns of X that hold the proxy, or the proxy itself, as in
             `from_predictions`.
         threshold : float, default=None
             Smallest score that counts as a positive decision. By default decisions
@@ -147,8 +158,9 @@ dataframe or Groups, default=None
         **options : dict
             Other parameters of `from_predictions`: `sample_weight`, `metrics`,
             `epsilon`, `alpha`, `n_resamples`, `n_permutations`, `confidence_level`,
-            `min_group_size`, `impact_ratios`, `min_share`, `title`, `language`,
-            `random_state`, `n_jobs` and `verbose`.
+            `min_group_size`, `impact_ratios`, `min_share`, `group_probabilities`,
+            `odds_ratio`, `proxy_limit`, `title`, `language`, `random_state`, `n_jobs`
+            and `verbose`.
 
         Returns
         -------
@@ -164,6 +176,8 @@ dataframe or Groups, default=None
         scores, predictions, groups, strata, pos_label = estimator_inputs(
             estimator, X, sensitive_features, control_features, pos_label, scale
         )
+        if cells is not None and names_columns(cells, count_rows(X)):
+            cells = select_columns(X, cells, "cells")
         if threshold is not None:
             predictions = {k: v for k, v in predictions.items() if k not in scores}
         return cls.from_predictions(
@@ -172,6 +186,7 @@ dataframe or Groups, default=None
             y_pred=predictions or None,
             sensitive_features=groups,
             control_features=strata,
+            cells=cells,
             threshold=0.5 if threshold is None else threshold,
             pos_label=pos_label,
             scale=scale,
@@ -185,8 +200,12 @@ dataframe or Groups, default=None
         y_score: Any = None,
         *,
         y_pred: Any = None,
-        sensitive_features: Any,
+        sensitive_features: Any = None,
         control_features: Any = None,
+        group_probabilities: Any = None,
+        cells: Any = None,
+        odds_ratio: Sequence[float] = (1.0, 1.5, 2.0, math.inf),
+        proxy_limit: float = 0.1,
         sample_weight: ArrayLike | None = None,
         threshold: float = 0.5,
         pos_label: Any = None,
@@ -222,15 +241,28 @@ array-like, default=None
             model with scores they replace the decisions by the threshold: one column
             of each belongs to one model, and mappings are matched by name.
         sensitive_features : array-like, dataframe, Groups, or mapping of str to \
-array-like
+array-like, default=None
             One attribute, or several as columns or by name. Missing values raise an
             error unless a `Groups` defines how they are treated, see
-            `skfair.groups.encode_groups`.
+            `skfair.groups.encode_groups`. May be None with `group_probabilities`.
         control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 or Groups, default=None
             Stratum of each row, such as its department or its true label. The report
             then also has each metric within strata, where `confidence_interval` knows
             it: the largest value, the stratum in which it is attained, and the mean.
+        group_probabilities : array-like of shape (n_samples,) or (n_samples, \
+n_groups), or dict, default=None
+            Probabilities of groups that are known by a proxy only, as in
+            `skfair.metrics.proxy_bounds`. The report then has a section with the bounds
+            of its metrics.
+        cells : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
+            The proxy of each row, several columns for their intersection. None joins
+            rows of like probability.
+        odds_ratio : sequence of float, default=(1, 1.5, 2, inf)
+            How far the odds of a group may differ within a cell, for the bounds.
+        proxy_limit : float in [0, 1], default=0.1
+            Disparity that the section asks about: whether the bounds are above it, and
+            from which odds ratio on they contain it.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights. Rows of weight 0 are left out.
         threshold : float, default=0.5
@@ -300,6 +332,8 @@ or Groups, default=None
             min_group_size=min_group_size,
             impact_ratios=impact_ratios,
             min_share=min_share,
+            odds_ratio=odds_ratio,
+            proxy_limit=proxy_limit,
             random_state=random_state,
             language=language,
             n_jobs=n_jobs,
@@ -312,6 +346,8 @@ or Groups, default=None
                 y_pred=y_pred,
                 sensitive_features=sensitive_features,
                 control_features=control_features,
+                group_probabilities=group_probabilities,
+                cells=cells,
                 pos_label=pos_label,
                 sample_weight=sample_weight,
                 options=options,
@@ -392,6 +428,8 @@ or Groups, default=None
         See Also
         --------
         skfair.frames.mcdp_bounds : MCDP(0) of any number of rows, exact.
+        skfair.metrics.proxy_bounds : Where groups are known by a proxy only, from a
+            histogram by cell of the proxy.
 
         Notes
         -----
@@ -438,16 +476,18 @@ or Groups, default=None
 
     def to_frame(
         self,
-        table: Literal["metrics", "groups", "impact_ratios", "strata"] = "metrics",
+        table: Table = "metrics",
     ) -> pd.DataFrame:
         """Numbers of the report as a table.
 
         Parameters
         ----------
-        table : {"metrics", "groups", "impact_ratios", "strata"}, default="metrics"
+        table : {"metrics", "groups", "impact_ratios", "strata", "proxy"}, \
+default="metrics"
             Which numbers: of the metrics, of each group, the impact ratios, which only
-            a report with ``impact_ratios=True`` has, or of the metrics within strata,
-            which only one with `control_features` has.
+            a report with ``impact_ratios=True`` has, of the metrics within strata,
+            which only one with `control_features` has, or the bounds by a proxy, which
+            only one with `group_probabilities` has.
 
         Returns
         -------
@@ -468,13 +508,19 @@ or Groups, default=None
             `skfair.metrics.impact_ratios`. Strata have for each ``metric`` the value of
             ``everyone``, the largest ``value`` within a stratum, that ``stratum``, the
             ``mean`` by total weight, ``lower``, ``upper``, ``null_mean``, ``pvalue``.
+            Bounds have a row for each ``model``, ``metric`` and ``odds_ratio``, with
+            ``estimate``, ``lower``, ``upper``, ``lower_confidence``,
+            ``upper_confidence`` and ``tipping``, the least odds ratio at which the
+            bounds contain `proxy_limit`.
 
         Raises
         ------
         ValueError
-            If the report has no impact ratios or strata, or `table` is none of these.
+            If the report has no such table, or `table` is none of these.
         """
-        check_choice("table", table, ("metrics", "groups", "impact_ratios", "strata"))
+        check_choice("table", table, get_args(Table))
+        if table == "proxy":
+            return self._proxy_frame()
         if table != "metrics":
             return self._groups_frame(table)
         rows = [
@@ -487,15 +533,47 @@ or Groups, default=None
             for attribute, result in self._results()
             for measure in result["measures"]
         ]
-        frame = pd.DataFrame(rows).rename(columns={"key": "metric"})
-        columns = ["model", "attribute", "comparison", "metric", *_NUMBERS, *_OTHERS]
-        return frame[columns].astype(dict.fromkeys(_NUMBERS, "float64"))
+        columns = ["model", "attribute", "comparison", "key", *_NUMBERS, *_OTHERS]
+        frame = pd.DataFrame(rows, columns=columns).rename(columns={"key": "metric"})
+        return frame.astype(dict.fromkeys(_NUMBERS, "float64"))
 
     def _results(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """Each attribute with its result for each model."""
         for attribute in self.summary["attributes"]:
             for result in attribute["results"]:
                 yield attribute, result
+
+    def _proxy_frame(self) -> pd.DataFrame:
+        """Bounds of each model and metric at each odds ratio."""
+        section = self.summary.get("proxy")
+        if section is None:
+            raise ValueError(
+                "table='proxy' needs a report made with group_probabilities."
+            )
+        ends = "lower", "upper", "lower_confidence", "upper_confidence"
+        rows = [
+            {
+                "model": result["model"],
+                "metric": measure["key"],
+                "odds_ratio": ratio,
+                "estimate": measure["estimate"],
+                **{
+                    end: None if measure[end] is None else measure[end][i]
+                    for end in ends
+                },
+                "tipping": measure["tipping"],
+            }
+            for result in section["results"]
+            for measure in result["measures"]
+            for i, ratio in enumerate(section["odds_ratios"])
+        ]
+        frame = pd.DataFrame(rows)
+        numbers = frame.columns[2:]
+        frame[numbers] = frame[numbers].astype("float64")
+        frame["odds_ratio"] = frame["odds_ratio"].fillna(math.inf)
+        never = frame["tipping"].isna() & frame["estimate"].notna()
+        frame["tipping"] = frame["tipping"].mask(never, math.inf)
+        return frame
 
     def _groups_frame(self, table: str) -> pd.DataFrame:
         """Rows of the groups, of their impact ratios, or of metrics within strata."""

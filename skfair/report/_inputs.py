@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any, TypeVar, get_args
 
 import numpy as np
@@ -37,6 +39,9 @@ from skfair.groups import (
     sort_labels,
 )
 from skfair.metrics._inputs import Multigroup, positive_class
+from skfair.metrics._proxy._cells import rows_by_cell
+from skfair.metrics._proxy._proxy_bounds import check_odds_ratios
+from skfair.metrics._undefined import tip_for_numbers, warn_or_collect
 from skfair.report._language import LANGUAGES, figure, say
 from skfair.statistics._grouped_confusion import encode_classes
 from skfair.statistics._grouped_scores import SortedScores
@@ -44,6 +49,8 @@ from skfair.statistics._grouped_scores import SortedScores
 #: Columns by name: of models, or of attributes.
 Named = dict[str, Any]
 Classes = tuple[Hashable, ...]
+#: Share of each group in each cell of a proxy.
+Shares = dict[Hashable, dict[Hashable, float]]
 #: Codes of rows, and the labels that they stand for.
 Encoded = tuple[NDArray[np.integer], Classes]
 
@@ -75,6 +82,8 @@ class Options:
     impact_ratios: bool = False
     min_share: float = 0.0
     random_state: Any = None
+    odds_ratio: Sequence[float] = (1.0, 1.5, 2.0, math.inf)
+    proxy_limit: float = 0.1
     language: str = "en"
     n_jobs: int | None = None
     verbose: int = 0
@@ -103,6 +112,8 @@ class Options:
             "min_group_size": check_integer("min_group_size", self.min_group_size, 1),
             "min_share": check_real("min_share", self.min_share, 0, 1, closed="left"),
             "random_state": check_integer("random_state", seed, 0, 2**32 - 1),
+            "odds_ratio": tuple(check_odds_ratios(self.odds_ratio).tolist()),
+            "proxy_limit": check_real("proxy_limit", self.proxy_limit, 0, 1),
         }
         if self.n_jobs == 0:
             raise ParameterError(
@@ -174,6 +185,7 @@ class Audit:
     An entry is a row, or stands for as many as `n_alike` says, which are alike in
     groups, classes and weight, and nearly in score: `blur` is how far this may move
     MCDP(0), and the length of the longest interval of scores that count as one.
+    `proxy` holds the cell of each entry, and the shares of the groups in each cell.
     """
 
     models: tuple[Model, ...]
@@ -185,6 +197,7 @@ class Audit:
     n_alike: Integers | None = None
     blur: tuple[float, float] = (0.0, 0.0)
     strata: Groups | None = None
+    proxy: tuple[Groups, Shares] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -198,13 +211,14 @@ class Audit:
         return int(self.n_alike[entries].sum())
 
     def at(self, entries: Any, *models: Model) -> Audit:
-        """Audit of some entries, of models of these, without attributes and strata."""
+        """Audit of some entries, of models of these, without attributes or cells."""
         columns = {
             name: column[entries]
             for name in ("y_true", "sample_weight", "n_alike")
             if (column := getattr(self, name)) is not None
         }
-        return replace(self, models=models, attributes=(), strata=None, **columns)
+        nothing: dict[str, Any] = {"attributes": (), "strata": None, "proxy": None}
+        return replace(self, models=models, **nothing, **columns)
 
     @property
     def weights(self) -> NDArray[Any] | None:
@@ -244,6 +258,8 @@ def make_audit(
     sample_weight: ArrayLike | None,
     options: Options,
     control_features: Any = None,
+    group_probabilities: Any = None,
+    cells: Any = None,
     n_alike: Integers | None = None,
 ) -> Audit:
     """Check and encode the arguments, without the rows of weight zero.
@@ -265,6 +281,7 @@ def make_audit(
     encoded = [*predicted.values(), *([] if true is None else [true])]
     found = sort_labels({label for _, labels in encoded for label in labels})
     classes = _classes(tuple(found), pos_label, bool(scores))
+    proxy = _read_proxy(group_probabilities, cells, n_samples, sample_weight)
     weights = check_weights(sample_weight, n_samples)
     kept = np.arange(n_samples) if weights is None else np.flatnonzero(weights)
     if not len(kept):
@@ -286,7 +303,9 @@ def make_audit(
             )
             for name in dict.fromkeys([*scores, *predicted])
         ),
-        attributes=_attributes(sensitive_features, n_samples, kept, options, n_alike),
+        attributes=()
+        if sensitive_features is None and proxy is not None
+        else _attributes(sensitive_features, n_samples, kept, options, n_alike),
         y_true=None if true is None else _recode(true, classes, kept),
         classes=classes,
         sample_weight=weights,
@@ -295,18 +314,69 @@ def make_audit(
         strata=None
         if control_features is None
         else resolve_strata(control_features, n_samples=n_samples)[kept],
+        proxy=None if proxy is None else (proxy[0][kept], proxy[1]),
     )
+
+
+def _read_proxy(
+    group_probabilities: Any, cells: Any, n_samples: int, sample_weight: Any
+) -> tuple[Groups, Shares] | None:
+    """Cell of each row, and the shares of the groups in each cell that has weight."""
+    if group_probabilities is None:
+        if cells is not None:
+            raise ValueError(
+                "group_probabilities must be given beside cells, got None."
+            )
+        return None
+    names: list[str | None] = [say("probability")]
+    if cells is not None:
+        names = columns_of(cells, "cells")[0]
+    rows = rows_by_cell(
+        np.zeros(n_samples),
+        group_probabilities=group_probabilities,
+        cells=cells,
+        sensitive_features=None,
+        missing="proxy",
+        n_people=None,
+        sample_weight=sample_weight,
+    )
+    weights = np.bincount(rows.cells, rows.weights, rows.n_cells)
+    labels = tuple(compress(rows.cell_labels, weights > 0))
+    codes = recode(rows.cells, rows.cell_labels, labels)
+    shares = {
+        label: dict(zip(rows.labels, of_cell.tolist(), strict=True))
+        for label, of_cell in zip(rows.cell_labels, rows.probabilities, strict=True)
+        if label in labels
+    }
+    return Groups(codes, labels, tuple(name or say("proxy") for name in names)), shares
 
 
 def _positive_column(y_true: Any, y_score: Any, pos_label: Any) -> Any:
     """Scores of the positive class, where a table has a column for each of two."""
-    if y_true is None or not hasattr(type(y_score), "columns"):
+    if isinstance(y_score, Groups) or not hasattr(type(y_score), "columns"):
         return y_score
     names, columns = columns_of(y_score, "y_score")
-    _, labels = encode_classes("y_true", y_true)
-    if len(names) != 2 or {*names} != {str(label) for label in labels}:
+    if len(names) != 2 or not _add_up_to_one(*columns):
         return y_score
-    return columns[names.index(str(positive_class(labels, "y_true", pos_label)))]
+    labels = () if y_true is None else encode_classes("y_true", y_true)[1]
+    if {*names} == {str(label) for label in labels}:
+        pos_label = positive_class(labels, "y_true", pos_label)
+    if str(pos_label) not in names:
+        raise ValueError(
+            f"y_score must have a column for each model; its columns {names} add up to "
+            "1, so that they are the probabilities of two classes. Pass that of the "
+            f"positive one, as table[{names[1]!r}]."
+        )
+    return columns[names.index(str(pos_label))]
+
+
+def _add_up_to_one(first: Any, second: Any) -> bool:
+    """Whether two columns of numbers add up to 1 in each row."""
+    try:
+        totals = np.asarray(first, np.float64) + np.asarray(second, np.float64)
+    except (TypeError, ValueError):
+        return False
+    return bool((np.abs(totals - 1) < 1e-6).all())
 
 
 def _read_models(
@@ -390,7 +460,7 @@ def _columns(argument: str, values: Any, unnamed: str, numbered: str = "") -> Na
     elif isinstance(values, Groups):
         names, columns = [CROSS.join(values.names)], [values]
     else:
-        names, columns = columns_of(values)
+        names, columns = columns_of(values, argument)
     if not columns:
         raise ValueError(f"{argument} has no columns, expected at least one.")
     if len(columns) > 1 and not any(names):
@@ -415,7 +485,8 @@ def _classes(found: Classes, pos_label: Any, scored: bool) -> Classes:
         if scored or pos_label is not None:
             raise ValueError(
                 "y_true and y_pred must be binary beside y_score or pos_label, got "
-                f"{len(found)} classes: {list(found[:5])}."
+                f"{len(found)} classes: {list(found[:5])}. Pass predicted labels as "
+                "y_pred alone: the report then compares the errors of all classes."
             )
         return found
     positive = positive_class(found, "y_true together with y_pred", pos_label)
@@ -432,7 +503,10 @@ def _attributes(
 ) -> tuple[Attribute, ...]:
     """Each attribute, and the intersection of all of them where there are several."""
     if sensitive_features is None:
-        raise ValueError("sensitive_features is None, expected group labels.")
+        raise ValueError(
+            "sensitive_features is None, expected group labels, or "
+            "group_probabilities where groups are known by a proxy only."
+        )
     unnamed = say("group"), say("attribute")
     columns = _columns("sensitive_features", sensitive_features, *unnamed)
     each = {}
@@ -462,6 +536,9 @@ def set_aside(name: str, groups: Groups, n_alike: Integers | None) -> Attribute:
     codes = recode(groups.codes, groups.labels, labels)
     n_missing = int(np.count_nonzero(groups.codes < 0))
     compared = replace(groups, codes=codes, labels=labels)
+    if tip := tip_for_numbers(groups.labels, counts):
+        many = f"{name} has {len(counts):,} groups, each a number"
+        warn_or_collect(many, f"{many}, and the report leaves small ones out. {tip}")
     kept = np.array([sizes[label] for label in labels], dtype=np.intp)
     return Attribute(name, compared, groups, aside, n_missing, kept)
 
@@ -525,7 +602,8 @@ def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
         if not hasattr(model, "classes_"):
             raise ValueError(
                 f"estimator {name!r} is a {type(model).__name__} without classes_, "
-                "expected a fitted classifier."
+                "expected a fitted classifier. With scale='rank' the report compares "
+                "what other estimators predict."
             )
     found = [(name, list(model.classes_)) for name, model in estimators.items()]
     first, classes = found[0]

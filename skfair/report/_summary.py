@@ -24,6 +24,8 @@ from skfair.report._metrics import (
     keys_of,
     make_samples,
 )
+from skfair.report._proxy import KEYS as KEYS_BY_PROXY
+from skfair.report._proxy import by_proxy, lead
 from skfair.report._sample import Finding, Sample
 from skfair.report._strata import within_strata
 from skfair.report._words import (
@@ -98,6 +100,7 @@ def summarize(audits: Sequence[Audit], title: str) -> Summary:
             {**_attribute(attribute), "results": results[i * n_models :][:n_models]}
             for i, attribute in enumerate(audit.attributes)
         ],
+        "proxy": by_proxy(audit),
         "settings": _settings(audit, audits),
         "versions": _versions(),
     }
@@ -283,6 +286,8 @@ def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
     ]
     stated += ["min_group_size", "impact_ratios", "min_share", "random_state"]
     possible = {key for one, model in models for key in keys_of(one, model)}
+    if not audit.attributes:
+        possible &= {*KEYS_BY_PROXY}
     return {
         "positive label": _positive(audit),
         "decisions": {visible_text(m.name): m.decided_by for _, m in models},
@@ -424,7 +429,8 @@ def _lead(summary: Summary, model: int) -> str:
         )
     if neither:
         texts.append(say("By {names}, nothing can be said.", names=listed(neither)))
-    return " ".join(texts)
+    texts.append(lead(summary.get("proxy"), model))
+    return " ".join(text for text in texts if text)
 
 
 def _point(attribute: Summary, result: Summary, level: float) -> Summary | None:

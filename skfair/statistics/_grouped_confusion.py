@@ -327,7 +327,8 @@ def encode_classes(
     broken = [v for v in classes if isinstance(v, float) and not v.is_integer()]
     if broken:
         raise ValueError(
-            f"{name} must be class labels, got the continuous value {broken[0]}."
+            f"{name} must be class labels, got the continuous value {broken[0]}. Turn "
+            f"scores into decisions first, as {name} >= 0.5."
         )
     present = pd.unique(codes)
     if len(present) < len(classes):  # categories without rows are no classes

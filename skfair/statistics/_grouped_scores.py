@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
-    Scale,
+    AnyScale,
     check_weights,
     lie_in_unit_interval,
     scores_on,
@@ -93,7 +93,7 @@ class GroupedScores(JSONStatistic):
         y_score: ArrayLike,
         *,
         sensitive_features: Any,
-        scale: Scale = "probability",
+        scale: AnyScale = "probability",
         sample_weight: ArrayLike | None = None,
     ) -> GroupedScores:
         """Collect the scores of each group.
@@ -101,15 +101,16 @@ class GroupedScores(JSONStatistic):
         Parameters
         ----------
         y_score : array-like of shape (n_samples,)
-            Scores in [0, 1], probabilities of the positive class as a rule; with
-            ``scale="rank"`` any finite numbers.
+            Scores in [0, 1], probabilities of the positive class as a rule; on other
+            scales any finite numbers.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups
             Group of each row; several columns stand for their intersection.
-        scale : {"probability", "rank"}, default="probability"
-            ``"rank"`` is for scores that are no probabilities, of which metrics take
-            ranks: pass ``scale="rank"`` to them, too. The statistic keeps the scores
-            themselves, so that statistics of batches can be added.
+        scale : {"probability", "rank", "real"}, default="probability"
+            ``"rank"`` and ``"real"`` are for scores that are no probabilities, of which
+            metrics take ranks or the numbers: pass ``scale`` to them, too. The
+            statistic keeps the scores themselves, so that statistics of batches can be
+            added.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
 
@@ -120,7 +121,7 @@ class GroupedScores(JSONStatistic):
         Raises
         ------
         ValueError
-            On scores outside [0, 1], or that are not finite with ``scale="rank"``,
+            On scores outside [0, 1], or that are not finite on another scale,
             wrong lengths, missing groups, negative weights, or a group whose rows all
             weigh zero.
         """
@@ -143,7 +144,7 @@ class GroupedScores(JSONStatistic):
         sensitive_features: Any,
         n_rows: ArrayLike,
         total_weight: ArrayLike | None = None,
-        scale: Scale = "probability",
+        scale: AnyScale = "probability",
     ) -> GroupedScores:
         """Collect scores that were counted already, in SQL for instance.
 
@@ -154,8 +155,8 @@ class GroupedScores(JSONStatistic):
         Parameters
         ----------
         y_score : array-like of shape (n_entries,)
-            Scores in [0, 1], with ``scale="rank"`` any finite numbers; equal ones of a
-            group are joined.
+            Scores in [0, 1], on other scales any finite numbers; equal ones of a group
+            are joined.
         sensitive_features : array-like of shape (n_entries,) or \
 (n_entries, n_columns), or Groups
             Group of each entry; several columns stand for their intersection.
@@ -163,8 +164,9 @@ class GroupedScores(JSONStatistic):
             How many rows have this score and group; entries of 0 rows are left out.
         total_weight : array-like of shape (n_entries,), default=None
             Sum of the sample weights of these rows; `n_rows` by default.
-        scale : {"probability", "rank"}, default="probability"
-            ``"rank"`` is for scores that are no probabilities, as in `from_scores`.
+        scale : {"probability", "rank", "real"}, default="probability"
+            ``"rank"`` and ``"real"`` are for scores that are no probabilities, as in
+            `from_scores`.
 
         Returns
         -------
@@ -173,7 +175,7 @@ class GroupedScores(JSONStatistic):
         Raises
         ------
         ValueError
-            On scores outside [0, 1], or that are not finite with ``scale="rank"``, NaN,
+            On scores outside [0, 1], or that are not finite on another scale, NaN,
             wrong lengths, missing groups, counts that
             are negative or no whole numbers, weights that are negative, or that are
             zero where there are rows.

@@ -34,7 +34,7 @@ from skfair.metrics._proxy._bands import (
 )
 from skfair.metrics._proxy._cells import ProxyRows
 from skfair.metrics._proxy._confidence import _Noise, _noise_of_end
-from skfair.statistics import GroupedHistogram, GroupedScores
+from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
 
 SCORES = [0.1, 0.2, 0.4, 0.5, 0.7, 0.9]
 RATIOS = [1.0, 1.3, 2.0, 5.0, np.inf]
@@ -496,6 +496,11 @@ def test_like_probabilities_are_joined():
         mcdp, None, rng.uniform(size=2000), group_probabilities=probabilities
     )
     assert result.n_cells == 20
+    few = np.repeat([0.9, 0.2, 0.5], 5)
+    for q in (few, probabilities):  # cells go from the least probability on
+        scores = np.linspace(0, 1, len(q))
+        found = proxy_bounds(mcdp, None, scores, group_probabilities=q)
+        assert (np.diff(found._evidence.rows.probabilities[:, 1]) > 0).all()
     three = rng.dirichlet([1, 1, 1], 2000)
     result = proxy_bounds(mcdp, None, probabilities, group_probabilities=three)
     assert result.n_cells == 18
@@ -532,6 +537,38 @@ def test_statistics_of_cells_give_the_bounds_of_rows(proxied):
     )
     entries = proxy_bounds(equalized_odds_difference, None, confusion, **given)
     assert entries.upper.tolist() == pytest.approx(rows.upper.tolist(), abs=1e-12)
+
+
+def test_cells_of_single_rows_are_refused_or_named():
+    """Also in a statistic: nothing would seem unknown about their rows."""
+    rng = np.random.default_rng(0)
+    scores, labels = rng.uniform(size=100), rng.integers(0, 2, (2, 100))
+
+    def ways(cells):
+        by = {"sensitive_features": cells}
+        q = dict.fromkeys(cells.tolist(), 0.3)
+        for counted in (
+            GroupedScores.from_scores(scores, **by),
+            GroupedHistogram.from_scores(scores, **by),
+        ):
+            yield partial(proxy_bounds, mcdp, None, counted, group_probabilities=q)
+        counted = GroupedConfusion.from_predictions(*labels, **by)
+        metric = equalized_odds_difference
+        yield partial(proxy_bounds, metric, None, counted, group_probabilities=q)
+        given = {"cells": cells, "group_probabilities": q}
+        yield partial(proxy_bounds, mcdp, None, scores, **given)
+
+    for bounds in ways(np.arange(100)):
+        with pytest.raises(ValueError, match="100 of 100 rows are the only row of"):
+            bounds()
+    for bounds in ways(np.minimum(np.arange(100), 90)):
+        with pytest.raises(ValueError, match="90 of 100 rows are the only row of"):
+            bounds()
+    for bounds in ways(np.minimum(np.arange(100), 10)):
+        with pytest.warns(UserWarning, match="10 of 100 rows are the only row of"):
+            bounds()
+    for bounds in ways(np.minimum(np.arange(100), 3)):
+        bounds()
 
 
 def test_statistics_of_weighted_rows_have_no_confidence_bounds(proxied):
@@ -682,6 +719,7 @@ def test_where_two_bounds_of_a_cell_meet_the_worse_noise_counts(end):
         (0, 1),
         True,
         None,
+        ("s", "t", "u"),
     )
     cells = DenseCells(masses, masses, rows.probabilities, True, split_below, 0.0)
     rng = np.random.default_rng(0)
@@ -693,7 +731,7 @@ def test_where_two_bounds_of_a_cell_meet_the_worse_noise_counts(end):
     first, second = high * inside, q * total - low * (total - inside)
     met = end * np.maximum(end * first[:, 0], end * second[:, 0])
     expected = met + first[:, 1] + second[:, 2]
-    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)  # numbers of 32 bits
 
 
 def test_undefined_without_two_groups():

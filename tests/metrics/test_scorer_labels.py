@@ -27,7 +27,10 @@ def people():
     return X, y, sex
 
 
-@pytest.mark.parametrize("name", get_fairness_scorer_names())
+# Errors of numbers are not those of classes.
+@pytest.mark.parametrize(
+    "name", [name for name in get_fairness_scorer_names() if "error" not in name]
+)
 def test_text_labels_score_as_numbers_do(people, name):
     X, y, sex = people
     if name == "neg_continuous_mcdp":

@@ -4,6 +4,8 @@ A step is a list of guesses in the order in which they come to mind. The last on
 There is at most one wrong guess before it, whose error says what to type.
 """
 
+import importlib
+import json
 import re
 import warnings
 from functools import partial
@@ -25,17 +27,20 @@ from skfair.groups import encode_groups
 from skfair.inprocessing import DiffMCDPClassifier, MCDPReweighter
 from skfair.inspection import CDFGapDisplay, GroupGapDisplay, GroupMetricsDisplay
 from skfair.metrics import (
+    bootstrap_interval,
     continuous_mcdp,
     demographic_parity_difference,
     equalized_odds_difference,
     get_fairness_scorer,
     group_metrics,
+    make_fairness_scorer,
     make_group_scorer,
     max_gap,
     mcdp,
+    permutation_test,
     true_positive_rate_difference,
 )
-from skfair.model_selection import FairestWithin
+from skfair.model_selection import FairestWithin, cross_val_fairness
 from skfair.monitoring import FairnessMonitor
 from skfair.postprocessing import MADDPostProcessor, UnawarePostProcessor
 from skfair.report import FairnessReport
@@ -153,6 +158,56 @@ def test_reports_of_predictions(people, fitted):
     assert len(report.to_frame()) == len(same.to_frame())
 
 
+@pytest.mark.slow
+def test_a_table_of_class_probabilities(people, fitted):
+    X, y, _ = people
+    groups = {"sensitive_features": X["sex"], "n_resamples": 2, "n_permutations": 59}
+    table = pd.DataFrame(fitted.predict_proba(X), columns=fitted.classes_)
+    report = typed(
+        lambda: FairnessReport.from_predictions(y, table, **groups),
+        lambda: FairnessReport.from_predictions(y, table, **groups, pos_label=">50K"),
+        says="pos_label must say which",
+    )
+    assert report.to_frame()["model"].unique().tolist() == [">50K"]
+    one = typed(
+        lambda: FairnessReport.from_predictions(None, table, **groups),
+        lambda: FairnessReport.from_predictions(None, table[">50K"], **groups),
+        says=r"two classes. Pass that of the positive one, as table\['>50K'\]",
+    )
+    assert one.to_frame()["model"].unique().tolist() == [">50K"]
+    two = pd.DataFrame({"a": table[">50K"], "b": table[">50K"] ** 2})
+    names = FairnessReport.from_predictions(None, two, **groups).to_frame()["model"]
+    assert names.unique().tolist() == ["a", "b"]
+
+
+def test_labels_in_place_of_scores(people, fitted):
+    X, y, _ = people
+    y_pred, groups = fitted.predict(X), {"sensitive_features": X["sex"]}
+    typed(
+        lambda: mcdp(y, y_pred, **groups),
+        lambda: mcdp(y, y_pred == ">50K", **groups),
+        says="y_score == '>50K' if that is the positive label",
+    )
+    codes = np.where(y_pred == ">50K", 2, 1)
+    typed(
+        lambda: demographic_parity_difference(None, codes, **groups),
+        lambda: demographic_parity_difference(None, codes, **groups, pos_label=2),
+        says="pos_label=... names the positive one",
+    )
+
+
+def test_metrics_by_name(people):
+    X, y, _ = people
+    says = r"metric must be a function, such as skfair\.metrics\.mcdp, got 'neg_mcdp'"
+    for test in (permutation_test, bootstrap_interval):
+        with pytest.raises(TypeError, match=says):
+            test("neg_mcdp", y, X["x0"], sensitive_features=X["sex"])
+    with pytest.raises(TypeError, match=says):
+        make_fairness_scorer("neg_mcdp", sensitive_features="sex")
+    with pytest.raises(TypeError, match=says):
+        cross_val_fairness("neg_mcdp", pipeline(), X, y, sensitive_features="sex")
+
+
 def test_rows_in_another_order(people, fitted):
     X, y, _ = people
     sex = X["sex"].sample(frac=1, random_state=0)
@@ -253,6 +308,35 @@ def test_deployment_of_one_row(people, mitigated, name, tmp_path):
         assert model.predict(without) == model.predict(one)
 
 
+@pytest.mark.parametrize("make", MITIGATORS.values(), ids=MITIGATORS)
+def test_groups_given_to_the_constructor(people, make):
+    X, y, _ = people
+    says = r"got a Series.*fit\(X, y, sensitive_features=\.\.\.\)"
+    with pytest.raises(TypeError, match=says):
+        make(sensitive_features=X["sex"]).fit(X, y)
+
+
+def test_deployment_of_one_row_as_json(people):
+    X, y, _ = people
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = MADDPostProcessor(
+            LogisticRegression(), sensitive_features="sex", drop_sensitive=True
+        ).fit(X, y)
+    row = json.loads(X.head(1).to_json(orient="records"))[0]
+    by_dict = typed(
+        lambda: model.predict(row),
+        lambda: model.predict(pd.DataFrame([row])),
+        says=r"got a dict. Pass one row as pandas\.DataFrame\(\[row\]\)",
+    )
+    by_position = typed(
+        lambda: model.predict(X.iloc[0]),
+        lambda: model.predict(X.iloc[[0]]),
+        says=r"got a Series. Pass one row as X\.iloc\[\[0\]\]",
+    )
+    assert by_dict == by_position
+
+
 @pytest.mark.parametrize("missing", [None, np.nan])
 def test_deployment_for_a_missing_group(people, missing):
     X, y, _ = people
@@ -325,6 +409,12 @@ def test_regression_by_rank(people):
     X, _, ages = people
     features = X.drop(columns="sex")
     prices = LinearRegression().fit(features, ages).predict(features)
+    with pytest.raises(ValueError, match="With scale='rank' the report compares"):
+        FairnessReport.from_estimator(
+            LinearRegression().fit(features, ages),
+            features,
+            sensitive_features=X["sex"],
+        )
     value = typed(
         lambda: mcdp(ages, prices, sensitive_features=X["sex"]),
         lambda: mcdp(ages, prices, sensitive_features=X["sex"], scale="rank"),
@@ -340,6 +430,15 @@ def test_a_column_of_numbers_as_groups(people, fitted):
         mcdp(None, scores, sensitive_features=ages)
     said = str(seen[0].message)
     edges = [float(edge) for edge in re.findall(r"bins=\[(.*?)\]", said)[0].split(",")]
+    with pytest.warns(UserWarning, match="age has 78 groups.*bins=.*continuous_mcdp"):
+        FairnessReport.from_predictions(
+            None,
+            scores,
+            sensitive_features=ages,
+            metrics=["mcdp"],
+            n_resamples=2,
+            n_permutations=59,
+        )
     by_range = encode_groups(ages, bins=edges)
     assert 0 < mcdp(None, scores, sensitive_features=by_range) < 1
     assert 0 <= continuous_mcdp(None, scores, sensitive_features=ages) < 1
@@ -395,6 +494,25 @@ def test_metrics_of_scores_by_group(people, fitted):
 def options_of_picture():
     """Keywords that a user finds in the signature."""
     return {"sensitive_features": "sex", "confidence_level": None}
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "instead"),
+    [
+        ("metrics", "MetricFrame", "group_metrics"),
+        ("metrics", "equal_opportunity_difference", "true_positive_rate_difference"),
+        ("postprocessing", "ThresholdOptimizer", "MADDPostProcessor"),
+        ("inprocessing", "ExponentiatedGradient", "MCDPReweighter"),
+        ("frames", "mcdp", "grouped_scores"),
+    ],
+)
+def test_names_of_fairlearn(package, name, instead):
+    module = importlib.import_module(f"skfair.{package}")
+    assert hasattr(module, instead)
+    with pytest.raises(ImportError, match=f"has no {name}: use .*{instead}"):
+        exec(f"from skfair.{package} import {name}")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        module.nothing  # noqa: B018
 
 
 def test_disparities_of_fairlearn(people, fitted):

@@ -28,7 +28,7 @@ from skfair.report._page._pictures import _OF_RANKS, _OF_SCORES, OF_PICTURES
 
 FOLDER = Path(skfair.__file__).parent / "report"
 IN_TEMPLATE = re.compile(r"""\b(?:say|marked)\(\s*(?:"([^"]*)"|'([^']*)')""")
-NOUNS = "row", "group", "model", "file"
+NOUNS = "row", "group", "model", "file", "cell"
 STATES = "beyond chance", "may be chance", "not asked", "not computable", "not tested"
 STATUS = "highest", "compared", "excluded", "unknown"
 
@@ -127,6 +127,7 @@ def pair(make_report, scored):
             y_true,
             {"Accuracy": y_score},
             sensitive_features=groups,
+            group_probabilities=np.where(y_score > 0.5, 0.8, 0.3),
             impact_ratios=True,
             control_features=encode_groups(wards, missing="drop", min_group_size=6),
             metrics=[
@@ -201,7 +202,7 @@ def test_reasons_are_in_the_language_of_the_report(pair):
 NAMES = "sex", "Rows", f"sex{CROSS}Rows", "Accuracy"
 #: Parts of a summary that are no text of a page, or are translated where it is made.
 NO_TEXTS = {"versions", "calls", "key", "metric", "question", "comparison", "kind"}
-NO_TEXTS |= {"status", "state", "scale"}
+NO_TEXTS |= {"status", "state", "scale", "call", "shares"}
 
 
 def same_texts(first, second):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair._utils._validation import Scale
+from skfair._utils._validation import AnyScale
 from skfair.metrics._distribution._gap import grouped_scores, value_of_gaps
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import Multigroup
@@ -16,10 +18,11 @@ from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
 
 
-def area(gap: Gap) -> float:
+def area(gap: Gap, largest: float = 1.0) -> float:
     """Area between two cumulative distributions."""
     heights = np.abs(gap.signed[:-1]) / gap.scale
-    return min(1.0, float(heights @ np.diff(gap.scores)))  # rounding may exceed 1
+    area = float(heights @ np.diff(gap.scores))
+    return min(largest, area)  # rounding may exceed 1, the largest of probabilities
 
 
 @specify(
@@ -34,7 +37,7 @@ def abcc(
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
-    scale: Scale = "probability",
+    scale: AnyScale = "probability",
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -57,10 +60,10 @@ def abcc(
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or \
 GroupedScores
         Probabilities of the positive class, in [0, 1]; any finite numbers with
-        ``scale="rank"``. Of three or more classes a column for each: the value is the
-        largest over classes, each against the rest, and `values_by_class` names the
-        class. A statistic takes the place of all rows; then `y_true`,
-        `sensitive_features` and `sample_weight` are None.
+        ``scale="rank"`` or ``scale="real"``. Of three or more classes a column for
+        each: the value is the largest over classes, each against the rest, and
+        `values_by_class` names the class. A statistic takes the place of all rows; then
+        `y_true`, `sensitive_features` and `sample_weight` are None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -68,10 +71,12 @@ default=None
         Stratum of each row, such as its department or its true label, within which
         groups are compared; several columns stand for their intersection. Strata
         without two groups are left out, with a warning that names them.
-    scale : {"probability", "rank"}, default="probability"
+    scale : {"probability", "rank", "real"}, default="probability"
         ``"rank"`` is for scores that are no probabilities: it replaces them by their
         ranks among everyone, from 0 to 1, so that the average is over everyone's
-        scores as thresholds.
+        scores as thresholds. ``"real"`` is for predicted numbers: the value is their
+        Wasserstein distance, in their unit. It is the mean change that makes the
+        predictions of one group distributed as those of the other.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
         the group included. The second is smaller, even with two groups; the paper
@@ -83,8 +88,9 @@ default=None
 
     Returns
     -------
-    float in [0, 1]
-        0 is parity. nan with a warning where a group is absent or too small.
+    float
+        In [0, 1], with ``scale="real"`` in the unit of the scores. 0 is parity. nan
+        with a warning where a group is absent or too small.
 
     Raises
     ------
@@ -117,8 +123,15 @@ default=None
     >>> from skfair.metrics import abcc
     >>> round(abcc(None, [0.1, 0.4, 0.5, 0.6], sensitive_features=[0, 0, 1, 1]), 3)
     0.3
+
+    Predicted salaries, in their unit:
+
+    >>> salary, sex = [31_000, 40_000, 36_000, 43_000], ["F", "F", "M", "M"]
+    >>> abcc(None, salary, sensitive_features=sex, scale="real")
+    4000.0
     """
     statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale
+        y_true, y_score, sensitive_features, sample_weight, scale, scales=AnyScale
     )
-    return value_of_gaps("abcc", statistic, multigroup, area)
+    measure = partial(area, largest=math.inf) if scale == "real" else area
+    return value_of_gaps("abcc", statistic, multigroup, measure)

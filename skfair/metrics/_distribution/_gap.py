@@ -6,13 +6,19 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import TAKES_ANY, Scale, check_y_true
+from skfair._utils._validation import (
+    TAKES_ANY,
+    AnyScale,
+    Scale,
+    check_choice,
+    check_y_true,
+)
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -48,15 +54,17 @@ def grouped_scores(
     y_score: ArrayLike | GroupedScores,
     sensitive_features: Any,
     sample_weight: ArrayLike | None,
-    scale: Scale = "probability",
+    scale: AnyScale = "probability",
     *,
     ranked: bool = True,
+    scales: Any = Scale,
 ) -> GroupedScores:
     """Scores of each group, or their ranks among everyone, unless not to be `ranked`.
 
     A statistic given as `y_score` takes the place of the rows. Scores are
-    probabilities, unless their ranks are to be taken.
+    probabilities, unless their ranks are to be taken, or `scales` has further ones.
     """
+    check_choice("scale", scale, get_args(scales))
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     if isinstance(y_score, GroupedScores):
         statistic = in_place_of_rows(y_score, y_true=y_true, **rows)

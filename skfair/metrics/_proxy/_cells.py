@@ -11,8 +11,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._text import counted, listed
-from skfair._utils._types import Floats
+from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_choice, check_weights
+from skfair._utils._warnings import warn_user
 from skfair.groups import (
     Codes,
     columns_of,
@@ -30,6 +31,8 @@ from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
 N_BINS = 20
 #: More than the rounding of probabilities, whose sum is 1.
 _NEAR_ONE = 1e-6
+#: Share of rows that may be alone in their cell without a warning.
+_FEW = 0.05
 
 Labels: TypeAlias = tuple[Hashable, ...]
 Missing = Literal["proxy", "bounds"]
@@ -57,6 +60,7 @@ class ProxyRows:
     labels: Labels
     fixed: bool
     n_people: Floats | None
+    cell_labels: Labels
     #: Whether the probabilities are shares of known rows, and as random as these.
     from_known: bool = False
 
@@ -111,7 +115,7 @@ def rows_by_cell(
                 codes, cell_labels = _bins_of(table)
             table = _means(table, codes, weights, len(cell_labels))
     if missing == "proxy":
-        _check_not_alone(codes[known < 0])
+        _check_not_alone(np.bincount(codes[known < 0]))
     return ProxyRows(
         codes,
         known,
@@ -123,6 +127,7 @@ def rows_by_cell(
         labels,
         missing == "proxy",
         _read_people(n_people, codes, cell_labels, cells),
+        cell_labels,
         from_known=group_probabilities is None,
     )
 
@@ -151,12 +156,17 @@ def statistic_by_cell(
     nobody = np.full(0, -1)
     table, groups, _ = _read_table(group_probabilities, nobody, ())
     table = _by_label("group_probabilities", group_probabilities, table, labels, labels)
+    counts = (
+        statistic.label_counts.sum(axis=1)
+        if isinstance(statistic, GroupedConfusion)
+        else statistic.counts
+    )
+    _check_not_alone(counts)
     codes, lows, highs, weights, squares = _entries(statistic)
     people = _read_people(n_people, codes, labels, labels)
     known = np.full(len(codes), -1)
-    return ProxyRows(
-        codes, known, lows, highs, weights, squares, table, groups, True, people
-    )
+    sums = lows, highs, weights, squares
+    return ProxyRows(codes, known, *sums, table, groups, True, people, labels)
 
 
 def _entries(statistic: CellStatistic) -> tuple[Any, ...]:
@@ -309,7 +319,7 @@ def _by_label(
 
 
 def _bins_of(table: Floats) -> tuple[Codes, Labels]:
-    """Cells of rows with like probabilities.
+    """Cells of rows with like probabilities, from the least of the last group on.
 
     Each distinct row of probabilities is a cell where there are at most `N_BINS` of
     them. Otherwise rows are split by quantiles of the probability: with two groups of
@@ -318,7 +328,7 @@ def _bins_of(table: Floats) -> tuple[Codes, Labels]:
     n_groups = table.shape[1]
     codes = np.full(len(table), N_BINS)
     if all(len(pd.unique(column)) <= N_BINS for column in table.T):
-        _, codes = np.unique(table, axis=0, return_inverse=True)
+        _, codes = np.unique(table[:, ::-1], axis=0, return_inverse=True)
     if codes.max() >= N_BINS:
         first = np.ones(len(table), np.intp) if n_groups == 2 else table.argmax(axis=1)
         each = N_BINS if n_groups == 2 else max(2, N_BINS // n_groups)
@@ -344,15 +354,19 @@ def _means(table: Floats, codes: Codes, weights: Any, n_cells: int) -> Floats:
     )
 
 
-def _check_not_alone(codes: Codes) -> None:
-    """Raise where most rows are the only one of their cell."""
-    alone = int(np.count_nonzero(np.bincount(codes) == 1)) if len(codes) else 0
-    if 2 * alone > len(codes):
-        raise ValueError(
-            f"cells must hold several rows each, but {alone} of {len(codes)} rows are "
-            "the only row of their cell, so that nothing would be left unknown about "
-            "them. Leave cells out, and rows of like probability are joined."
-        )
+def _check_not_alone(sizes: Integers) -> None:
+    """Raise where most rows are the only one of their cell, warn where many are."""
+    alone, n_rows = int(np.count_nonzero(sizes == 1)), int(sizes.sum())
+    if alone <= _FEW * n_rows:
+        return
+    message = (
+        f"cells must hold several rows each, but {alone} of {n_rows} rows are the only "
+        "row of their cell, so that nothing would be left unknown about them. Join "
+        "cells, or leave them out, and rows of like probability are joined."
+    )
+    if 2 * alone > n_rows:
+        raise ValueError(message)
+    warn_user(message)
 
 
 def _read_people(

@@ -14,8 +14,9 @@ from skfair.metrics._distribution._gap import Pair
 from skfair.metrics._proxy._bands import DenseCells, Kind, odds_limits, split_below
 from skfair.metrics._proxy._cells import ProxyRows
 
-#: Draws of the noise, and numbers that a part of them may hold in memory.
-_N_DRAWS, _MAX_NUMBERS = 499, 2**20
+#: Draws of the noise, and numbers that a part of them may hold in memory. Noise needs
+#: no more than the seven digits of these numbers.
+_N_DRAWS, _MAX_NUMBERS, _SHORT = 499, 2**20, np.float32
 #: Known rows of a cell are compared with the cell in this many parts, by score.
 _N_PARTS = 4
 #: Level of the comparison of known rows with the probabilities, over all of them.
@@ -41,13 +42,15 @@ def margins(
 ) -> Floats:
     """How much the bounds of the measure may be too narrow, for each odds ratio."""
     step = max(1, _MAX_NUMBERS // cells.parts[0].size)
+    bits = np.random.SFC64(generator.randint(2**31 - 1))
+    draws = np.random.Generator(bits)  # which draws normal numbers faster
     drawn: list[list[Floats]] = [[] for _ in odds_ratios]
     for start in range(0, _N_DRAWS, step):
-        noise = _draw(rows, cells, min(step, _N_DRAWS - start), generator)
+        noise = _draw(rows, cells, min(step, _N_DRAWS - start), draws)
         for found, odds_ratio in zip(drawn, odds_ratios, strict=True):
             low, high, everyone = _noise_of_rates(rows, cells, noise, odds_ratio)
             largest = [
-                _largest_error(kind, low, high, everyone, pair, cells.widths, generator)
+                _largest_error(kind, low, high, everyone, pair, cells.widths, draws)
                 for pair in pairs
             ]
             found.append(np.max(largest, axis=0))
@@ -85,14 +88,14 @@ def _with_bridges(errors: Floats, generator: Any) -> Floats:
     """Draw the largest error from each threshold to the next: that of a bridge."""
     steps = np.diff(errors, axis=-1, append=0)
     variance = np.mean(steps**2, axis=0)
-    logs = generator.standard_exponential(steps.shape)
+    logs = generator.standard_exponential(steps.shape, dtype=steps.dtype)
     return np.asarray(errors + (steps + np.sqrt(steps**2 + 2 * variance * logs)) / 2)
 
 
 def _draw(rows: ProxyRows, cells: DenseCells, n_draws: int, generator: Any) -> _Noise:
     """Draw the noise of independent rows, and of the probabilities of cells."""
-    normal = generator.standard_normal((n_draws, *cells.masses.shape))
-    normal *= np.sqrt(cells.squares)
+    normal = generator.standard_normal((n_draws, *cells.masses.shape), dtype=_SHORT)
+    normal *= np.sqrt(cells.squares).astype(_SHORT)
     shares = None
     if rows.from_known:
         of_known = normal[:, 1:].sum(axis=-1)
@@ -104,6 +107,7 @@ def _draw(rows: ProxyRows, cells: DenseCells, n_draws: int, generator: Any) -> _
         q = _smoothed(rows.probabilities, people)
         each = generator.standard_normal((n_draws, *q.shape)) * np.sqrt(q / people)
         shares = each - q * each.sum(axis=-1, keepdims=True)
+    shares = None if shares is None else shares.astype(_SHORT)
     return _Noise(normal.sum(axis=-1), cells.split(normal), shares)
 
 
@@ -157,11 +161,10 @@ def _noise_of_ends(
         for part in (0, 1)
     )
     if not rest:  # scores are in the numerator or in the rest
-        mass = noise.masses[:, 0] @ cells.probabilities[:, [group]]
+        mass = noise.masses[:, 0] @ cells.probabilities[:, [group]].astype(_SHORT)
         if noise.shares is not None:
-            mass = (
-                mass + noise.shares[..., group] @ cells.masses[0].sum(axis=1)[:, None]
-            )
+            totals = cells.masses[0].sum(axis=1, keepdims=True).astype(_SHORT)
+            mass = mass + noise.shares[..., group] @ totals
         if len(cells.masses) > 1:
             mass = mass + noise.masses[:, 1 + group].sum(axis=1, keepdims=True)
         rest = [mass - end for end in reversed(inside)]
@@ -173,7 +176,8 @@ def _noise_of_ratio(x: Floats, y: Floats, of_x: Floats, of_y: Floats) -> Floats:
     total = x + y
     rate = np.divide(x, total, out=np.zeros_like(total), where=total > 0)
     scale = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
-    return np.asarray((of_x * (1 - rate) - of_y * rate) * scale)
+    by_x, by_y = ((part * scale).astype(_SHORT) for part in (1 - rate, rate))
+    return np.asarray(of_x * by_x - of_y * by_y)
 
 
 def _noise_of_end(
@@ -209,22 +213,24 @@ def _noise_of_end(
             noise_of_q = np.sqrt(smooth * (1 - smooth) / people)
             spread = spread + abs(by_share[0] - by_share[1]) * noise_of_q
         near = abs(apart) <= np.sqrt(np.log(len(rows.cells) + 1)) * spread
+        near &= first != other  # otherwise the functions are one
         is_first = (apart < 0) & ~near
     slopes = np.where(is_first, first, other), np.where(is_first, 0, q - other)
-    found = np.einsum("dzp,zp->dp", of_value, slopes[0])
-    found += noise.masses[:, 0] @ slopes[1]
+    found = np.einsum("dzp,zp->dp", of_value, slopes[0].astype(_SHORT))
+    found += noise.masses[:, 0] @ slopes[1].astype(_SHORT)
     if noise.shares is not None:
-        found += noise.shares[..., group] @ np.where(is_first, *by_share)
+        found += noise.shares[..., group] @ np.where(is_first, *by_share).astype(_SHORT)
     at, point = np.nonzero(near)
-    between = (first - other)[at, 0] * of_value[:, at, point]
-    between -= (q - other)[at, 0] * noise.masses[:, 0, at]
+    between = of_value[:, at, point] * (first - other)[at, 0].astype(_SHORT)
+    between -= noise.masses[:, 0, at] * (q - other)[at, 0].astype(_SHORT)
     if noise.shares is not None:
-        tilt = (by_share[0] - by_share[1])[at, point]
-        between += tilt * noise.shares[:, at, group]
-    worst = np.maximum(end * between, 0)
+        tilt = (by_share[0] - by_share[1])[at, point].astype(_SHORT)
+        between += noise.shares[:, at, group] * tilt
+    between *= end
+    worst = np.maximum(between, 0, out=between)
     entries = np.arange(len(at)), point
     to_points = sparse.csr_array(
-        (np.ones(len(at)), entries), shape=(len(at), value.shape[1])
+        (np.ones(len(at), _SHORT), entries), shape=(len(at), value.shape[1])
     )
     return np.asarray(
         found + end * (worst @ to_points) + cells.known_part(noise.parts[part], group)

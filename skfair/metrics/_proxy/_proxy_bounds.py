@@ -15,7 +15,12 @@ from sklearn.utils import check_random_state
 
 from skfair._utils._text import counted
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import check_real, check_scores, check_y_true
+from skfair._utils._validation import (
+    ParameterError,
+    check_real,
+    check_scores,
+    check_y_true,
+)
 from skfair._utils._warnings import warn_user
 from skfair.groups import join_labels, positions_in
 from skfair.metrics._demographic_parity import (
@@ -159,7 +164,7 @@ class ProxyBoundsResult:
         -------
         lower, upper : float
         """
-        (ratio,) = _check_odds_ratios(odds_ratio)
+        (ratio,) = check_odds_ratios(odds_ratio)
         return self._evidence.bounds(ratio)
 
     def tipping_odds_ratio(self, at: float = 0.0) -> float:
@@ -216,7 +221,7 @@ class ProxyBoundsResult:
         cells = self._evidence.cells
         if isinstance(cells, DenseCells):
             raise TypeError("labels have no cumulative distributions: pass scores.")
-        (ratio,) = _check_odds_ratios(odds_ratio)
+        (ratio,) = check_odds_ratios(odds_ratio)
         rates = cells.rates(ratio, widened=ratio > 1)
         columns = {
             (label, end): bounds[group]
@@ -327,7 +332,8 @@ or dict, default=None
     sklearn.exceptions.UndefinedMetricWarning
         If fewer than two groups have a positive share.
     UserWarning
-        If known rows contradict the probabilities of their cells.
+        If known rows contradict the probabilities of their cells, or more than 5 % of
+        the rows are the only row of their cell.
 
     See Also
     --------
@@ -362,7 +368,7 @@ or dict, default=None
     >>> bool(result.lower < result.estimate < result.upper)
     True
     """
-    ratios = _check_odds_ratios(odds_ratio)
+    ratios = check_odds_ratios(odds_ratio)
     if confidence_level is not None:
         check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     evidence = _read(
@@ -409,17 +415,15 @@ or dict, default=None
     )
 
 
-def _check_odds_ratios(odds_ratio: Any) -> Floats:
+def check_odds_ratios(odds_ratio: Any) -> Floats:
     """Return one or several odds ratios as an array."""
     try:
         ratios = np.atleast_1d(np.asarray(odds_ratio, dtype=float))
     except (TypeError, ValueError):
         ratios = np.full(1, math.nan)
     if ratios.ndim != 1 or not len(ratios) or not (ratios >= 1).all():
-        raise ValueError(
-            "odds_ratio must be a number of at least 1, or several, got "
-            f"{odds_ratio!r}."
-        )
+        problem = f"must be a number of at least 1, or several, got {odds_ratio!r}."
+        raise ParameterError("odds_ratio", problem)
     return ratios
 
 

@@ -17,7 +17,7 @@ from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_integer, check_real
 from skfair._utils._warnings import warn_user
-from skfair.metrics._spec import specification_of
+from skfair.metrics._spec import check_metric, specification_of
 from skfair.metrics._uncertainty._counts import Counts
 from skfair.metrics._uncertainty._resampling import (
     Rows,
@@ -165,6 +165,7 @@ default=None
     >>> result.lower < result.value < result.upper
     True
     """
+    check_metric(metric)
     n_resamples = check_integer("n_resamples", n_resamples, 1)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     generator = check_seed(random_state)

@@ -17,7 +17,7 @@ from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_integer, check_no_missing
 from skfair._utils._warnings import warn_user
 from skfair.groups import encode_column, intersect
-from skfair.metrics._spec import specification_of
+from skfair.metrics._spec import check_metric, specification_of
 from skfair.metrics._uncertainty._counts import Counts
 from skfair.metrics._uncertainty._resampling import (
     ROUNDING,
@@ -191,6 +191,7 @@ default=None
     >>> result.pvalue
     0.01
     """
+    check_metric(metric)
     n_permutations = check_integer("n_permutations", n_permutations, 1)
     generator = check_seed(random_state)
     rows = rows_or_counts(

@@ -22,7 +22,12 @@ from skfair.report._language import (
     whole,
 )
 from skfair.report._metrics import MEASURES, QUESTIONS
-from skfair.report._page._pictures import cdf_picture, group_gap_picture
+from skfair.report._page._pictures import (
+    cdf_picture,
+    group_gap_picture,
+    proxy_picture,
+)
+from skfair.report._proxy import bounds_text, ratio_text, sizes_text
 
 if TYPE_CHECKING:
     import jinja2
@@ -49,11 +54,16 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
 
     templates = importlib.resources.files("skfair.report._page") / "templates"
     template = _environment().get_template("report.html")
+    proxy = summary.get("proxy")
     page = template.render(
-        **summary,
+        **{**summary, "proxy": proxy},
         style=Markup((templates / "report.css").read_text()),
         safe=Markup,
         pictures=_pictures(summary),
+        proxy_pictures=[
+            proxy_picture(result, f"x{i}-")
+            for i, result in enumerate(proxy["results"] if proxy else ())
+        ],
         questions=QUESTIONS,
         definitions=_definitions(summary),
         shown=_SHOWN,
@@ -93,6 +103,9 @@ def _environment() -> jinja2.Environment:
         "counted": counted,
         "figure": figure,
         "interval": interval,
+        "bounds_text": bounds_text,
+        "ratio_text": ratio_text,
+        "sizes_text": sizes_text,
     }
     return environment
 

@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 
 from skfair._utils._text import one_line
-from skfair.report._language import figure, interval, say, whole
+from skfair.report._language import figure, interval, number, say, whole
+from skfair.report._proxy import bounds_text, ratio_text, sizes_text
 
 Summary = dict[str, Any]
 
@@ -123,6 +124,8 @@ def render_markdown(summary: Summary, record: Mapping[str, str]) -> str:
                 lines += ["", f"### {say('Within strata')}: {title}", ""]
                 lines += [plain(result["strata"]["sentence"]), ""]
                 lines += _within_strata(result["strata"]["rows"])
+    if summary.get("proxy"):
+        lines += _by_proxy(summary["proxy"])
     for heading, key in SECTIONS.items():
         texts = summary[key] if key else summary["verdict"]["cannot"]
         if texts:
@@ -154,6 +157,31 @@ def _within_strata(rows: list[Summary]) -> list[str]:
         numbers = [row["everyone"], row["value"], row["stratum"], row["mean"], ends]
         cells.append([row["title"], *numbers, row["null_mean"], row["pvalue"]])
     return _lines(head, cells)
+
+
+def _by_proxy(section: Summary) -> list[str]:
+    """Write what bounds by a proxy say, and a table of them for each model."""
+    names = section["names"]
+    title = say("Groups that are known by a proxy: {names}", names=names)
+    lines = ["", f"## {plain(title)}", "", plain(sizes_text(section))]
+    for text in section["known"]:
+        lines += ["", plain(text)]
+    ratios = [ratio_text(ratio) for ratio in section["odds_ratios"]]
+    heading = say("Bounds by the odds ratio")
+    for result in section["results"]:
+        measures = [m for m in result["measures"] if m["estimate"] is not None]
+        rows = [
+            [
+                m["title"],
+                *map(bounds_text, m["lower"], m["upper"]),
+                number(m["tipping"], 2),
+            ]
+            for m in measures
+        ]
+        lines += ["", f"### {heading}: {plain(result['model'])}", ""]
+        lines += _lines([say("Metric"), *ratios, say("Limit possible from")], rows)
+        lines += ["", *(f"- {plain(m['sentence'])}" for m in result["measures"])]
+    return lines
 
 
 def _of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:

@@ -25,7 +25,11 @@ from skfair.report._language import (
 )
 
 if TYPE_CHECKING:
-    from skfair.inspection import CDFGapDisplay, GroupGapDisplay
+    from skfair.inspection import (
+        CDFGapDisplay,
+        GroupGapDisplay,
+        ProxyBoundsDisplay,
+    )
 
 Summary = dict[str, Any]
 #: Legend entries by what they stand for in a picture.
@@ -144,6 +148,35 @@ def group_gap_picture(
     }
 
 
+def proxy_picture(result: Summary, prefix: str) -> Summary | None:
+    """Draw the bounds of the first metric between groups known by a proxy."""
+    from skfair.inspection import ProxyBoundsDisplay
+
+    curve = result["curve"]
+    if curve is None:
+        return None
+    arrays = {name: np.array(curve[name]) for name in ("odds_ratio", "lower", "upper")}
+    tipping = np.inf if curve["tipping"] is None else curve["tipping"]
+    display = ProxyBoundsDisplay(**{**curve, **arrays, "tipping": tipping})
+    first = result["measures"][0]["title"]
+    return {
+        "svg": _svg((7.6, 3.7), display, _texts_of_bounds, prefix),
+        "alternative": say(
+            "Bounds of {title} by the largest odds ratio within cells, from {estimate} "
+            "at 1 to between {low} and {high} without an assumption.",
+            title=first,
+            estimate=number(curve["lower"][0]),
+            low=number(curve["unbounded"][0]),
+            high=number(curve["unbounded"][1]),
+        ),
+        "caption": say(
+            "Between which bounds {title} lies, by how far the odds of a group may "
+            "differ within a cell. Dotted lines hold for any odds ratio.",
+            title=first,
+        ),
+    }
+
+
 def _gap_table(groups: list[Summary], name: str) -> pd.DataFrame:
     """Put the groups of a summary into the form of `cvar_fairness_report`."""
     columns = {
@@ -175,6 +208,27 @@ def _texts_of_gap(display: CDFGapDisplay) -> Texts:
     if len(display.labels) > 2:
         text += "\n" + joined_text([display.labels[i] for i in mark.pair])
     return {line: text}
+
+
+def _texts_of_bounds(display: ProxyBoundsDisplay) -> Texts:
+    """Legend entries of the bounds, of the limit, and of where it is possible."""
+    low, high = (number(end) for end in display.unbounded)
+    found = {
+        display.band_: say(
+            "Bounds; {value} if independent given the proxy",
+            value=number(display.lower[0]),
+        ),
+        display.unbounded_lines_[0]: say(
+            "Any odds ratio: {low} to {high}", low=low, high=high
+        ),
+        display.limit_line_: say("Limit {limit}", limit=figure(f"{display.limit:.4g}")),
+    }
+    if display.tipping_line_ is not None:
+        tipping = figure(f"{display.tipping:.3g}")
+        found[display.tipping_line_] = say(
+            "The limit is possible from {ratio} on", ratio=tipping
+        )
+    return found
 
 
 def _texts_of_groups(display: GroupGapDisplay) -> Texts:
@@ -231,6 +285,7 @@ OF_PICTURES = (
     "Rank of the score among everyone (0 to 1)",
     "Cumulative share of the group",
     "Difference of selection rate from the average",
+    "Odds ratio within cells of the proxy, at most",
 )
 
 

@@ -1,0 +1,152 @@
+"""What fair regressors reach on three tables: R2 and MCDP(0) on test rows.
+
+``SKFAIR_DATA=tables python benchmarks/regression.py [table] [n_seeds]``. Models are
+HistGradientBoostingRegressor(max_iter=80), rows are split 60/40 by five seeds, and at
+most 6,000 are trained on. EquiPy's FairWasserstein is measured where it is installed.
+It is calibrated on a third of the training rows.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+from _tables import read_table
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.metrics import r2_score
+from sklearn.model_selection import train_test_split
+
+from skfair.exceptions import MitigationWarning
+from skfair.metrics import mcdp
+from skfair.postprocessing import RepairedRegressor, UnawareRegressor
+
+try:
+    from equipy.fairness import FairWasserstein
+except ImportError:
+    FairWasserstein = None
+
+MAX_ROWS = 6_000
+GAPS = (0.0, 0.05, 0.1, 0.2)
+
+
+def load(name):
+    """Features, target and groups of a table."""
+    if name == "law school":
+        table = read_table("law_school.csv.gz", "LSAC (Wightman 1998)")
+        table = table.dropna(subset=["zfygpa"])
+        group = np.where(table["race"] == "White", "White", "other")
+        # Deciles and averages of grades say the target.
+        said = ["zfygpa", "zgpa", "decile1b", "decile3", "pass_bar", "race"]
+        return table.drop(columns=said), (table["zfygpa"], group)
+    if name == "crime":
+        table = read_table("communities_crime.csv.gz", "UCI, Communities and Crime")
+        share = table["racepctblack"]
+        of_race = [c for c in table if "race" in c.lower()]
+        of_race += ["whitePerCap", "blackPerCap", "indianPerCap", "AsianPerCap"]
+        of_race += ["HispPerCap", "Black", "class", "state", "communityname", "fold"]
+        group = np.where(share > share.median(), "above", "below")
+        target = table["ViolentCrimesPerPop"]
+        X = table.drop(columns=[*of_race, "ViolentCrimesPerPop"])
+        return X, (target, group)
+    table = read_table("nist_acs_2019_national.csv.gz", "NIST, doi:10.18434/mds2-2895")
+    table = table[(table["AGEP"] >= 18) & table["PINCP"].notna()]
+    sex = table["SEX"].map({1: "male", 2: "female"}).to_numpy()
+    left_out = ["PINCP", "PINCP_DECILE", "POVPIP", "SEX", "PWGTP", "WGTP"]
+    return table.drop(columns=left_out), (table["PINCP"], sex)
+
+
+def numbers_of(X):
+    """Columns of text as codes of their values."""
+    text = X.select_dtypes(exclude="number").columns
+    return X.assign(**{name: pd.factorize(X[name])[0] for name in text}).astype(float)
+
+
+def measure(X, y, group, seed):
+    """Yield the name of a model, its R2 and MCDP(0), and the seconds of its fit."""
+    split = train_test_split(X, y, group, test_size=0.4, random_state=seed)
+    X, X_test, y, y_test, group, group_test = split
+    X, y, group = X[:MAX_ROWS], y[:MAX_ROWS], group[:MAX_ROWS]
+    boosting = HistGradientBoostingRegressor(max_iter=80, random_state=0)
+
+    def found(name, predicted, start):
+        seconds = time.perf_counter() - start
+        gap = mcdp(None, predicted, sensitive_features=group_test, scale="rank")
+        return name, r2_score(y_test, predicted), gap, seconds
+
+    start = time.perf_counter()
+    boosting.fit(X, y)
+    yield found("plain", boosting.predict(X_test), start)
+    for gap in GAPS:
+        start = time.perf_counter()
+        aware = RepairedRegressor(boosting, max_mcdp=gap)
+        aware.fit(X, y, sensitive_features=group)
+        predicted = aware.predict(X_test, sensitive_features=group_test)
+        yield found(f"RepairedRegressor {gap}", predicted, start)
+    start = time.perf_counter()
+    unaware = UnawareRegressor(boosting).fit(X, y, sensitive_features=group)
+    yield found("UnawareRegressor auto", unaware.predict(X_test), start)
+    for strength in unaware.path_["strength"]:
+        start = time.perf_counter()
+        model = unaware.with_strength(strength)
+        yield found(f"UnawareRegressor {strength}", model.predict(X_test), start)
+    if FairWasserstein is not None:
+        yield from equipy(boosting, X, y, group, X_test, group_test, found)
+
+
+def equipy(boosting, X, y, group, X_test, group_test, found):
+    """Exact and approximate fairness by EquiPy, calibrated on rows held out."""
+    start = time.perf_counter()
+    held_out = np.arange(len(y)) % 3 == 0
+    model = boosting.fit(X[~held_out], y[~held_out])
+    peer = FairWasserstein(sigma=1e-9)
+    peer.fit(model.predict(X[held_out]), group[held_out].reshape(-1, 1))
+    for epsilon in (0.0, 0.1, 0.2, 0.4, 0.7):
+        predicted = peer.transform(
+            model.predict(X_test), group_test.reshape(-1, 1), epsilon=epsilon
+        )
+        yield found(f"EquiPy {epsilon}", np.asarray(predicted), start)
+
+
+def area(points, largest):
+    """Area under the best R2 (at least 0) at each MCDP from 0 to the plain one's."""
+    gaps = np.linspace(0, largest, 501)
+    best = [max([r2 for r2, gap in points if gap <= limit] + [0]) for limit in gaps]
+    return float(np.mean(best))
+
+
+def main(names, n_seeds):
+    """Print means over seeds, and areas as shares of the plain R2."""
+    for name in names:
+        X, (y, group) = load(name)
+        X, y = numbers_of(X), y.to_numpy(float)
+        rows = pd.DataFrame(
+            [
+                (seed, *one)
+                for seed in range(n_seeds)
+                for one in measure(X, y, group, seed)
+            ],
+            columns=["seed", "model", "r2", "mcdp", "seconds"],
+        )
+        print(f"\n{name}: {len(y)} rows")
+        means = rows.groupby("model", sort=False)[["r2", "mcdp", "seconds"]]
+        print(means.mean().round(3).to_string())
+        for kind in rows["model"].str.split().str[0].unique():
+            areas = []
+            for _, own in rows.groupby("seed"):
+                plain = own[own["model"] == "plain"].iloc[0]
+                chosen = own[own["model"].str.startswith(kind)]
+                points = [*zip(chosen["r2"], chosen["mcdp"], strict=True)]
+                areas.append(area(points, plain["mcdp"]) / plain["r2"])
+            print(f"area {kind}: {np.mean(areas):.3f} +- {np.std(areas):.3f}")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", MitigationWarning)
+    given = sys.argv[1:]
+    main(
+        given[:1] or ["law school", "crime", "income"],
+        int(given[1]) if len(given) > 1 else 5,
+    )

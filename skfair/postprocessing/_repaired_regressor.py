@@ -1,0 +1,387 @@
+"""A regressor that repairs the predictions of another, group by group."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import r2_score
+
+from skfair._comparison import RegressorComparison, compare_regressors
+from skfair._mitigation import RegressorMitigator, route_fit_params
+from skfair._utils._types import Floats
+from skfair._utils._validation import ParameterError, count_rows
+from skfair.groups import Selector
+from skfair.postprocessing._held_out import (
+    cells_of,
+    check_repair,
+    fit_all,
+    groups_to_repair,
+    held_out_rows,
+    join_rows,
+    label_probabilities,
+    learn_repair,
+    make_splits,
+    mean_of_repaired,
+    on_common_scale,
+    predict_folds,
+    repair_held_out,
+)
+from skfair.postprocessing._repair_losses import parts_of
+from skfair.postprocessing._score_repairer import ScoreRepairer
+
+#: Metadata that `fit` and predictions get by routing.
+_REQUESTED = {"sensitive_features": True, "control_features": True}
+
+
+class RepairedRegressor(
+    RegressorMitigator,
+    MetaEstimatorMixin,  # type: ignore[misc]
+    RegressorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    r"""Regressor whose predictions are repaired, so that groups get like distributions.
+
+    It fits `estimator` on folds, learns the distributions of the groups' predictions on
+    the rows held out, and moves them towards each other, see `ScoreRepairer`. By
+    default groups get the same distribution, the one that changes predictions least:
+    the mean of the groups' quantile functions [1]_. Predictions keep the unit of the
+    target.
+
+    Predictions need the group of each row. People with the same features get different
+    predictions in different groups, by design: check first whether the law allows that.
+
+    Parameters
+    ----------
+    estimator : regressor
+        In a :class:`~sklearn.frozen.FrozenEstimator` it is not fitted again, and the
+        repair is learnt on the rows given to `fit`, on which it must not have been
+        trained.
+    max_mcdp : float in [0, 1], default=0.0
+        Largest distance allowed between the CDFs of any two groups' predictions, as
+        `skfair.metrics.mcdp` measures it with ``epsilon=0`` and ``scale="rank"``: the
+        largest difference of the shares of two groups above any threshold. 0 repairs
+        in full.
+    repair_level : float in [0, 1] or None, default=None
+        Level of repair in place of `max_mcdp`, which then has its default: 0 leaves
+        predictions as they are, 1 gives all groups the distribution of everyone.
+    cv : int, cross-validation generator or iterable, default=5
+        How rows are held out. An int makes that many folds, stratified by group and
+        target.
+    ties : {"mid", "random"}, default="mid"
+        Whether rows that share a prediction stay together, see `ScoreRepairer`. `fit`
+        warns where that keeps most of the disparity.
+    unknown_groups : {"raise", "pooled"}, default="raise"
+        How `predict` treats rows whose group is missing or was absent in `fit`: raise,
+        or leave their predictions as they are. It may be set after `fit`.
+    sensitive_features : str, int, list of str, list of int, or callable, default=None
+        Column of X with the groups, several for their intersection, or a function of X
+        that returns the groups. The keyword of `fit` and `predict` is used in its
+        place if it is given.
+    drop_sensitive : bool, default=False
+        Whether `estimator` gets X without the columns named by `sensitive_features`. X
+        may then lack them in prediction, where groups are given by keyword.
+    control_features : str, int, list of str, list of int, or callable, default=None
+        Column of X with the strata within which groups are compared and repaired,
+        several columns for their intersection, or a function of X that returns the
+        strata. The keyword of `fit` and `predict` is used in its place if it is given.
+        None compares groups among all rows. A column stays a feature.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles rows before they are assigned to folds, and seeds ``ties="random"``,
+        see `ScoreRepairer`. None keeps the order of the rows.
+    n_jobs : int, default=None
+        Number of folds fitted in parallel.
+
+    Attributes
+    ----------
+    estimators_ : list
+        The fitted regressors, one a fold, whose repaired predictions are averaged; a
+        single one if it is frozen or no groups are given.
+    repairer_ : ScoreRepairer or None
+        The repair learnt on all held-out predictions, on the common scale of the
+        regressors, see the notes; None without groups.
+    comparison_ : RegressorComparison or None
+        Squared error, R2 and MCDP(0) (within strata, if there are any) of the repaired
+        and of the plain predictions on held-out rows, with standard errors; None
+        without groups. Each row is repaired by what the other folds tell.
+    groups_ : tuple of length n_groups
+        Labels of the groups.
+    strata_ : tuple of length n_strata
+        Labels of the strata that are repaired; empty without `control_features`.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Their names, if all are strings.
+
+    See Also
+    --------
+    ScoreRepairer : Repair of predictions without a regressor.
+    MADDPostProcessor : The same for classifiers.
+
+    Notes
+    -----
+    Regressors of different folds spread their predictions differently. The map is
+    learnt and applied on the scale on which the predictions of everyone have the same
+    distribution for each of them; the repaired predictions are then averaged.
+
+    A new prediction below or above all held-out ones is changed by as much as the least
+    or the largest of them.
+
+    References
+    ----------
+    .. [1] Chzhen, Denis, Hebiri, Oneto, Pontil. "Fair Regression with Wasserstein
+       Barycenters". NeurIPS 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from skfair.metrics import mcdp
+    >>> from skfair.postprocessing import RepairedRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.choice(["F", "M"], 2000)
+    >>> X = rng.normal(size=(2000, 2)) + (sex == "M")[:, None]
+    >>> salary = 40_000 + 5_000 * X.sum(axis=1) + rng.normal(size=2000) * 5_000
+    >>> model = RepairedRegressor(LinearRegression(), max_mcdp=0.1)
+    >>> model = model.fit(X, salary, sensitive_features=sex)
+    >>> predicted = model.predict(X, sensitive_features=sex)
+    >>> round(mcdp(None, predicted, sensitive_features=sex, scale="rank"), 1)
+    0.1
+    >>> found = model.comparison_
+    >>> found.plain_mcdp > 0.5, found.plain_r2 > found.r2 > 0.5
+    (True, True)
+    """
+
+    _without_groups = "nothing is repaired"
+    __metadata_request__fit: ClassVar = _REQUESTED
+    __metadata_request__predict: ClassVar = _REQUESTED
+    __metadata_request__score: ClassVar = _REQUESTED
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        max_mcdp: float = 0.0,
+        repair_level: float | None = None,
+        cv: Any = 5,
+        ties: Literal["mid", "random"] = "mid",
+        unknown_groups: Literal["raise", "pooled"] = "raise",
+        sensitive_features: Selector | None = None,
+        drop_sensitive: bool = False,
+        control_features: Selector | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.max_mcdp = max_mcdp
+        self.repair_level = repair_level
+        self.cv = cv
+        self.ties = ties
+        self.unknown_groups = unknown_groups
+        self.sensitive_features = sensitive_features
+        self.drop_sensitive = drop_sensitive
+        self.control_features = control_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        control_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Fit the regressor on folds, and learn the repair of its predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data, in any form that `estimator` takes. With a `FrozenEstimator`
+            these are the rows on which the repair is learnt.
+        y : array-like of shape (n_samples,)
+            Target, a number for each row.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row, used in place of the columns that the parameter names.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row, used in place of the columns that the parameter names.
+            Of several, each is repaired by itself, and predictions need the stratum of
+            each row.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the repair, and in the fit of an estimator that
+            takes them.
+        **fit_params : dict
+            Passed to the `fit` method of `estimator`, or routed to it where metadata
+            routing is enabled.
+
+        Returns
+        -------
+        self : RepairedRegressor
+
+        Raises
+        ------
+        ValueError
+            On a target that is not finite, wrong lengths, fewer than two groups, fewer
+            rows than folds, and on parameters out of range.
+        TypeError
+            If `estimator` is no regressor.
+
+        Warns
+        -----
+        UserWarning
+            If no groups are given: the regressor is then fitted without repair. If
+            strata or groups cannot be compared, and are left out.
+        skfair.exceptions.MitigationWarning
+            If held-out rows show that the repair is worse than no repair, that it
+            misses `max_mcdp` by more than noise, or that shared predictions keep most
+            of the disparity.
+        """
+        self._check_estimator()
+        repairer = self._make_repairer()
+        given = X, y, sensitive_features, control_features, sample_weight
+        rows = self._prepare(*given, all_strata=True)
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, rows.sample_weight
+        )
+        for_fit = routed.estimator.fit
+        if not self.groups_:
+            self.estimators_ = [fit_all(self.estimator, rows.X, rows.y, for_fit)]
+            self.repairer_: ScoreRepairer | None = None
+            self.comparison_: RegressorComparison | None = None
+            return self
+        splits = []
+        if not isinstance(self.estimator, FrozenEstimator):
+            cells = cells_of(rows.groups, rows.strata)
+            splits = make_splits(self, rows.X, rows.y, cells, routed.splitter.split)
+        with self._tip_to_drop(X):
+            folds = predict_folds(
+                self.estimator, rows.X, rows.y, None, splits, for_fit, self.n_jobs
+            )
+        self.estimators_ = [fold.model for fold in folds]
+        scales = on_common_scale(
+            [held_out_rows(fold, rows) for fold in folds], len(folds), "real"
+        )
+        self._common_scale, self._scales, held_out = scales
+        found = join_rows(held_out)
+        tested, repaired = repair_held_out(found, parts_of(held_out), repairer)
+        self.repairer_ = learn_repair(repairer, found)
+        self.repairer_._left_rows_out = self._leaves_rows_out
+        self.comparison_ = check_repair(
+            self, tested, repaired, compare_regressors, repairer
+        )
+        return self
+
+    def _make_repairer(self) -> ScoreRepairer:
+        """Check the parameters, and return the repair that is to be learnt."""
+        by_gap = self.repair_level is None
+        if not by_gap and self.max_mcdp != 0:
+            raise ParameterError(
+                "repair_level",
+                f"replaces max_mcdp, got repair_level={self.repair_level!r} and "
+                f"max_mcdp={self.max_mcdp!r}: leave one of them at its default, None "
+                "or 0.0.",
+            )
+        repairer = ScoreRepairer(
+            1.0 if self.repair_level is None else self.repair_level,
+            max_mcdp=self.max_mcdp if by_gap else None,
+            ties=self.ties,
+            scale="real",
+            unknown_groups=self.unknown_groups,
+            random_state=self.random_state,
+        )
+        repairer._check_parameters()
+        return repairer
+
+    def predict(
+        self, X: Any, *, sensitive_features: Any = None, control_features: Any = None
+    ) -> Floats:
+        """Predict the target, repaired by the group of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row, used in place of the columns that the parameter names.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row, needed if `fit` has repaired several; used in place of
+            the columns that the parameter names.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Repaired predictions, in the unit of the target.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        ValueError
+            If no groups are given, on wrong lengths, and on groups that are missing or
+            were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
+        """
+        features = self._check_predict_input(X, "estimators_")
+        predicted = [
+            label_probabilities(model, features, None)[:, 0]
+            for model in self.estimators_
+        ]
+        if self.repairer_ is None:
+            return np.asarray(predicted[0])
+        n_samples = count_rows(features)
+        given = groups_to_repair(
+            self, X, n_samples, sensitive_features, control_features
+        )
+        return mean_of_repaired(
+            self.repairer_, predicted, given, self._common_scale, self._scales
+        )
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: Any = None,
+        control_features: Any = None,
+    ) -> float:
+        """R2 of `predict`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
+        y : array-like of shape (n_samples,)
+            True target.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Sample weights.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row, used in place of the columns that the parameter names.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row, needed if `fit` has repaired several; used in place of
+            the columns that the parameter names.
+
+        Returns
+        -------
+        float
+            Share of the target's variance that is explained.
+
+        Raises
+        ------
+        ValueError
+            As in `predict`.
+        """
+        predicted = self.predict(
+            X, sensitive_features=sensitive_features, control_features=control_features
+        )
+        return float(r2_score(y, predicted, sample_weight=sample_weight))

@@ -1,0 +1,397 @@
+"""A regressor whose predictions are made fair without the group of the row."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skfair._comparison import RegressorComparison, compare_regressors
+from skfair._mitigation import FittedTable, RegressorMitigator, route_fit_params
+from skfair._utils._types import Floats
+from skfair._utils._validation import ParameterError, check_real
+from skfair.groups import Selector
+from skfair.postprocessing._held_out import (
+    fit_all,
+    make_splits,
+    mean_of_folds,
+    mean_probabilities,
+    predict_folds,
+)
+from skfair.postprocessing._prediction_map import (
+    STRENGTHS,
+    PredictionMap,
+    choose_strength,
+    fit_path,
+)
+from skfair.postprocessing._score_map import PredictedRows
+from skfair.postprocessing._unaware_post_processor import UnawarePostProcessor
+
+
+class UnawareRegressor(
+    RegressorMitigator,
+    MetaEstimatorMixin,  # type: ignore[misc]
+    RegressorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    r"""Regressor whose predictions are made fair without the group of the row.
+
+    It fits two models on folds: `estimator` predicts the target, and `group_estimator`
+    the probability of each group. A map from both to a new prediction is then fitted to
+    held-out rows. It minimises, for predictions of standard deviation 1,
+
+    .. math::
+        \frac{1}{2 N} \sum_i (s_i - y_i)^2
+        + \lambda \max_{t, g, h} \left| F_g(t) - F_h(t) \right|
+
+    with smooth CDFs F of the groups' new predictions s. The groups are needed in `fit`
+    only, and a new strength :math:`\lambda` needs no model to be fitted again.
+
+    The map lowers or raises predictions for people who look like members of a group,
+    whether they belong to it or not: see the notes of `UnawarePostProcessor` on what
+    that implies.
+
+    Parameters
+    ----------
+    estimator : regressor
+        In a :class:`~sklearn.frozen.FrozenEstimator` it is not fitted again, and the
+        map is fitted to the rows given to `fit`, on which it must not have been
+        trained.
+    group_estimator : classifier, default=None
+        Classifier with `predict_proba` that predicts the group from the same features,
+        as in `UnawarePostProcessor`. None is a small gradient boosting, behind the
+        steps before the regressor if `estimator` is a pipeline.
+    strength : float or "auto", default="auto"
+        Weight :math:`\lambda \geq 0` of the gap; 0 is the plain regressor. ``"auto"``
+        tries 11 strengths from 0 to 3, and takes the least one that, on held-out rows,
+        keeps 80 % of the plain R2 and whose MCDP(0) is within one standard error of
+        the least among those; or by `max_mcdp`.
+    max_mcdp : float in [0, 1] or None, default=None
+        Largest MCDP(0): ``strength="auto"`` then takes the least strength whose MCDP(0)
+        on held-out rows is at most this, or else the fairest, with a warning where that
+        misses it by more than noise.
+    cv : int, cross-validation generator or iterable, default=5
+        How rows are held out. An int makes that many folds, stratified by group and
+        target.
+    sensitive_features : str, int, list of str, list of int, or callable, default=None
+        Column of X with the groups, several columns for their intersection, or a
+        function of X that returns the groups. Groups given to `fit` take precedence. A
+        column is also a feature, unless `drop_sensitive` is True: then both models see
+        the group, at prediction too.
+    drop_sensitive : bool, default=False
+        Whether both models get X without the columns that `sensitive_features` names. X
+        may then lack them in prediction.
+    control_features : str, int, list of str, list of int, or callable, default=None
+        Column of X with the strata within which groups are compared, several columns
+        for their intersection, or a function of X that returns the strata. Strata given
+        to `fit` take precedence. None compares groups among all rows. A column stays a
+        feature.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles rows before they are assigned to folds. None keeps their order.
+    n_jobs : int, default=None
+        Number of folds fitted in parallel.
+
+    Attributes
+    ----------
+    estimators_ : list
+        The fitted regressors, one a fold, whose predictions are averaged.
+    group_estimators_ : list
+        The fitted classifiers of the group, whose probabilities are averaged; empty if
+        no groups are given.
+    strength_ : float
+        The strength, given or chosen.
+    path_ : DataFrame
+        What each strength reaches on held-out rows, by maps that were fitted to other
+        held-out rows: for ``"auto"`` all strengths tried, else 0 and `strength`. It has
+        the columns of the ``cv_results_`` of a search, with the metrics ``r2`` and
+        ``neg_mcdp``, so that the rules of `skfair.model_selection` choose from it.
+        Empty if no groups are given.
+    comparison_ : RegressorComparison or None
+        Squared error, R2 and MCDP(0) (within strata, if there are any) of the new and
+        of the plain predictions on held-out rows; None if no groups are given.
+    groups_ : tuple of length n_groups
+        Labels of the groups; empty if no groups are given.
+    strata_ : tuple of length n_strata
+        Labels of the strata within which groups are compared; empty without
+        `control_features`.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if all are strings.
+
+    See Also
+    --------
+    RepairedRegressor : Repairs predictions by the group of each row.
+    UnawarePostProcessor : The same for classifiers.
+
+    Notes
+    -----
+    The new prediction is the plain one, plus a function of it, plus for each group but
+    the last a function of it times the probability of that group minus its mean. All
+    functions are linear between six knots, and constant beyond. The minimiser has this
+    form: setting the derivative of the expected loss to zero gives a change that is
+    linear in the probabilities, with a factor that depends on the prediction only.
+
+    References
+    ----------
+    .. [1] Jin, Li, Feng. "On the Maximal Local Disparity of Fairness-Aware
+       Classifiers". ICML 2024. Equation 5 is the penalised loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from skfair.metrics import mcdp
+    >>> from skfair.postprocessing import UnawareRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(0, 2, 1000)
+    >>> X = rng.normal(size=(1000, 2))
+    >>> X[:, 1] += 1.5 * sex  # a proxy of sex, which is no feature itself
+    >>> y = X.sum(axis=1) + rng.normal(size=1000)
+    >>> model = UnawareRegressor(LinearRegression(), strength=2.0)
+    >>> model = model.fit(X, y, sensitive_features=sex)
+    >>> def gap(model):
+    ...     return mcdp(None, model.predict(X), sensitive_features=sex, scale="rank")
+    >>> gap(model.with_strength(0)) > 0.3, gap(model) < 0.15  # fitted once
+    (True, True)
+    """
+
+    __metadata_request__fit: ClassVar = {
+        "sensitive_features": True,
+        "control_features": True,
+    }
+    path_ = FittedTable()
+    _rows: PredictedRows
+    _map: PredictionMap | None
+    comparison_: RegressorComparison | None
+    # The group is predicted as for a classifier.
+    _predict_groups: Any = UnawarePostProcessor._predict_groups
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        group_estimator: Any = None,
+        strength: float | Literal["auto"] = "auto",
+        max_mcdp: float | None = None,
+        cv: Any = 5,
+        sensitive_features: Selector | None = None,
+        drop_sensitive: bool = False,
+        control_features: Selector | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.group_estimator = group_estimator
+        self.strength = strength
+        self.max_mcdp = max_mcdp
+        self.cv = cv
+        self.sensitive_features = sensitive_features
+        self.drop_sensitive = drop_sensitive
+        self.control_features = control_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        control_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Fit both models on folds, and the map to the rows held out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data, in any form that both models take. With a `FrozenEstimator`
+            these are the rows to which the map is fitted.
+        y : array-like of shape (n_samples,)
+            Target, a number for each row.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row. It takes precedence over the parameter of the same name.
+            Rows without a group in a `Groups` count in the squared error only.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row. The gap is then the mean of the gaps within strata, by
+            the weight of their rows. It takes precedence over the parameter of the same
+            name.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights of the rows in the map, and in the fits of models that
+            take them.
+        **fit_params : dict
+            Passed to the `fit` method of `estimator`, or routed to it if metadata
+            routing is enabled.
+
+        Returns
+        -------
+        self : UnawareRegressor
+
+        Raises
+        ------
+        ValueError
+            On a target that is not finite, wrong lengths, fewer than two groups with
+            weight, fewer rows than folds, and parameters out of range.
+        TypeError
+            If `estimator` is no regressor, or `group_estimator` has no `predict_proba`.
+
+        Warns
+        -----
+        UserWarning
+            If no groups are given and `strength` is not 0: the regressor is fitted
+            without a map. If strata or groups cannot be compared, and are left out.
+        skfair.exceptions.MitigationWarning
+            If the new predictions are worse than the plain ones by more than noise, or
+            miss `max_mcdp` by more than noise.
+        """
+        self._check_parameters()
+        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, rows.sample_weight
+        )
+        for_fit = routed.estimator.fit
+        if not self.groups_:
+            self.estimators_ = [fit_all(self.estimator, rows.X, rows.y, for_fit)]
+            self.group_estimators_: list[Any] = []
+            self._map, self.comparison_ = None, None
+            self.strength_, self.path_ = 0.0, pd.DataFrame()
+            return self
+        splits = make_splits(self, rows.X, rows.y, rows.groups, routed.splitter.split)
+        with self._tip_to_drop(X):
+            folds = predict_folds(
+                self.estimator, rows.X, rows.y, None, splits, for_fit, self.n_jobs
+            )
+            group_folds = self._predict_groups(rows, splits, routed)
+        self.estimators_ = [fold.model for fold in folds]
+        self.group_estimators_ = [fold.model for fold in group_folds]
+        fold_of_row = np.full(len(rows), -1)
+        for fold, (_, test) in reversed(list(enumerate(splits))):
+            fold_of_row[test] = fold
+        found = PredictedRows(
+            None,
+            rows.y,
+            rows.groups,
+            rows.sample_weight,
+            rows.strata,
+            mean_of_folds(folds, len(rows))[:, 0],
+            mean_of_folds(group_folds, len(rows)),
+            fold_of_row,
+        )
+        self._rows = found.take((fold_of_row >= 0) & (rows.weights > 0))
+        return self._learn_map()
+
+    def with_strength(
+        self, strength: float | Literal["auto"], *, max_mcdp: float | None = None
+    ) -> Self:
+        """Copy of the fitted model with another strength.
+
+        Only the map is fitted again, to the predictions that `fit` has kept.
+
+        Parameters
+        ----------
+        strength : float or "auto"
+            As the parameter of the same name.
+        max_mcdp : float in [0, 1] or None, default=None
+            As the parameter of the same name.
+
+        Returns
+        -------
+        UnawareRegressor
+            Fitted. It shares the fitted models with this one, which stays as it is.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        ValueError
+            If a parameter is out of range, or if `fit` was given no groups.
+
+        Warns
+        -----
+        skfair.exceptions.MitigationWarning
+            As in `fit`.
+        """
+        check_is_fitted(self, "estimators_")
+        if not self.groups_:
+            raise ValueError(
+                f"strength={strength!r} needs groups, but fit was given none."
+            )
+        model = copy.copy(self)
+        model.strength, model.max_mcdp = strength, max_mcdp
+        model._check_parameters()
+        return model._learn_map()
+
+    def predict(self, X: Any) -> Floats:
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            New predictions, in the unit of the target.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        """
+        X = self._check_predict_input(X, "estimators_")
+        predicted: Floats = mean_probabilities(self.estimators_, X, None)[:, 0]
+        if self._map is None:
+            return predicted
+        q = mean_probabilities(self.group_estimators_, X, self._group_classes)
+        return np.asarray(self._map(predicted, q), dtype=np.float64)
+
+    def _check_parameters(self) -> None:
+        """Raise unless the parameters are valid."""
+        self._check_estimator()
+        given = self.group_estimator
+        if given is not None and not hasattr(given, "predict_proba"):
+            raise TypeError(f"group_estimator must have predict_proba, got {given!r}.")
+        if self.strength != "auto":
+            alternative = "'auto' or "
+            bounds = 0, math.inf
+            check_real(
+                "strength",
+                self.strength,
+                *bounds,
+                closed="left",
+                alternative=alternative,
+            )
+        if self.max_mcdp is None:
+            return
+        check_real("max_mcdp", self.max_mcdp, 0, 1, alternative="None or ")
+        if self.strength != "auto":
+            raise ParameterError(
+                "max_mcdp",
+                f"chooses the strength, got max_mcdp={self.max_mcdp!r} and strength="
+                f"{self.strength!r}: leave one of them at its default, None or 'auto'.",
+            )
+
+    def _learn_map(self) -> Self:
+        """Learn the map, and compare its held-out predictions with the plain ones."""
+        rows, automatic = self._rows, self.strength == "auto"
+        strengths = STRENGTHS if automatic else (0.0, float(self.strength))
+        path = fit_path(rows, strengths)
+        self.path_ = path.table
+        chosen = choose_strength(path.table, self.max_mcdp) if automatic else 1
+        comparison = compare_regressors(
+            rows, rows.scores, path.scores[chosen], max_mcdp=self.max_mcdp
+        )
+        self.strength_, self._map = strengths[chosen], path.maps[chosen]
+        comparison.warn(self, "Lower strength, or use a better group_estimator")
+        self.comparison_ = comparison
+        return self

@@ -1,0 +1,301 @@
+"""Bounds of metrics between groups that are known by a proxy, and what they say."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from skfair._utils._text import or_none, visible_text
+from skfair._utils._types import Floats
+from skfair.groups import CROSS, recode
+from skfair.inspection._proxy_bounds import bounds_by_odds_ratio
+from skfair.metrics import ProxyBoundsResult, proxy_bounds
+from skfair.metrics._proxy._cells import ProxyRows
+from skfair.metrics._proxy._confidence import check_known
+from skfair.report._inputs import Attribute, Audit, Model, mid_ranks
+from skfair.report._language import (
+    counted,
+    figure,
+    interval,
+    listed,
+    name_of,
+    number,
+    say,
+)
+from skfair.report._metrics import MEASURES, Measure, keys_of
+from skfair.report._words import with_size
+from skfair.statistics import GroupedConfusion, GroupedHistogram
+
+Summary = dict[str, Any]
+
+#: Metrics of a report that have bounds; the first of them that is there is drawn.
+KEYS = (
+    "mcdp",
+    "abcc",
+    "mean_score_difference",
+    "demographic_parity_difference",
+    "equalized_odds_difference",
+)
+
+
+def by_proxy(audit: Audit) -> Summary | None:
+    """Bounds of the metrics of each model; None without probabilities of groups.
+
+    Odds ratios and tipping points that are infinite are None.
+    """
+    if audit.proxy is None:
+        return None
+    cells, shares = audit.proxy
+    sizes = np.bincount(cells.codes, minlength=len(cells.labels))
+    table = np.array([list(shares[label].values()) for label in cells.labels])
+    groups = next(iter(shares.values()))
+    return {
+        "names": visible_text(CROSS.join(cells.names)),
+        "shares": f"shares = {shares}",
+        "n_cells": len(sizes),
+        "smallest_cell": int(sizes.min()),
+        "alone": int(np.count_nonzero(sizes == 1)),
+        "groups": [
+            {"label": name_of(label), "expected": float(n)}
+            for label, n in zip(groups, sizes @ table, strict=True)
+        ],
+        "known": [
+            _check(audit, attribute, table, tuple(groups))
+            for attribute in audit.attributes
+            if {*attribute.every.labels} <= {*groups}
+        ],
+        "limit": audit.options.proxy_limit,
+        "odds_ratios": [_finite(ratio) for ratio in audit.options.odds_ratio],
+        "results": [_of_model(audit, model) for model in audit.models],
+    }
+
+
+def _check(
+    audit: Audit, attribute: Attribute, table: Floats, labels: tuple[Hashable, ...]
+) -> str:
+    """Compare the shares of the cells with the rows whose group is known."""
+    assert audit.proxy is not None
+    cells, model = audit.proxy[0], audit.models[0]
+    every = attribute.every
+    known = recode(every.codes, every.labels, labels)
+    values = model.y_pred.astype(float) if model.y_score is None else model.y_score
+    weights = np.ones(len(known))
+    rows = ProxyRows(
+        cells.codes,
+        known,
+        values,
+        values,
+        weights,
+        weights,
+        table,
+        labels,
+        True,
+        None,
+        cells.labels,
+    )
+    refuted, odds_ratio = check_known(rows)
+    words = {
+        "name": visible_text(attribute.name),
+        "rows": counted(int(np.count_nonzero(known >= 0)), "row"),
+        "n": int(refuted.sum()),
+        "cells": counted(len(cells.labels), "cell"),
+        "ratio": figure(f"{odds_ratio:.3g}"),
+    }
+    text = (
+        say(
+            "{rows} with a known group ({name}) contradict the shares of {n} of "
+            "{cells}: the bounds may not hold.",
+            **words,
+        )
+        if refuted.any()
+        else say(
+            "{rows} with a known group ({name}) do not contradict the shares.", **words
+        )
+    )
+    if odds_ratio <= 1:
+        return text
+    shown = say("They show that odds differ at least by the factor {ratio}.", **words)
+    return f"{text} {shown}"
+
+
+def _of_model(audit: Audit, model: Model) -> Summary:
+    """Bounds of the metrics of a model, and the curve of the first of them."""
+    keys = [key for key in KEYS if key in keys_of(audit, model)]
+    found = {key: _bounds(audit, model, MEASURES[key]) for key in keys}
+    defined = [one for one in found.values() if not math.isnan(one.estimate)]
+    limit = audit.options.proxy_limit
+    curve = bounds_by_odds_ratio(defined[0], limit) if defined else None
+    if curve is not None:
+        for name in ("odds_ratio", "lower", "upper"):
+            curve[name] = np.round(curve[name], 4).tolist()
+        curve["unbounded"] = list(curve["unbounded"])
+        curve["tipping"] = _finite(curve["tipping"])
+    return {
+        "model": visible_text(model.name),
+        "measures": [_measure(audit, MEASURES[key], found[key]) for key in keys],
+        "curve": curve,
+    }
+
+
+def _bounds(audit: Audit, model: Model, measure: Measure) -> ProxyBoundsResult:
+    """Bounds of one metric, from counts by cell alone."""
+    assert audit.proxy is not None
+    cells, shares = audit.proxy
+    weights, options = audit.sample_weight, audit.options
+    statistic: GroupedConfusion | GroupedHistogram
+    if measure.question == "errors":
+        statistic = GroupedConfusion.from_predictions(
+            audit.y_true, model.y_pred, sensitive_features=cells, sample_weight=weights
+        )
+    else:
+        scores = (model.y_pred == 1).astype(float)
+        if measure.question == "scores":
+            assert model.y_score is not None
+            scores = model.y_score
+            if options.scale == "rank":
+                scores = mid_ranks(scores, weights)
+        statistic = GroupedHistogram.from_scores(
+            scores, sensitive_features=cells, sample_weight=weights
+        )
+    with warnings.catch_warnings():
+        # The report says itself that a group is absent, and has warned of single rows.
+        warnings.simplefilter("ignore", UserWarning)
+        return proxy_bounds(
+            measure.metric,
+            None,
+            statistic,
+            group_probabilities=shares,
+            odds_ratio=options.odds_ratio,
+            confidence_level=_level(audit, measure),
+            random_state=options.random_state,
+        )
+
+
+def _level(audit: Audit, measure: Measure) -> float | None:
+    """Level of confidence bounds; counts of labels lack the squares of weights."""
+    if measure.question == "errors" and audit.sample_weight is not None:
+        return None
+    return audit.options.confidence_level
+
+
+def _measure(audit: Audit, measure: Measure, found: ProxyBoundsResult) -> Summary:
+    limit, level = audit.options.proxy_limit, _level(audit, measure)
+    tipping = found.tipping_odds_ratio(limit)
+    title = measure.title_of(vars(audit.options))
+    ends = {
+        name: None if values is None else [or_none(value) for value in values]
+        for name, values in (
+            ("lower", found.lower),
+            ("upper", found.upper),
+            ("lower_confidence", found.lower_confidence),
+            ("upper_confidence", found.upper_confidence),
+        )
+    }
+    settings = f"odds_ratio={_code(audit.options.odds_ratio)}"
+    if level is not None:
+        seed = audit.options.random_state
+        settings += f", confidence_level={level}, random_state={seed}"
+    return {
+        "key": measure.key,
+        "title": title,
+        "estimate": or_none(found.estimate),
+        **ends,
+        "tipping": _finite(tipping),
+        "cannot_tell": math.isfinite(tipping),
+        "sentence": _describe(title, found, limit, tipping),
+        "call": f"proxy_bounds({measure.metric.__name__}, None, {measure.question}, "
+        f"group_probabilities=shares, {settings})",
+    }
+
+
+def _code(ratios: Sequence[float]) -> str:
+    """Write odds ratios as Python does."""
+    written = ", ".join(f"{ratio!r}" for ratio in ratios)
+    return f"[{written.replace('inf', 'math.inf')}]"
+
+
+def _finite(value: float) -> float | None:
+    """Write infinity and nan as None, since JSON has neither."""
+    return float(value) if math.isfinite(value) else None
+
+
+def _describe(
+    title: str, found: ProxyBoundsResult, limit: float, tipping: float
+) -> str:
+    """Say whether a metric is above a limit, or that these data cannot tell."""
+    if math.isnan(found.estimate):
+        return say("{title}: cannot be computed, a group is in no cell.", title=title)
+    values = {
+        "title": title,
+        "limit": figure(f"{limit:g}"),
+        "ends": bounds_text(*found.bounds_at(math.inf)),
+        "tipping": figure(f"{tipping:.3g}"),
+    }
+    above = found.estimate > limit
+    if math.isinf(tipping) and above:
+        return say("{title}: above {limit} whatever the link, {ends}.", **values)
+    if math.isinf(tipping):
+        return say("{title}: below {limit} whatever the link, {ends}.", **values)
+    cannot = say(
+        "{title}: these data cannot tell whether it is above {limit}, without an "
+        "assumption it is {ends}.",
+        **values,
+    )
+    if tipping == 1:
+        return cannot
+    so_far = (
+        say(
+            "It is above as long as odds within a cell differ by less than the factor "
+            "{tipping}.",
+            **values,
+        )
+        if above
+        else say(
+            "It is below as long as odds within a cell differ by less than the factor "
+            "{tipping}.",
+            **values,
+        )
+    )
+    return f"{cannot} {so_far}"
+
+
+def lead(section: Summary | None, model: int) -> str:
+    """Say what the first metric of a model by the proxy says."""
+    if section is None or not section["results"][model]["measures"]:
+        return ""
+    first = section["results"][model]["measures"][0]["sentence"]
+    return say(
+        "By the proxy ({names}): {sentence}", names=section["names"], sentence=first
+    )
+
+
+def sizes_text(section: Summary) -> str:
+    """Say how many cells there are, and how many rows of each group are expected."""
+    groups = [with_size(one["label"], one["expected"]) for one in section["groups"]]
+    text = say(
+        "{cells}, the smallest with {rows}. Expected rows of the groups: {groups}.",
+        cells=counted(section["n_cells"], "cell"),
+        rows=counted(section["smallest_cell"], "row"),
+        groups=listed(groups),
+    )
+    if not section["alone"]:
+        return text
+    rows = counted(section["alone"], "row")
+    alone = say("Alone in a cell, as if known: {rows}.", rows=rows)
+    return f"{text} {alone}"
+
+
+def bounds_text(low: float, high: float) -> str:
+    """Write bounds, or the one number that they are where they agree."""
+    return number(low) if number(low) == number(high) else interval(low, high)
+
+
+def ratio_text(ratio: float | None) -> str:
+    """Write an odds ratio; None is any."""
+    if ratio is None:
+        return say("any")
+    return figure(f"{ratio:g}")

@@ -1,0 +1,116 @@
+"""The built site in a real browser: silent, as wide as the window, and easy to read.
+
+``bash .ci/docs`` builds it.
+"""
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+SITE = Path(__file__).parents[2] / "build" / "site"
+#: Pages that one start of the browser looks at.
+AT_ONCE = 12
+LEAST_CONTRAST = 4.5
+
+#: Opens pages one after the other in a frame, in both themes, and writes down what is
+#: wrong with each: text that is hard to read, and a page that is wider than the frame.
+PROBE = """<!DOCTYPE html><body>
+<iframe style="width: %(width)dpx; height: 900px; border: 0"></iframe><script>
+const frame = document.querySelector("iframe"), wrong = [];
+const numbers = color => color.match(/[\\d.]+/g).map(Number);
+const light = c => c <= 10.31475 ? c / 3294.6 : ((c / 255 + .055) / 1.055) ** 2.4;
+const luminance = ([r, g, b]) =>
+  .2126 * light(r) + .7152 * light(g) + .0722 * light(b);
+function over(top, below) {
+  const alpha = top.length > 3 ? top[3] : 1;
+  return below.map((c, i) => alpha * top[i] + (1 - alpha) * c);
+}
+function ground(element, style) {
+  const layers = [];
+  for (let one = element; one; one = one.parentElement)
+    layers.push(numbers(style(one).backgroundColor));
+  return layers.reverse().reduce((below, top) => over(top, below), [255, 255, 255]);
+}
+function contrast(element, style) {
+  const back = ground(element, style);
+  const ink = over(numbers(style(element).color), back);
+  const [low, high] = [luminance(ink), luminance(back)].sort((a, b) => a - b);
+  return (high + .05) / (low + .05);
+}
+function look(page, theme, doc) {
+  const style = element => frame.contentWindow.getComputedStyle(element);
+  doc.documentElement.dataset.theme = theme;
+  const walker = doc.createTreeWalker(doc.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.textContent.trim() || !element.checkVisibility({
+      opacityProperty: true, visibilityProperty: true})) continue;
+    const found = contrast(element, style), text = element.textContent.trim();
+    if (found < %(least)s)
+      wrong.push([page, theme, found.toFixed(2), text.slice(0, 40)]);
+  }
+}
+const opened = page => new Promise(done => { frame.onload = done; frame.src = page; });
+(async () => {
+  for (const page of %(pages)s) {
+    await opened(page);
+    const doc = frame.contentDocument;
+    const still = doc.createElement("style");
+    still.textContent = "* { transition: none !important; }";
+    doc.head.append(still);
+    const wide = doc.documentElement.scrollWidth;
+    if (wide > frame.clientWidth) wrong.push([page, "is", wide, "pixels wide"]);
+    for (const theme of ["light", "dark"]) look(page, theme, doc);
+  }
+  document.body.setAttribute("data-wrong", JSON.stringify(wrong));
+})();
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """Every page of the site but one that only leads elsewhere."""
+    if not (SITE / "index.html").exists():
+        pytest.skip("no site has been built: bash .ci/docs")
+    found = sorted(path for path in SITE.rglob("*.html") if "_static" not in path.parts)
+    return [path.as_uri() for path in found]
+
+
+def look(browser, folder, pages, width):
+    """Say what is wrong with pages, and what they write on the console."""
+    settings = {"width": width, "least": LEAST_CONTRAST, "pages": json.dumps(pages)}
+    probe = folder / "probe.html"
+    probe.write_text(PROBE % settings, encoding="utf-8")
+    flags = ["--enable-logging=stderr", "--allow-file-access-from-files"]
+    flags += ["--virtual-time-budget=600000", "--window-size=1400,1000", "--dump-dom"]
+    shown = browser(probe, folder, *flags)
+    console = [line for line in shown.stderr.splitlines() if "CONSOLE" in line]
+    found = re.search(r'data-wrong="([^"]*)"', shown.stdout)
+    assert found, (shown.stderr[-1000:], pages)
+    return json.loads(unescape(found[1])), console
+
+
+@pytest.mark.slow
+def test_a_bad_page_is_noticed(browser, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text(
+        "<!DOCTYPE html><body style='background: #fff'><p style='color: #999'>pale"
+        "<p style='width: 500px'>wide<script>console.error('heard')</script>"
+    )
+    wrong, console = look(browser, tmp_path, [page.as_uri()], 390)
+    assert {one[3] for one in wrong} == {"pale", "pixels wide"}
+    assert len(console) == 1
+    assert look(browser, tmp_path, [page.as_uri()], 1200)[0][0][3] == "pale"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1200])
+def test_every_page_can_be_read(browser, pages, tmp_path, width):
+    for first in range(0, len(pages), AT_ONCE):
+        some = pages[first : first + AT_ONCE]
+        wrong, console = look(browser, tmp_path, some, width)
+        assert wrong == []
+        assert console == []

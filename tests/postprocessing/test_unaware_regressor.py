@@ -1,0 +1,248 @@
+"""Fair predictions of numbers without the group at prediction."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import approx_fprime
+from scipy.special import expit
+from sklearn import config_context
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skfair.exceptions import MitigationWarning
+from skfair.groups import Groups, encode_groups
+from skfair.metrics import get_fairness_scorer, mcdp
+from skfair.model_selection import BestUnder
+from skfair.postprocessing import UnawareRegressor
+from skfair.postprocessing._prediction_map import _gap, fit_path
+from skfair.postprocessing._score_map import PredictedRows
+
+
+@pytest.fixture(scope="module")
+def salaries(make_people):
+    """Features without sex, salaries and sex."""
+    X, _, sex = make_people(2000)
+    noise = np.random.default_rng(1).normal(size=len(X))
+    y = 50_000 + 9_000 * (X["skill"] + X["proxy"] + noise)
+    return X[["skill", "proxy"]], y, sex
+
+
+def gap(predicted, groups, **options):
+    return mcdp(None, predicted, sensitive_features=groups, scale="rank", **options)
+
+
+def fitted(salaries, n_rows=1000, **options):
+    X, y, sex = salaries
+    options = {"group_estimator": LogisticRegression(), "strength": 1.0} | options
+    model = UnawareRegressor(LinearRegression(), **options)
+    return model.fit(X[:n_rows], y[:n_rows], sensitive_features=sex[:n_rows])
+
+
+@pytest.fixture(scope="module")
+def automatic(salaries):
+    return fitted(salaries, strength="auto")
+
+
+def test_gap_falls_on_new_rows_and_comparison_says_so(salaries):
+    X, y, sex = salaries
+    model = fitted(salaries)
+    new, y_new, sex_new = X[1000:], y[1000:], sex[1000:]
+    plain, fair = model.with_strength(0).predict(new), model.predict(new)
+    mean = np.mean([one.predict(new) for one in model.estimators_], axis=0)
+    assert_allclose(plain, mean)
+    assert gap(plain, sex_new) > 0.35
+    assert gap(fair, sex_new) < 0.22
+    assert 0.3 < r2_score(y_new, fair) < r2_score(y_new, plain)
+    found = model.comparison_
+    assert found.mcdp == pytest.approx(gap(fair, sex_new), abs=0.08)
+    assert found.r2 == pytest.approx(r2_score(y_new, fair), abs=0.05)
+    assert found.plain_r2 == pytest.approx(r2_score(y_new, plain), abs=0.05)
+
+
+@pytest.mark.slow
+def test_path_and_choice_of_strength(salaries, automatic):
+    path = automatic.path_
+    assert len(path) == 11
+    r2, gaps = path["mean_test_r2"], -path["mean_test_neg_mcdp"]
+    assert r2.iloc[0] == r2.max() > r2.iloc[-1] + 0.1
+    assert gaps.iloc[-1] < 0.1
+    assert gaps.iloc[0] > 0.35
+    assert r2[path["strength"] == automatic.strength_].item() >= 0.8 * r2.iloc[0]
+    assert 0 < automatic.strength_ < 3
+    chosen = automatic.with_strength("auto", max_mcdp=0.2)
+    small = path["strength"][gaps <= 0.2].min()
+    assert chosen.strength_ == small > 0
+    assert chosen.comparison_.mcdp <= 0.2
+    rule = BestUnder("r2", limit=0.2)
+    assert path["strength"][rule(path)] == small
+    alone = automatic.with_strength(small)
+    X = salaries[0]
+    assert_array_equal(alone.predict(X), chosen.predict(X))
+
+
+@pytest.mark.slow
+def test_a_gap_that_cannot_be_reached_is_warned_of(salaries):
+    X, y, sex = salaries
+    blind = DummyClassifier()  # its guess of the group is the same for everyone
+    model = UnawareRegressor(LinearRegression(), group_estimator=blind, max_mcdp=0.0)
+    with pytest.warns(MitigationWarning, match="above the largest gap asked for, 0"):
+        model.fit(X, y, sensitive_features=sex)
+
+
+def test_the_unit_of_the_target_does_not_matter(salaries):
+    X, y, sex = salaries
+    expected = fitted(salaries).predict(X)
+    found = fitted((X, y / 1000 - 7, sex)).predict(X)
+    assert_allclose(found, expected / 1000 - 7, rtol=1e-3)
+
+
+@pytest.mark.parametrize("n_strata", [1, 3])
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_gradient_of_the_smooth_gap(n_groups, n_strata):
+    generator = np.random.default_rng(0)
+    codes = np.arange(120) % n_groups
+    places = generator.uniform(0.1, 0.9, 120) + 0.1 * (codes == 1)
+    weights = generator.random(120)
+    strata = encode_groups(np.arange(120) // 40) if n_strata > 1 else None
+    groups = Groups(codes, tuple(range(n_groups)))
+    rows = PredictedRows(None, places, groups, weights, strata, places)
+
+    found = _gap(rows, weights, places)
+    numeric = approx_fprime(places, lambda at: _gap(rows, weights, at).value, 1e-4)
+    assert_allclose(found.gradient, numeric, atol=0.05 * np.abs(numeric).max())
+
+
+def test_a_row_of_weight_two_is_two_rows(salaries):
+    X, y, sex = (np.asarray(values)[:200] for values in salaries)
+    q = expit(np.column_stack([X[:, 1], -X[:, 1]]))
+    given = {"q": q, "folds": np.arange(200) % 4, "scores": X.sum(axis=1)}
+    rows = PredictedRows(None, y / 9_000, encode_groups(sex), **given)
+    weights = np.arange(200) % 3
+    repeated = fit_path(rows.take(np.repeat(np.arange(200), weights)), (0.5,))
+    weighted = fit_path(replace(rows, sample_weight=weights).take(weights > 0), (0.5,))
+    assert np.abs(weighted.maps[0].heights).max() > 0.01
+    assert_allclose(weighted.maps[0].heights, repeated.maps[0].heights, atol=1e-9)
+    for name in ("mean_test_r2", "mean_test_neg_mcdp"):
+        assert_allclose(weighted.table[name], repeated.table[name])
+
+
+def test_strata(salaries):
+    X, y, sex = salaries
+    office = np.arange(len(y)) % 2
+    model = UnawareRegressor(
+        LinearRegression(), group_estimator=LogisticRegression(), strength=1.0
+    )
+    given = {"sensitive_features": sex, "control_features": office}
+    model.fit(X, y, **given)
+    assert model.strata_ == (0, 1)
+    plain = model.with_strength(0).predict(X)
+    found = gap(model.predict(X), sex, control_features=office)
+    assert found < 0.5 * gap(plain, sex, control_features=office)
+
+
+def test_more_groups_and_missing_ones(salaries):
+    X, y, sex = salaries
+    groups = np.where(np.arange(len(y)) % 10 == 0, "X", sex).astype(object)
+    groups[:100] = None
+    model = UnawareRegressor(
+        LinearRegression(), group_estimator=LogisticRegression(), strength=2.0
+    )
+    model.fit(X, y, sensitive_features=encode_groups(groups, missing="drop"))
+    assert model.groups_ == ("F", "M", "X")
+    assert gap(model.predict(X), sex) < 0.25
+
+
+@pytest.mark.slow
+def test_containers_columns_and_pickles(salaries):
+    X, y, sex = salaries
+    model = fitted(salaries)
+    expected = model.predict(X)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), expected)
+    with_sex = X.assign(sex=sex.to_numpy())
+    options = {"group_estimator": LogisticRegression(), "strength": 1.0}
+    by_column = UnawareRegressor(
+        LinearRegression(), sensitive_features="sex", drop_sensitive=True, **options
+    )
+    assert_array_equal(by_column.fit(with_sex[:1000], y[:1000]).predict(X), expected)
+    polars = pl.from_pandas(with_sex)
+    by_column.fit(polars[:1000], pl.Series(y[:1000].to_numpy()))
+    assert_allclose(by_column.predict(polars), expected)
+
+
+@pytest.mark.slow
+def test_pipelines_searches_and_transformed_targets(salaries):
+    X, y, sex = salaries
+    options = {"group_estimator": LogisticRegression(), "strength": 1.0, "cv": 2}
+    model = UnawareRegressor(Ridge(), **options)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), model),
+        {"unawareregressor__strength": [0.0, 1.0]},
+        scoring={"r2": "r2", "neg_mcdp": get_fairness_scorer("neg_mcdp", scale="rank")},
+        refit=BestUnder("r2", limit=0.2),
+        cv=2,
+        error_score="raise",
+    )
+    outside = TransformedTargetRegressor(model, func=np.log, inverse_func=np.exp)
+    with config_context(enable_metadata_routing=True):
+        options["group_estimator"].set_fit_request(sample_weight=True)
+        search.fit(X, y, sensitive_features=sex)
+        outside.fit(X, np.exp(y / 30_000), sensitive_features=sex)
+        scores = cross_val_score(
+            model, X, y, params={"sensitive_features": sex}, scoring="r2", cv=2
+        )
+    assert search.best_params_ == {"unawareregressor__strength": 1.0}
+    assert gap(outside.predict(X), sex) < 0.2
+    assert (scores > 0.3).all()
+
+
+def test_frozen_regressor(salaries):
+    X, y, sex = salaries
+    plain = LinearRegression().fit(X[:1000], y[:1000])
+    model = UnawareRegressor(
+        FrozenEstimator(plain), group_estimator=LogisticRegression(), strength=1.0
+    )
+    model.fit(X[1000:], y[1000:], sensitive_features=sex[1000:])
+    assert len(model.estimators_) == 1
+    assert gap(model.predict(X), sex) < 0.2
+
+
+def test_bad_input(salaries):
+    X, y, sex = salaries
+    for estimator in (LogisticRegression(), StandardScaler()):
+        with pytest.raises(TypeError, match="estimator must be a regressor, got "):
+            UnawareRegressor(estimator).fit(X, y, sensitive_features=sex)
+    with pytest.raises(TypeError, match="group_estimator must have predict_proba"):
+        fitted(salaries, group_estimator=Ridge())
+    for options, match in (
+        ({"strength": -1}, r"strength must be 'auto' or a number in \[0, inf\)"),
+        ({"max_mcdp": 2, "strength": "auto"}, "max_mcdp must be None or a number"),
+        ({"max_mcdp": 0.1}, "max_mcdp chooses the strength, got max_mcdp=0.1"),
+        ({"cv": 2000}, "cv=2000 needs as many rows, got n_samples=1000"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            fitted(salaries, **options)
+    with pytest.warns(UserWarning, match="no sensitive_features: no gap is penalised"):
+        plain = UnawareRegressor(LinearRegression()).fit(X, y)
+    with pytest.raises(ValueError, match="strength=1 needs groups, but fit was given"):
+        plain.with_strength(1)
+    assert_allclose(plain.predict(X), LinearRegression().fit(X, y).predict(X))
+
+
+@pytest.mark.slow
+def test_default_group_estimator_with_boosting(salaries):
+    X, y, sex = salaries
+    boosting = HistGradientBoostingRegressor(max_iter=30, random_state=0)
+    model = UnawareRegressor(boosting, max_mcdp=0.2)
+    model.fit(X[:1500], y[:1500], sensitive_features=sex[:1500])
+    assert gap(model.predict(X[1500:]), sex[1500:]) < 0.2 + 1.36 * np.sqrt(8 / 500)

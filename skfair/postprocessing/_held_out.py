@@ -471,8 +471,9 @@ def judge_repair(
         judged = compare_with_plain(part, part.scores, scores, max_mcdp=asked)
     remedy = "Take a lower repair_level, a larger max_mcdp or larger groups"
     problem, keeps_plain = _tie_problem(mitigator, rows, comparison), False
-    if (repaired == rows.scores).all():
-        pass
+    largest = max(comparison.plain_mcdp, comparison.mcdp)
+    if (repaired == rows.scores).all() or (asked is not None and largest <= asked):
+        pass  # there is nothing to gain
     elif mitigator.fallback and not differ and comparison.noise > _HARMLESS_NOISE:
         problem, keeps_plain = _noise_problem(comparison), True
     elif not judged.shows_gain and judged.keeps_plain(mitigator, remedy):

@@ -468,6 +468,16 @@ def test_the_plain_classifier_is_kept_where_groups_do_not_differ(options, rare):
     assert model.expected_mcdp(4000) > 0
 
 
+@pytest.mark.parametrize("above", [-0.01, 0.0, 0.01, 0.2])
+def test_a_gap_that_is_allowed_is_no_reason_to_warn(people, above):
+    X, y, sex = people
+    model = MADDPostProcessor(LogisticRegression(), repair_level=1.0)
+    plain = model.fit(X, y, sensitive_features=sex).comparison_.plain_mcdp
+    model.set_params(repair_level="auto", max_mcdp=plain + above)
+    model.fit(X, y, sensitive_features=sex)  # warns of nothing
+    assert model.comparison_.mcdp <= plain
+
+
 def test_a_rare_group_that_does_not_differ_leaves_the_others_repaired(people):
     X, y, sex = people
     groups = np.array(sex, dtype=object)

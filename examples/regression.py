@@ -2,9 +2,10 @@
 Fair predictions of grades, with and without the group
 ======================================================
 
-Grades of law students are predicted from a test score, grades at college and the family's
-income, all of which differ by group. The predictions are audited in their own unit, and
-repaired with and without the group of each student. The students are simulated.
+Grades of law students are predicted from a test score, grades at college and the
+family's income, all of which differ by group. The predictions are audited in their own
+unit, and repaired with and without the group of each student. The students are
+simulated.
 """
 
 from functools import partial

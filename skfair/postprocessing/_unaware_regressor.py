@@ -71,7 +71,8 @@ class UnawareRegressor(
         Weight :math:`\lambda \geq 0` of the gap; 0 is the plain regressor. ``"auto"``
         tries 11 strengths from 0 to 3, and takes the least one that, on held-out rows,
         keeps 80 % of the plain R2 and whose MCDP(0) is within one standard error of
-        the least among those; or by `max_mcdp`.
+        the least among those; or by `max_mcdp`. It is 0 if the plain MCDP(0) is no
+        larger than groups of one distribution read in 95 % of samples.
     max_mcdp : float in [0, 1] or None, default=None
         Largest MCDP(0): ``strength="auto"`` then takes the least strength whose MCDP(0)
         on held-out rows is at most this, or else the fairest, with a warning where that
@@ -381,6 +382,11 @@ class UnawareRegressor(
                 f"{self.strength!r}: leave one of them at its default, None or 'auto'.",
             )
 
+    def _compare(self, scores: ArrayLike) -> RegressorComparison:
+        """Compare new predictions of the held-out rows with the plain ones."""
+        rows = self._rows
+        return compare_regressors(rows, rows.scores, scores, max_mcdp=self.max_mcdp)
+
     def _learn_map(self) -> Self:
         """Learn the map, and compare its held-out predictions with the plain ones."""
         rows, automatic = self._rows, self.strength == "auto"
@@ -388,9 +394,10 @@ class UnawareRegressor(
         path = fit_path(rows, strengths)
         self.path_ = path.table
         chosen = choose_strength(path.table, self.max_mcdp) if automatic else 1
-        comparison = compare_regressors(
-            rows, rows.scores, path.scores[chosen], max_mcdp=self.max_mcdp
-        )
+        comparison = self._compare(path.scores[chosen])
+        if automatic and comparison.plain_mcdp <= comparison.noise:
+            # A map fitted to noise makes no gap of new rows smaller.
+            chosen, comparison = 0, self._compare(path.scores[0])
         self.strength_, self._map = strengths[chosen], path.maps[chosen]
         comparison.warn(self, "Lower strength, or use a better group_estimator")
         self.comparison_ = comparison

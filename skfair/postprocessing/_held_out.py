@@ -36,6 +36,7 @@ from skfair.postprocessing._linear_cdf import (
     ends_of,
     has_ties,
     interpolate,
+    row_counts,
     tied_shares,
 )
 from skfair.postprocessing._score_repairer import ScoreRepairer
@@ -348,7 +349,8 @@ def _score_scale(rows: TrainingRows, scale: str, place: float = 0.5) -> ScoreSca
     if scale == "real":
         # Ends correspond to ends, and slopes of 1 beyond them to each other.
         heights[[0, -1]] = 0, 1
-    shift = (2 * place - 1) / len(rows.scores)  # at most half a row up or down
+    # At most half a row up or down; a whole weight counts as so many rows.
+    shift = (2 * place - 1) / row_counts(statistic).sum()
     return cdf.scores, heights + 2 * shift * heights * (1 - heights)
 
 

@@ -101,8 +101,8 @@ class DiffMCDPClassifier(
         for early stopping. With None nothing is compared and no plain network is
         trained, which halves the time; so it is with fewer than 200 rows.
     fallback : bool, default=True
-        Whether `fit` keeps the plain network, with a warning, where the rows held out
-        show no gain: MCDP(0) is not lower than the plain one by more than a standard
+        Whether `fit` keeps the plain network, with a warning, where the rows held
+        out show no gain: MCDP(0) is not lower than the plain one by half a standard
         error of the difference. With False it keeps the other one in any case.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
@@ -300,8 +300,8 @@ class DiffMCDPClassifier(
             cannot be held out, since a part would have a single class or group.
         MitigationWarning
             If the rows held out show no gain: MCDP(0) is not lower than that of the
-            plain network by more than a standard error of the difference. Then the
-            plain one is kept, unless `fallback` is False.
+            plain network by half a standard error of the difference. Then the plain
+            one is kept, unless `fallback` is False.
         """
         loss, options = _check_parameters(self)
         rng = check_random_state(self.random_state)

@@ -96,8 +96,8 @@ class MCDPBoostingClassifier(
         compared.
     fallback : bool, default=True
         Whether `fit` keeps the plain classifier, with a warning, where the rows held
-        out show no gain: MCDP(0) is not lower than the plain one by more than a
-        standard error of the difference. With False it keeps the other one in any case.
+        out show no gain: MCDP(0) is not lower than the plain one by half a standard
+        error of the difference. With False it keeps the other one in any case.
     early_stopping : bool, default=False
         Whether training stops when the penalised loss on the rows held out, with their
         own groups, no longer falls.
@@ -291,8 +291,8 @@ class MCDPBoostingClassifier(
             single class or group.
         MitigationWarning
             If the rows held out show no gain: MCDP(0) is not lower than that of the
-            plain classifier by more than a standard error of the difference. Then the
-            plain one is kept, unless `fallback` is False.
+            plain classifier by half a standard error of the difference. Then the plain
+            one is kept, unless `fallback` is False.
         """
         find_library(self.estimator)
         loss = _check_parameters(self)

@@ -115,8 +115,8 @@ class MCDPReweighter(
         rows, none are held out, the last round is kept, and nothing is compared.
     fallback : bool, default=True
         Whether `fit` keeps the plain classifier, with a warning, where the rows held
-        out show no gain: MCDP(0) is not lower than the plain one by more than a
-        standard error of the difference. With False it keeps the other one in any case.
+        out show no gain: MCDP(0) is not lower than the plain one by half a standard
+        error of the difference. With False it keeps the other one in any case.
     tol : float, default=0.0001
         Training stops after a round that changes the scores by at most this much on
         average.
@@ -338,8 +338,8 @@ class MCDPReweighter(
             single class or group.
         MitigationWarning
             If the rows held out show no gain: MCDP(0) is not lower than that of the
-            plain classifier by more than a standard error of the difference. Then the
-            plain one is kept, unless `fallback` is False.
+            plain classifier by half a standard error of the difference. Then the plain
+            one is kept, unless `fallback` is False.
         """
         self._check_estimator()
         loss = _check_parameters(self)

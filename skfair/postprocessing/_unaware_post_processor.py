@@ -87,8 +87,8 @@ class UnawarePostProcessor(
         within one standard error of the least among those. It is 0 if the plain MCDP(0)
         is no larger than groups of one distribution read in 95 % of samples.
     fallback : bool, default=True
-        Whether `fit` keeps the plain scores, with a warning, where the rows held out
-        show no gain: MCDP(0) is not lower than the plain one by more than a standard
+        Whether `fit` keeps the plain scores, with a warning, where the rows held
+        out show no gain: MCDP(0) is not lower than the plain one by half a standard
         error of the difference. With False it keeps the new ones in any case.
     cv : int, cross-validation generator or iterable, default=5
         How rows are held out. An int makes that many folds, stratified by class and

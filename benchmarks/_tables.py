@@ -14,14 +14,17 @@ from _paper_protocol import Rows, Split, Task, load_task, split
 from skfair.datasets._tables import find_table
 
 TABLES = ("adult", "bank", "census", "nist", "diabetes", "oulad")
+#: Others, of `split_table`.
+SMALLER = ("law", "crime", "german")
 
 
 @cache
 def load_table(name: str) -> Task:
-    """Read one of `TABLES`."""
+    """Read one of `TABLES`, or of `SMALLER`."""
     if name in ("adult", "bank"):
         return load_task(name)
     others = {"census": _census, "nist": _nist, "diabetes": _diabetes, "oulad": _oulad}
+    others |= {"law": _law, "crime": _crime, "german": _german}
     return others[name]()
 
 
@@ -85,6 +88,33 @@ def _oulad() -> Task:
     return _task(table, numbers, categories, y, (band < 50).map(str))
 
 
+def _law() -> Task:
+    """Law students; passed the bar; white or not."""
+    table = read_table("law_school.csv.gz", "LSAC, National Longitudinal Bar Study")
+    table = table[table["race"].isin(["White", "Non-White"])]
+    numbers = ["lsat", "ugpa", "zfygpa", "zgpa", "fulltime", "fam_inc", "male", "tier"]
+    return _task(table, numbers, [], table["pass_bar"] == 1, table["race"] == "White")
+
+
+def _crime() -> Task:
+    """Communities; more violent crime than the median; more black people than it."""
+    table = read_table("communities_crime.csv.gz", "UCI, Communities and Crime")
+    y = table["ViolentCrimesPerPop"] > table["ViolentCrimesPerPop"].median()
+    left_out = ("communityname", "fold", "ViolentCrimesPerPop", "Black", "class")
+    numbers = [name for name in table if name not in (*left_out, "racepctblack")]
+    return _task(table, numbers, [], y, table["Black"])
+
+
+def _german() -> Task:
+    """German credit: good risks; sex, which `personal_status_sex` would tell."""
+    table = read_table("german_credit.csv.gz", "UCI, doi:10.24432/C5NC77")
+    left_out = ("class", "sex", "personal_status_sex")
+    names = [name for name in table if name not in left_out]
+    numbers = [name for name in names if table[name].dtype.kind in "if"]
+    categories = [name for name in names if name not in numbers]
+    return _task(table, numbers, categories, table["class"] == 1, table["sex"])
+
+
 def _task(
     table: pd.DataFrame,
     numbers: list[str],
@@ -94,8 +124,10 @@ def _task(
 ) -> Task:
     """One column for each category; missing numbers are -1, which trees can tell."""
     X = table[numbers].fillna(-1).astype(float)
-    dummies = pd.get_dummies(table[categories].astype(str), dtype=float)
-    X = pd.concat([X, dummies], axis=1).reset_index(drop=True)
+    if categories:
+        dummies = pd.get_dummies(table[categories].astype(str), dtype=float)
+        X = pd.concat([X, dummies], axis=1)
+    X = X.reset_index(drop=True)
     return Task(X, numbers, y.to_numpy(int), groups.to_numpy(object))
 
 

@@ -23,6 +23,9 @@ Array: TypeAlias = NDArray[np.float64]
 #: Differences of more standard errors than this are no noise: of two equally good
 #: models, one seems better by more in 2.3 % of samples.
 _N_ERRORS = 2.0
+#: A gap that is lower by more standard errors than this is a gain. Of 0, 0.5 and 1,
+#: the first left worse models, and the last more good ones unused, on small data.
+_GAIN_ERRORS = 0.5
 #: With fewer rows of the rarer class average precision cannot show what is lost, and
 #: with as many in all the gap can.
 _FEWEST_RARE, _FEWEST_ROWS = 10, 100
@@ -102,20 +105,13 @@ class PlainComparison(NumbersResult):
         less_fair = increase > _N_ERRORS * self.mcdp_error
         untold = self.n_rarer < _FEWEST_RARE and self.n_samples >= _FEWEST_ROWS
         no_fairer = increase > -self.mcdp_error and self.mcdp > self.noise
-        figures = (
-            f"MCDP(0) is {self.mcdp:.3f}, the plain classifier's is "
-            f"{self.plain_mcdp:.3f} (standard error of the difference "
-            f"{self.mcdp_error:.3f}); average precision is "
-            f"{self.average_precision:.3f} and {self.plain_average_precision:.3f} "
-            f"({self.average_precision_error:.3f})"
-        )
         found = []
         if less_fair or (less_precise and increase >= 0):
-            found.append(figures)
+            found.append(self._figures)
         elif untold and loss > 0 and no_fairer:
             found.append(
                 f"no gain is shown, and {self.n_rarer} rows of the rarer class are too "
-                f"few to tell what is lost: {figures}"
+                f"few to tell what is lost: {self._figures}"
             )
         if self.max_mcdp is not None and self.mcdp > self.max_mcdp + self.noise:
             found.append(
@@ -124,6 +120,53 @@ class PlainComparison(NumbersResult):
                 f"the plain classifier's is {self.plain_mcdp:.3f}"
             )
         return found
+
+    @property
+    def shows_gain(self) -> bool:
+        """Whether MCDP(0) is below the plain one by half a standard error or more."""
+        return self.plain_mcdp - self.mcdp >= _GAIN_ERRORS * self.mcdp_error
+
+    @property
+    def _figures(self) -> str:
+        """Both numbers of both classifiers, in words."""
+        return (
+            f"MCDP(0) is {self.mcdp:.3f}, the plain classifier's is "
+            f"{self.plain_mcdp:.3f} (standard error of the difference "
+            f"{self.mcdp_error:.3f}); average precision is "
+            f"{self.average_precision:.3f} and {self.plain_average_precision:.3f} "
+            f"({self.average_precision_error:.3f})"
+        )
+
+    def keeps_plain(self, mitigator: Any, remedy: str) -> bool:
+        """Say whether a mitigator is to return the plain classifier, and warn if so.
+
+        It is where no gain is shown, unless its `fallback` is False. The user is warned
+        of problems in any case. Classifiers with the same figures are both as good.
+
+        Parameters
+        ----------
+        mitigator : estimator
+            What is compared. It has the parameter `fallback`.
+        remedy : str
+            What the user should change, a sentence without its full stop.
+
+        Returns
+        -------
+        bool
+
+        Warns
+        -----
+        MitigationWarning
+        """
+        same = self.mcdp == self.plain_mcdp
+        same &= self.average_precision == self.plain_average_precision
+        if same or self.shows_gain or not mitigator.fallback:
+            self.warn(mitigator, remedy)
+            return False
+        problems = self.problems or [f"no gain is shown: {self._figures}"]
+        kept = "The plain classifier is kept; fallback=False keeps the other one"
+        self._warn_of(problems, mitigator, f"{kept}. {remedy}")
+        return True
 
     def warn(self, mitigator: object, remedy: str) -> None:
         """Warn the user of the problems, if there are any.
@@ -140,11 +183,15 @@ class PlainComparison(NumbersResult):
         MitigationWarning
         """
         if self.problems:
-            warn_user(
-                f"{type(mitigator).__name__}, on {self.n_samples} held-out rows: "
-                f"{'; '.join(self.problems)}. {remedy}.",
-                MitigationWarning,
-            )
+            self._warn_of(self.problems, mitigator, remedy)
+
+    def _warn_of(self, problems: list[str], mitigator: object, remedy: str) -> None:
+        """Warn the user of problems, at least one."""
+        warn_user(
+            f"{type(mitigator).__name__}, on {self.n_samples} held-out rows: "
+            f"{'; '.join(problems)}. {remedy}.",
+            MitigationWarning,
+        )
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,8 @@ class Mitigator(LinkedToSite):
     sensitive_features: Any
     control_features: Any
     drop_sensitive: bool
+    #: Whether the plain classifier is kept where held-out rows show no gain.
+    fallback: bool = True
     classes_: NDArray[Any]
     groups_: tuple[Hashable, ...]
     strata_: tuple[Hashable, ...]
@@ -122,6 +124,7 @@ class Mitigator(LinkedToSite):
         that cannot be compared are left out, unless `all_strata`.
         """
         check_choice("drop_sensitive", self.drop_sensitive, (True, False))
+        check_choice("fallback", self.fallback, (True, False))
         X = _check_table(X)
         validate_data(self, X, y, skip_check_array=True)
         weights = check_weights(sample_weight, count_rows(X))

@@ -236,6 +236,48 @@ def test_equally_good_models_are_rarely_called_worse(n_samples, rate, n_groups):
     assert np.mean([bool(comparison.problems) for comparison in found]) < 0.06
 
 
+# --- the plain classifier in place of one that shows no gain
+
+
+class Fallback:
+    def __init__(self, fallback=True):
+        self.fallback = fallback
+
+
+def test_no_gain_keeps_the_plain_classifier():
+    y, plain, fair, groups = draw(2000)
+    found = compare(y, plain, fair, groups)  # as good: neither gap is lower
+    assert not found.problems
+    assert not found.shows_gain
+    with pytest.warns(MitigationWarning, match="no gain is shown: MCDP") as caught:
+        assert found.keeps_plain(Fallback(), "Do something")
+    text = str(caught[0].message)
+    assert text.endswith("fallback=False keeps the other one. Do something.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not found.keeps_plain(Fallback(False), "Do something")
+        same = compare(y, plain, plain, groups)
+        assert not same.keeps_plain(Fallback(), "Do something")
+        fairer = compare(y, plain, plain ** (1 + groups.codes), groups)
+        assert fairer.shows_gain
+        assert not fairer.keeps_plain(Fallback(), "Do something")
+
+
+def test_what_is_worse_is_said_also_if_it_is_kept():
+    y, plain, _, groups = draw(2000)
+    worse = compare(y, plain, expit(3 * groups.codes - plain), groups)
+    for fallback in (True, False):
+        with pytest.warns(MitigationWarning, match="2000 held-out rows: MCDP"):
+            assert worse.keeps_plain(Fallback(fallback), "Do it") == fallback
+
+
+def test_undefined_figures_show_no_gain():
+    y, plain, fair, groups = draw(50)
+    alone = compare(y, plain, fair, Groups(groups.codes * 0, ("a", "b")))
+    with pytest.warns(MitigationWarning, match="no gain is shown"):
+        assert alone.keeps_plain(Fallback(), "Do something")
+
+
 # --- the result
 
 

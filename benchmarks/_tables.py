@@ -5,7 +5,7 @@ Groups are no features. Files are read from the directory that SKFAIR_DATA names
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -16,15 +16,27 @@ from skfair.datasets._tables import find_table
 TABLES = ("adult", "bank", "census", "nist", "diabetes", "oulad")
 #: Others, of `split_table`.
 SMALLER = ("law", "crime", "german")
+#: Tables that no parameter of a repair was chosen on, with some of the above.
+MORE_TABLES = ("law by race", "law by sex", "crime by state")
 
 
 @cache
 def load_table(name: str) -> Task:
-    """Read one of `TABLES`, or of `SMALLER`."""
+    """Read one of `TABLES`, `SMALLER` or `MORE_TABLES`."""
     if name in ("adult", "bank"):
         return load_task(name)
-    others = {"census": _census, "nist": _nist, "diabetes": _diabetes, "oulad": _oulad}
-    others |= {"law": _law, "crime": _crime, "german": _german}
+    others = {
+        "census": _census,
+        "nist": _nist,
+        "diabetes": _diabetes,
+        "oulad": _oulad,
+        "law": _law,
+        "crime": _crime,
+        "german": _german,
+        "law by race": partial(_law_by, "race"),
+        "law by sex": partial(_law_by, "male"),
+        "crime by state": _crime_by_state,
+    }
     return others[name]()
 
 
@@ -115,6 +127,25 @@ def _german() -> Task:
     return _task(table, numbers, categories, table["class"] == 1, table["sex"])
 
 
+def _law_by(group: str) -> Task:
+    """Law students; whether they passed the bar; race, or sex, which is no feature."""
+    table = read_table("law_school.csv.gz", "LSAC, Bar Passage Study (1998)")
+    numbers = ["decile1b", "decile3", "lsat", "ugpa", "zfygpa", "zgpa", "fulltime"]
+    numbers += ["fam_inc", *["male"] * (group != "male")]
+    groups = table[group].astype(str)
+    return _task(table, numbers, ["tier"], table["pass_bar"] == 1, groups)
+
+
+def _crime_by_state() -> Task:
+    """Communities; more violent crimes than the median; many or few Black people."""
+    table = read_table("communities_crime.csv.gz", "UCI, doi:10.24432/C53W3X")
+    crimes, groups = table["ViolentCrimesPerPop"], table["Black"].astype(str)
+    left_out = ["ViolentCrimesPerPop", "class", "Black", "racepctblack", "fold"]
+    features = table.drop(columns=[*left_out, "state", "communityname"])
+    numbers = features.select_dtypes("number").columns.tolist()
+    return _task(table, numbers, ["state"], crimes > crimes.median(), groups)
+
+
 def _task(
     table: pd.DataFrame,
     numbers: list[str],
@@ -141,4 +172,13 @@ def read_table(filename: str, source: str) -> pd.DataFrame:
     )
 
 
-__all__ = ["TABLES", "Rows", "Split", "Task", "load_table", "read_table", "split_table"]
+__all__ = [
+    "MORE_TABLES",
+    "TABLES",
+    "Rows",
+    "Split",
+    "Task",
+    "load_table",
+    "read_table",
+    "split_table",
+]

@@ -79,7 +79,10 @@ def mitigators(seed: int) -> dict[str, tuple[Any, Any]]:
         for strength in (0.3, 1.0):
             model = MCDPReweighter(plain, strength=strength, random_state=seed)
             found[f"MCDPReweighter({name}), {strength:g}"] = model, plain
-        found[f"MADDPostProcessor({name})"] = MADDPostProcessor(plain), plain
+        found[f"MADDPostProcessor({name})"] = (
+            MADDPostProcessor(plain, fallback=False),
+            plain,
+        )
     unaware = UnawarePostProcessor(BOOSTING, random_state=seed)
     found["UnawarePostProcessor(boosting)"] = unaware, BOOSTING
     trees = LGBMClassifier(n_estimators=80, n_jobs=1, verbose=-1)

@@ -22,7 +22,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, column_or_1d
 
-from skfair._comparison import Comparison, PlainComparison
+from skfair._comparison import Comparison, PlainComparison, compare_with_plain
 from skfair._training_rows import Split, TrainingRows, cross_fit
 from skfair._utils._columns import select_columns
 from skfair._utils._types import Floats, Integers
@@ -49,8 +49,11 @@ _MANY_ROWS = 100_000
 _SHARE_ADDED, _SHARE_LEFT = 0.25, 0.4
 #: Rows below which nothing is said of shared scores: there may be few distinct ones.
 _FEWEST_ROWS = 50
-#: Share of the average precision above the base rate that `"auto"` may cost unsaid.
+#: Share of the average precision above the base rate that a repair may cost unsaid.
 _SHARE_LOST = 0.5
+#: Noise of a gap up to which a repair is harmless where no gap is seen: what it adds to
+#: the gap is noise of the same rows, and less.
+_HARMLESS_NOISE = 0.06
 
 
 AnyComparison = TypeVar("AnyComparison", bound=Comparison)
@@ -462,12 +465,60 @@ def check_repair(
         comparison.warn(
             mitigator, "Take a lower repair_level, a larger max_mcdp or larger groups"
         )
-        if isinstance(comparison, PlainComparison):
-            problem = _loss_problem(mitigator, rows, comparison)
+    _warn_of_problem(mitigator, problem)
+    return comparison
+
+
+def judge_repair(
+    mitigator: Any,
+    rows: TrainingRows,
+    repaired: Floats,
+    differ: bool,
+    restrict: Callable[[TrainingRows], TrainingRows],
+) -> tuple[PlainComparison, bool]:
+    """Compare repaired with plain scores, and warn of what went wrong.
+
+    Also say whether the plain classifier is to be kept: where rows that `restrict`
+    leaves show no gain, and where no groups `differ` clearly while noise is so large
+    that a repair may harm.
+    """
+    asked = mitigator.max_mcdp
+    comparison = compare_with_plain(rows, rows.scores, repaired, max_mcdp=asked)
+    part, judged = restrict(rows), comparison
+    if part is not rows:
+        scores = restrict(replace(rows, scores=repaired)).scores
+        judged = compare_with_plain(part, part.scores, scores, max_mcdp=asked)
+    remedy = "Take a lower repair_level, a larger max_mcdp or larger groups"
+    problem, keeps_plain = _tie_problem(mitigator, rows, comparison), False
+    if (repaired == rows.scores).all():
+        pass
+    elif mitigator.fallback and not differ and comparison.noise > _HARMLESS_NOISE:
+        problem, keeps_plain = _noise_problem(comparison), True
+    elif not judged.shows_gain and judged.keeps_plain(mitigator, remedy):
+        problem, keeps_plain = None, True
+    elif problem is None:
+        if judged.shows_gain:
+            comparison.warn(mitigator, remedy)
+        problem = _loss_problem(mitigator, rows, comparison)
+    _warn_of_problem(mitigator, problem)
+    return comparison, keeps_plain
+
+
+def _warn_of_problem(mitigator: Any, problem: str | None) -> None:
+    """Warn of what went wrong on held-out rows, if anything did."""
     if problem is not None:
         message = f"{type(mitigator).__name__}, on held-out rows: {problem}."
         warn_user(message, MitigationWarning)
-    return comparison
+
+
+def _noise_problem(found: PlainComparison) -> str:
+    """Say that there is no gap to repair."""
+    return (
+        "no group differs clearly from all others (the plain classifier's MCDP(0) is "
+        f"{found.plain_mcdp:.3f}, sampling noise {found.noise:.3f}), so a repair may "
+        "widen the gap of new rows. The plain classifier is kept; fallback=False "
+        "repairs it nevertheless"
+    )
 
 
 def _tie_problem(asked: Any, rows: TrainingRows, found: Comparison) -> str | None:
@@ -500,9 +551,12 @@ def _tie_problem(asked: Any, rows: TrainingRows, found: Comparison) -> str | Non
 def _loss_problem(
     mitigator: Any, rows: TrainingRows, found: PlainComparison
 ) -> str | None:
-    """Say that the chosen level costs most of what the classifier knows, where so."""
-    if mitigator.repair_level != "auto" or mitigator.max_mcdp is not None:
-        return None
+    """Say that the repair costs most of what the classifier knows, where so."""
+    asked = f"max_mcdp={mitigator.max_mcdp}"
+    if mitigator.max_mcdp is None:
+        if mitigator.repair_level != "auto":
+            return None
+        asked = f"repair_level={mitigator.repair_level_:.3g}"
     gain = found.plain_average_precision - np.average(
         rows.y, weights=rows.sample_weight
     )
@@ -511,8 +565,8 @@ def _loss_problem(
         return None
     return (
         f"average precision falls from {found.plain_average_precision:.3f} to "
-        f"{found.average_precision:.3f} at repair_level={mitigator.repair_level_:.3g}, "
-        f"MCDP(0) from {found.plain_mcdp:.3f} to {found.mcdp:.3f}: most of what the "
+        f"{found.average_precision:.3f} at {asked}, MCDP(0) from "
+        f"{found.plain_mcdp:.3f} to {found.mcdp:.3f}: most of what the "
         "classifier knows is the difference between the groups. Set a lower theta, a "
-        "repair_level or max_mcdp"
+        "lower repair_level or a larger max_mcdp"
     )

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d
+from scipy.special import logit
 
 from skfair._utils._types import Floats
 from skfair.metrics._confidence._noise import supremum_quantile
@@ -22,6 +24,16 @@ _SMALL, _LARGE = 100, 200
 _MAX_HEIGHTS = 4_000_000
 #: Halvings of the interval that holds the lower edge of the band.
 _N_HALVINGS = 50
+#: A smoothed CDF is used where it is at most so many 1 / sqrt(n) from the exact one.
+_LARGEST_CHANGE = 0.7
+#: Points of the grid on which a CDF is smoothed, for each standard deviation of the
+#: kernel, and standard deviations at which the kernel ends.
+_FINENESS, _REACH = 8, 5
+#: Changes of heights and scores below this are rounding.
+_ROUNDING = 1e-9
+#: Twice the mean of Kolmogorov's distribution, which is that of the largest gap between
+#: two samples of one distribution, in units of ``sqrt(1 / n_1 + 1 / n_2)``.
+_NOISE = 2 * np.sqrt(np.pi / 2) * np.log(2)
 
 
 class LinearCDF(NamedTuple):
@@ -116,6 +128,39 @@ class LinearCDF(NamedTuple):
         low[np.searchsorted(pooled.scores, self.scores)] = self.low
         return np.stack([low, high], axis=1).ravel()
 
+    def smoothed(self, statistic: GroupedScores, group: int) -> LinearCDF:
+        """CDF of the same rows, smoothed by a normal kernel in their log-odds.
+
+        The kernel's standard deviation is that of the n log-odds, times n^(-1/3). The
+        CDF is returned as it is where smoothing moves it by more than sampling noise:
+        then many rows share a score, or the density is too uneven for this kernel.
+        """
+        scores, weights = statistic.of_group(group)
+        log_odds = logit(np.clip(scores, 1e-9, 1 - 1e-9))
+        n_rows, shares = row_counts(statistic)[group], weights / weights.sum()
+        variance = shares @ (log_odds - shares @ log_odds) ** 2
+        step = np.sqrt(variance) * n_rows ** (-1 / 3) / _FINENESS
+        if not step > 0:
+            return self
+        # Each row is split between the two points of the grid that are next to it.
+        places = (log_odds - log_odds[0]) / step + _FINENESS * _REACH
+        left = np.floor(places).astype(np.intp)
+        size = left[-1] + _FINENESS * _REACH + 2
+        right_share = shares * (places - left)
+        at_points = np.bincount(left, shares - right_share, size)
+        at_points += np.bincount(left + 1, right_share, size)
+        heights = gaussian_filter1d(
+            np.cumsum(at_points) - at_points / 2, _FINENESS, mode="nearest"
+        )
+        own = np.searchsorted(self.scores, scores)
+        smooth = np.clip(np.interp(places, np.arange(size), heights), 0, 1)
+        change = np.maximum(smooth - self.low[own], self.high[own] - smooth).max()
+        if change > _LARGEST_CHANGE / np.sqrt(n_rows):
+            return self
+        middle = self.middle
+        middle[own] = smooth
+        return LinearCDF(self.scores, middle, middle)
+
     def shrunk_to(self, pooled: LinearCDF, share: float) -> LinearCDF:
         """Mixture with the CDF of everyone, which gets the given share."""
         knots = np.searchsorted(pooled.scores, self.scores)
@@ -129,7 +174,7 @@ class GroupCDFs(NamedTuple):
 
     Those of small groups are shrunk to the latter: `shrinkage` is the share of everyone
     in the CDF of each group, `own` are the CDFs before that. `shares` are the groups'
-    shares of the weight.
+    shares of the weight, `n_rows` their numbers of rows.
     """
 
     cdfs: tuple[LinearCDF, ...]
@@ -137,6 +182,7 @@ class GroupCDFs(NamedTuple):
     pooled: LinearCDF
     shares: Floats
     shrinkage: Floats
+    n_rows: NDArray[Any]
 
     @classmethod
     def of(
@@ -144,21 +190,28 @@ class GroupCDFs(NamedTuple):
         statistic: GroupedScores,
         shrinkage: Floats | None = None,
         ends: tuple[float, float] = (0.0, 1.0),
+        *,
+        smooth: bool = False,
     ) -> Self:
-        """CDFs of the groups, shrunk as given, or as the rows tell."""
+        """CDFs of the groups, shrunk as given or as the rows tell."""
         pooled = LinearCDF.of(statistic, None, ends)
         present = np.flatnonzero(statistic.counts)
         own = tuple(LinearCDF.of(statistic, group, ends) for group in present.tolist())
         shares = statistic.totals[present] / statistic.totals.sum()
         n_rows = row_counts(statistic)[present]
-        found = cls(own, own, pooled, shares, np.zeros(len(own)))
+        found = cls(own, own, pooled, shares, np.zeros(len(own)), n_rows)
+        if smooth:
+            cdfs = zip(own, present.tolist(), strict=True)
+            found = found._replace(
+                cdfs=tuple(cdf.smoothed(statistic, group) for cdf, group in cdfs)
+            )
         if shrinkage is None and len(own) > 1 and n_rows.min() < _LARGE:
             shrinkage = _shrinkage(n_rows, shares, found.distances())
         if shrinkage is None or not shrinkage.any():
             return found
         shrunk = tuple(
             cdf.shrunk_to(pooled, share)
-            for cdf, share in zip(own, shrinkage.tolist(), strict=True)
+            for cdf, share in zip(found.cdfs, shrinkage.tolist(), strict=True)
         )
         return found._replace(cdfs=shrunk, shrinkage=shrinkage)
 
@@ -187,14 +240,67 @@ class GroupCDFs(NamedTuple):
             mean += share * (cdf.scores_at(row) - first)
         return mean
 
+    def noise(self, level: float) -> tuple[float, float]:
+        """Noise of the gap of two groups that is exceeded with this probability.
+
+        It is that of the two smallest groups, at a level for all pairs together. Also
+        return a row of each of them.
+        """
+        inverse_sizes = np.sort(1 / self.n_rows)[-2:]
+        n_pairs = max(1, len(self.cdfs) * (len(self.cdfs) - 1) // 2)
+        quantile = supremum_quantile(level / n_pairs)
+        return float(quantile * np.sqrt(inverse_sizes.sum())), float(
+            inverse_sizes.sum()
+        )
+
     def largest_gap(self) -> float:
         """Largest distance between the CDFs of two groups."""
+        lowest, highest = self.range(np.zeros(len(self.cdfs)))
+        return float((highest - lowest).max())
+
+    def range(self, margins: Floats) -> tuple[Floats, Floats]:
+        """Least and largest height at each knot of the pooled CDF, and a margin."""
         lowest = np.full(2 * len(self.pooled.scores), np.inf)
         highest = -lowest
-        for heights in self.heights():
-            np.minimum(lowest, heights, out=lowest)
-            np.maximum(highest, heights, out=highest)
-        return float((highest - lowest).max())
+        for heights, margin in zip(self.heights(), margins, strict=True):
+            np.minimum(lowest, heights - margin, out=lowest)
+            np.maximum(highest, heights + margin, out=highest)
+        return lowest, highest
+
+
+class Limit(NamedTuple):
+    """How far apart the CDFs of groups may be where their gap is smaller or larger.
+
+    A gap S becomes ``S / (1 + (S / scale)^sharpness)^(1 / sharpness)``, with the scale
+    for which the `largest` gap becomes the one allowed. The larger the gap is beside
+    sampling noise, the nearer is this to the least of S and the gap allowed.
+    """
+
+    margins: Floats
+    largest: float
+    sharpness: float
+
+    @classmethod
+    def of(cls, groups: GroupCDFs) -> Self:
+        """Limit by the largest gap of groups, and by the noise of it."""
+        margins = groups.margins()
+        lowest, highest = groups.range(margins)
+        where = int((highest - lowest).argmax())
+        end = groups.pooled.scores[[where // 2]], np.array([where % 2 == 1])
+        there = np.array([cdf.ends_at(*end)[0] for cdf in groups.cdfs])
+        pair = [there.argmin(), there.argmax()]
+        noise = _NOISE * np.sqrt((1 / groups.n_rows[pair]).sum())
+        largest = float((highest - lowest)[where])
+        return cls(margins, largest, max(1.0, largest / noise))
+
+    def widths(self, gaps: Floats, max_mcdp: Any) -> Floats:
+        """Gap that is left of each, where `max_mcdp` is to be left of the largest."""
+        allowed = np.clip(max_mcdp, 1e-300, self.largest or 1.0)
+        with np.errstate(divide="ignore"):
+            excess = self.sharpness * np.log((self.largest or 1.0) / allowed)
+            excess += np.log(-np.expm1(-excess))
+            excess += self.sharpness * np.log(gaps / (self.largest or 1.0))
+        return np.asarray(gaps * np.exp(-np.logaddexp(0, excess) / self.sharpness))
 
 
 class Mixture(NamedTuple):
@@ -214,7 +320,7 @@ class Mixture(NamedTuple):
 
 
 class Band(NamedTuple):
-    """Target ``clip(F_g, lowest, lowest + max_mcdp)``, in a band that all groups share.
+    """Target ``clip(F_g, lowest, lowest + width)``, in a band that all groups share.
 
     The band lies so that the mean of all targets, by weight, is the mean of the CDFs.
     `margins` narrow it for groups whose own CDF is not the one that is clipped.
@@ -223,7 +329,7 @@ class Band(NamedTuple):
     """
 
     lowest: Any
-    max_mcdp: Any
+    width: Any
     margins: Floats
     scores: Any = None
     moves: bool = True
@@ -231,23 +337,22 @@ class Band(NamedTuple):
     @classmethod
     def within(cls, groups: GroupCDFs, max_mcdp: float) -> Self:
         """Band at all scores, which no target leaves."""
-        margins = groups.margins()
-        narrowed = np.minimum(margins, max_mcdp / 2)
-        lowest = np.full(2 * len(groups.pooled.scores), np.inf)
-        highest = -lowest
-        for heights, margin in zip(groups.heights(), narrowed, strict=True):
-            np.minimum(lowest, heights - margin, out=lowest)
-            np.maximum(highest, heights + margin, out=highest)
-        outside = np.flatnonzero(highest - lowest > max_mcdp)
+        limit = Limit.of(groups)
+        lowest, highest = groups.range(limit.margins)
+        gaps = highest - lowest
+        moved = gaps - limit.widths(gaps, max_mcdp)
+        outside = np.flatnonzero(moved > _ROUNDING * gaps)
+        widths = np.full(len(gaps), np.inf)
         scores = np.repeat(groups.pooled.scores, 2)
         n_parts = 1 + len(groups.cdfs) * len(outside) // _MAX_HEIGHTS
         for knots in np.array_split(outside, n_parts):
             every = np.stack([heights[knots] for heights in groups.heights()])
-            part = cls.at(groups, scores[knots], every, max_mcdp, margins)
-            lowest[knots], scores[knots] = part.lowest, part.scores
+            part = cls.at(groups, scores[knots], every, max_mcdp, limit)
+            lowest[knots], widths[knots] = part.lowest, part.width
+            scores[knots] = part.scores
         # Rounding must not make the scores fall.
         np.maximum.accumulate(scores, out=scores)
-        return cls(lowest, max_mcdp, margins, scores, len(outside) > 0)
+        return cls(lowest, widths, limit.margins, scores, len(outside) > 0)
 
     @classmethod
     def at(
@@ -256,44 +361,49 @@ class Band(NamedTuple):
         scores: Floats,
         heights: Floats,
         max_mcdp: Any,
-        margins: Floats,
+        limit: Limit,
     ) -> Self:
         """Band at some scores, where the CDF of each group has a row of heights."""
-        narrowed = np.minimum(margins[:, None], np.asarray(max_mcdp) / 2)
-        lowest = lowest_of_band(heights, groups.shares, narrowed, max_mcdp)
-        targets = np.clip(heights, lowest + narrowed, lowest + max_mcdp - narrowed)
+        margins = limit.margins[:, None]
+        gaps = (heights + margins).max(axis=0) - (heights - margins).min(axis=0)
+        widths = limit.widths(gaps, max_mcdp)
+        narrowed = np.minimum(margins, widths / 2)
+        lowest = lowest_of_band(heights, groups.shares, narrowed, widths)
+        targets = np.clip(heights, lowest + narrowed, lowest + widths - narrowed)
         mean = groups.mean_scores(targets)
         # Scores that stay, such as those that rows share, stay to the last digit: they
         # may be thresholds.
         low, high = groups.pooled.scores[[0, -1]]
-        rounding = 1e-9 * np.minimum(scores - low, high - scores)
+        rounding = _ROUNDING * np.minimum(scores - low, high - scores)
         stays = np.abs(mean - scores) <= rounding
-        return cls(lowest, max_mcdp, margins, np.where(stays, scores, mean))
+        return cls(lowest, widths, limit.margins, np.where(stays, scores, mean))
 
     def target(self, heights: Any, group: int) -> Any:
         """Heights of the target where the CDF of the group has `heights`."""
-        margin = np.minimum(self.margins[group], np.asarray(self.max_mcdp) / 2)
-        top = self.lowest + self.max_mcdp - margin
-        return np.clip(heights, self.lowest + margin, top)
+        margin = np.minimum(self.margins[group], self.width / 2)
+        return np.clip(heights, self.lowest + margin, self.lowest + self.width - margin)
 
 
 Path: TypeAlias = Mixture | Band
 
 
 def lowest_of_band(
-    heights: Floats, shares: Floats, margins: Floats, max_mcdp: Any
+    heights: Floats, shares: Floats, margins: Floats, width: Any
 ) -> Floats:
     """Lower edge, at each knot, of the band to which the groups' CDFs are clipped.
 
-    `heights` has shape (n_groups, n_knots); `margins` and `max_mcdp` may differ from
+    `heights` has shape (n_groups, n_knots); `margins` and `width` may differ from
     knot to knot. The mean of the clipped heights, by share, is that of the heights.
     """
     low = fitting = (heights - margins).min(axis=0)
-    high = (heights + margins).max(axis=0) - max_mcdp
+    high = (heights + margins).max(axis=0) - width
     outside, mean = high > low, shares @ heights
+    if len(heights) == 2 and not margins.any():
+        higher = np.where(heights[0] > heights[1], *shares)
+        return np.asarray(np.where(outside, mean - higher * width, fitting))
     for _ in range(_N_HALVINGS):
         middle = (low + high) / 2
-        clipped = np.clip(heights, middle + margins, middle + max_mcdp - margins)
+        clipped = np.clip(heights, middle + margins, middle + width - margins)
         below = shares @ clipped < mean
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.asarray(np.where(outside, (low + high) / 2, fitting))

@@ -28,6 +28,7 @@ from skfair.postprocessing._held_out import (
 from skfair.postprocessing._linear_cdf import (
     Band,
     GroupCDFs,
+    Limit,
     LinearCDF,
     Mixture,
     Path,
@@ -41,6 +42,8 @@ Loss: TypeAlias = str | Callable[..., float]
 
 #: Parts of the rows that one model scored, over which a standard error is computed.
 _N_PARTS = 5
+#: Noise at 99 %, as a multiple of that at 95 %: a repair of smaller gaps may be noise.
+_CLEARLY = 1.2
 
 
 class LossOptions(NamedTuple):
@@ -53,6 +56,8 @@ class LossOptions(NamedTuple):
     threshold: float
     ties: Any
     random_state: Any
+    max_mcdp: float | None = None
+    confidence: float | None = None
 
 
 class RepairGrid(NamedTuple):
@@ -87,7 +92,10 @@ class RepairGrid(NamedTuple):
         """Distributions of the rows, still without amounts of repair."""
         learning = rows if measured is None else rows.take(measured)
         statistic = distributions(learning)
-        groups = GroupCDFs.of(statistic)
+        groups = GroupCDFs.of(
+            statistic,
+            smooth=options.max_mcdp is not None and options.confidence is None,
+        )
         by_group = np.argsort(rows.groups.codes, kind="stable")
         members = np.split(by_group, np.cumsum(rows.groups.sizes())[:-1])
         members = [part[np.argsort(rows.scores[part])] for part in members]
@@ -139,6 +147,11 @@ class RepairGrid(NamedTuple):
         """Return the rows on which fairness is measured, with some scores."""
         rows = replace(self.rows, scores=scores)
         return rows if self.measured is None else rows.take(self.measured)
+
+    def differs_clearly(self) -> bool:
+        """Whether a group differs so much that a repair does not fit noise."""
+        rows = self.fair_rows(self.rows.scores)
+        return bool(_differing(rows, self.groups, _CLEARLY).any())
 
     @property
     def labels(self) -> tuple[Hashable, ...]:
@@ -207,11 +220,13 @@ def _losses(grid: RepairGrid, options: LossOptions) -> pd.DataFrame:
     )
 
 
-def _differing(rows: TrainingRows, groups: GroupCDFs) -> NDArray[np.bool_]:
+def _differing(
+    rows: TrainingRows, groups: GroupCDFs, factor: float = 1.0
+) -> NDArray[np.bool_]:
     """Whether the scores of each group differ from all others' beyond sampling noise.
 
     By the bound of Dvoretzky, Kiefer, Wolfowitz and Massart at 95 %, for all groups at
-    once.
+    once, times a factor.
     """
     sums, squares = (
         np.bincount(rows.groups.codes, values, len(groups.cdfs))
@@ -222,7 +237,7 @@ def _differing(rows: TrainingRows, groups: GroupCDFs) -> NDArray[np.bool_]:
     # With two groups both tests are the same.
     n_tests = 1 if len(groups.cdfs) == 2 else len(groups.cdfs)
     noise = sampling_noise(own_rows, other_rows, n_tests)
-    return np.asarray(groups.distances() > (1 - groups.shares) * noise)
+    return np.asarray(groups.distances() > (1 - groups.shares) * noise * factor)
 
 
 def choose_level(
@@ -318,7 +333,7 @@ def _loss_without_repair(
             fair_rows.y, fair_rows.scores, **_labelled(fair_rows)
         )
     else:
-        compared = _compared(fair_rows, differing)
+        compared = rows_compared(fair_rows, differing)
         statistic = distributions(compared) if differing.any() else None
         fairness = 0.0 if statistic is None else _fairness_loss(statistic, options)
     return float((1 - options.theta) * accuracy + options.theta * fairness)
@@ -354,7 +369,7 @@ def _fairness_losses(grid: RepairGrid, options: LossOptions) -> Floats:
     statistic = grid.statistic
     if not grid.differing.all():
         rows = grid.fair_rows(grid.rows.scores)
-        statistic = distributions(_compared(rows, grid.differing))
+        statistic = distributions(rows_compared(rows, grid.differing))
     loss = _fairness_loss(statistic, options)
     tied = grid.random is None and has_ties(grid.statistic)
     if not (tied or grid.are_gaps):
@@ -364,7 +379,7 @@ def _fairness_losses(grid: RepairGrid, options: LossOptions) -> Floats:
     if tied:
 
         def gap(scores: Floats) -> float:
-            compared = _compared(grid.fair_rows(scores), grid.differing)
+            compared = rows_compared(grid.fair_rows(scores), grid.differing)
             return float(mcdp(None, distributions(compared)))
 
         left = _one_by_one(grid, gap)
@@ -384,7 +399,7 @@ def _labelled(rows: TrainingRows) -> dict[str, Any]:
     return {**weight_keywords(rows), "sensitive_features": labels[rows.groups.codes]}
 
 
-def _compared(rows: TrainingRows, differing: NDArray[np.bool_]) -> TrainingRows:
+def rows_compared(rows: TrainingRows, differing: NDArray[np.bool_]) -> TrainingRows:
     """Keep the rows of groups that differ; of a single one also all others together."""
     kept = np.flatnonzero(differing)
     labels = tuple(rows.groups.labels[group] for group in kept)
@@ -427,20 +442,20 @@ def _targets_at(grid: RepairGrid, threshold: float) -> list[Floats]:
     """
     below = np.full(len(grid.amounts), -1)
     reached = np.full(len(grid.amounts), 2 * len(grid.groups.pooled.scores) - 1)
-    margins = grid.groups.margins()
+    limit = Limit.of(grid.groups)
     while (reached - below > 1).any():
         middle = np.maximum((below + reached) // 2, 0)
-        reaches = _at_ends(grid, middle, margins)[0] >= threshold
+        reaches = _at_ends(grid, middle, limit)[0] >= threshold
         below, reached = np.where(reaches, (below, middle), (middle, reached))
-    left, lower = _at_ends(grid, np.maximum(below, 0), margins)
-    right, upper = _at_ends(grid, reached, margins)
+    left, lower = _at_ends(grid, np.maximum(below, 0), limit)
+    right, upper = _at_ends(grid, reached, limit)
     rise = np.where(below < 0, 0, right - left)  # no score is below the first end
     share = np.divide(threshold - left, rise, out=np.ones(len(rise)), where=rise > 0)
     return list((1 - share) * lower + share * upper)
 
 
 def _at_ends(
-    grid: RepairGrid, ends: NDArray[np.intp], margins: Floats
+    grid: RepairGrid, ends: NDArray[np.intp], limit: Limit
 ) -> tuple[Floats, Floats]:
     """Repaired score, and heights of the targets, at one end of a step an amount."""
     groups = grid.groups
@@ -448,7 +463,7 @@ def _at_ends(
     heights = np.stack([cdf.ends_at(scores, upper) for cdf in groups.cdfs])
     path: Path
     if grid.are_gaps:
-        path = Band.at(groups, scores, heights, grid.amounts, margins)
+        path = Band.at(groups, scores, heights, grid.amounts, limit)
         scores = path.scores
     else:
         path = Mixture(grid.amounts, groups.pooled.ends_at(scores, upper))

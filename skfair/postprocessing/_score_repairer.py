@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -24,11 +24,14 @@ from skfair._utils._types import Floats
 from skfair._utils._validation import (
     ParameterError,
     check_choice,
+    check_integer,
     check_numbers,
     check_real,
     check_scores,
     check_weights,
 )
+from skfair._utils._warnings import warn_user
+from skfair.exceptions import MitigationWarning
 from skfair.frames._to_sql import check_names
 from skfair.groups import (
     MISSING_LABEL,
@@ -61,6 +64,9 @@ from skfair.postprocessing._repair_sql import (
 from skfair.statistics import GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_scores import check_probabilities
 
+#: Samples that are simulated for an expected gap, and scores at which CDFs are then
+#: compared.
+_N_DRAWS, _N_POINTS = 300, 4000
 #: What an error about scores that are no probabilities adds.
 _TAKES_ANY = " With scale='real' scores may be any finite numbers."
 
@@ -83,10 +89,9 @@ class ScoreRepairer(
     of groups, such as MCDP and MADD, becomes :math:`1 - \lambda` times what it was. The
     order of scores within a group does not change.
 
-    With `max_mcdp` the CDFs are clipped instead: they move only where two of them are
-    further apart than that, see the notes. The largest distance between two groups,
-    MCDP(0), then is `max_mcdp`, at a smaller loss of performance than by a level, since
-    no other thresholds within that gap decide better.
+    With `max_mcdp` the CDFs are limited instead: they move the less, the nearer two of
+    them are, see the notes. The largest distance between two groups, MCDP(0), then is
+    `max_mcdp` up to sampling noise, at a smaller loss of performance than by a level.
 
     With `control_features` each stratum is repaired by itself, so that groups get like
     distributions in each department, for instance. Strata that are known in `fit` only,
@@ -106,11 +111,17 @@ class ScoreRepairer(
         The paper's lambda. 0 returns scores as they are, 1 gives all groups the same
         distribution, up to sampling. Leave it at 1 if `max_mcdp` is given.
     max_mcdp : float in [0, 1] or None, default=None
-        Largest distance allowed between the CDFs of any two groups, as
+        Largest distance left between the CDFs of any two groups, as
         `skfair.metrics.mcdp` measures it with ``epsilon=0`` and
-        ``multigroup="pairwise"``. Scores of groups that are no further apart stay as
-        they are; 0 repairs in full, to the mean of the groups' quantile functions. None
+        ``multigroup="pairwise"``. Samples of new rows show more, by their noise, see
+        `expected_mcdp`. Scores of groups that are nowhere further apart stay as they
+        are; 0 repairs in full, to the mean of the groups' quantile functions. None
         repairs by `repair_level`.
+    confidence : float in (0, 1) or None, default=None
+        Probability with which the true gap, that of infinitely many new rows, is at
+        most `max_mcdp`: the gap that is aimed at is smaller by the noise of the rows
+        given to `fit`. None aims at `max_mcdp` itself, which the true gap exceeds by
+        their noise more often than not.
     ties : {"mid", "random"}, default="mid"
         How to repair rows of a group that share a score, such as those in one leaf of a
         tree: ``"mid"`` keeps them together, at the middle of their step in the CDF;
@@ -140,6 +151,9 @@ class ScoreRepairer(
     ----------
     repair_level_ : float or None
         Level of repair; None if `max_mcdp` is given.
+    certified_mcdp_ : float or None
+        What the true gap is at most, with the probability `confidence`: more than
+        `max_mcdp` where the rows are too few. None without `confidence`.
     groups_ : tuple of length n_groups
         Labels of the groups.
     strata_ : tuple of length n_strata
@@ -181,19 +195,39 @@ class ScoreRepairer(
     and 20 rows that differ clearly are moved by two thirds of the way. Between 100 and
     200 rows w rises to 1.
 
-    Largest gap: at each score x all CDFs are clipped to the band ``[u, u + max_mcdp]``,
-    whose lower edge u keeps the mean of the CDFs, by weight, as it was. So all clipped
-    CDFs :math:`G_g` increase, and where two groups were further apart than `max_mcdp`
-    they are so by exactly `max_mcdp` afterwards. With two groups of shares w and 1 - w
-    this is clipping to ``F + [-(1 - w), 1 - w] * max_mcdp`` and ``F + [-w, w] *
-    max_mcdp``. For groups of few rows the band is narrower by what shrinking may leave
-    (at most ``max_mcdp / 2`` on either side). The scores :math:`F_g^{-1}(G_g(x))` of
-    all groups are then repaired to one value, their mean by weight, which is x where
-    no CDF is clipped. With ``max_mcdp=0`` this is the barycentre of the groups'
-    distributions [3]_. If scores are the probabilities of each group, and there are two
-    groups, no other thresholds of the groups whose selection rates differ by at most
-    `max_mcdp` decide better than one threshold of the repaired scores, whatever the
-    costs of a false positive and a false negative.
+    Largest gap: the CDF of a group of n rows is smoothed by a normal kernel in the
+    log-odds, whose standard deviation is that of the log-odds times
+    :math:`n^{-1/3}`. Where this moves it by more than :math:`0.7 / \sqrt{n}`, many
+    rows share scores, and the exact CDF is taken. At each score x let S be the largest
+    distance between two of these CDFs. All of them are clipped to the band ``[u, u +
+    b]``, whose lower edge u keeps the mean of the CDFs, by weight, as it was. Its width
+    is
+
+    .. math:: b = S / (1 + (S / c)^k)^{1 / k}
+
+    with c such that b is `max_mcdp` where S is largest. With m the mean of the largest
+    distance between samples of one distribution (Kolmogorov's), k is the largest S
+    divided by 2 m, and at least 1. So many rows are clipped to
+    nearly ``min(S, max_mcdp)``. With few rows smaller gaps shrink, too: of many
+    thresholds at the limit, noise would lift some above it. For groups of few rows the
+    band is narrower by what shrinking may leave (at most ``b / 2`` on either side). If
+    S is nowhere above `max_mcdp`, scores stay as they are.
+
+    All clipped CDFs :math:`G_g` increase. The scores :math:`F_g^{-1}(G_g(x))` of all
+    groups are repaired to one value, their mean by weight. With ``max_mcdp=0`` this is
+    the barycentre of the groups' distributions [3]_. If scores are the probabilities
+    of each group, and there are two large groups, hardly any other thresholds of the
+    groups whose selection rates differ by at most `max_mcdp` decide better than one
+    threshold of the repaired scores, whatever the costs of a false positive and a false
+    negative.
+
+    Confidence: the CDFs of two groups of n and m rows differ from the true ones, one
+    minus the other, by at most :math:`q \sqrt{1 / n + 1 / m}` with the probability
+    `confidence`, where :math:`q = \sqrt{\log(2 / \alpha) / 2}` is the bound of
+    Dvoretzky, Kiefer, Wolfowitz and Massart and alpha is ``1 - confidence``, shared by
+    all pairs of groups. An increasing map of each group keeps heights, so it changes
+    nothing of that. The gap aimed at is smaller than `max_mcdp` by this noise of the
+    two smallest groups, and by a row of each; CDFs are not smoothed.
 
     Probabilities: with a and b positive, fitted by log-loss,
     ``logit(q) = a * log(p) - b * log(1 - p) + c`` [2]_.
@@ -271,6 +305,7 @@ class ScoreRepairer(
         repair_level: float = 1.0,
         *,
         max_mcdp: float | None = None,
+        confidence: float | None = None,
         ties: Literal["mid", "random"] = "mid",
         calibrate: bool = False,
         scale: Literal["probability", "real"] = "probability",
@@ -279,6 +314,7 @@ class ScoreRepairer(
     ) -> None:
         self.repair_level = repair_level
         self.max_mcdp = max_mcdp
+        self.confidence = confidence
         self.ties = ties
         self.calibrate = calibrate
         self.scale = scale
@@ -335,8 +371,26 @@ class ScoreRepairer(
         -----
         UserWarning
             If strata without two groups are left out: their scores stay as they are.
+        skfair.exceptions.MitigationWarning
+            If rows are too few, or share too many scores, for `max_mcdp` to hold with
+            the probability `confidence`.
         """
-        return self._fit(scores, y, sensitive_features, sample_weight, control_features)
+        self._fit(scores, y, sensitive_features, sample_weight, control_features)
+        self._warn_of_gap(self)
+        return self
+
+    def _warn_of_gap(self, repair: Any) -> None:
+        """Warn in the name of a repair if its gap cannot be promised."""
+        certified, asked = self.certified_mcdp_, self.max_mcdp
+        if certified is not None and asked is not None and certified > asked:
+            warn_user(
+                f"{type(repair).__name__}: max_mcdp={asked:g} does not hold "
+                f"with confidence={self.confidence:g}: the true gap is at most "
+                f"{certified:.3f} with this probability, because rows are "
+                "few or share scores. Give more rows, or ties='random' where scores "
+                "are shared.",
+                MitigationWarning,
+            )
 
     def _fit(
         self,
@@ -386,7 +440,10 @@ class ScoreRepairer(
         present = np.flatnonzero(statistic.counts)
         labels = tuple(statistic.labels[group] for group in present)
         ends = ends_of(self.scale, statistic.scores)
-        return self._learn(labels, GroupCDFs.of(statistic, ends=ends))
+        smooth = self.scale == "probability" and self.confidence is None
+        smooth &= self.max_mcdp is not None
+        learnt = GroupCDFs.of(statistic, ends=ends, smooth=smooth)
+        return self._learn(labels, learnt)
 
     def _learn(self, labels: tuple[Hashable, ...], learnt: GroupCDFs) -> Self:
         """Learn from the CDFs of the groups with these labels."""
@@ -401,12 +458,36 @@ class ScoreRepairer(
             self.repair_level_ = float(self.repair_level)
             self._path: Path = Mixture(self.repair_level_, learnt.pooled.ends)
         else:
-            self._path = Band.within(learnt, float(self.max_mcdp))
+            noise, rows = 0.0, 0.0
+            if self.confidence is not None:
+                noise, rows = learnt.noise(1 - self.confidence)
+            aim = max(0.0, self.max_mcdp - noise - rows)
+            self._path = Band.within(learnt, aim)
         self.repaired_scores_: tuple[Floats, ...] = tuple(
             repaired_at(learnt, self._path, group, cdf.middle)
             for group, cdf in enumerate(self.cdfs_)
         )
+        self.certified_mcdp_: float | None = None
+        if self.max_mcdp is not None and self.confidence is not None:
+            left = float(np.ptp(self._cdfs_after(), axis=0).max())
+            self.certified_mcdp_ = min(1.0, left + noise)
         return self
+
+    def _cdfs_after(self) -> Floats:
+        """Heights of the CDFs of the repaired rows, one row a group, at many scores."""
+        if self.ties == "random":
+            heights = self._learnt.heights()
+            targets = (self._path.target(row, i) for i, row in enumerate(heights))
+            return np.stack(list(thinned(targets)))
+        points = next(thinned([np.unique(np.concatenate(self.repaired_scores_))]))
+        return np.stack(
+            [
+                np.append(0.0, cdf.high)[np.searchsorted(repaired, points, "right")]
+                for cdf, repaired in zip(
+                    self._learnt.own, self.repaired_scores_, strict=True
+                )
+            ]
+        )
 
     def _learn_strata(
         self,
@@ -416,13 +497,20 @@ class ScoreRepairer(
     ) -> None:
         """Learn from each of several strata by itself."""
         self.groups_, self.strata_, self._left_rows_out = groups, strata, False
+        # All strata together have the confidence asked for.
+        options: dict[str, Any] = {"calibrate": False}
+        if self.confidence is not None:
+            options["confidence"] = 1 - (1 - self.confidence) / len(strata)
         self.stratum_repairers_ = {
-            label: clone(self).set_params(calibrate=False)._learn_statistic(own)
+            label: clone(self).set_params(**options)._learn_statistic(own)
             for label, own in zip(strata, statistics, strict=True)
         }
         self.repair_level_ = None if self.max_mcdp is not None else self.repair_level
         self.cdfs_, self.repaired_scores_, self.pooled_cdf_ = (), (), None
-        self.calibrator_ = None
+        self.calibrator_, self.certified_mcdp_ = None, None
+        if self.confidence is not None:
+            repairers = self.stratum_repairers_.values()
+            self.certified_mcdp_ = max(own.certified_mcdp_ or 0.0 for own in repairers)
 
     def _check_statistic(
         self, statistic: GroupedScores | GroupedHistogram
@@ -651,6 +739,77 @@ class ScoreRepairer(
             control_features=control_features,
         )
 
+    def expected_mcdp(self, n_samples: int | Mapping[Hashable, int]) -> float:
+        """Return the MCDP(0) to expect of a sample of new rows, its noise included.
+
+        Parameters
+        ----------
+        n_samples : int or dict
+            Number of new rows, of which each group has its share in `fit`, or the
+            number in each group.
+
+        Returns
+        -------
+        float
+            Mean over 300 simulated samples, the same at every call, of the largest gap
+            between two groups. To the gap that is left in the rows given to `fit` is
+            added the noise of these rows and that of the new ones, each as a Brownian
+            bridge.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        ValueError
+            With several strata (take `stratum_repairers_`), or if `n_samples` leaves a
+            group without rows, or names other groups than `fit`.
+
+        Examples
+        --------
+        >>> from skfair.datasets import make_biased_scores
+        >>> from skfair.postprocessing import ScoreRepairer
+        >>> _, y_score, group = make_biased_scores(4000, random_state=0)
+        >>> repairer = ScoreRepairer(max_mcdp=0.1).fit(
+        ...     y_score, sensitive_features=group
+        ... )
+        >>> for n_samples in (400, 4000, 400_000):
+        ...     print(round(repairer.expected_mcdp(n_samples), 2))
+        0.17
+        0.13
+        0.12
+        """
+        check_is_fitted(self)
+        self._check_single()
+        sizes = self._sizes_of(n_samples)
+        heights = self._cdfs_after()
+        steps = np.diff(heights, axis=1, prepend=0.0, append=1.0).clip(0)
+        scale = np.sqrt(1 / self._learnt.n_rows + 1 / sizes)
+        random, found = np.random.default_rng(0), []
+        for _ in range(_N_DRAWS):
+            walk = np.cumsum(np.sqrt(steps) * random.standard_normal(steps.shape), 1)
+            bridge = walk[:, :-1] - heights * walk[:, -1:]
+            found.append(np.ptp(heights + scale[:, None] * bridge, axis=0).max())
+        return float(min(1.0, np.mean(found)))
+
+    def _sizes_of(self, n_samples: Any) -> Floats:
+        """Check how many new rows each group has."""
+        if not isinstance(n_samples, Mapping):
+            check_integer("n_samples", n_samples, 1)
+            sizes = n_samples * self._learnt.shares
+        elif set(n_samples) == set(self.groups_):
+            sizes = np.array([n_samples[label] for label in self.groups_], dtype=float)
+        else:
+            raise ValueError(
+                f"n_samples has the groups {list(n_samples)}, expected those seen in "
+                f"fit, {list(self.groups_)}."
+            )
+        if not (sizes >= 1).all():
+            raise ValueError(
+                f"n_samples={n_samples!r} leaves the groups {list(self.groups_)} "
+                f"{sizes.round(2).tolist()} rows, expected at least one each."
+            )
+        return np.asarray(sizes)
+
     def to_frame(self, *, tol: float = 0.0) -> pd.DataFrame:
         """Return the map as a table of linear pieces.
 
@@ -794,11 +953,7 @@ class ScoreRepairer(
         check_is_fitted(self)
         real = self.scale == "real"
         tol = check_real("tol", tol, 0, math.inf if real else 1)
-        if self.stratum_repairers_:
-            raise ValueError(
-                "There is a map for each stratum: take those of "
-                "stratum_repairers_[stratum]."
-            )
+        self._check_single()
         if not self._path.moves:
             ends = self._learnt.pooled.scores[[0, -1]]
             return [(ends, ends)] * len(self.groups_)
@@ -810,6 +965,14 @@ class ScoreRepairer(
             thin_knots(cdf.scores, repaired if real else np.clip(repaired, 0, 1), tol)
             for cdf, repaired in zip(self.cdfs_, self.repaired_scores_, strict=True)
         ]
+
+    def _check_single(self) -> None:
+        """Raise if there is a map for each of several strata."""
+        if self.stratum_repairers_:
+            raise ValueError(
+                "There is a map for each stratum: take those of "
+                "stratum_repairers_[stratum]."
+            )
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the name of the column that `set_output` makes.
@@ -849,8 +1012,21 @@ def check_repair_options(repair: Any, level: Any, default: Any) -> None:
     check_choice("ties", repair.ties, ("mid", "random"))
     check_choice("calibrate", repair.calibrate, (True, False))
     check_choice("unknown_groups", repair.unknown_groups, ("raise", "pooled"))
-    max_mcdp = repair.max_mcdp
+    max_mcdp, confidence = repair.max_mcdp, repair.confidence
+    if confidence is not None:
+        check_real(
+            "confidence",
+            confidence,
+            0,
+            1,
+            closed="neither",
+            alternative="None or ",
+        )
     if max_mcdp is None:
+        if confidence is not None:
+            raise ParameterError(
+                "confidence", f"is that of max_mcdp, which is None; got {confidence!r}."
+            )
         return
     check_real("max_mcdp", max_mcdp, 0, 1, alternative="None or ")
     if level != default:
@@ -859,6 +1035,13 @@ def check_repair_options(repair: Any, level: Any, default: Any) -> None:
             f"replaces repair_level, got max_mcdp={max_mcdp!r} and repair_level="
             f"{level!r}: leave one of them at its default, None or {default!r}.",
         )
+
+
+def thinned(arrays: Iterable[Floats]) -> Iterator[Floats]:
+    """Take so many entries of each array, evenly, that all groups fit in memory."""
+    for array in arrays:
+        places = np.linspace(0, len(array) - 1, min(len(array), _N_POINTS))
+        yield array[places.astype(np.intp)]
 
 
 def scores_by_stratum(

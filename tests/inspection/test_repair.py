@@ -51,7 +51,10 @@ def test_band_of_one_standard_error(biased, model):
     assert_allclose(band.get_y(), model.losses_["total_loss"].min())
     assert_allclose(band.get_height(), model.standard_error_)
     given = MADDPostProcessor(
-        LogisticRegression(), sensitive_features="sex", repair_level=0.5
+        LogisticRegression(),
+        sensitive_features="sex",
+        repair_level=0.5,
+        fallback=False,
     )
     X = X.assign(sex=(X["sex"] == "F") + 0)
     assert RepairDisplay.from_estimator(given.fit(X, y), X).error_band_ is None
@@ -116,7 +119,7 @@ def test_pair_of_many_groups():
     X, y = make_biased_classification(
         600, group_sizes={"race": {"a": 0.3, "b": 0.3, "c": 0.4}}, random_state=0
     )
-    model = MADDPostProcessor(LogisticRegression(), drop_sensitive=False, cv=2)
+    model = MADDPostProcessor(LogisticRegression(), fallback=False, cv=2)
     groups = X.pop("race")
     model.fit(X, y, sensitive_features=groups)
     display = RepairDisplay.from_estimator(model, X, sensitive_features=groups)

@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logit, ndtr
 
 from skfair.postprocessing._linear_cdf import (
     Band,
     GroupCDFs,
+    Limit,
     LinearCDF,
     Mixture,
     _shrinkage,
@@ -31,7 +35,12 @@ def statistic(*groups, weights=None):
 
 UNIFORM = LinearCDF(np.array([0, 0.5, 1]), np.array([0, 0.5, 1]), np.array([0, 0.5, 1]))
 BOTH_UNIFORM = GroupCDFs(
-    (UNIFORM, UNIFORM), (UNIFORM, UNIFORM), UNIFORM, np.full(2, 0.5), np.zeros(2)
+    (UNIFORM, UNIFORM),
+    (UNIFORM, UNIFORM),
+    UNIFORM,
+    np.full(2, 0.5),
+    np.zeros(2),
+    np.full(2, 1000),
 )
 
 
@@ -54,6 +63,43 @@ def test_weights_that_count_no_rows_share_the_height_of_one_row():
     # Of weight 2 in two rows: a half row is a quarter, or half the share if smaller.
     assert_allclose(cdf.high, [0, 0.25 - 0.125, 1 - 0.25, 1])
     assert_allclose(cdf.low, [0, 0.125, 0.25 + 0.25, 1])
+
+
+def test_smoothed_heights_are_those_of_a_normal_kernel_in_the_log_odds():
+    scores = np.random.default_rng(0).beta(2, 4, 300)
+    rows = statistic(scores)
+    cdf = LinearCDF.of(rows, 0).smoothed(rows, 0)
+    log_odds = logit(np.sort(scores))
+    width = log_odds.std() * 300 ** (-1 / 3)
+    expected = ndtr((log_odds[:, None] - log_odds) / width).mean(axis=1)
+    assert_allclose(cdf.high[1:-1], expected, atol=1e-3)
+    assert_array_equal(cdf.low, cdf.high)
+    assert cdf.high[[0, -1]].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("scores", [[0.3] * 9, np.arange(900) % 10 / 10, [0, 1] * 50])
+def test_scores_that_many_rows_share_are_not_smoothed(scores):
+    rows = statistic(scores)
+    cdf = LinearCDF.of(rows, 0)
+    assert cdf.smoothed(rows, 0) is cdf
+
+
+@given(
+    st.floats(1e-3, 1), st.floats(1, 500), st.floats(0, 1), st.integers(0, 2**32 - 1)
+)
+def test_gaps_that_are_left(largest, sharpness, max_mcdp, seed):
+    gaps = np.sort(np.random.default_rng(seed).uniform(0, largest, 9))
+    gaps[[0, -1]] = 0, largest
+    left = Limit(np.zeros(2), largest, sharpness).widths(gaps, max_mcdp)
+    assert left[0] == 0
+    assert left[-1] == pytest.approx(min(max_mcdp, largest), abs=1e-12)
+    assert (left <= gaps + 1e-12).all()
+    assert (np.diff(left) >= -1e-12).all()
+    # They rise no faster than the gaps, so that CDFs limited to them increase.
+    assert (np.diff(left) <= np.diff(gaps) + 1e-12).all()
+    nearest = np.minimum(gaps, max_mcdp)
+    sharp = Limit(np.zeros(2), largest, 1e7).widths(gaps, max_mcdp)
+    assert_allclose(sharp, nearest, atol=1e-5)
 
 
 def test_heights_between_scores_and_scores_at_heights():
@@ -223,7 +269,11 @@ def test_scores_that_stay_within_rounding_stay_to_the_last_digit(score, sign):
     for factor, stays in ((0.9, True), (1.1, False)):
         moved = score + factor * rounding
         band = Band.at(
-            BOTH_UNIFORM, np.array([score]), np.full((2, 1), moved), 1.0, np.zeros(2)
+            BOTH_UNIFORM,
+            np.array([score]),
+            np.full((2, 1), moved),
+            1.0,
+            Limit.of(BOTH_UNIFORM),
         )
         assert bool(band.scores[0] == score) is stays
         assert band.scores[0] == pytest.approx(score if stays else moved, abs=1e-15)

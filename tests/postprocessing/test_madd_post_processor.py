@@ -417,7 +417,7 @@ def test_warning_that_shared_scores_keep_the_gap(people):
     with pytest.warns(MitigationWarning, match=r"share a score.*ties='random'"):
         model.fit(X, y, sensitive_features=sex)
     assert model.comparison_.mcdp > model.comparison_.plain_mcdp / 2
-    with pytest.warns(MitigationWarning, match="share a score"):
+    with pytest.warns(MitigationWarning, match="plain classifier is kept"):
         model.set_params(max_mcdp=0.05).fit(X, y, sensitive_features=sex)
     model.set_params(max_mcdp=None, ties="random", random_state=0)
     model.fit(X, y, sensitive_features=sex)  # warns of nothing
@@ -434,6 +434,70 @@ def test_warning_where_the_groups_tell_the_labels():
         model.fit(X, y, sensitive_features=groups)
     model.set_params(repair_level=1.0).fit(X, y, sensitive_features=groups)
     assert model.comparison_.average_precision < 0.7  # was asked for
+    model.set_params(repair_level="auto", max_mcdp=0.05)
+    with pytest.warns(MitigationWarning, match=r"from 0\.9.* at max_mcdp=0\.05, MCDP"):
+        model.fit(X, y, sensitive_features=groups)
+
+
+def two_alike(n_samples, rare=0):
+    """Features, classes, and groups that have the same distribution of both."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_samples, 2))
+    y = (rng.random(n_samples) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+    groups = rng.choice(["a", "b"], n_samples)
+    groups[:rare] = "rare"
+    return X, y, groups
+
+
+@pytest.mark.parametrize("options", [{"max_mcdp": 0.0}, {"repair_level": 1.0}], ids=str)
+@pytest.mark.parametrize("rare", [0, 20])
+def test_the_plain_classifier_is_kept_where_groups_do_not_differ(options, rare):
+    X, y, groups = two_alike(400, rare)
+    model = MADDPostProcessor(LogisticRegression(), **options)
+    with pytest.warns(MitigationWarning, match="plain classifier is kept; fallback"):
+        model.fit(X, y, sensitive_features=groups)
+    plain = LogisticRegression().fit(X, y).predict_proba(X)
+    assert_array_equal(model.predict_proba(X), plain)  # groups are not needed
+    assert model.repairer_ is None
+    assert model.comparison_.n_samples == 400
+    with pytest.raises(ValueError, match="nothing is repaired"):
+        model.expected_mcdp(100)
+    model.set_params(fallback=False).fit(X, y, sensitive_features=groups)
+    moved = model.predict_proba(X, sensitive_features=groups)
+    assert np.abs(moved - plain).max() > 0.01
+    assert model.expected_mcdp(4000) > 0
+
+
+def test_a_rare_group_that_does_not_differ_leaves_the_others_repaired(people):
+    X, y, sex = people
+    groups = np.array(sex, dtype=object)
+    groups[np.random.default_rng(0).permutation(len(y))[:20]] = "rare"
+    model = MADDPostProcessor(LogisticRegression(), max_mcdp=0.1)
+    model.fit(X, y, sensitive_features=groups)  # warns of nothing
+    assert model.repairer_ is not None
+
+
+@pytest.mark.slow
+def test_a_repair_that_shared_scores_spoil_is_not_kept(people):
+    X, y, sex = people
+    tree = DecisionTreeClassifier(random_state=0)
+    model = MADDPostProcessor(tree, max_mcdp=0.1)
+    with pytest.warns(MitigationWarning, match="plain classifier is kept"):
+        model.fit(X, y, sensitive_features=sex)
+    assert_array_equal(model.predict_proba(X), tree.fit(X, y).predict_proba(X))
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_confidence_of_a_gap(people, ensemble):
+    X, y, sex = people
+    model = MADDPostProcessor(
+        LogisticRegression(), max_mcdp=0.15, confidence=0.9, ensemble=ensemble
+    )
+    model.fit(X, y, sensitive_features=sex)
+    assert 0.1 < model.repairer_.certified_mcdp_ <= 0.15
+    assert model.expected_mcdp(10**7) < 0.15 < model.expected_mcdp(100)
+    with pytest.warns(MitigationWarning, match="MADDPostProcessor: max_mcdp=0.05 does"):
+        model.set_params(max_mcdp=0.05).fit(X, y, sensitive_features=sex)
 
 
 @pytest.mark.slow
@@ -444,6 +508,6 @@ def test_groups_of_noise_are_left_alone():
         X = generator.normal(size=(300, 2))
         y = (generator.random(300) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
         groups = generator.permutation(np.repeat(["a", "b", "c"], [271, 22, 7]))
-        model = MADDPostProcessor(LogisticRegression(), bandwidth=0.1)
+        model = MADDPostProcessor(LogisticRegression(), bandwidth=0.1, fallback=False)
         levels.append(model.fit(X, y, sensitive_features=groups).repair_level_)
     assert np.sum(np.array(levels) > 0) <= 2

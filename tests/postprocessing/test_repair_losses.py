@@ -370,7 +370,7 @@ def test_level_of_the_simulation_of_the_paper():
 def test_no_standard_error_of_a_given_level():
     X, y = make_biased_classification(500, random_state=0)
     y_groups = np.arange(500) % 2
-    given = MADDPostProcessor(LogisticRegression(), repair_level=0.5)
+    given = MADDPostProcessor(LogisticRegression(), repair_level=0.5, fallback=False)
     X = X.select_dtypes("number")
     assert given.fit(X, y, sensitive_features=y_groups).standard_error_ is None
     with pytest.warns(UserWarning, match="nothing is repaired"):
@@ -444,10 +444,10 @@ def test_losses_of_largest_gaps(ties, n_groups, rounded, threshold):
         scores = scores.round(1)
     y = (generator.random(1200) < scores).astype(int)
     rows = scored_rows(y, scores, encode_groups(groups))
-    options = DEFAULTS._replace(ties=ties, threshold=threshold)
+    options = DEFAULTS._replace(ties=ties, threshold=threshold, max_mcdp=0.1)
     found = gap_losses([RepairGrid.of(rows, options)], 5, options)
     before = mcdp(None, scores, sensitive_features=groups)
-    assert found["max_mcdp"].iloc[-1] == pytest.approx(before, abs=0.01)
+    assert found["max_mcdp"].iloc[-1] == pytest.approx(before, abs=0.02)
     assert found["accuracy_loss"].iloc[-1] == np.mean((scores >= threshold) != y)
     for row in found.itertuples():
         moved = ScoreRepairer(

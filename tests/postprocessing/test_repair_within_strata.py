@@ -65,7 +65,7 @@ def test_gaps_within_strata_close(rows):
     assert mcdp(None, scores, **within) > 0.2
     assert mcdp(None, ScoreRepairer().fit_transform(scores, **within), **within) < 0.03
     clipped = ScoreRepairer(max_mcdp=0.1).fit_transform(scores, **within)
-    assert mcdp(None, clipped, **within) == pytest.approx(0.1, abs=0.02)
+    assert mcdp(None, clipped, **within) == pytest.approx(0.1, abs=0.05)
 
 
 def test_the_maps_of_one_stratum_hold_for_all_rows(rows):

@@ -4,13 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import beta
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, log_loss
 
 from skfair.datasets import make_biased_scores
+from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.metrics import madd, mcdp
-from skfair.postprocessing import ScoreRepairer
+from skfair.postprocessing import ScoreRepairer, _linear_cdf
 from skfair.postprocessing._linear_cdf import Band, lowest_of_band, spread_in_bins
 from skfair.statistics import GroupedHistogram, GroupedScores, sum_statistics
 
@@ -301,6 +303,12 @@ def disparate(sizes, seed=0):
     return generator.beta(2 + 3 * groups / len(sizes), 4), groups
 
 
+def smoothing(sizes):
+    """How far smoothing moves the CDFs of two groups at most, and a row of each."""
+    n_rows = np.sort(sizes)[:2]
+    return (0.7 / np.sqrt(n_rows) + 1 / n_rows).sum()
+
+
 @pytest.mark.parametrize("max_mcdp", [0.0, 0.03, 0.1, 0.25])
 @pytest.mark.parametrize("sizes", [(2000, 2000), (400, 3600), (300, 500, 700, 900)])
 def test_largest_gap_is_the_one_asked_for(sizes, max_mcdp):
@@ -309,7 +317,7 @@ def test_largest_gap_is_the_one_asked_for(sizes, max_mcdp):
         scores, sensitive_features=groups
     )
     found = mcdp(None, moved, sensitive_features=groups)
-    assert max_mcdp - 2 / min(sizes) <= found <= max_mcdp + 2 / min(sizes)
+    assert found == pytest.approx(max_mcdp, abs=smoothing(sizes))
     for group in range(len(sizes)):
         order = np.argsort(scores[groups == group])
         assert (np.diff(moved[groups == group][order]) > 0).all()
@@ -328,9 +336,29 @@ def test_training_rows_keep_the_stated_gap(sizes, max_mcdp, seed):
     moved = ScoreRepairer(max_mcdp=max_mcdp).fit_transform(
         scores, sensitive_features=groups
     )
-    steps = 1 / np.sort(sizes)[:2]
     found = mcdp(None, moved, sensitive_features=groups)
-    assert found <= max_mcdp + steps.sum() + 1e-9
+    assert found <= max_mcdp + smoothing(sizes) + 1e-9
+
+
+@pytest.mark.parametrize("max_mcdp", [0.0, 0.05])
+def test_new_rows_are_nearer_to_the_stated_gap_than_by_exact_cdfs(
+    max_mcdp, monkeypatch
+):
+    excesses = []
+    for largest_change in (0.0, 0.7):
+        monkeypatch.setattr(_linear_cdf, "_LARGEST_CHANGE", largest_change)
+        found = []
+        for seed in range(10):
+            (scores, groups), (new, new_groups) = (
+                disparate((500, 500), seed),
+                disparate((5000, 5000), seed + 100),
+            )
+            repairer = ScoreRepairer(max_mcdp=max_mcdp)
+            repairer.fit(scores, sensitive_features=groups)
+            moved = repairer.transform(new, sensitive_features=new_groups)
+            found.append(mcdp(None, moved, sensitive_features=new_groups))
+        excesses.append(np.mean(found) - max_mcdp)
+    assert excesses[1] < 0.9 * excesses[0]
 
 
 def test_full_repair_gives_the_mean_of_the_quantiles():
@@ -339,17 +367,17 @@ def test_full_repair_gives_the_mean_of_the_quantiles():
     lower, higher = (np.sort(scores[groups == group]) for group in (0, 1))
     for group in (0, 1):
         found = np.sort(moved[groups == group])
-        assert_allclose(found[10:-10], ((lower + higher) / 2)[10:-10], atol=0.002)
+        assert_allclose(found[10:-10], ((lower + higher) / 2)[10:-10], atol=0.02)
     weighted = ScoreRepairer(max_mcdp=0.0).fit(
         scores, sensitive_features=groups, sample_weight=np.where(groups, 3, 1)
     )
     moved = weighted.transform(scores, sensitive_features=groups)
     middle = (lower + 3 * higher) / 4
-    assert_allclose(np.sort(moved[groups == 0])[10:-10], middle[10:-10], atol=0.002)
+    assert_allclose(np.sort(moved[groups == 0])[10:-10], middle[10:-10], atol=0.02)
 
 
 @pytest.mark.parametrize("max_mcdp", [0.0, 0.1, 0.3])
-@pytest.mark.parametrize("sizes", [(300, 300), (200, 500)])
+@pytest.mark.parametrize("sizes", [(900, 900), (600, 1200)])
 def test_no_thresholds_within_the_gap_decide_better(sizes, max_mcdp):
     """Decisions of probabilities, whatever a false positive costs."""
     scores, groups = disparate(sizes, seed=1)
@@ -364,10 +392,11 @@ def test_no_thresholds_within_the_gap_decide_better(sizes, max_mcdp):
         gains = [np.append(0, np.cumsum(values - cost)) for values in ordered]
         sums = gains[0][:, None] + gains[1]
         found = (scores - cost)[moved >= cost].sum()
-        # Heights are in the middle of a row's step.
-        step = 1 / min(sizes)
-        assert found >= sums[gaps <= max_mcdp - step].max(initial=-np.inf) - 1e-9
-        assert found <= sums[gaps <= max_mcdp + 2 * step].max() + 1e-9
+        assert found <= sums[gaps <= max_mcdp + smoothing(sizes)].max() + 1e-9
+        # Little is lost by the softer limit of smaller gaps.
+        free = sum(values.max() for values in gains)
+        best = sums[gaps <= max_mcdp].max()
+        assert best - found < 0.05 * (free - best) + 1e-3 * len(scores)
 
 
 def test_three_groups_decide_nearly_as_well_as_any_thresholds():
@@ -382,7 +411,7 @@ def test_three_groups_decide_nearly_as_well_as_any_thresholds():
             for least in range(226)
         )
         found = (scores - cost)[moved >= cost].sum()
-        assert best - found < 0.2 * (free - best) + 0.01
+        assert best - found < 0.6 * (free - best) + 0.01
 
 
 @pytest.mark.parametrize("options", [{}, {"max_mcdp": 0.1}], ids=str)
@@ -402,24 +431,24 @@ def test_scores_of_groups_that_are_near_enough_stay_as_they_are():
     assert repairer.repair_level_ is None
 
 
-def test_only_what_exceeds_the_gap_is_moved():
-    scores, groups = disparate([1000, 3000])
+def test_gaps_are_limited_the_less_the_smaller_they_are():
+    scores, groups = disparate([20_000, 60_000])
     moved = ScoreRepairer(max_mcdp=0.2).fit_transform(scores, sensitive_features=groups)
     points = np.linspace(0, 1, 101)[:, None]
     before, after = (
         [(values[groups == group] <= points).mean(axis=1) for group in (0, 1)]
         for values in (scores, moved)
     )
-    # One map of everyone takes the clipped CDFs, whose mean is the same, to the new.
+    # One map of everyone takes the limited CDFs, whose mean is the same, to the new.
     mean = 0.25 * before[0] + 0.75 * before[1]
     gap = np.clip(before[0] - before[1], -0.2, 0.2)
     new_mean = 0.25 * after[0] + 0.75 * after[1]
     gap = np.interp(new_mean, mean, gap)
-    assert_allclose(after[0], new_mean + 0.75 * gap, atol=0.003)
-    assert_allclose(after[1], new_mean - 0.25 * gap, atol=0.003)
-    near = np.abs(before[0] - before[1]) < 0.19
+    assert_allclose(after[0], new_mean + 0.75 * gap, atol=0.01)
+    assert_allclose(after[1], new_mean - 0.25 * gap, atol=0.01)
+    near = np.abs(before[0] - before[1]) < 0.1
     assert near.sum() > 20
-    assert_allclose(np.array(after)[:, near], np.array(before)[:, near], atol=1e-9)
+    assert_allclose(np.array(after)[:, near], np.array(before)[:, near], atol=1e-4)
 
 
 @given(st.integers(2, 5), st.integers(2, 12), st.floats(0, 1), st.randoms())
@@ -614,3 +643,94 @@ def test_a_statistic_takes_the_place_of_all_other_arguments():
         ScoreRepairer().fit(empty)
     with pytest.raises(ValueError, match="sensitive_features is None"):
         ScoreRepairer().fit([0.1, 0.7])
+
+
+# --- what new rows will show
+
+
+def true_gap(repairer, n_groups):
+    """MCDP(0) after the repair of the quantiles of `disparate`."""
+    heights = (np.arange(5000) + 0.5) / 5000
+    groups = np.repeat(np.arange(n_groups), 5000)
+    scores = beta.ppf(np.tile(heights, n_groups), 2 + 3 * groups / n_groups, 4)
+    moved = repairer.transform(scores, sensitive_features=groups)
+    return mcdp(None, moved, sensitive_features=groups)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(2000, 2000), (1500, 2500, 5000)])
+def test_the_true_gap_is_what_was_certified(sizes):
+    above, plain = [], []
+    for seed in range(15):
+        scores, groups = disparate(sizes, seed)
+        repairer = ScoreRepairer(max_mcdp=0.12, confidence=0.95)
+        repairer.fit(scores, sensitive_features=groups)
+        assert 0.1 < repairer.certified_mcdp_ <= 0.12
+        above.append(true_gap(repairer, len(sizes)) > repairer.certified_mcdp_)
+        repairer.set_params(confidence=None).fit(scores, sensitive_features=groups)
+        assert repairer.certified_mcdp_ is None
+        plain.append(true_gap(repairer, len(sizes)) > 0.12)
+    assert sum(above) <= 3  # at most one in twenty: 4 of 15 happen in 0.5 % of cases
+    assert sum(plain) > 3
+
+
+def test_a_gap_that_few_rows_cannot_promise():
+    scores, groups = disparate((300, 300))
+    repairer = ScoreRepairer(max_mcdp=0.1, confidence=0.95)
+    with pytest.warns(MitigationWarning, match=r"max_mcdp=0.1 does not hold .* 0.11"):
+        repairer.fit(scores, sensitive_features=groups)
+    # It is repaired in full, and the noise is all that is left.
+    noise = np.sqrt(np.log(2 / 0.05) / 2 * 2 / 300)
+    assert repairer.certified_mcdp_ == pytest.approx(noise, abs=2 / 300)
+    in_strata = ScoreRepairer(max_mcdp=0.3, confidence=0.9)
+    strata = np.arange(600) % 2
+    in_strata.fit(scores, sensitive_features=groups, control_features=strata)
+    own = [in_strata.stratum_repairers_[stratum] for stratum in (0, 1)]
+    assert [part.confidence for part in own] == [0.95, 0.95]
+    assert in_strata.certified_mcdp_ == max(part.certified_mcdp_ for part in own) <= 0.3
+
+
+def test_shared_scores_are_not_promised():
+    scores, groups = disparate((3000, 3000))
+    repairer = ScoreRepairer(max_mcdp=0.1, confidence=0.9)
+    with pytest.warns(MitigationWarning, match="share scores"):
+        repairer.fit(scores.round(1), sensitive_features=groups)
+    left = repairer.transform(scores.round(1), sensitive_features=groups)
+    assert repairer.certified_mcdp_ > mcdp(None, left, sensitive_features=groups)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"max_mcdp": 0.1}, pytest.param({"repair_level": 0.7}, marks=pytest.mark.slow)],
+    ids=str,
+)
+def test_expected_gap_of_a_sample(options):
+    sizes = {0: 300, 1: 500}
+    told, found = [], []
+    for seed in range(6):
+        scores, groups = disparate((800, 1200), seed)
+        repairer = ScoreRepairer(**options).fit(scores, sensitive_features=groups)
+        told.append(repairer.expected_mcdp(sizes))
+        new, new_groups = disparate(tuple(sizes.values()), seed + 100)
+        moved = repairer.transform(new, sensitive_features=new_groups)
+        found.append(mcdp(None, moved, sensitive_features=new_groups))
+    assert np.mean(told) == pytest.approx(np.mean(found), abs=0.025)
+    many, few = repairer.expected_mcdp(10**7), repairer.expected_mcdp(2000)
+    assert few > many
+    assert few == repairer.expected_mcdp({0: 800, 1: 1200})
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "match"),
+    [
+        (0, "n_samples must be an integer of at least 1"),
+        (1, "at least one each"),
+        ({0: 5}, r"n_samples has the groups \[0\], expected those seen in fit"),
+        ({0: 5, 1: 0}, "at least one each"),
+    ],
+)
+def test_samples_without_a_gap(n_samples, match):
+    scores, groups = disparate((100, 100))
+    repairer = ScoreRepairer().fit(scores, sensitive_features=groups)
+    with pytest.raises(ValueError, match=match):
+        repairer.expected_mcdp(n_samples)

@@ -11,6 +11,11 @@ from skfair.inspection._explained_gap import (
     ExplainedGapResult,
     explained_gap,
 )
+from skfair.inspection._gap_contributions import (
+    GapContributionsDisplay,
+    GapContributionsResult,
+    gap_contributions,
+)
 from skfair.inspection._group_gap import GroupGapDisplay
 from skfair.inspection._group_metrics import GroupMetricsDisplay
 from skfair.inspection._madd import MADDDisplay
@@ -26,6 +31,8 @@ __all__ = [
     "DCPDisplay",
     "ExplainedGapDisplay",
     "ExplainedGapResult",
+    "GapContributionsDisplay",
+    "GapContributionsResult",
     "GroupGapDisplay",
     "GroupMetricsDisplay",
     "MADDDisplay",
@@ -35,4 +42,5 @@ __all__ = [
     "RepairDisplay",
     "TradeOffDisplay",
     "explained_gap",
+    "gap_contributions",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from skfair._utils._text import listed
-from skfair._utils._validation import check_integer, check_real, check_scores
+from skfair._utils._validation import (
+    check_choice,
+    check_integer,
+    check_real,
+    check_scores,
+)
 from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import columns_of, encode_column, group_index
 from skfair.inspection import _layout, _style
@@ -33,7 +38,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Metrics whose noise is known under weights that depend on the rows.
-_METRICS = (mcdp, abcc, demographic_parity_difference)
+_METRICS: dict[str, Callable[..., float]] = {
+    "mcdp": mcdp,
+    "abcc": abcc,
+    "demographic_parity_difference": demographic_parity_difference,
+}
 _COLUMNS = (
     "remaining",
     "remaining_lower",
@@ -91,13 +100,12 @@ class ExplainedGapResult:
         --------
         >>> from skfair.datasets import load_berkeley_admissions
         >>> from skfair.inspection import explained_gap
-        >>> from skfair.metrics import demographic_parity_difference
         >>> X, y = load_berkeley_admissions(return_X_y=True)
         >>> result = explained_gap(
         ...     y,
         ...     sensitive_features=X["sex"],
         ...     explained_by=X["department"],
-        ...     metric=demographic_parity_difference,
+        ...     metric="demographic_parity_difference",
         ... )
         >>> result.to_frame()["remaining"].round(3)
         explained_by
@@ -112,12 +120,11 @@ def explained_gap(
     *,
     sensitive_features: Any,
     explained_by: Any,
-    metric: Callable[..., float] = mcdp,
+    metric: Literal["mcdp", "abcc", "demographic_parity_difference"] = "mcdp",
     population: Hashable = "overlap",
     estimator: Any = None,
     cv: int = 5,
     confidence_level: float = 0.95,
-    n_resamples: int = 199,
     sample_weight: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -144,9 +151,9 @@ def explained_gap(
         Columns in which groups are made alike, numbers without bins or categories;
         missing values are a value of their own. Several sets in a dictionary are taken
         each alone, and then together in their order.
-    metric : {mcdp, abcc, demographic_parity_difference}, default=mcdp
-        One of these functions of `skfair.metrics`: the largest difference of two groups
-        over all thresholds, its mean over thresholds, or the difference of means.
+    metric : {"mcdp", "abcc", "demographic_parity_difference"}, default="mcdp"
+        A function of `skfair.metrics`: the largest difference of two groups over all
+        thresholds, its mean over thresholds, or the difference of means.
     population : "overlap" or label of a group, default="overlap"
         On whom groups are compared: on people of whose columns all groups have some
         (overlap weights), or on people of one group, whose columns the other groups
@@ -180,8 +187,8 @@ def explained_gap(
     Raises
     ------
     ValueError
-        If `population` is no group, on other metrics, columns of another length,
-        scores outside [0, 1], missing groups, or parameters out of range.
+        If `population` is no group, on columns of another length, scores outside
+        [0, 1], missing groups, or parameters out of range.
 
     Warns
     -----
@@ -234,13 +241,12 @@ def explained_gap(
 
     >>> from skfair.datasets import load_berkeley_admissions
     >>> from skfair.inspection import explained_gap
-    >>> from skfair.metrics import demographic_parity_difference
     >>> X, y = load_berkeley_admissions(return_X_y=True)
     >>> result = explained_gap(
     ...     y,
     ...     sensitive_features=X["sex"],
     ...     explained_by=X["department"],
-    ...     metric=demographic_parity_difference,
+    ...     metric="demographic_parity_difference",
     ...     random_state=0,
     ... )
     >>> round(result.value, 3)
@@ -250,7 +256,7 @@ def explained_gap(
     """
     cv = check_integer("cv", cv, 2)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    name = _name_of(metric)
+    check_choice("metric", metric, tuple(_METRICS))
     warn_if_reordered(y_score=y_score, explained_by=explained_by)
     rows = Rows.from_arrays(
         None, check_scores(y_score), sensitive_features, sample_weight
@@ -262,13 +268,13 @@ def explained_gap(
     index = pd.Index(sets, name="explained_by")
     table = pd.DataFrame(math.nan, index, list(_COLUMNS))
     sizes = pd.DataFrame(math.nan, index, group_index(labels, rows.groups.names))
-    value, lower, upper = rows.evaluate(metric), math.nan, math.nan
+    value, lower, upper = rows.evaluate(_METRICS[metric]), math.nan, math.nan
     if not math.isnan(value):
         rng, generator = check_random_state(random_state), check_seed(random_state)
         codes, weights = rows.groups.codes.astype(np.intp), rows.sample_weight
         fit_params = {} if weights is None else {"sample_weight": weights}
         before = as_they_are(codes, np.ones(len(kept)) if weights is None else weights)
-        outcomes = outcomes_of(name, rows.y_score, len(labels))
+        outcomes = outcomes_of(metric, rows.y_score, len(labels))
         lower, upper = interval(
             value, draw_noise([before], outcomes, generator)[0], level
         )
@@ -282,30 +288,20 @@ def explained_gap(
             without = 1 - np.average(alike.overlap, weights=before.weights)
             numbers = [math.nan] * 6
             if alike.effective_sizes.all():
-                again = replace(rows, sample_weight=alike.weights).evaluate(metric)
+                again = replace(rows, sample_weight=alike.weights).evaluate(
+                    _METRICS[metric]
+                )
                 noise = draw_noise([before, alike], outcomes, generator)
                 numbers = [
                     again,
                     *interval(again, noise[1], level),
                     value - again,
-                    *interval_of_difference(value - again, noise[0], noise[1], level),
+                    *interval_of_difference((value, again), noise, level),
                 ]
             table.iloc[i] = [*numbers, without, alike.effective_sizes.min()]
     _warn_of_overlap(table)
     return ExplainedGapResult(
-        value, lower, upper, table, sizes, population, name, level
-    )
-
-
-def _name_of(metric: Any) -> str:
-    """Name of one of the metrics that are known here, or raise ValueError."""
-    for known in _METRICS:
-        if metric is known:
-            return str(known.__name__)
-    names = [one.__name__ for one in _METRICS]
-    raise ValueError(
-        f"metric must be one of the functions {', '.join(names)} of skfair.metrics, "
-        f"got {metric!r}."
+        value, lower, upper, table, sizes, population, metric, level
     )
 
 

@@ -343,14 +343,18 @@ def interval(value: float, noise: Noise, level: float) -> tuple[float, float]:
 
 
 def interval_of_difference(
-    value: float, first: Noise, second: Noise, level: float
+    values: tuple[float, float], noises: Sequence[Noise], level: float
 ) -> tuple[float, float]:
     """Confidence interval of a gap minus another, from joint draws of their noise.
 
-    It contains two intervals: that of gaps which are truly those estimated, and that of
-    gaps which are equally large wherever they may be the largest.
+    It contains several: in both, gaps that may be the largest are as far from it as
+    they are estimated, or as large; and the second, if it may be 0, has gaps of 0.
     """
-    tail = (1 - level) / 2
-    errors = first.again - second.again, first.above - second.above
+    first, second = noises
+    tail, difference = (1 - level) / 2, values[0] - values[1]
+    errors = [first.again - second.again, first.above - second.above]
+    lowest = [interval(*one, level)[0] for one in zip(values, noises, strict=True)]
+    if lowest[1] == 0 < lowest[0]:
+        errors.append(first.again - second.above)
     low, high = np.quantile(errors, [tail, 1 - tail], axis=1)
-    return value - float(high.max()), value - float(low.min())
+    return difference - float(high.max()), difference - float(low.min())

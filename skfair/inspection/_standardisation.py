@@ -100,6 +100,11 @@ def given_columns(
         estimator = HistGradientBoostingClassifier(
             categorical_features="from_dtype", random_state=rng.randint(2**31 - 1)
         )
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            "estimator must be a classifier with predict_proba, which predicts the "
+            f"group from the columns, got {estimator!r}."
+        )
     splits = StratifiedKFold(cv, shuffle=True, random_state=rng).split(columns, codes)
     parts = cross_fit(
         estimator, columns, codes, splits, fit_params, _predict, n_jobs=n_jobs

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 from skfair.datasets import load_berkeley_admissions
 from skfair.groups import encode_groups
@@ -279,6 +279,7 @@ def test_groups_that_cannot_be_compared(people):
             "explained_by must have 600 rows, .*got 2",
         ),
         ({"explained_by": {}}, "explained_by is an empty dictionary"),
+        ({"estimator": RidgeClassifier()}, "estimator must be a classifier with pred"),
         ({"cv": 1}, "cv must be an integer of at least 2, got 1"),
         ({"confidence_level": 1}, "confidence_level must be a number in"),
     ],

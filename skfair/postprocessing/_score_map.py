@@ -22,7 +22,7 @@ from skfair._utils._types import Floats, Integers
 from skfair.model_selection._candidates import standard_error
 
 #: Strengths at which a map is fitted; 0 is the plain classifier.
-STRENGTHS = (0.0, 0.03, 0.07, 0.14, 0.25, 0.4, 0.7, 1.2, 2.0, 4.0)
+STRENGTHS = (0.0, 0.05, 0.12, 0.25, 0.4, 0.7, 1.2, 2.0, 4.0)
 #: Largest change of MCDP(0) from one row of the path to the next, as a share of the
 #: plain one, where at most so many mixtures of two maps suffice.
 _STEP, _MOST_MIXED = 0.05, 7
@@ -33,8 +33,9 @@ _N_KNOTS = 6
 #: Weight of the sum of squared coefficients, in units of one standard deviation: at
 #: least, and over the number of distinct rows, so that few rows change scores little.
 _RIDGE, _RIDGE_BY_ROW = 1e-3, 30.0
-#: A fit ends after so many steps, or where one gains less than this.
-_MAX_ITER, _TOLERANCE = 100, 1e-4
+#: A fit ends after so many steps, or where one gains less than a tolerance: of the maps
+#: for new rows, and of those that measure them, which start where the former end.
+_MAX_ITER, _TOLERANCE, _FOLD_TOLERANCE = 100, 3e-6, 1e-4
 #: Rows are joined that share one of these levels of p, equally many in each, and of q.
 _P_LEVELS, _Q_LEVELS = 100, 20
 #: Most folds of the held-out rows, over which a map is fitted and measured.
@@ -95,7 +96,10 @@ class ScoreMap:
 
 
 def fit_map(
-    rows: PredictedRows, strength: float, start: ScoreMap | None = None
+    rows: PredictedRows,
+    strength: float,
+    start: ScoreMap | None = None,
+    tolerance: float = _TOLERANCE,
 ) -> ScoreMap:
     """Minimise log-loss plus strength times the smooth gap, from `start` if given.
 
@@ -115,7 +119,8 @@ def fit_map(
     scale[scale < 1e-9] = np.inf  # a function of nothing is left at 0
     loss = PenalisedLoss(strength, _TEMPERATURE, "mcdp").for_labels(rows.y, weights)
     loss = loss.rescaled(rows.scores, weights, rows.stratum_codes)
-    unit = loss.strength / strength  # the variance of the labels, of balanced ones 1
+    # The variance of the labels, of balanced ones 1, and 1 of a single class.
+    unit = loss.strength / strength or 1.0
     ridge = _RIDGE + _RIDGE_BY_ROW / rows.n_distinct
     train = replace(rows, sample_weight=weights)
 
@@ -138,7 +143,7 @@ def fit_map(
         first,
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": _MAX_ITER, "ftol": _TOLERANCE},
+        options={"maxiter": _MAX_ITER, "ftol": tolerance},
     )
     return replace(plain, heights=found.x.reshape(scale.shape) / scale)
 
@@ -196,10 +201,11 @@ def _fit_maps(
 ) -> MapPath:
     """Fit a map at each strength, from the one before it or from those given."""
     joined = _join_close(rows)
+    tolerance = _FOLD_TOLERANCE if starts else _TOLERANCE
     maps: list[ScoreMap] = []
     for place, strength in enumerate(strengths):
         start = starts[place] if starts else maps[-1] if maps else None
-        maps.append(fit_map(joined, strength, start))
+        maps.append(fit_map(joined, strength, start, tolerance))
     return MapPath(strengths, maps)
 
 

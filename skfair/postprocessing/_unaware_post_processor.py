@@ -171,7 +171,7 @@ class UnawarePostProcessor(
     those of p, plus a function of them, plus for each group but the last a function of
     them times :math:`q_g - \pi_g`. All functions are linear between six knots.
 
-    Path of maps: the loss is minimised at ten strengths up to 4, each time from the map
+    Path of maps: the loss is minimised at nine strengths up to 4, each time from the map
     of the strength before. Between two of them the new log-odds are the mixture of
     theirs that is linear in the strength, so that scores change steadily with it. A
     larger strength is fitted from the map at 4. Rows with nearly the same p and q are

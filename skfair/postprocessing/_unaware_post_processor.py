@@ -171,8 +171,8 @@ class UnawarePostProcessor(
     those of p, plus a function of them, plus for each group but the last a function of
     them times :math:`q_g - \pi_g`. All functions are linear between six knots.
 
-    Path of maps: the loss is minimised at nine strengths up to 4, each time from the map
-    of the strength before. Between two of them the new log-odds are the mixture of
+    Path of maps: the loss is minimised at nine strengths up to 4, each time from the
+    map of the strength before. Between two of them the new log-odds are the mixture of
     theirs that is linear in the strength, so that scores change steadily with it. A
     larger strength is fitted from the map at 4. Rows with nearly the same p and q are
     joined for these fits.
@@ -470,7 +470,7 @@ class UnawarePostProcessor(
         self, rows: TrainingRows, splits: list[Split], routed: Any
     ) -> list[Fold]:
         """Predict the group of each row by models that were not fitted to it."""
-        estimator, params = self._group_model(rows.sample_weight, routed)
+        estimator, params = self._group_model(rows, routed)
         self._group_classes: list[Any] = list(range(len(self.groups_)))
         if isinstance(estimator, FrozenEstimator):
             self._group_classes = list(self.groups_)
@@ -491,16 +491,18 @@ class UnawarePostProcessor(
                 self.n_jobs,
             )
         except ValueError as error:
-            if self.group_estimator is not None:
+            if estimator is not self.estimator:
                 raise
             raise ValueError(
                 f"{error}\nWithout a group_estimator a clone of estimator is fitted to "
                 "the groups: give one if it cannot be."
             ) from error
 
-    def _group_model(self, weights: Any, routed: Any) -> tuple[Any, dict[str, Any]]:
+    def _group_model(
+        self, rows: TrainingRows, routed: Any
+    ) -> tuple[Any, dict[str, Any]]:
         """Return the classifier of the group, not fitted, and its fit parameters."""
-        estimator = self.group_estimator
+        estimator, weights = self.group_estimator, rows.sample_weight
         routing = get_config()["enable_metadata_routing"]
         if estimator is not None:
             if routing:

@@ -683,7 +683,7 @@ def test_plain_scores_are_kept_where_no_gain_is_shown(people):
     assert model.strength_ == 0
     assert_allclose(-model.path_["mean_test_neg_mcdp"][1], model.comparison_.mcdp)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", MitigationWarning)  # the gap may be larger
         assert model.with_strength(0.03).strength_ == 0.03  # asked for by the user
         model.set_params(fallback=False)
         model.fit(X[["skill", "proxy"]], y, sensitive_features=sex)

@@ -14,13 +14,15 @@ from _paper_protocol import Rows, Split, Task, load_task, split
 from skfair.datasets._tables import find_table
 
 TABLES = ("adult", "bank", "census", "nist", "diabetes", "oulad")
+#: Others, of `split_table`.
+SMALLER = ("law", "crime", "german")
 #: Tables that no parameter of a repair was chosen on, with some of the above.
-MORE_TABLES = ("law by race", "law by sex", "crime")
+MORE_TABLES = ("law by race", "law by sex", "crime by state")
 
 
 @cache
 def load_table(name: str) -> Task:
-    """Read one of `TABLES` or `MORE_TABLES`."""
+    """Read one of `TABLES`, `SMALLER` or `MORE_TABLES`."""
     if name in ("adult", "bank"):
         return load_task(name)
     others = {
@@ -28,9 +30,12 @@ def load_table(name: str) -> Task:
         "nist": _nist,
         "diabetes": _diabetes,
         "oulad": _oulad,
-        "law by race": partial(_law, "race"),
-        "law by sex": partial(_law, "male"),
+        "law": _law,
         "crime": _crime,
+        "german": _german,
+        "law by race": partial(_law_by, "race"),
+        "law by sex": partial(_law_by, "male"),
+        "crime by state": _crime_by_state,
     }
     return others[name]()
 
@@ -95,7 +100,34 @@ def _oulad() -> Task:
     return _task(table, numbers, categories, y, (band < 50).map(str))
 
 
-def _law(group: str) -> Task:
+def _law() -> Task:
+    """Law students; passed the bar; white or not."""
+    table = read_table("law_school.csv.gz", "LSAC, National Longitudinal Bar Study")
+    table = table[table["race"].isin(["White", "Non-White"])]
+    numbers = ["lsat", "ugpa", "zfygpa", "zgpa", "fulltime", "fam_inc", "male", "tier"]
+    return _task(table, numbers, [], table["pass_bar"] == 1, table["race"] == "White")
+
+
+def _crime() -> Task:
+    """Communities; more violent crime than the median; more black people than it."""
+    table = read_table("communities_crime.csv.gz", "UCI, Communities and Crime")
+    y = table["ViolentCrimesPerPop"] > table["ViolentCrimesPerPop"].median()
+    left_out = ("communityname", "fold", "ViolentCrimesPerPop", "Black", "class")
+    numbers = [name for name in table if name not in (*left_out, "racepctblack")]
+    return _task(table, numbers, [], y, table["Black"])
+
+
+def _german() -> Task:
+    """German credit: good risks; sex, which `personal_status_sex` would tell."""
+    table = read_table("german_credit.csv.gz", "UCI, doi:10.24432/C5NC77")
+    left_out = ("class", "sex", "personal_status_sex")
+    names = [name for name in table if name not in left_out]
+    numbers = [name for name in names if table[name].dtype.kind in "if"]
+    categories = [name for name in names if name not in numbers]
+    return _task(table, numbers, categories, table["class"] == 1, table["sex"])
+
+
+def _law_by(group: str) -> Task:
     """Law students; whether they passed the bar; race, or sex, which is no feature."""
     table = read_table("law_school.csv.gz", "LSAC, Bar Passage Study (1998)")
     numbers = ["decile1b", "decile3", "lsat", "ugpa", "zfygpa", "zgpa", "fulltime"]
@@ -104,7 +136,7 @@ def _law(group: str) -> Task:
     return _task(table, numbers, ["tier"], table["pass_bar"] == 1, groups)
 
 
-def _crime() -> Task:
+def _crime_by_state() -> Task:
     """Communities; more violent crimes than the median; many or few Black people."""
     table = read_table("communities_crime.csv.gz", "UCI, doi:10.24432/C53W3X")
     crimes, groups = table["ViolentCrimesPerPop"], table["Black"].astype(str)
@@ -123,8 +155,10 @@ def _task(
 ) -> Task:
     """One column for each category; missing numbers are -1, which trees can tell."""
     X = table[numbers].fillna(-1).astype(float)
-    dummies = pd.get_dummies(table[categories].astype(str), dtype=float)
-    X = pd.concat([X, dummies], axis=1).reset_index(drop=True)
+    if categories:
+        dummies = pd.get_dummies(table[categories].astype(str), dtype=float)
+        X = pd.concat([X, dummies], axis=1)
+    X = X.reset_index(drop=True)
     return Task(X, numbers, y.to_numpy(int), groups.to_numpy(object))
 
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from skfair.datasets import load_berkeley_admissions
-from skfair.inspection import CDFGapDisplay
+from skfair.inspection import CDFGapDisplay, ExplainedGapDisplay, explained_gap
 from skfair.metrics import (
     demographic_parity_difference,
     mcdp,
@@ -63,6 +63,24 @@ largest = demographic_parity_difference(None, y, **rows)
 mean = demographic_parity_difference(None, y, **rows, multistratum="weighted")
 print(f"Within departments: largest {largest:.3f} (in A), mean {mean:.3f}.")
 assert rates.loc["A", "women"] - rates.loc["A", "men"] == largest > gap > 2 * mean
+
+# %%
+# With its sign: what remains
+# ---------------------------
+# `explained_gap` weights men and women so that they applied to the same departments.
+# Differences of opposite sign cancel: nearly the whole gap goes with the departments,
+# and the little that remains is in favour of women.
+
+explained = explained_gap(
+    y,
+    sensitive_features=X["sex"],
+    explained_by=X["department"],
+    metric="demographic_parity_difference",
+    random_state=0,
+)
+print(explained.to_frame().round(3).T)
+ExplainedGapDisplay.from_result(explained, name="Admissions at Berkeley")
+assert round(explained.table.loc["department", "remaining"], 3) == 0.018
 
 # %%
 # The test shuffles sex among the applicants to each department. Outside of A the

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
 from sklearn import config_context
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import cross_val_score, cross_validate
@@ -43,7 +43,8 @@ from skfair.postprocessing import (
 
 BOOSTER = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1)
 
-# Classifiers take features, labels and groups; other estimators scores and groups.
+# Classifiers and regressors take features, a target and groups; others scores and
+# groups.
 ESTIMATORS = {
     "MCDPReweighter": MCDPReweighter(LogisticRegression(), max_iter=3, random_state=0),
     "MCDPReweighter, sample_weight": MCDPReweighter(
@@ -76,6 +77,10 @@ ESTIMATORS = {
     ),
     "UnawarePostProcessor": UnawarePostProcessor(
         LogisticRegression(), group_estimator=LogisticRegression(), strength=0.5, cv=2
+    ),
+    "RepairedRegressor": RepairedRegressor(Ridge(), cv=2),
+    "UnawareRegressor, one strength": UnawareRegressor(
+        Ridge(), group_estimator=LogisticRegression(), strength=0.5, cv=2
     ),
     "ScoreRepairer": ScoreRepairer(),
     "ScoreRepairer, random ties": ScoreRepairer(0.5, ties="random", random_state=0),
@@ -138,9 +143,21 @@ def features(model, X):
     return X
 
 
+def target(model, y):
+    """What the estimator predicts: classes, or numbers."""
+    return np.where(y == "yes", 1.5, -0.5) if is_regressor(model) else y
+
+
+def method_of(model):
+    """Name of the method whose scores are compared."""
+    if is_classifier(model):
+        return "predict_proba"
+    return "predict" if is_regressor(model) else "transform"
+
+
 def scores_of(model, X, groups=None, strata=None):
     """Predicted or transformed scores, with groups where the method takes them."""
-    method = model.predict_proba if is_classifier(model) else model.transform
+    method = getattr(model, method_of(model))
     given = {"sensitive_features": groups, "control_features": strata}
     taken = signature(method).parameters
     scores = method(X, **{name: given[name] for name in given if name in taken})
@@ -151,7 +168,7 @@ def fitted_scores(model, people, **fit_params):
     """Scores of the rows that the estimator was fitted to."""
     X, y, sex = people
     X = features(model, X)
-    model.fit(X, y, sensitive_features=sex, **fit_params)
+    model.fit(X, target(model, y), sensitive_features=sex, **fit_params)
     return scores_of(model, X, sex)
 
 
@@ -284,7 +301,8 @@ def test_scikit_learn_checks_of_parameters(name, check):
 @every_estimator
 def test_fit_returns_self_and_sets_attributes(model, people):
     X, y, sex = people
-    assert model.fit(features(model, X), y, sensitive_features=sex) is model
+    given = features(model, X), target(model, y)
+    assert model.fit(*given, sensitive_features=sex) is model
     assert model.groups_ == ("F", "M")
     if is_classifier(model):
         assert_array_equal(model.classes_, ["no", "yes"])
@@ -586,7 +604,7 @@ def test_wrong_lengths(model, n_rows, people):
     with pytest.raises(ValueError, match=f"sensitive_features has {n_rows} rows"):
         fitted_scores(clone(model), (X, y, groups))
     fitted_scores(model, people)
-    method = model.predict_proba if is_classifier(model) else model.transform
+    method = getattr(model, method_of(model))
     if "sensitive_features" in signature(method).parameters:
         with pytest.raises(ValueError, match=f"sensitive_features has {n_rows} rows"):
             method(features(model, X), sensitive_features=groups)
@@ -660,7 +678,7 @@ each_kind_of_stratified = pytest.mark.parametrize(
 def fitted_within(model, people, strata, **fit_params):
     """Scores of the rows that the estimator was fitted to, within strata."""
     X, y, sex = people
-    X = features(model, X)
+    X, y = features(model, X), target(model, y)
     model.fit(X, y, sensitive_features=sex, control_features=strata, **fit_params)
     return scores_of(model, X, sex, strata)
 
@@ -720,7 +738,10 @@ def test_bad_strata(model, people):
     strata[np.flatnonzero(np.asarray(sex) == "M")[:50]] = "both"
     with pytest.warns(UserWarning, match=r"strata \['one'\] are left out .*two groups"):
         clone(model).fit(
-            features(model, X), y, sensitive_features=sex, control_features=strata
+            features(model, X),
+            target(model, y),
+            sensitive_features=sex,
+            control_features=strata,
         )
 
 
@@ -732,7 +753,10 @@ def test_groups_that_no_stratum_has_are_named(model, people):
     strata = encode_groups(np.where(groups == "X", None, "in"), missing="drop")
     with pytest.warns(UserWarning, match=r"The groups \['X'\] are left out"):
         model.fit(
-            features(model, X), y, sensitive_features=groups, control_features=strata
+            features(model, X),
+            target(model, y),
+            sensitive_features=groups,
+            control_features=strata,
         )
     assert model.groups_ == ("F", "M")
 
@@ -746,8 +770,8 @@ def test_strata_in_a_pipeline_with_routing(model, people):
     pipeline = make_pipeline(FunctionTransformer(), model)
     given = {"sensitive_features": sex, "control_features": strata}
     with config_context(enable_metadata_routing=True):
-        pipeline.fit(X, y, **given)
-        method = "predict_proba" if is_classifier(model) else "transform"
+        pipeline.fit(X, target(model, y), **given)
+        method = method_of(model)
         taken = signature(getattr(model, method)).parameters
         taken = {name: given[name] for name in given if name in taken}
         scores = getattr(pipeline, method)(X, **taken)
@@ -789,13 +813,11 @@ def test_last_step_of_a_pipeline_with_routing(model, people, expected):
     X = features(model, X)
     pipeline = make_pipeline(FunctionTransformer(), model)
     with config_context(enable_metadata_routing=True):
-        pipeline.fit(X, y, sensitive_features=sex)
-        method = pipeline.predict_proba if is_classifier(model) else pipeline.transform
+        pipeline.fit(X, target(model, y), sensitive_features=sex)
+        method = getattr(pipeline, method_of(model))
         takes_groups = (
             "sensitive_features"
-            in signature(
-                model.predict_proba if is_classifier(model) else model.transform
-            ).parameters
+            in signature(getattr(model, method_of(model))).parameters
         )
         scores = method(X, **({"sensitive_features": sex} if takes_groups else {}))
     scores = scores[:, 1] if is_classifier(model) else scores

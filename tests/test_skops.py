@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.base import clone, is_classifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from skfair.groups import encode_groups
 from skfair.inprocessing import (
@@ -14,7 +14,13 @@ from skfair.inprocessing import (
     MCDPBoostingClassifier,
     MCDPReweighter,
 )
-from skfair.postprocessing import MADDPostProcessor, ScoreRepairer, UnawarePostProcessor
+from skfair.postprocessing import (
+    MADDPostProcessor,
+    RepairedRegressor,
+    ScoreRepairer,
+    UnawarePostProcessor,
+    UnawareRegressor,
+)
 
 io = pytest.importorskip("skops.io", reason="the extra skops")
 
@@ -29,6 +35,8 @@ ESTIMATORS = [
     UnawarePostProcessor(
         LogisticRegression(), group_estimator=LogisticRegression(), strength=0.5, cv=2
     ),
+    RepairedRegressor(Ridge(), cv=2),
+    UnawareRegressor(Ridge(), group_estimator=LogisticRegression(), strength=0.5, cv=2),
     ScoreRepairer(max_mcdp=0.1, calibrate=True),
 ]
 
@@ -59,6 +67,9 @@ def test_dumped_and_loaded(model, in_strata, make_people):
     if is_classifier(model):
         method = "predict_proba"
         keywords = given if isinstance(model, MADDPostProcessor) else {}
+    elif is_regressor(model):
+        y, method = X["skill"], "predict"
+        keywords = given if isinstance(model, RepairedRegressor) else {}
     else:
         X, method, keywords = (
             1 / (1 + np.exp(-X["skill"] - X["proxy"])),

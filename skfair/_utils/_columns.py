@@ -93,14 +93,16 @@ def select_columns(
     return picked[:, 0] if len(positions) == 1 else picked
 
 
-def positions_of(X: Any, selector: Selector | None) -> list[int]:
-    """Positions of the columns of X that a selector names."""
+def positions_of(
+    X: Any, selector: Selector | None, argument: str = "sensitive_features"
+) -> list[int]:
+    """Positions of the columns of X that a selector names; messages name `argument`."""
     if selector is None or callable(selector):
         raise ValueError(
             "drop_sensitive=True needs sensitive_features to name columns of X, got "
             f"sensitive_features={selector!r}."
         )
-    table, positions = _locate(X, selector)
+    table, positions = _locate(X, selector, argument)
     return [position % table.shape[1] for position in positions]
 
 

@@ -46,8 +46,8 @@ _MAX_GROUPS, _MIN_ROWS = 10, 100
 #: Rows held out by default: a share of all, and a number that tells enough.
 _SHARE_HELD_OUT, _MOST_HELD_OUT = 0.1, 500
 _REMEDY = (
-    "The plain classifier is kept. Choose a smaller strength, or smaller trees: they "
-    "may have learned the groups of the training rows"
+    "Choose a smaller strength, or smaller trees: they may have learned the groups of "
+    "the training rows"
 )
 
 
@@ -94,6 +94,10 @@ class MCDPBoostingClassifier(
         on those held out. ``"auto"`` is a tenth of the rows, and at most 500 rows.
         With None, and of fewer than 200 rows, none are held out, and nothing is
         compared.
+    fallback : bool, default=True
+        Whether `fit` keeps the plain classifier, with a warning, where the rows held
+        out show no gain: MCDP(0) is not lower than the plain one by half a standard
+        error of the difference. With False it keeps the other one in any case.
     early_stopping : bool, default=False
         Whether training stops when the penalised loss on the rows held out, with their
         own groups, no longer falls.
@@ -119,7 +123,7 @@ class MCDPBoostingClassifier(
     ----------
     estimator_ : LGBMClassifier or XGBClassifier
         The fitted classifier; it predicts the same probabilities. It is the plain one
-        if the comparison has found that the other is worse.
+        if the comparison shows no gain.
     comparison_ : PlainComparison or None
         Average precision and MCDP(0) (within strata, if there are any) of this and of
         the plain classifier on the rows held out, with standard errors. None if nothing
@@ -209,6 +213,7 @@ class MCDPBoostingClassifier(
         temperature: float = 50.0,
         objective: Objective = "mcdp",
         validation_fraction: float | Literal["auto"] | None = "auto",
+        fallback: bool = True,
         early_stopping: bool = False,
         n_iter_no_change: int = 10,
         sensitive_features: Selector | None = None,
@@ -221,6 +226,7 @@ class MCDPBoostingClassifier(
         self.temperature = temperature
         self.objective = objective
         self.validation_fraction = validation_fraction
+        self.fallback = fallback
         self.early_stopping = early_stopping
         self.n_iter_no_change = n_iter_no_change
         self.sensitive_features = sensitive_features
@@ -284,10 +290,9 @@ class MCDPBoostingClassifier(
             without a penalty. If rows cannot be held out, since a part would have a
             single class or group.
         MitigationWarning
-            If on the rows held out MCDP(0) is higher than that of the plain classifier
-            by more than two standard errors, or average precision is lower by as much
-            and MCDP(0) is not lower; and if fewer than ten rows of the rarer class
-            cannot tell, and no gain is shown. Then the plain classifier is kept.
+            If the rows held out show no gain: MCDP(0) is not lower than that of the
+            plain classifier by half a standard error of the difference. Then the plain
+            one is kept, unless `fallback` is False.
         """
         find_library(self.estimator)
         loss = _check_parameters(self)
@@ -393,8 +398,7 @@ class MCDPBoostingClassifier(
             plain.predict_proba(held_out.X)[:, 1],
             self.estimator_.predict_proba(held_out.X)[:, 1],
         )
-        if self.comparison_.problems:
-            self.comparison_.warn(self, _REMEDY)
+        if self.comparison_.keeps_plain(self, _REMEDY):
             self.estimator_ = plain
 
     def _make_objective(

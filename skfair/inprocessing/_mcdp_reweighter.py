@@ -40,8 +40,8 @@ from skfair.inprocessing._reweighting import (
 )
 
 _REMEDY = (
-    "The plain classifier is kept. Choose a smaller strength, or an estimator whose "
-    "scores of the rows that it is fitted to are like those of new rows: regularise it"
+    "Choose a smaller strength, or an estimator whose scores of the rows that it is "
+    "fitted to are like those of new rows: regularise it"
 )
 
 
@@ -113,6 +113,10 @@ class MCDPReweighter(
         reweighted round with the smallest penalised loss on these rows is kept, and
         compared on them with the plain classifier. With None, and of fewer than 200
         rows, none are held out, the last round is kept, and nothing is compared.
+    fallback : bool, default=True
+        Whether `fit` keeps the plain classifier, with a warning, where the rows held
+        out show no gain: MCDP(0) is not lower than the plain one by half a standard
+        error of the difference. With False it keeps the other one in any case.
     tol : float, default=0.0001
         Training stops after a round that changes the scores by at most this much on
         average.
@@ -138,7 +142,7 @@ class MCDPReweighter(
     ----------
     estimator_ : classifier
         The fitted classifier of the round that is kept: the plain one if the comparison
-        has found that the other is worse.
+        shows no gain.
     sample_weight_ : ndarray of shape (n_samples, 2)
         The weights it was fitted with: of each row with the first and with the second
         of `classes_`, times the weights given to `fit`. 0 for rows held out.
@@ -196,8 +200,7 @@ class MCDPReweighter(
     ``set_fit_request(sample_weight=True)`` on the last step. With ``"two_label"`` all
     steps see every row twice, which matters for parameters that count rows, such as
     `min_samples_leaf`. Classifiers that reproduce their training labels, such as trees
-    of unlimited depth, cannot be reweighted: `fit` keeps the plain one and warns where
-    it finds them worse.
+    of unlimited depth, cannot be reweighted: `fit` keeps the plain one and warns.
 
     Fitting costs at most `max_iter` fits to the rows that are not held out, all but the
     first of them to every row twice: 15.2 times a plain fit by default.
@@ -254,6 +257,7 @@ class MCDPReweighter(
         max_iter: int = 10,
         averaging: bool = True,
         validation_fraction: float | None = 0.2,
+        fallback: bool = True,
         tol: float = 1e-4,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
@@ -269,6 +273,7 @@ class MCDPReweighter(
         self.max_iter = max_iter
         self.averaging = averaging
         self.validation_fraction = validation_fraction
+        self.fallback = fallback
         self.tol = tol
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
@@ -332,10 +337,9 @@ class MCDPReweighter(
             without reweighting. If rows cannot be held out, since a part would have a
             single class or group.
         MitigationWarning
-            If on the rows held out MCDP(0) is higher than that of the plain classifier
-            by more than two standard errors, or average precision is lower by as much
-            and MCDP(0) is not lower; and if fewer than ten rows of the rarer class
-            cannot tell, and no gain is shown. Then the plain classifier is kept.
+            If the rows held out show no gain: MCDP(0) is not lower than that of the
+            plain classifier by half a standard error of the difference. Then the plain
+            one is kept, unless `fallback` is False.
         """
         self._check_estimator()
         loss = _check_parameters(self)
@@ -441,8 +445,7 @@ class MCDPReweighter(
         self.comparison_ = compare_with_plain(
             held_out, plain.held_out[0], kept.held_out[0]
         )
-        self.comparison_.warn(self, _REMEDY)
-        return plain if self.comparison_.problems else kept
+        return plain if self.comparison_.keeps_plain(self, _REMEDY) else kept
 
     def _respond(self, method: str, X: Any) -> NDArray[Any]:
         """Call a method of the fitted classifier."""

@@ -1,8 +1,21 @@
-"""Pictures of unfairness, as scikit-learn displays. They need matplotlib."""
+"""Why there is a gap, and pictures of it, as scikit-learn displays.
+
+Displays need matplotlib.
+"""
 
 from skfair.inspection._cdf_gap import CDFGapDisplay
 from skfair.inspection._continuous_mcdp import ContinuousMCDPDisplay
 from skfair.inspection._dcp import DCPDisplay
+from skfair.inspection._explained_gap import (
+    ExplainedGapDisplay,
+    ExplainedGapResult,
+    explained_gap,
+)
+from skfair.inspection._gap_contributions import (
+    GapContributionsDisplay,
+    GapContributionsResult,
+    gap_contributions,
+)
 from skfair.inspection._group_gap import GroupGapDisplay
 from skfair.inspection._group_metrics import GroupMetricsDisplay
 from skfair.inspection._madd import MADDDisplay
@@ -16,6 +29,10 @@ __all__ = [
     "CDFGapDisplay",
     "ContinuousMCDPDisplay",
     "DCPDisplay",
+    "ExplainedGapDisplay",
+    "ExplainedGapResult",
+    "GapContributionsDisplay",
+    "GapContributionsResult",
     "GroupGapDisplay",
     "GroupMetricsDisplay",
     "MADDDisplay",
@@ -24,4 +41,6 @@ __all__ = [
     "ProxyBoundsDisplay",
     "RepairDisplay",
     "TradeOffDisplay",
+    "explained_gap",
+    "gap_contributions",
 ]

@@ -15,6 +15,7 @@ from skfair._utils._text import one_line
 from skfair._utils._types import Integers
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 #: Okabe and Ito's colours without yellow, which is hard to see on white.
@@ -192,6 +193,26 @@ def pairs_text(n_groups: int) -> str | None:
 def names_text(names: Sequence[str]) -> str | None:
     """Names of the sensitive columns as the title of a legend, None without any."""
     return folded(", ".join(plain_text(name, _MAX_LABEL) for name in names)) or None
+
+
+def size_of_bars(n_bars: int) -> tuple[float, float]:
+    """Size in inches of a figure with some horizontal bars of two lines of text."""
+    return 7.5, 1.6 + 0.5 * n_bars
+
+
+def bars_with_intervals(
+    ax: Axes, labels: Sequence[str], table: pd.DataFrame, label: str
+) -> tuple[Any, Any]:
+    """Draw horizontal bars from the top on, and their intervals as lines.
+
+    The table has a column of values, one of lower and one of upper ends.
+    """
+    ranks, (values, lower, upper) = np.arange(len(table)), table.to_numpy().T
+    bars = ax.barh(ranks, values, 0.6, color=COLORS[0], alpha=0.6, label=label)
+    intervals = ax.hlines(ranks, lower, upper, color=INK, linewidth=1.8)
+    ax.set_yticks(ranks, labels)
+    ax.set_ylim(len(table) - 0.5, -0.5)
+    return bars, intervals
 
 
 def title(ax: Axes, name: str | None) -> None:

@@ -23,6 +23,7 @@ from skfair._utils._validation import (
 )
 from skfair.groups import columns_of, resolve_groups, sort_labels
 from skfair.metrics._spec import Specification, unwrapped
+from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_confusion import encode_classes
 
 
@@ -153,13 +154,12 @@ def split_classes(
     """Return the checked scores of each class, or `y_score` itself if it has one."""
     if not specification.takes_classes or _count_columns(y_score) < 3:
         return [y_score]
-    parameters = signature(specification.function).parameters
     name = specification.inputs[1]
     columns = _columns_of_classes(
         y_score,
         name,
         options.get("scale", "probability"),
-        TAKES_ANY if "scale" in parameters else "",
+        TAKES_ANY if specification.statistic is GroupedScores else "",
     )
     _check_classes(y_true, len(columns[0]), len(columns), name)
     return [*columns]

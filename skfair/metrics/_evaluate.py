@@ -12,7 +12,7 @@ from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar, cast, get_args
 
-from skfair._utils._validation import AnyScale, check_choice
+from skfair._utils._validation import check_choice
 from skfair._utils._warnings import warn_if_reordered
 from skfair.metrics._classes import evaluate_classes
 from skfair.metrics._inputs import Multigroup
@@ -26,7 +26,6 @@ Metric = TypeVar("Metric", bound=Callable[..., Any])
 _SHARED = {
     "multigroup": get_args(Multigroup),
     "multistratum": get_args(Multistratum),
-    "scale": get_args(AnyScale),
 }
 
 

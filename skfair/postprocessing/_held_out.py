@@ -36,6 +36,7 @@ from skfair.postprocessing._linear_cdf import (
     ends_of,
     has_ties,
     interpolate,
+    row_counts,
     tied_shares,
 )
 from skfair.postprocessing._score_repairer import ScoreRepairer
@@ -141,11 +142,7 @@ def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
     if labels is None:
         predicted = column_or_1d(model.predict(X))
         predicted = check_numbers(predicted, f"{type(model).__name__}.predict")
-        # To 40 binary digits: products of matrices give equal rows predictions that
-        # differ by rounding, and so break their tie.
-        digits, exponents = np.frexp(predicted)
-        digits = np.rint(np.ldexp(digits, 40))
-        return np.asarray(np.ldexp(digits, exponents - 40)[:, None])
+        return _without_rounding(predicted)[:, None]
     found = np.asarray(model.predict_proba(X), dtype=np.float64)
     classes = np.asarray(model.classes_).tolist()
     if found.ndim != 2 or found.shape[1] != len(classes) or len(classes) < 2:
@@ -157,6 +154,16 @@ def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
     columns = [classes.index(label) if label in classes else -1 for label in labels]
     padded = np.column_stack([found, np.zeros(len(found))])
     return np.clip(padded[:, columns], 0, 1)
+
+
+def _without_rounding(predicted: Floats) -> Floats:
+    """Return numbers to 40 binary digits, so that equal ones do not differ by rounding.
+
+    Products of matrices, for instance, give equal rows predictions that differ by
+    rounding, and a repair would take them for two.
+    """
+    digits, exponents = np.frexp(predicted)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(digits, 40)), exponents - 40))
 
 
 def mean_probabilities(models: list[Any], X: Any, labels: list[Any] | None) -> Floats:
@@ -304,7 +311,7 @@ def on_common_scale(
         _score_scale(fold, scale, (k + 0.5) / n_models) for k, fold in enumerate(folds)
     ]
     rescaled = [
-        replace(fold, scores=_rescale(fold.scores, own, common))
+        replace(fold, scores=_to_common(fold.scores, own, common, scale))
         for fold, own in zip(folds, scales, strict=True)
     ]
     return common, scales, rescaled
@@ -325,7 +332,8 @@ def mean_of_repaired(
         return repairer._repair(predicted[0], *given)
     total = np.zeros(len(predicted[0]))
     for scores, own in zip(predicted, scales, strict=True):
-        repaired = repairer._repair(_rescale(scores, own, common), *given)
+        scores = _to_common(scores, own, common, repairer.scale)
+        repaired = repairer._repair(scores, *given)
         total += _rescale(repaired, common, own)
     return total / len(predicted)
 
@@ -339,11 +347,22 @@ def _score_scale(rows: TrainingRows, scale: str, place: float = 0.5) -> ScoreSca
     statistic = distributions(rows)
     cdf = LinearCDF.of(statistic, None, ends_of(scale, statistic.scores))
     heights = cdf.middle
-    if scale == "real" and len(heights) > 1:
+    if len(heights) == 1:  # a model that predicts one number, as those of other folds
+        return cdf.scores, heights
+    if scale == "real":
         # Ends correspond to ends, and slopes of 1 beyond them to each other.
         heights[[0, -1]] = 0, 1
-    shift = (2 * place - 1) / len(rows.scores)  # at most half a row up or down
+    # At most half a row up or down; a whole weight counts as so many rows.
+    shift = (2 * place - 1) / row_counts(statistic).sum()
     return cdf.scores, heights + 2 * shift * heights * (1 - heights)
+
+
+def _to_common(
+    scores: Floats, own: ScoreScale, common: ScoreScale, scale: str
+) -> Floats:
+    """Return scores of one model on the common scale."""
+    found = _rescale(scores, own, common)
+    return _without_rounding(found) if scale == "real" else found
 
 
 def _rescale(scores: Floats, own: ScoreScale, other: ScoreScale) -> Floats:

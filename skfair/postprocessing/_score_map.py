@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
-from sklearn.metrics import average_precision_score
 
 from skfair._comparison import mean_gap
 from skfair._penalty._penalised_loss import PenalisedLoss, clip_scores
 from skfair._training_rows import Array, TrainingRows
-from skfair.metrics import mcdp
+from skfair._utils._types import Floats, Integers
 from skfair.model_selection._candidates import standard_error
 
-#: Strengths at which the trade-off is computed; 0 is the plain classifier.
-STRENGTHS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0, 2.0)
+#: Strengths at which a map is fitted; 0 is the plain classifier.
+STRENGTHS = (0.0, 0.05, 0.12, 0.25, 0.4, 0.7, 1.2, 2.0, 4.0)
+#: Largest change of MCDP(0) from one row of the path to the next, as a share of the
+#: plain one, where at most so many mixtures of two maps suffice.
+_STEP, _MOST_MIXED = 0.05, 7
 #: Steepness of the sigmoids that smooth the CDFs, as in `MCDPReweighter`.
 _TEMPERATURE = 50.0
 #: Number of knots of the piecewise linear functions, of 4, 6 and 9 the best on Adult.
@@ -28,7 +33,11 @@ _N_KNOTS = 6
 #: Weight of the sum of squared coefficients, in units of one standard deviation: at
 #: least, and over the number of distinct rows, so that few rows change scores little.
 _RIDGE, _RIDGE_BY_ROW = 1e-3, 30.0
-_MAX_ITER = 100
+#: A fit ends after so many steps, or where one gains less than a tolerance: of the maps
+#: for new rows, and of those that measure them, which start where the former end.
+_MAX_ITER, _TOLERANCE, _FOLD_TOLERANCE = 100, 3e-6, 1e-4
+#: Rows are joined that share one of these levels of p, equally many in each, and of q.
+_P_LEVELS, _Q_LEVELS = 100, 20
 #: Most folds of the held-out rows, over which a map is fitted and measured.
 _N_FOLDS = 5
 #: Share of the plain average precision that ``strength="auto"`` keeps.
@@ -40,11 +49,18 @@ class PredictedRows(TrainingRows):
     """Rows with probabilities by models that were not fitted to them.
 
     `scores` are those of the second class, `q` those of each group, shape (n_samples,
-    n_groups), and `folds` says which rows were held out together.
+    n_groups), and `folds` says which rows were held out together. A row may stand for
+    several, of `n_distinct` in all.
     """
 
     q: Any = None
     folds: Any = None
+    n_joined: Any = None
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct rows."""
+        return len(self) if self.n_joined is None else int(self.n_joined.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +89,17 @@ class ScoreMap:
 
     def features(self, log_odds: Array, q: Array) -> tuple[Array, Array]:
         """Return hat functions of the knots, and probabilities minus their means."""
-        hats = [
-            np.interp(log_odds, self.knots, peak) for peak in np.eye(len(self.knots))
-        ]
-        return np.column_stack(hats), q[:, :-1] - self.shares
+        peaks = np.arange(len(self.knots))
+        place = np.interp(log_odds, self.knots, peaks)
+        hats = np.maximum(1 - np.abs(place[:, None] - peaks), 0)
+        return hats, q[:, :-1] - self.shares
 
 
 def fit_map(
-    rows: PredictedRows, strength: float, start: ScoreMap | None = None
+    rows: PredictedRows,
+    strength: float,
+    start: ScoreMap | None = None,
+    tolerance: float = _TOLERANCE,
 ) -> ScoreMap:
     """Minimise log-loss plus strength times the smooth gap, from `start` if given.
 
@@ -100,7 +119,9 @@ def fit_map(
     scale[scale < 1e-9] = np.inf  # a function of nothing is left at 0
     loss = PenalisedLoss(strength, _TEMPERATURE, "mcdp").for_labels(rows.y, weights)
     loss = loss.rescaled(rows.scores, weights, rows.stratum_codes)
-    ridge = _RIDGE + _RIDGE_BY_ROW / len(weights)
+    # The variance of the labels, of balanced ones 1, and 1 of a single class.
+    unit = loss.strength / strength or 1.0
+    ridge = _RIDGE + _RIDGE_BY_ROW / rows.n_distinct
     train = replace(rows, sample_weight=weights)
 
     def objective(scaled: Array) -> tuple[float, Array]:
@@ -112,7 +133,7 @@ def fit_map(
         gradient = factors.T @ (slopes[:, None] * hats) / scale
         value = found.loss + loss.strength * np.nan_to_num(found.gap)
         value += ridge / 2 * float(scaled @ scaled)
-        return value, gradient.ravel() + ridge * scaled
+        return value / unit, (gradient.ravel() + ridge * scaled) / unit
 
     first = np.zeros(scale.size)
     if start is not None and start.heights.shape == scale.shape:
@@ -122,40 +143,130 @@ def fit_map(
         first,
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": _MAX_ITER, "ftol": 1e-7},
+        options={"maxiter": _MAX_ITER, "ftol": tolerance},
     )
     return replace(plain, heights=found.x.reshape(scale.shape) / scale)
 
 
-class HeldOutPath(NamedTuple):
-    """Maps at several strengths, and what they reach on rows held out from them."""
+@dataclass(frozen=True, eq=False)
+class MapPath:
+    """Maps at increasing strengths, and between two of them mixtures of log-odds."""
 
+    strengths: tuple[float, ...]
     maps: list[ScoreMap]
-    scores: list[Array]
-    table: pd.DataFrame
+
+    def at(self, strength: float) -> ScoreMap:
+        """Return the map at a strength up to the largest."""
+        after = max(1, bisect_left(self.strengths, strength))
+        low, high = self.strengths[after - 1 : after + 1]
+        first, second = self.maps[after - 1 : after + 1]
+        share = (strength - low) / (high - low)
+        return replace(
+            first, heights=(1 - share) * first.heights + share * second.heights
+        )
 
 
-def fit_path(rows: PredictedRows, strengths: tuple[float, ...]) -> HeldOutPath:
-    """Fit a map at each strength, and measure maps that were fitted to other rows.
+@dataclass(frozen=True, eq=False)
+class CrossFittedPath:
+    """The path of all rows, and for each part of them that of the other rows."""
 
-    In the table, as in that of a search, ``mean_test_`` is that of all rows together:
-    the mean over folds of a disparity is too large, because its noise does not cancel.
-    """
+    whole: MapPath
+    parts: list[tuple[Integers, MapPath]]
+
+    def held_out_scores(self, rows: PredictedRows, strength: float) -> Floats:
+        """Return new scores of rows by maps that were fitted to other rows."""
+        scores = np.empty(len(rows))
+        for part, path in self.parts:
+            scores[part] = path.at(strength)(rows.scores[part], rows.q[part])
+        return scores
+
+
+def fit_path(rows: PredictedRows, largest: float = 0.0) -> CrossFittedPath:
+    """Fit maps at `STRENGTHS`, and at a larger one if it is given."""
+    strengths = STRENGTHS if largest <= STRENGTHS[-1] else (*STRENGTHS, largest)
     merged = _merge_equal(rows)
-    splits, trains = list(_map_splits(rows)), list(_map_splits(merged))
+    whole = _fit_maps(merged, strengths)
+    splits = zip(_map_splits(rows), _map_splits(merged), strict=True)
+    parts = [
+        (test, _fit_maps(merged.take(train), strengths, whole.maps))
+        for (_, test), (train, _) in splits
+    ]
+    return CrossFittedPath(whole, parts)
+
+
+def _fit_maps(
+    rows: PredictedRows,
+    strengths: tuple[float, ...],
+    starts: list[ScoreMap] | None = None,
+) -> MapPath:
+    """Fit a map at each strength, from the one before it or from those given."""
+    joined = _join_close(rows)
+    tolerance = _FOLD_TOLERANCE if starts else _TOLERANCE
     maps: list[ScoreMap] = []
-    all_scores: list[Array] = []
-    records = []
-    for strength in strengths:
-        # Not from its neighbour: a map must not depend on which others are fitted.
-        maps.append(fit_map(merged, strength))
-        scores = np.empty(len(rows.scores))
-        for (_, test), (train, _) in zip(splits, trains, strict=True):
-            fold_map = fit_map(merged.take(train), strength, maps[-1])
-            scores[test] = fold_map(rows.scores[test], rows.q[test])
-        all_scores.append(scores)
-        records.append(_record(rows, scores, strength, [test for _, test in splits]))
-    return HeldOutPath(maps, all_scores, pd.DataFrame(records))
+    for place, strength in enumerate(strengths):
+        start = starts[place] if starts else maps[-1] if maps else None
+        maps.append(fit_map(joined, strength, start, tolerance))
+    return MapPath(strengths, maps)
+
+
+def _join_close(rows: PredictedRows) -> PredictedRows:
+    """Join rows with nearly the same p and q, and sum their weights.
+
+    A fit to many rows is then about as fast as one to a few thousand. Rows are in the
+    order of their p.
+    """
+    places = rows.weights.cumsum() / rows.weights.sum()
+    levels = np.minimum(places * _P_LEVELS, _P_LEVELS - 1).astype(np.intp)
+    strata = np.zeros(len(rows)) if rows.strata is None else rows.strata.codes
+    columns = [*(rows.q[:, :-1].T * _Q_LEVELS).round(), rows.y, rows.codes, strata]
+    for column in columns:
+        values, codes = np.unique(column, return_inverse=True)
+        levels = np.unique(levels * len(values) + codes, return_inverse=True)[1]
+    first = np.unique(levels, return_index=True)[1]
+    weights = np.bincount(levels, rows.weights)
+
+    def mean(values: Array) -> Array:
+        return np.bincount(levels, rows.weights * values) / weights
+
+    return replace(
+        rows.take(first),
+        sample_weight=weights,
+        scores=expit(mean(logit(clip_scores(rows.scores)))),
+        q=np.column_stack([mean(values) for values in rows.q.T]),
+        n_joined=np.bincount(levels),
+    )
+
+
+def path_table(
+    rows: PredictedRows, path: CrossFittedPath, strength: float | None = None
+) -> pd.DataFrame:
+    """Measure strengths on held-out rows: 0 and one that is given, or many.
+
+    Between two strengths at which maps are fitted are as many others as the change of
+    MCDP(0) asks for. As in the table of a search, ``mean_test_`` is that of all rows
+    together: the mean over folds of a disparity is too large, because its noise does
+    not cancel.
+    """
+    folds = np.zeros(len(rows), dtype=np.intp)
+    for fold, (part, _) in enumerate(path.parts):
+        folds[part] = fold
+
+    bare = replace(rows, scores=None, q=None, folds=None)
+
+    def measured(strength: float) -> dict[str, Any]:
+        scores = path.held_out_scores(rows, strength)
+        return _record(bare, scores, strength, folds)
+
+    if strength is not None:
+        return pd.DataFrame([measured(0.0), measured(strength)])
+    records = [measured(strength) for strength in path.whole.strengths]
+    gaps = [-record["mean_test_neg_mcdp"] for record in records]
+    for place, (low, high) in enumerate(pairwise(path.whole.strengths)):
+        change = abs(gaps[place + 1] - gaps[place]) / max(gaps[0], 1e-9)
+        n_mixed = min(_MOST_MIXED, int(np.nan_to_num(change) / _STEP))
+        between = np.linspace(low, high, n_mixed + 2)[1:-1].tolist()
+        records += [measured(strength) for strength in between]
+    return pd.DataFrame(sorted(records, key=lambda record: record["strength"]))
 
 
 def _merge_equal(rows: PredictedRows) -> PredictedRows:
@@ -185,15 +296,17 @@ def _map_splits(rows: PredictedRows) -> Iterator[tuple[NDArray[Any], NDArray[Any
 
 
 def _record(
-    rows: PredictedRows,
-    scores: Array,
-    strength: float,
-    folds: list[NDArray[np.intp]],
-) -> dict[str, object]:
+    rows: PredictedRows, scores: Floats, strength: float, folds: Integers
+) -> dict[str, Any]:
     """One row of the table of strengths."""
-    record: dict[str, object] = {"params": {"strength": strength}, "strength": strength}
-    pooled = _measure(rows, scores)
-    by_fold = [_measure(rows.take(fold), scores[fold]) for fold in folds]
+    order = np.argsort(scores)
+    rows, scores, folds = rows.take(order), scores[order], folds[order]
+    record: dict[str, Any] = {"params": {"strength": strength}, "strength": strength}
+    parts = [folds == fold for fold in range(folds.max() + 1)]
+    pooled, *by_fold = [
+        _measure(rows.take(part), scores[part])
+        for part in (np.ones(len(rows), dtype=bool), *parts)
+    ]
     for position, metric in enumerate(("average_precision", "neg_mcdp")):
         values = np.array([values[position] for values in by_fold])
         record[f"mean_test_{metric}"] = pooled[position]
@@ -204,30 +317,32 @@ def _record(
     return record
 
 
-def _measure(rows: PredictedRows, scores: Array) -> tuple[float, float]:
+def _measure(rows: PredictedRows, scores: Floats) -> tuple[float, float]:
     """Average precision and minus MCDP(0), nan where they are undefined.
 
-    MCDP within strata is their mean.
+    Rows are in the order of their scores. MCDP within strata is their mean.
     """
-    defined = rows.y.min() < rows.y.max()
-    precision = np.nan
-    if defined:
-        precision = average_precision_score(rows.y, scores, sample_weight=rows.weights)
+    last = np.append(scores[1:] > scores[:-1], True)  # row of each distinct score
+
+    def cumulated(members: NDArray[np.bool_]) -> Array:
+        return np.asarray(np.cumsum(rows.weights * members)[last])
+
+    positive, everyone = cumulated(rows.y == 1), cumulated(rows.y >= 0)
+    precision = math.nan
+    if rows.y.min() < rows.y.max():
+        found, selected = (
+            total[-1] - np.append(0.0, total[:-1]) for total in (positive, everyone)
+        )
+        hits = np.diff(positive, prepend=0.0)
+        precision = float(hits @ (found / selected) / positive[-1])
     if rows.strata is not None:
-        values, weights = (v.astype(np.float64) for v in (scores, rows.weights))
-        within = mean_gap(values, rows.groups, weights, rows.strata.codes)
-        return float(precision), -within.value
-    grouped = rows.groups.codes >= 0
-    sizes = rows.groups.sizes()
-    if (sizes == 0).any():
-        return float(precision), np.nan
-    gap = mcdp(
-        None,
-        scores[grouped],
-        sensitive_features=rows.groups[grouped],
-        sample_weight=rows.weights[grouped],
-    )
-    return float(precision), -gap
+        gap = mean_gap(scores, rows.groups, rows.weights, rows.strata.codes).value
+        return precision, -gap
+    groups = range(len(rows.groups.labels))
+    totals = np.array([cumulated(rows.codes == group) for group in groups])
+    if not totals[:, -1].all():
+        return precision, math.nan
+    return precision, -float(np.ptp(totals / totals[:, -1:], axis=0).max())
 
 
 def choose_strength(table: pd.DataFrame) -> int:

@@ -9,13 +9,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import PlainComparison, compare_with_plain
@@ -39,11 +35,12 @@ from skfair.postprocessing._held_out import (
     predict_folds,
 )
 from skfair.postprocessing._score_map import (
-    STRENGTHS,
+    CrossFittedPath,
     PredictedRows,
     ScoreMap,
     choose_strength,
     fit_path,
+    path_table,
 )
 
 
@@ -65,7 +62,7 @@ class UnawarePostProcessor(
 
     with smooth CDFs F of the groups' new scores s. The groups are needed in `fit` only,
     and a new strength :math:`\lambda` needs no classifier to be fitted again. Each of
-    both classifiers is fitted once a fold, the map six times for each strength tried.
+    both classifiers is fitted once a fold.
 
     The map lowers or raises scores of people who look like members of a group, whether
     they belong to it or not. See the notes on what that implies.
@@ -80,16 +77,19 @@ class UnawarePostProcessor(
         Classifier with `predict_proba` that predicts the group from the same features.
         It is fitted to the positions of the groups in `groups_`. In a
         :class:`~sklearn.frozen.FrozenEstimator` its classes must be the groups. None is
-        a small gradient boosting, behind the steps before the classifier if `estimator`
-        is a pipeline.
+        a clone of `estimator`.
     strength : float or "auto", default="auto"
         Weight :math:`\lambda \geq 0` of the gap; 0 is the plain classifier. It is
         multiplied by the variance of the labels over that of balanced ones, as in
         `MCDPReweighter`, so that it means about the same where positives are rare.
-        ``"auto"`` tries 11 strengths from 0 to 2, and takes the least one that, on
+        ``"auto"`` tries strengths from 0 to 4, and takes the least one that, on
         held-out rows, keeps 95 % of the plain average precision and whose MCDP(0) is
         within one standard error of the least among those. It is 0 if the plain MCDP(0)
         is no larger than groups of one distribution read in 95 % of samples.
+    fallback : bool, default=True
+        Whether `fit` keeps the plain scores, with a warning, where the rows held
+        out show no gain: MCDP(0) is not lower than the plain one by half a standard
+        error of the difference. With False it keeps the new ones in any case.
     cv : int, cross-validation generator or iterable, default=5
         How rows are held out. An int makes that many folds, stratified by class and
         group.
@@ -122,7 +122,8 @@ class UnawarePostProcessor(
         The strength, given or chosen.
     path_ : DataFrame
         What each strength reaches on held-out rows, by maps that were fitted to other
-        held-out rows: for ``"auto"`` all strengths tried, else 0 and `strength`. It has
+        held-out rows: for ``"auto"`` all strengths tried, the closer to each other the
+        faster MCDP(0) changes, else 0 and `strength`. It has
         the columns of the ``cv_results_`` of a search, with the metrics
         ``average_precision`` and ``neg_mcdp``, and can be given to
         `skfair.inspection.TradeOffDisplay.from_cv_results` and to the rules of
@@ -147,8 +148,8 @@ class UnawarePostProcessor(
     Warns
     -----
     skfair.exceptions.MitigationWarning
-        In `fit`, if the new scores are worse than the plain ones by more than noise,
-        and if ``strength="auto"`` finds none that helps although there is a gap.
+        In `fit`, if the held-out rows show no gain, and if ``strength="auto"`` finds no
+        strength that helps although there is a gap.
 
     See Also
     --------
@@ -169,6 +170,12 @@ class UnawarePostProcessor(
     q, with a factor that depends on the score only. The new log-odds are therefore
     those of p, plus a function of them, plus for each group but the last a function of
     them times :math:`q_g - \pi_g`. All functions are linear between six knots.
+
+    Path of maps: the loss is minimised at nine strengths up to 4, each time from the
+    map of the strength before. Between two of them the new log-odds are the mixture of
+    theirs that is linear in the strength, so that scores change steadily with it. A
+    larger strength is fitted from the map at 4. Rows with nearly the same p and q are
+    joined for these fits.
 
     What can remain: if p and q are the true probabilities, no function of the features
     predicts better with the same gaps, and the gap at a threshold t is the mean of
@@ -225,6 +232,7 @@ class UnawarePostProcessor(
     }
     path_ = FittedTable()
     _rows: PredictedRows
+    _path: CrossFittedPath
     _map: ScoreMap | None
     comparison_: PlainComparison | None
 
@@ -234,6 +242,7 @@ class UnawarePostProcessor(
         *,
         group_estimator: Any = None,
         strength: float | Literal["auto"] = "auto",
+        fallback: bool = True,
         cv: Any = 5,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
@@ -244,6 +253,7 @@ class UnawarePostProcessor(
         self.estimator = estimator
         self.group_estimator = group_estimator
         self.strength = strength
+        self.fallback = fallback
         self.cv = cv
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
@@ -307,8 +317,9 @@ class UnawarePostProcessor(
             without a map. If strata or groups cannot be compared, and are left out of
             the gap.
         skfair.exceptions.MitigationWarning
-            If the new scores are worse than the plain ones by more than noise, and if
-            ``strength="auto"`` finds none that helps although there is a gap.
+            If the held-out rows show no gain: unless `fallback` is False, the plain
+            scores are kept. If ``strength="auto"`` finds no strength that helps
+            although there is a gap.
         """
         self._check_parameters()
         rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
@@ -341,13 +352,15 @@ class UnawarePostProcessor(
             fold_of_row,
         )
         self._rows = found.take((fold_of_row >= 0) & (rows.weights > 0))
-        return self._learn_map()
+        self._path = fit_path(self._rows)
+        return self._choose_map()
 
     def with_strength(self, strength: float | Literal["auto"]) -> Self:
         """Copy of the fitted model with another strength.
 
-        Only the map is fitted again, to the probabilities that `fit` has kept. At a
-        strength of `path_` the copy is the model with the figures stated there.
+        Nothing is fitted again, unless the strength is above 4. At a strength of
+        `path_` the copy is the model with the figures stated there, also if they show
+        no gain.
 
         Parameters
         ----------
@@ -370,7 +383,8 @@ class UnawarePostProcessor(
         Warns
         -----
         skfair.exceptions.MitigationWarning
-            As in `fit`.
+            If the new scores are worse than the plain ones by more than noise; for
+            ``"auto"`` as in `fit`.
         """
         check_is_fitted(self, "estimators_")
         if not self.groups_:
@@ -380,7 +394,7 @@ class UnawarePostProcessor(
         model = copy.copy(self)
         model.strength = strength
         model._check_parameters()
-        return model._learn_map()
+        return model._choose_map(insists=strength != "auto")
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probability of each class.
@@ -456,14 +470,7 @@ class UnawarePostProcessor(
         self, rows: TrainingRows, splits: list[Split], routed: Any
     ) -> list[Fold]:
         """Predict the group of each row by models that were not fitted to it."""
-        estimator = self.group_estimator
-        params = {}
-        if estimator is not None and get_config()["enable_metadata_routing"]:
-            params = routed.group_estimator.fit
-        else:
-            if estimator is None:
-                estimator = default_group_estimator(self.estimator, rows.X)
-            params = weights_for(estimator, rows.sample_weight)
+        estimator, params = self._group_model(rows, routed)
         self._group_classes: list[Any] = list(range(len(self.groups_)))
         if isinstance(estimator, FrozenEstimator):
             self._group_classes = list(self.groups_)
@@ -473,77 +480,78 @@ class UnawarePostProcessor(
                     f"group_estimator is frozen and has the classes {known}, expected "
                     f"the groups {list(self.groups_)}."
                 )
-        return predict_folds(
-            estimator,
-            rows.X,
-            rows.codes,
-            self._group_classes,
-            splits,
-            params,
-            self.n_jobs,
-        )
+        try:
+            return predict_folds(
+                estimator,
+                rows.X,
+                rows.codes,
+                self._group_classes,
+                splits,
+                params,
+                self.n_jobs,
+            )
+        except ValueError as error:
+            if estimator is not self.estimator:
+                raise
+            raise ValueError(
+                f"{error}\nWithout a group_estimator a clone of estimator is fitted to "
+                "the groups: give one if it cannot be."
+            ) from error
+
+    def _group_model(
+        self, rows: TrainingRows, routed: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """Return the classifier of the group, not fitted, and its fit parameters."""
+        estimator, weights = self.group_estimator, rows.sample_weight
+        routing = get_config()["enable_metadata_routing"]
+        if estimator is not None:
+            if routing:
+                return estimator, routed.group_estimator.fit
+            return estimator, weights_for(estimator, weights)
+        if isinstance(self.estimator, FrozenEstimator):
+            estimator = self.estimator.estimator
+            return estimator, weights_for(estimator, weights)
+        given = routed.estimator.fit.items() if routing else ()
+        params = {name: value for name, value in given if name == "sample_weight"}
+        return self.estimator, params or weights_for(self.estimator, weights)
 
     def _compare(self, scores: ArrayLike) -> PlainComparison:
         """Compare new scores of the held-out rows with the plain ones."""
         return compare_with_plain(self._rows, self._rows.scores, scores)
 
-    def _learn_map(self) -> Self:
-        """Learn the map, and compare its held-out scores with the plain ones."""
-        rows = self._rows
-        automatic = self.strength == "auto"
-        strengths = STRENGTHS if automatic else (0.0, float(self.strength))
-        path = fit_path(rows, strengths)
-        self.path_ = path.table
-        chosen = choose_strength(path.table) if automatic else 1
-        comparison = self._compare(path.scores[chosen])
-        if automatic and comparison.plain_mcdp <= comparison.noise:
+    def _choose_map(self, insists: bool = False) -> Self:
+        """Take the map of a strength, unless held-out rows show no gain by it.
+
+        If the user insists, it is taken in any case.
+        """
+        rows, automatic = self._rows, self.strength == "auto"
+        given = None if automatic else float(self.strength)
+        if given is not None and given > self._path.whole.strengths[-1]:
+            self._path = fit_path(rows, given)
+        self.path_ = path_table(rows, self._path, given)
+        chosen = choose_strength(self.path_) if automatic else 1
+        strength = float(self.path_["strength"][chosen])
+        found = self._compare(self._path.held_out_scores(rows, strength))
+        remedy = "Lower strength, or use a better group_estimator"
+        if automatic and not found.plain_mcdp > found.noise:
             # A map fitted to noise makes no gap of new rows smaller.
-            chosen, comparison = 0, self._compare(path.scores[0])
-        self.strength_, self._map = strengths[chosen], path.maps[chosen]
-        comparison.warn(self, "Lower strength, or use a better group_estimator")
-        if automatic and not chosen and comparison.plain_mcdp > comparison.noise:
+            strength, found = 0.0, self._compare(rows.scores)
+        elif automatic and not chosen:
             warn_user(
                 "UnawarePostProcessor changes nothing: on held-out rows no strength "
                 "lowers MCDP(0) by more than its standard error and keeps 95 % of the "
-                f"average precision. MCDP(0) stays {comparison.plain_mcdp:.3f}. Look "
+                f"average precision. MCDP(0) stays {found.plain_mcdp:.3f}. Look "
                 "at path_, give a strength, or use an estimator whose scores are not "
                 "mostly 0 and 1.",
                 MitigationWarning,
             )
-        self.comparison_ = comparison
+        elif insists:
+            found.warn(self, remedy)
+        elif found.keeps_plain(self, remedy):
+            strength = 0.0
+        self.strength_, self._map = strength, self._path.whole.at(strength)
+        self.comparison_ = found
         return self
-
-
-def default_group_estimator(estimator: Any, X: Any) -> Any:
-    """Gradient boosting, behind the steps before the classifier if it is a pipeline.
-
-    It is regularised more than scikit-learn's default, which was overconfident on 3,000
-    rows of Adult and of Bank. Without early stopping no rows are drawn at random.
-    """
-    boosting = HistGradientBoostingClassifier(
-        max_iter=80,
-        learning_rate=0.08,
-        max_leaf_nodes=12,
-        l2_regularization=5.0,
-        early_stopping=False,
-        random_state=0,
-    )
-    if get_config()["enable_metadata_routing"]:
-        boosting.set_fit_request(sample_weight=True)
-    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    piped = isinstance(inner, Pipeline)
-    if not piped and not issparse(X):
-        return boosting
-    before = inner.steps[:-1] if piped else []
-    dense = FunctionTransformer(_to_dense, accept_sparse=True)
-    steps = [(name, clone(step, safe=False)) for name, step in before]
-    kind = type(inner) if piped else Pipeline
-    return kind([*steps, ("to_dense", dense), ("group_boosting", boosting)])
-
-
-def _to_dense(X: Any) -> Any:
-    """Return an array in place of a sparse matrix, which boosting does not take."""
-    return X.toarray() if issparse(X) else X
 
 
 def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:

@@ -296,10 +296,16 @@ def test_worse_in_both_respects_is_said(proxy_people, quick):
     X, y, sex = proxy_people
     y = np.where(X["proxy"] > 0.75, "yes", "no")
     model = quick(strength=200.0, validation_fraction=0.5, max_iter=3)
-    model.learning_rate_init = 3.0
+    model.set_params(learning_rate_init=3.0, fallback=True)
     with pytest.warns(MitigationWarning, match="on 300 held-out rows: MCDP") as found:
         model.fit(X, y, sensitive_features=sex)
     assert found[0].filename == __file__
+    # The plain network is kept, with its own history.
+    assert_allclose(model.history_["penalised_loss"], model.history_["loss"], rtol=0.1)
+    scores = model.predict_proba(X)
+    with pytest.warns(MitigationWarning):
+        model.set_params(fallback=False).fit(X, y, sensitive_features=sex)
+    assert np.abs(model.predict_proba(X) - scores).max() > 0.01
 
 
 def test_networks_that_are_not_compared(proxy_people, quick):

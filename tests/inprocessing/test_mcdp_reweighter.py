@@ -354,6 +354,21 @@ def test_a_tree_that_reproduces_its_labels_is_not_worse_silently(people):
     assert_array_equal(model.predict(X), plain.predict(X))
 
 
+def test_one_that_shows_no_gain_is_kept_on_request(people):
+    X, y, sex = people
+    model = MCDPReweighter(
+        DecisionTreeClassifier(random_state=0),
+        strength=1.0,
+        random_state=0,
+        fallback=False,
+    )
+    with pytest.warns(MitigationWarning, match="MCDP"):
+        model.fit(X, y, sensitive_features=sex)
+    assert not model.history_["kept"][0]
+    with pytest.raises(ValueError, match="fallback must be True or False"):
+        model.set_params(fallback="no").fit(X, y, sensitive_features=sex)
+
+
 def test_nothing_to_compare(people, logistic):
     X, y, sex = people
     assert logistic().fit(X, y, sensitive_features=sex).comparison_ is None

@@ -276,7 +276,7 @@ def test_many_strata(proxy_people, boosted):
     X, y, sex = proxy_people
     strata = np.arange(len(y)) % 12
     strata[0] = 99
-    model = boosted(strength=0.5)
+    model = boosted(strength=0.5, fallback=False)
     with pytest.warns(
         UserWarning, match=r"strata \[99\] are left out of the gap: .*few"
     ):

@@ -17,6 +17,9 @@ from skfair.inspection import (
     CDFGapDisplay,
     ContinuousMCDPDisplay,
     DCPDisplay,
+    ExplainedGapDisplay,
+    GapContributionsDisplay,
+    GapContributionsResult,
     GroupGapDisplay,
     GroupMetricsDisplay,
     MADDDisplay,
@@ -24,6 +27,7 @@ from skfair.inspection import (
     ProxyBoundsDisplay,
     RepairDisplay,
     TradeOffDisplay,
+    explained_gap,
 )
 from skfair.metrics import mcdp, proxy_bounds
 from skfair.model_selection import FairestWithin
@@ -47,6 +51,8 @@ SIZES = {
     "group_gap": (9, 2.92),
     "dcp": (6, 3.1),
     "group_metrics": (8, 2.2),
+    "what_remains": (7.5, 2.6),
+    "contributions": (7.5, 2.6),
 }
 
 
@@ -182,6 +188,30 @@ def group_metrics():
     )
 
 
+def what_remains():
+    sex = np.arange(200) % 2
+    cell = (np.arange(200) // 2 + sex * (np.arange(200) % 3 > 0)) % 2
+    score = (10 * sex + 30 * cell + np.arange(200) % 60) / 100
+    result = explained_gap(
+        score,
+        sensitive_features=sex,
+        explained_by={"cell": cell, "nothing": np.ones(200)},
+        random_state=0,
+    )
+    return ExplainedGapDisplay.from_result(result)
+
+
+def contributions():
+    names = ["hours", "age", "luck"]
+    values = {"decisions": [0.3, 0.1, -0.05]}
+    values["decisions_lower"] = [0.25, 0.05, -0.1]
+    values["decisions_upper"] = [0.35, 0.15, 0.02]
+    result = GapContributionsResult(
+        0.35, 0.5, 0.2, ("M", "F"), pd.DataFrame(values, names), 0.95, 1
+    )
+    return GapContributionsDisplay.from_result(result)
+
+
 DISPLAYS = [
     cdf_gap,
     cdf_gap_bands,
@@ -195,6 +225,8 @@ DISPLAYS = [
     group_gap,
     dcp,
     group_metrics,
+    what_remains,
+    contributions,
 ]
 
 

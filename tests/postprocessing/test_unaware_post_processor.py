@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from scipy.sparse import csr_matrix
@@ -36,11 +38,15 @@ from skfair.model_selection import BestUnder, FairestWithin, GroupStratifiedKFol
 from skfair.postprocessing import UnawarePostProcessor, _score_map
 from skfair.postprocessing._held_out import mean_of_folds, predict_folds
 from skfair.postprocessing._score_map import (
+    STRENGTHS,
+    MapPath,
     PredictedRows,
     ScoreMap,
+    _join_close,
     choose_strength,
     fit_map,
     fit_path,
+    path_table,
 )
 
 
@@ -145,8 +151,10 @@ def test_weights_count_rows_in_any_order():
     order = np.random.default_rng(0).permutation(600)
     twice = rows.take(np.repeat(np.arange(600), weights.astype(int))[order])
     weighted = replace(rows, sample_weight=weights).take(weights > 0)
-    maps = [fit_path(given, (0.0, 0.5)).maps[1] for given in (weighted, twice)]
-    assert_array_equal(maps[0].heights, maps[1].heights)
+    paths = [fit_path(given).whole for given in (weighted, twice)]
+    for strength in (0.03, 0.5):
+        maps = [path.at(strength) for path in paths]
+        assert_array_equal(maps[0].heights, maps[1].heights)
 
 
 @pytest.mark.slow
@@ -183,10 +191,11 @@ def test_strength_means_the_same_for_rare_classes(base_rate):
 )
 def test_degenerate_rows(change):
     rows = change(make_rows(60))
-    path = fit_path(rows, (0.0, 0.5))
-    for found in path.maps:
+    path = fit_path(rows)
+    for found in path.whole.maps:
         assert np.isfinite(found(rows.scores, rows.q)).all()
-    assert len(path.table) == 2
+    assert len(path_table(rows, path, 0.5)) == 2
+    assert len(path_table(rows, path)) >= len(STRENGTHS)
 
 
 def test_thirty_groups():
@@ -201,20 +210,67 @@ def test_thirty_groups():
 
 def test_path_is_measured_on_held_out_rows():
     rows = make_rows(500)
-    path = fit_path(rows, (0.0, 0.3, 1.0))
-    table = path.table
-    assert_array_equal(table["strength"], [0, 0.3, 1])
-    for row, scores in enumerate(path.scores):
-        assert -table["mean_test_neg_mcdp"][row] == gap_of(rows, scores)
-        assert table["mean_test_average_precision"][row] == average_precision_score(
-            rows.y, scores
-        )
-    assert_allclose(path.scores[0], rows.scores)
+    rows = replace(rows, scores=rows.scores.round(2))  # some are equal
+    path = fit_path(rows)
+    table = path_table(rows, path)
+    for row, strength in enumerate(table["strength"]):
+        scores = path.held_out_scores(rows, strength)
+        assert_allclose(-table["mean_test_neg_mcdp"][row], gap_of(rows, scores))
+        precision = average_precision_score(rows.y, scores)
+        assert_allclose(table["mean_test_average_precision"][row], precision)
+        part = rows.folds == 3
+        gap = gap_of(rows.take(part), scores[part])
+        assert_allclose(-table["split3_test_neg_mcdp"][row], gap)
+    assert_allclose(path.held_out_scores(rows, 0.0), rows.scores)
     folds = table.filter(regex=r"split\d_test_neg_mcdp")
-    assert folds.shape == (3, 5)
+    assert folds.shape == (len(table), 5)
     assert_allclose(table["std_test_neg_mcdp"], folds.std(axis=1, ddof=0))
     # The maps measured are those of other rows.
-    assert np.abs(path.scores[2] - path.maps[2](rows.scores, rows.q)).max() > 1e-3
+    own = path.whole.at(strength)(rows.scores, rows.q)
+    assert np.abs(scores - own).max() > 1e-3
+
+
+def test_the_path_has_no_holes():
+    rows = make_rows(1500)
+    table = path_table(rows, fit_path(rows))
+    assert set(STRENGTHS) < set(table["strength"])
+    assert table["strength"].is_monotonic_increasing
+    gaps = -table["mean_test_neg_mcdp"]
+    assert gaps.diff().abs().max() < 0.1 * gaps[0]
+    ends = gaps[table["strength"].isin(STRENGTHS)]
+    assert ends.diff().abs().max() > 0.15 * gaps[0]  # without mixtures
+
+
+@settings(max_examples=20, deadline=None)
+@given(strength=st.floats(0, 3), share=st.floats(0, 1))
+def test_between_two_strengths_log_odds_are_mixed(strength, share):
+    rng = np.random.default_rng(0)
+    knots, shares = np.array([-1.0, 0.0, 1.0]), np.array([0.4])
+    maps = [ScoreMap(knots, shares, rng.normal(size=(2, 3))) for _ in range(3)]
+    path = MapPath((0.0, 1.0, 3.0), maps)
+    p, q = rng.random(20), rng.dirichlet([1, 1], 20)
+    for given_strength, expected in zip(path.strengths, maps, strict=True):
+        assert_array_equal(path.at(given_strength)(p, q), expected(p, q))
+    low, high = (0, 1) if strength <= 1 else (1, 2)
+    first, second = path.strengths[low], path.strengths[high]
+    mixed = logit(path.at(first + share * (second - first))(p, q))
+    ends = [logit(maps[end](p, q)) for end in (low, high)]
+    assert_allclose(mixed, (1 - share) * ends[0] + share * ends[1], atol=1e-9)
+
+
+def test_rows_that_are_joined_count_as_before():
+    rows = make_rows(20_000)
+    rows = replace(rows, sample_weight=np.arange(20_000) % 3 + 1.0)
+    rows = rows.take(np.argsort(rows.scores))
+    joined = _join_close(rows)
+    assert len(joined) < 8000
+    assert joined.n_distinct == 20_000
+    for members in (lambda some: some.y == 1, lambda some: some.codes == 1):
+        kept = [some.weights[members(some)].sum() for some in (rows, joined)]
+        assert_allclose(*kept)
+    assert_allclose(joined.weights @ joined.q, rows.weights @ rows.q)
+    found = [fit_map(some, 0.5)(rows.scores, rows.q) for some in (rows, joined)]
+    assert np.abs(found[0] - found[1]).mean() < 0.01
 
 
 def table_of(precision, gap, sd):
@@ -247,9 +303,9 @@ def test_choice_of_the_strength(precision, gap, sd, expected):
 def test_automatic_strength(fitted):
     model, X, y, sex = fitted
     assert model.strength == "auto"
-    assert len(model.path_) == 11
+    assert len(model.path_) > 11
     chosen = model.path_[model.path_["strength"] == model.strength_]
-    assert 0 < model.strength_ <= 2
+    assert 0 < model.strength_ <= 4
     precision = model.path_["mean_test_average_precision"]
     assert chosen["mean_test_average_precision"].item() >= 0.95 * precision[0]
     assert_allclose(model.comparison_.mcdp, -chosen["mean_test_neg_mcdp"].item())
@@ -281,12 +337,12 @@ def test_rules_and_display_take_the_path(fitted):
     chosen = rule(model.path_)
     fair = model.with_strength(model.path_["strength"][chosen])
     assert fair.comparison_.mcdp <= 0.2
-    assert 0 <= FairestWithin(tolerance=0.99)(model.path_) < 11
+    assert 0 <= FairestWithin(tolerance=0.99)(model.path_) < len(model.path_)
     pytest.importorskip("matplotlib", reason="draws")
     display = TradeOffDisplay.from_cv_results(model.path_, rule=rule)
     assert display.best_index == chosen
     assert display.best_params == {"strength": fair.strength_}
-    assert len(display.candidates) == 11
+    assert len(display.candidates) == len(model.path_)
 
 
 @pytest.mark.slow
@@ -294,17 +350,17 @@ def test_with_strength(fitted, people):
     model, X, y, sex = fitted
     before = model.predict_proba(X)
     gaps = []
-    for strength in (0, 2.0):
+    for strength in (0, 5.0, 1.9):
         other = model.with_strength(strength)
         assert other.get_params()["strength"] == strength == other.strength_
         assert other.estimators_ is model.estimators_
         gaps.append(gap_in(other, X, sex))
-    assert gaps[0] > 2 * gaps[1]
-    again = pickle.loads(pickle.dumps(model)).with_strength(2.0)
+    assert gaps[0] > 2 * gaps[2]
+    again = pickle.loads(pickle.dumps(model)).with_strength(1.9)
     assert_array_equal(again.predict_proba(X), other.predict_proba(X))
     assert_array_equal(model.predict_proba(X), before)
     fresh = UnawarePostProcessor(
-        LogisticRegression(), group_estimator=LogisticRegression(), strength=2.0
+        LogisticRegression(), group_estimator=LogisticRegression(), strength=1.9
     ).fit(X, y, sensitive_features=sex)
     assert_array_equal(fresh.predict_proba(X), other.predict_proba(X))
     with pytest.raises(ValueError, match="strength must be 'auto' or a number in"):
@@ -450,7 +506,7 @@ def test_frozen_models(people):
 
 
 @pytest.mark.slow
-def test_default_group_estimator_of_pipelines_and_sparse_matrices(people):
+def test_the_group_is_predicted_by_a_clone_by_default(people):
     X, y, sex = people
     X = X[["skill", "proxy"]].assign(town=np.where(sex == "F", "x", "y"))
     encode = make_column_transformer(
@@ -462,7 +518,7 @@ def test_default_group_estimator_of_pipelines_and_sparse_matrices(people):
     model = UnawarePostProcessor(piped, strength=1.0, cv=2)
     model.fit(X, y, sensitive_features=sex)
     names = [name for name, _ in model.group_estimators_[0].steps]
-    assert names == ["columntransformer", "to_dense", "group_boosting"]
+    assert names == ["columntransformer", "logisticregression"]
     assert gap_in(model, X, sex) < 0.1
     frozen = FrozenEstimator(clone_fitted(piped, X, y))
     model.set_params(estimator=frozen).fit(X, y, sensitive_features=sex)
@@ -471,6 +527,14 @@ def test_default_group_estimator_of_pipelines_and_sparse_matrices(people):
     model.set_params(estimator=LogisticRegression())
     model.fit(sparse, y, sensitive_features=sex)
     assert gap_in(model, sparse, sex) < 0.2
+
+
+def test_a_classifier_that_cannot_predict_the_group(people):
+    X, y, sex = people
+    weighted = LogisticRegression(class_weight={"no": 1, "yes": 2})
+    model = UnawarePostProcessor(weighted, cv=2)
+    with pytest.raises(ValueError, match="Without a group_estimator a clone of"):
+        model.fit(X[["skill", "proxy"]], y, sensitive_features=sex)
 
 
 def clone_fitted(model, X, y):
@@ -515,19 +579,19 @@ def test_weights_are_routed(people):
     X, y, sex = people
     X = X[["skill", "proxy"]]
     weights = np.arange(600) % 3 + 0.0
-    given = {"sensitive_features": sex, "sample_weight": weights}
+    options_of_fit = {"sensitive_features": sex, "sample_weight": weights}
     options = {"strength": 1.0, "cv": KFold(2)}
     expected = UnawarePostProcessor(
         GaussianNB(), group_estimator=GaussianNB(), **options
-    ).fit(X, y, **given)
+    ).fit(X, y, **options_of_fit)
     with config_context(enable_metadata_routing=True):
         asks = GaussianNB().set_fit_request(sample_weight=True)
         asks_not = GaussianNB().set_fit_request(sample_weight=False)
         both = UnawarePostProcessor(asks, group_estimator=asks, **options)
-        both.fit(X, y, **given)
+        both.fit(X, y, **options_of_fit)
         one = UnawarePostProcessor(asks, group_estimator=asks_not, **options)
-        one.fit(X, y, **given)
-        default = UnawarePostProcessor(asks, **options).fit(X, y, **given)
+        one.fit(X, y, **options_of_fit)
+        default = UnawarePostProcessor(asks, **options).fit(X, y, **options_of_fit)
     assert_array_equal(both.predict_proba(X), expected.predict_proba(X))
     q = [model.group_estimators_[0].predict_proba(X) for model in (one, expected)]
     assert np.abs(q[0] - q[1]).max() > 1e-4
@@ -593,10 +657,10 @@ def test_group_estimator_without_probabilities(people):
 def test_warns_if_it_is_worse_than_the_plain_model(fitted, monkeypatch):
     model = fitted[0]
     upside_down = ScoreMap(np.array([0.0]), np.array([0.5]), np.array([[0.0], [9.0]]))
-    monkeypatch.setattr(_score_map, "fit_map", lambda *_: upside_down)
-    with pytest.warns(MitigationWarning, match="Lower strength, or use a better group"):
-        model.with_strength(0.5)
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        patched.setattr(MapPath, "at", lambda *_: upside_down)
+        with pytest.warns(MitigationWarning, match="Lower strength, or use a better"):
+            model.with_strength(0.5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.with_strength(0.5)
@@ -605,9 +669,25 @@ def test_warns_if_it_is_worse_than_the_plain_model(fitted, monkeypatch):
 def test_warns_if_no_strength_helps(fitted, monkeypatch):
     model = fitted[0]
     same = ScoreMap(np.array([0.0]), np.array([0.5]), np.zeros((2, 1)))
-    monkeypatch.setattr(_score_map, "fit_map", lambda *_: same)
+    monkeypatch.setattr(MapPath, "at", lambda *_: same)
     with pytest.warns(MitigationWarning, match="changes nothing: on held-out rows"):
         assert model.with_strength("auto").strength_ == 0
+
+
+def test_plain_scores_are_kept_where_no_gain_is_shown(people):
+    X, y, _ = people
+    sex = np.random.default_rng(1).integers(0, 2, len(y))
+    model = UnawarePostProcessor(GaussianNB(), strength=1.0, cv=2)
+    with pytest.warns(MitigationWarning, match="no gain is shown: MCDP"):
+        model.fit(X[["skill", "proxy"]], y, sensitive_features=sex)
+    assert model.strength_ == 0
+    assert_allclose(-model.path_["mean_test_neg_mcdp"][1], model.comparison_.mcdp)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MitigationWarning)  # the gap may be larger
+        assert model.with_strength(0.03).strength_ == 0.03  # asked for by the user
+        model.set_params(fallback=False)
+        model.fit(X[["skill", "proxy"]], y, sensitive_features=sex)
+    assert model.strength_ == 1
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from skfair.groups import Groups, encode_groups
 from skfair.metrics import get_fairness_scorer, mcdp
 from skfair.model_selection import BestUnder
 from skfair.postprocessing import UnawareRegressor
-from skfair.postprocessing._prediction_map import _gap, fit_path
+from skfair.postprocessing._prediction_map import _gap, choose_strength, fit_path
 from skfair.postprocessing._score_map import PredictedRows
 
 
@@ -89,6 +89,19 @@ def test_path_and_choice_of_strength(salaries, automatic):
     alone = automatic.with_strength(small)
     X = salaries[0]
     assert_array_equal(alone.predict(X), chosen.predict(X))
+
+
+def test_no_map_is_fitted_to_noise(salaries):
+    X, y, _ = salaries
+    coins = np.random.default_rng(0).integers(0, 2, 600)
+    model = UnawareRegressor(
+        LinearRegression(), group_estimator=LogisticRegression(), max_mcdp=0.0
+    )
+    model.fit(X[:600], y[:600], sensitive_features=coins)
+    assert choose_strength(model.path_, 0.0) > 0  # a map has a smaller gap there
+    assert model.comparison_.plain_mcdp <= model.comparison_.noise
+    assert model.strength_ == 0
+    assert model.comparison_.mcdp == model.comparison_.plain_mcdp
 
 
 @pytest.mark.slow

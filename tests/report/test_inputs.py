@@ -282,13 +282,11 @@ def test_a_table_of_class_probabilities_is_one_model(pos_label):
         report.to_frame().drop(columns="model"),
         expected.to_frame().drop(columns="model"),
     )
-    named = made(
-        y_true,
-        proba.set_axis(["a", "b"], axis=1),
-        pos_label=pos_label,
-        metrics=["mcdp"],
-    )
-    assert set(named.to_frame()["model"]) == {"a", "b"}
+    named = proba.set_axis(["a", "b"], axis=1)
+    with pytest.raises(ValueError, match=r"add up to 1.*as table\['b'\]"):
+        made(y_true, named, pos_label=pos_label, metrics=["mcdp"])
+    two = made(y_true, named**2, pos_label=pos_label, metrics=["mcdp"])
+    assert set(two.to_frame()["model"]) == {"a", "b"}
 
 
 def test_rows_in_another_order_are_warned_of():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse, stats
+from scipy import stats
 
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.groups import Codes
@@ -16,7 +16,7 @@ from skfair.metrics._proxy._cells import ProxyRows
 
 #: Draws of the noise, and numbers that a part of them may hold in memory. Noise needs
 #: no more than the seven digits of these numbers.
-_N_DRAWS, _MAX_NUMBERS, _SHORT = 499, 2**20, np.float32
+_N_DRAWS, _MAX_NUMBERS, _SHORT = 499, 2**18, np.float32
 #: Known rows of a cell are compared with the cell in this many parts, by score.
 _N_PARTS = 4
 #: Level of the comparison of known rows with the probabilities, over all of them.
@@ -220,21 +220,16 @@ def _noise_of_end(
     found += noise.masses[:, 0] @ slopes[1].astype(_SHORT)
     if noise.shares is not None:
         found += noise.shares[..., group] @ np.where(is_first, *by_share).astype(_SHORT)
-    at, point = np.nonzero(near)
-    between = of_value[:, at, point] * (first - other)[at, 0].astype(_SHORT)
-    between -= noise.masses[:, 0, at] * (q - other)[at, 0].astype(_SHORT)
+    at = np.flatnonzero(near.any(axis=1))
+    tilts = first - other, q - other, by_share[0] - by_share[1]
+    of_values, of_totals, of_shares = ((near * t)[at].astype(_SHORT) for t in tilts)
+    between = of_value[:, at] * of_values
+    between -= noise.masses[:, 0, at, np.newaxis] * of_totals
     if noise.shares is not None:
-        tilt = (by_share[0] - by_share[1])[at, point].astype(_SHORT)
-        between += noise.shares[:, at, group] * tilt
+        between += noise.shares[:, at, group, np.newaxis] * of_shares
     between *= end
-    worst = np.maximum(between, 0, out=between)
-    entries = np.arange(len(at)), point
-    to_points = sparse.csr_array(
-        (np.ones(len(at), _SHORT), entries), shape=(len(at), value.shape[1])
-    )
-    return np.asarray(
-        found + end * (worst @ to_points) + cells.known_part(noise.parts[part], group)
-    )
+    found += end * np.maximum(between, 0, out=between).sum(axis=1)
+    return np.asarray(found + cells.known_part(noise.parts[part], group))
 
 
 def _slopes(q: Floats, odds_ratio: float) -> tuple[Floats, Floats]:

@@ -179,23 +179,29 @@ class MCDPBoostingClassifier(
     >>> from lightgbm import LGBMClassifier
     >>> from skfair.datasets import make_biased_classification
     >>> from skfair.inprocessing import MCDPBoostingClassifier
-    >>> X, y = make_biased_classification(1_000, random_state=0)
+    >>> X, y = make_biased_classification(
+    ...     2_000, base_rates={"group": {"a": 0.1, "b": 0.7}}, random_state=0
+    ... )
     >>> model = MCDPBoostingClassifier(
     ...     LGBMClassifier(n_estimators=20, n_jobs=1, verbose=-1),
-    ...     strength=0.3,
+    ...     strength=3.0,
     ...     sensitive_features="group",
     ...     drop_sensitive=True,
     ...     random_state=0,
     ... ).fit(X, y)
-    >>> model.predict_proba(X).shape, model.comparison_.n_samples
-    ((1000, 2), 100)
+    >>> model.predict_proba(X).shape
+    (2000, 2)
+    >>> round(model.comparison_.mcdp, 2), round(model.comparison_.plain_mcdp, 2)
+    (0.14, 0.32)
 
-    Equal opportunity at every threshold is a small gap among the positives:
+    Equal opportunity at every threshold is a small gap among the positives. So few rows
+    show no gain, and the plain classifier would be kept:
 
     >>> import numpy as np
     >>> from skfair.groups import encode_groups
     >>> positives = encode_groups(np.where(y == 1, "positive", None), missing="drop")
-    >>> model = model.set_params(strength=0.1).fit(X, y, control_features=positives)
+    >>> model = model.set_params(strength=0.1, fallback=False)
+    >>> model = model.fit(X, y, control_features=positives)
     >>> model.strata_
     ('positive',)
     """

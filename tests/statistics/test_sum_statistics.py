@@ -166,7 +166,7 @@ def test_scores_that_are_no_probabilities():
             {"y_score": [0.1, np.inf], "scale": "rank"},
             "y_score must be finite, got inf",
         ),
-        ({"scale": "logit"}, "scale must be 'probability' or 'rank', got 'logit'"),
+        ({"scale": "logit"}, "scale must be 'probability', 'rank' or 'real', got"),
         ({"sensitive_features": ["a"]}, "sensitive_features has 1 rows, expected 2"),
     ],
 )

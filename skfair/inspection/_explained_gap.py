@@ -262,13 +262,13 @@ def explained_gap(
         None, check_scores(y_score), sensitive_features, sample_weight
     )
     sets = _sets_of_columns(explained_by, len(rows.y_score))
+    value, lower, upper = rows.evaluate(_METRICS[metric]), math.nan, math.nan
     kept = rows.that_count()
     rows, labels = rows.take(kept), rows.groups.labels
     target = _position_of(population, labels)
     index = pd.Index(sets, name="explained_by")
     table = pd.DataFrame(math.nan, index, list(_COLUMNS))
     sizes = pd.DataFrame(math.nan, index, group_index(labels, rows.groups.names))
-    value, lower, upper = rows.evaluate(_METRICS[metric]), math.nan, math.nan
     if not math.isnan(value):
         rng, generator = check_random_state(random_state), check_seed(random_state)
         codes, weights = rows.groups.codes.astype(np.intp), rows.sample_weight

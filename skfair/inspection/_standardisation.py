@@ -105,6 +105,11 @@ def given_columns(
             "estimator must be a classifier with predict_proba, which predicts the "
             f"group from the columns, got {estimator!r}."
         )
+    if (smallest := np.bincount(codes).min()) < cv:
+        raise ValueError(
+            f"cv must be at most {smallest}, the number of rows of the smallest group, "
+            f"got {cv}: each part of the rows needs every group."
+        )
     splits = StratifiedKFold(cv, shuffle=True, random_state=rng).split(columns, codes)
     parts = cross_fit(
         estimator, columns, codes, splits, fit_params, _predict, n_jobs=n_jobs

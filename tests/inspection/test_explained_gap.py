@@ -281,6 +281,8 @@ def test_groups_that_cannot_be_compared(people):
         ({"explained_by": {}}, "explained_by is an empty dictionary"),
         ({"estimator": RidgeClassifier()}, "estimator must be a classifier with pred"),
         ({"cv": 1}, "cv must be an integer of at least 2, got 1"),
+        ({"cv": 301}, r"cv must be at most \d+, the number of rows of the smallest"),
+        ({"sample_weight": np.zeros(600)}, "sample_weight is zero for every row of"),
         ({"confidence_level": 1}, "confidence_level must be a number in"),
     ],
 )

@@ -1,12 +1,13 @@
-"""Comparison of a mitigated classifier with the plain one, on held-out rows."""
+"""Comparison of a mitigated model with the plain one, on held-out rows."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,8 +34,117 @@ _FEWEST_RARE, _FEWEST_ROWS = 10, 100
 _LEVEL = 0.05
 
 
+class _BesidePlain(NumbersResult):
+    """What both comparisons say of the gap, and of what is to be done about it."""
+
+    #: What the models are.
+    _model: ClassVar[str]
+    mcdp: float
+    plain_mcdp: float
+    mcdp_error: float
+    noise: float
+    max_mcdp: float | None
+    n_samples: int
+
+    @property
+    @abstractmethod
+    def problems(self) -> list[str]:
+        """What is worse than it should be by more than noise, one sentence for each."""
+
+    @property
+    @abstractmethod
+    def _qualities(self) -> tuple[float, float]:
+        """How well the mitigated and the plain model predict."""
+
+    @property
+    @abstractmethod
+    def _figures(self) -> str:
+        """All numbers of both models, in words."""
+
+    @property
+    def shows_gain(self) -> bool:
+        """Whether MCDP(0) is below the plain one by half a standard error or more."""
+        return self.plain_mcdp - self.mcdp >= _GAIN_ERRORS * self.mcdp_error
+
+    @property
+    def _gaps(self) -> str:
+        """Gaps of both models, in words."""
+        return (
+            f"MCDP(0) is {self.mcdp:.3f}, the plain {self._model}'s is "
+            f"{self.plain_mcdp:.3f} (standard error of the difference "
+            f"{self.mcdp_error:.3f})"
+        )
+
+    @property
+    def _beyond_limit(self) -> list[str]:
+        """Say that the gap is above the largest one asked for by more than noise."""
+        if self.max_mcdp is None or not self.mcdp > self.max_mcdp + self.noise:
+            return []
+        return [
+            f"MCDP(0) is {self.mcdp:.3f}, above the largest gap asked for, "
+            f"{self.max_mcdp:g}, by more than sampling noise ({self.noise:.3f}); "
+            f"the plain {self._model}'s is {self.plain_mcdp:.3f}"
+        ]
+
+    def keeps_plain(self, mitigator: Any, remedy: str) -> bool:
+        """Say whether a mitigator is to return the plain model, and warn if so.
+
+        It is where no gain is shown, unless its `fallback` is False. The user is warned
+        of problems in any case. Models with the same figures are both as good.
+
+        Parameters
+        ----------
+        mitigator : estimator
+            What is compared. It has the parameter `fallback`.
+        remedy : str
+            What the user should change, a sentence without its full stop.
+
+        Returns
+        -------
+        bool
+
+        Warns
+        -----
+        MitigationWarning
+        """
+        quality, plain_quality = self._qualities
+        same = self.mcdp == self.plain_mcdp and quality == plain_quality
+        if same or self.shows_gain or not mitigator.fallback:
+            self.warn(mitigator, remedy)
+            return False
+        problems = self.problems or [f"no gain is shown: {self._figures}"]
+        kept = f"The plain {self._model} is kept; fallback=False keeps the other one"
+        self._warn_of(problems, mitigator, f"{kept}. {remedy}")
+        return True
+
+    def warn(self, mitigator: object, remedy: str) -> None:
+        """Warn the user of the problems, if there are any.
+
+        Parameters
+        ----------
+        mitigator : estimator
+            What is compared.
+        remedy : str
+            What the user should change, a sentence without its full stop.
+
+        Warns
+        -----
+        MitigationWarning
+        """
+        if self.problems:
+            self._warn_of(self.problems, mitigator, remedy)
+
+    def _warn_of(self, problems: list[str], mitigator: object, remedy: str) -> None:
+        """Warn the user of problems, at least one."""
+        warn_user(
+            f"{type(mitigator).__name__}, on {self.n_samples} held-out rows: "
+            f"{'; '.join(problems)}. {remedy}.",
+            MitigationWarning,
+        )
+
+
 @dataclass(frozen=True)
-class PlainComparison(NumbersResult):
+class PlainComparison(_BesidePlain):
     """A mitigated classifier beside the plain one, on rows that neither was fitted to.
 
     Attributes
@@ -79,6 +189,8 @@ class PlainComparison(NumbersResult):
        Chapter 6 is on the infinitesimal jackknife.
     """
 
+    _model = "classifier"
+
     average_precision: float
     plain_average_precision: float
     average_precision_error: float
@@ -113,89 +225,24 @@ class PlainComparison(NumbersResult):
                 f"no gain is shown, and {self.n_rarer} rows of the rarer class are too "
                 f"few to tell what is lost: {self._figures}"
             )
-        if self.max_mcdp is not None and self.mcdp > self.max_mcdp + self.noise:
-            found.append(
-                f"MCDP(0) is {self.mcdp:.3f}, above the largest gap asked for, "
-                f"{self.max_mcdp:g}, by more than sampling noise ({self.noise:.3f}); "
-                f"the plain classifier's is {self.plain_mcdp:.3f}"
-            )
-        return found
+        return [*found, *self._beyond_limit]
 
     @property
-    def shows_gain(self) -> bool:
-        """Whether MCDP(0) is below the plain one by half a standard error or more."""
-        return self.plain_mcdp - self.mcdp >= _GAIN_ERRORS * self.mcdp_error
+    def _qualities(self) -> tuple[float, float]:
+        """Average precision of both."""
+        return self.average_precision, self.plain_average_precision
 
     @property
     def _figures(self) -> str:
-        """Both numbers of both classifiers, in words."""
+        """All numbers of both classifiers, in words."""
         return (
-            f"MCDP(0) is {self.mcdp:.3f}, the plain classifier's is "
-            f"{self.plain_mcdp:.3f} (standard error of the difference "
-            f"{self.mcdp_error:.3f}); average precision is "
-            f"{self.average_precision:.3f} and {self.plain_average_precision:.3f} "
-            f"({self.average_precision_error:.3f})"
-        )
-
-    def keeps_plain(self, mitigator: Any, remedy: str) -> bool:
-        """Say whether a mitigator is to return the plain classifier, and warn if so.
-
-        It is where no gain is shown, unless its `fallback` is False. The user is warned
-        of problems in any case. Classifiers with the same figures are both as good.
-
-        Parameters
-        ----------
-        mitigator : estimator
-            What is compared. It has the parameter `fallback`.
-        remedy : str
-            What the user should change, a sentence without its full stop.
-
-        Returns
-        -------
-        bool
-
-        Warns
-        -----
-        MitigationWarning
-        """
-        same = self.mcdp == self.plain_mcdp
-        same &= self.average_precision == self.plain_average_precision
-        if same or self.shows_gain or not mitigator.fallback:
-            self.warn(mitigator, remedy)
-            return False
-        problems = self.problems or [f"no gain is shown: {self._figures}"]
-        kept = "The plain classifier is kept; fallback=False keeps the other one"
-        self._warn_of(problems, mitigator, f"{kept}. {remedy}")
-        return True
-
-    def warn(self, mitigator: object, remedy: str) -> None:
-        """Warn the user of the problems, if there are any.
-
-        Parameters
-        ----------
-        mitigator : estimator
-            What is compared.
-        remedy : str
-            What the user should change, a sentence without its full stop.
-
-        Warns
-        -----
-        MitigationWarning
-        """
-        if self.problems:
-            self._warn_of(self.problems, mitigator, remedy)
-
-    def _warn_of(self, problems: list[str], mitigator: object, remedy: str) -> None:
-        """Warn the user of problems, at least one."""
-        warn_user(
-            f"{type(mitigator).__name__}, on {self.n_samples} held-out rows: "
-            f"{'; '.join(problems)}. {remedy}.",
-            MitigationWarning,
+            f"{self._gaps}; average precision is {self.average_precision:.3f} and "
+            f"{self.plain_average_precision:.3f} ({self.average_precision_error:.3f})"
         )
 
 
 @dataclass(frozen=True)
-class RegressorComparison(NumbersResult):
+class RegressorComparison(_BesidePlain):
     """A mitigated regressor beside the plain one, on rows that neither was fitted to.
 
     Attributes
@@ -223,6 +270,8 @@ class RegressorComparison(NumbersResult):
         Number of those rows in each group that has any.
     """
 
+    _model = "regressor"
+
     squared_error: float
     plain_squared_error: float
     squared_error_error: float
@@ -244,42 +293,22 @@ class RegressorComparison(NumbersResult):
         less_precise = loss > _N_ERRORS * self.squared_error_error
         found = []
         if increase > _N_ERRORS * self.mcdp_error or (less_precise and increase >= 0):
-            found.append(
-                f"MCDP(0) is {self.mcdp:.3f}, the plain regressor's is "
-                f"{self.plain_mcdp:.3f} (standard error of the difference "
-                f"{self.mcdp_error:.3f}); the squared error is "
-                f"{self.squared_error:.4g} and {self.plain_squared_error:.4g} "
-                f"({self.squared_error_error:.2g}), R2 is {self.r2:.3f} and "
-                f"{self.plain_r2:.3f}"
-            )
-        if self.max_mcdp is not None and self.mcdp > self.max_mcdp + self.noise:
-            found.append(
-                f"MCDP(0) is {self.mcdp:.3f}, above the largest gap asked for, "
-                f"{self.max_mcdp:g}, by more than sampling noise ({self.noise:.3f}); "
-                f"the plain regressor's is {self.plain_mcdp:.3f}"
-            )
-        return found
+            found.append(self._figures)
+        return [*found, *self._beyond_limit]
 
-    def warn(self, mitigator: object, remedy: str) -> None:
-        """Warn the user of the problems, if there are any, as `PlainComparison` does.
+    @property
+    def _qualities(self) -> tuple[float, float]:
+        """Squared error of both."""
+        return self.squared_error, self.plain_squared_error
 
-        Parameters
-        ----------
-        mitigator : estimator
-            What is compared.
-        remedy : str
-            What the user should change, a sentence without its full stop.
-
-        Warns
-        -----
-        MitigationWarning
-        """
-        if self.problems:
-            warn_user(
-                f"{type(mitigator).__name__}, on {self.n_samples} held-out rows: "
-                f"{'; '.join(self.problems)}. {remedy}.",
-                MitigationWarning,
-            )
+    @property
+    def _figures(self) -> str:
+        """All numbers of both regressors, in words."""
+        return (
+            f"{self._gaps}; the squared error is {self.squared_error:.4g} and "
+            f"{self.plain_squared_error:.4g} ({self.squared_error_error:.2g}), R2 is "
+            f"{self.r2:.3f} and {self.plain_r2:.3f}"
+        )
 
 
 #: Comparison of a mitigated model with the plain one.

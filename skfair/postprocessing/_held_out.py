@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, column_or_1d
 
-from skfair._comparison import Comparison, PlainComparison, compare_with_plain
+from skfair._comparison import (
+    Comparison,
+    PlainComparison,
+    RegressorComparison,
+    compare_regressors,
+    compare_with_plain,
+)
 from skfair._training_rows import Split, TrainingRows, cross_fit
 from skfair._utils._columns import select_columns
 from skfair._utils._types import Floats, Integers
@@ -54,9 +60,6 @@ _SHARE_LOST = 0.5
 #: Noise of a gap up to which a repair is harmless where no gap is seen: what it adds to
 #: the gap is noise of the same rows, and less.
 _HARMLESS_NOISE = 0.06
-
-
-AnyComparison = TypeVar("AnyComparison", bound=Comparison)
 
 
 class Fold(NamedTuple):
@@ -448,25 +451,25 @@ def repair_held_out(
 
 
 def check_repair(
-    mitigator: Any,
-    rows: TrainingRows,
-    repaired: Floats,
-    compare: Callable[..., AnyComparison],
-    repairer: ScoreRepairer | None = None,
-) -> AnyComparison:
-    """Compare repaired with plain scores, and warn of what went wrong.
+    mitigator: Any, repairer: ScoreRepairer, rows: TrainingRows, repaired: Floats
+) -> tuple[RegressorComparison, bool]:
+    """Compare repaired with plain predictions, and warn of what went wrong.
 
-    The mitigator says how much is repaired, or else the repairer does.
+    Also say whether the plain regressor is to be kept: where there is something to gain
+    and no gain is shown.
     """
-    asked = mitigator if repairer is None else repairer
-    comparison = compare(rows, rows.scores, repaired, max_mcdp=asked.max_mcdp)
-    problem = _tie_problem(asked, rows, comparison)
-    if problem is None:
-        comparison.warn(
-            mitigator, "Take a lower repair_level, a larger max_mcdp or larger groups"
-        )
+    asked = repairer.max_mcdp
+    comparison = compare_regressors(rows, rows.scores, repaired, max_mcdp=asked)
+    problem = _tie_problem(repairer, rows, comparison)
+    largest = max(comparison.plain_mcdp, comparison.mcdp)
+    if asked is None or largest > asked:  # there is something to gain
+        may_keep = mitigator.fallback and not comparison.shows_gain
+        if (may_keep or problem is None) and comparison.keeps_plain(
+            mitigator, _remedy(problem)
+        ):
+            return comparison, True
     _warn_of_problem(mitigator, problem)
-    return comparison
+    return comparison, False
 
 
 def judge_repair(
@@ -488,8 +491,8 @@ def judge_repair(
     if part is not rows:
         scores = restrict(replace(rows, scores=repaired)).scores
         judged = compare_with_plain(part, part.scores, scores, max_mcdp=asked)
-    remedy = "Take a lower repair_level, a larger max_mcdp or larger groups"
     problem, keeps_plain = _tie_problem(mitigator, rows, comparison), False
+    remedy = _remedy(problem)
     largest = max(comparison.plain_mcdp, comparison.mcdp)
     if (repaired == rows.scores).all() or (asked is not None and largest <= asked):
         pass  # there is nothing to gain
@@ -503,6 +506,13 @@ def judge_repair(
         problem = _loss_problem(mitigator, rows, comparison)
     _warn_of_problem(mitigator, problem)
     return comparison, keeps_plain
+
+
+def _remedy(tie_problem: str | None) -> str:
+    """Say what a user can do where a repair shows no gain."""
+    if tie_problem is not None:
+        return "Set ties='random', or take an estimator with more distinct scores"
+    return "Take a lower repair_level, a larger max_mcdp or larger groups"
 
 
 def _warn_of_problem(mitigator: Any, problem: str | None) -> None:

@@ -87,6 +87,10 @@ class UnawareRegressor(
         Largest MCDP(0): ``strength="auto"`` then takes the least strength whose MCDP(0)
         on held-out rows is at most this, or else the fairest, with a warning where that
         misses it by more than noise.
+    fallback : bool, default=True
+        Whether `fit` keeps the plain regressor, with a warning, where held-out rows
+        show no gain: MCDP(0) is not lower than the plain one by half a standard error
+        of the difference. With False it keeps the new predictions in any case.
     cv : int, cross-validation generator or iterable, default=5
         How rows are held out. An int makes that many folds, stratified by group and
         target.
@@ -192,6 +196,7 @@ class UnawareRegressor(
         group_estimator: Any = None,
         strength: float | Literal["auto"] = "auto",
         max_mcdp: float | None = None,
+        fallback: bool = True,
         cv: Any = 5,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
@@ -203,6 +208,7 @@ class UnawareRegressor(
         self.group_estimator = group_estimator
         self.strength = strength
         self.max_mcdp = max_mcdp
+        self.fallback = fallback
         self.cv = cv
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
@@ -263,8 +269,8 @@ class UnawareRegressor(
             If no groups are given and `strength` is not 0: the regressor is fitted
             without a map. If strata or groups cannot be compared, and are left out.
         skfair.exceptions.MitigationWarning
-            If the new predictions are worse than the plain ones by more than noise, or
-            miss `max_mcdp` by more than noise.
+            If held-out rows show no gain: the plain predictions are kept, unless
+            `fallback` is False. If the new ones miss `max_mcdp` by more than noise.
         """
         self._check_parameters()
         rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
@@ -341,7 +347,7 @@ class UnawareRegressor(
         model = copy.copy(self)
         model.strength, model.max_mcdp = strength, max_mcdp
         model._check_parameters()
-        return model._learn_map()
+        return model._learn_map(insists=strength != "auto")
 
     def predict(self, X: Any) -> Floats:
         """Predict the target.
@@ -408,8 +414,11 @@ class UnawareRegressor(
         rows = self._rows
         return compare_regressors(rows, rows.scores, scores, max_mcdp=self.max_mcdp)
 
-    def _learn_map(self) -> Self:
-        """Learn the map, and compare its held-out predictions with the plain ones."""
+    def _learn_map(self, insists: bool = False) -> Self:
+        """Learn the map, unless held-out rows show no gain by it.
+
+        If the user insists, it is taken in any case.
+        """
         rows, automatic = self._rows, self.strength == "auto"
         strengths = STRENGTHS if automatic else (0.0, float(self.strength))
         path = fit_path(rows, strengths)
@@ -419,8 +428,12 @@ class UnawareRegressor(
         if automatic and comparison.plain_mcdp <= comparison.noise:
             # A map fitted to noise makes no gap of new rows smaller.
             chosen, comparison = 0, self._compare(path.scores[0])
+        remedy = "Lower strength, or use a better group_estimator"
+        if insists:
+            comparison.warn(self, remedy)
+        elif comparison.keeps_plain(self, remedy):
+            chosen = 0
         self.strength_, self._map = strengths[chosen], path.maps[chosen]
-        comparison.warn(self, "Lower strength, or use a better group_estimator")
         self.comparison_ = comparison
         return self
 

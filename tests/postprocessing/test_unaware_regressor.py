@@ -104,6 +104,18 @@ def test_no_map_is_fitted_to_noise(salaries):
     assert model.comparison_.mcdp == model.comparison_.plain_mcdp
 
 
+def test_plain_predictions_are_kept_where_no_gain_is_shown(salaries):
+    X, y, sex = salaries
+    blind = DummyClassifier()  # its guess of the group is the same for everyone
+    model = UnawareRegressor(LinearRegression(), group_estimator=blind, strength=1.0)
+    with pytest.warns(MitigationWarning, match="plain regressor is kept; fallback=F"):
+        model.fit(X[:600], y[:600], sensitive_features=sex[:600])
+    assert model.strength_ == 0
+    assert model.with_strength(1.0).strength_ == 1
+    model.set_params(fallback=False).fit(X[:600], y[:600], sensitive_features=sex[:600])
+    assert model.strength_ == 1
+
+
 @pytest.mark.slow
 def test_a_gap_that_cannot_be_reached_is_warned_of(salaries):
     X, y, sex = salaries

@@ -64,7 +64,8 @@ class _BesidePlain(NumbersResult):
     @property
     def shows_gain(self) -> bool:
         """Whether MCDP(0) is below the plain one by half a standard error or more."""
-        return self.plain_mcdp - self.mcdp >= _GAIN_ERRORS * self.mcdp_error
+        gain = self.plain_mcdp - self.mcdp
+        return gain > 0 and gain >= _GAIN_ERRORS * self.mcdp_error
 
     @property
     def _gaps(self) -> str:

@@ -106,14 +106,16 @@ def test_no_map_is_fitted_to_noise(salaries):
 
 def test_plain_predictions_are_kept_where_no_gain_is_shown(salaries):
     X, y, sex = salaries
-    blind = DummyClassifier()  # its guess of the group is the same for everyone
-    model = UnawareRegressor(LinearRegression(), group_estimator=blind, strength=1.0)
+    little = 1e-4  # predictions change a little, and the gap hardly does
+    model = UnawareRegressor(
+        LinearRegression(), group_estimator=LogisticRegression(), strength=little
+    )
     with pytest.warns(MitigationWarning, match="plain regressor is kept; fallback=F"):
         model.fit(X[:600], y[:600], sensitive_features=sex[:600])
     assert model.strength_ == 0
-    assert model.with_strength(1.0).strength_ == 1
+    assert model.with_strength(little).strength_ == little
     model.set_params(fallback=False).fit(X[:600], y[:600], sensitive_features=sex[:600])
-    assert model.strength_ == 1
+    assert model.strength_ == little
 
 
 @pytest.mark.slow

@@ -166,7 +166,8 @@ default=None
                 f"pos_label must be None with scale='real', got {pos_label!r}."
             )
         if of_numbers:
-            statistic = GroupedScores.from_scores(values, **rows, scale=scale)
+            numbers = scores_on(scale, values, "y_score_or_pred")
+            statistic = GroupedScores.from_scores(numbers, **rows, scale=scale)
         else:
             outcomes = parity_outcomes(values, threshold, pos_label, scale)
             statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)

@@ -300,7 +300,7 @@ def test_many_groups_and_groups_of_one_row(people, trees, boosted):
     rare = sex.to_numpy(dtype=object).copy()
     rare[0] = "X"
     for groups in (many, three, rare):
-        model = boosted(trees).fit(X, y, sensitive_features=groups)
+        model = boosted(trees, fallback=False).fit(X, y, sensitive_features=groups)
         assert np.isfinite(model.predict_proba(X)).all()
         assert len(model.groups_) == len(set(groups))
 

@@ -304,6 +304,8 @@ def test_opportunity_on_adult(adult):
     for strength in (0.0, 0.4):
         trees = LGBMClassifier(n_estimators=80, n_jobs=1, verbose=-1)
         model = MCDPBoostingClassifier(trees, strength=strength, random_state=0)
+        # The 500 rows held out have too few positives to show the gain.
+        model.set_params(fallback=False)
         model.fit(X, y, sensitive_features=sex, control_features=positives(y, True))
         scores = model.predict_proba(X_new)[:, 1]
         gap = mcdp(None, scores[y_new], sensitive_features=sex_new[y_new])

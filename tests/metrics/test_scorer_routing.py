@@ -173,7 +173,10 @@ def test_group_scorers_in_a_search(biased, routing):
         "neg_mcdp": get_fairness_scorer("neg_mcdp"),
     }
     search = GridSearchCV(
-        make_pipeline(StandardScaler(), MADDPostProcessor(LogisticRegression(), cv=2)),
+        make_pipeline(
+            StandardScaler(),
+            MADDPostProcessor(LogisticRegression(), cv=2, fallback=False),
+        ),
         {"maddpostprocessor__repair_level": [0.0, 1.0]},
         scoring=scoring,
         refit=FairestWithin(tolerance=0.5),

@@ -250,7 +250,11 @@ CHECKED = {
     ),
     "RepairedRegressor without groups": RepairedRegressor(Ridge()),
     "RepairedRegressor": RepairedRegressor(
-        Ridge(), sensitive_features=ParityOfSum(), unknown_groups="pooled", cv=2
+        Ridge(),
+        fallback=False,
+        sensitive_features=ParityOfSum(),
+        unknown_groups="pooled",
+        cv=2,
     ),
     "UnawareRegressor without groups": UnawareRegressor(Ridge()),
     "UnawareRegressor": UnawareRegressor(

@@ -517,6 +517,7 @@ def test_bounds_that_are_undefined_say_nothing(audit, table):
     assert "nothing could be compared" in said.err
 
 
+@pytest.mark.slow
 def test_rare_groups(audit, table):
     table["sex"] = np.where(np.arange(200) % 50 == 0, "X", table["sex"])
     table.loc[:2, "sex"] = "Y"

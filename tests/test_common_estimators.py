@@ -87,10 +87,10 @@ ESTIMATORS = {
     "ScoreRepairer, real": ScoreRepairer(scale="real"),
 }
 CLASSIFIERS = {name: e for name, e in ESTIMATORS.items() if is_classifier(e)}
-# The mitigated classifiers are tested, also where few rows show no gain.
-for classifier in CLASSIFIERS.values():
-    if "fallback" in classifier.get_params():
-        classifier.set_params(fallback=False)
+# The mitigated models are tested, also where few rows show no gain.
+for estimator in ESTIMATORS.values():
+    if "fallback" in estimator.get_params():
+        estimator.set_params(fallback=False)
 
 
 #: One that wraps a classifier, one that is trained itself, and one of scores.

@@ -166,6 +166,7 @@ def test_intervals_of_the_gap_as_it_is_are_near_those_of_known_metrics(people):
     assert ours.upper < known.upper + 0.02
 
 
+@pytest.mark.slow
 def test_columns_are_numbers_or_categories_in_any_container(people):
     columns, sex, score = people
     given = [columns, columns.astype({"job": "category"}), pl.from_pandas(columns)]
@@ -293,6 +294,7 @@ def test_what_is_wrong_is_named(people, change, message):
         explained_gap(score, **given)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_result(people):
     columns, sex, score = people
     first, again, other = (

@@ -144,6 +144,7 @@ def test_scorers_of_a_regressor(people):
     assert (found["test_high"] > -1).all()
 
 
+@pytest.mark.slow
 def test_metrics_of_regression_by_group(people):
     X, salary, sex, _ = people
     predicted = LinearRegression().fit(X, salary).predict(X)

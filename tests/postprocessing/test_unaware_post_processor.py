@@ -208,6 +208,7 @@ def test_thirty_groups():
 # --- the path and the choice
 
 
+@pytest.mark.slow
 def test_path_is_measured_on_held_out_rows():
     rows = make_rows(500)
     rows = replace(rows, scores=rows.scores.round(2))  # some are equal
@@ -391,6 +392,7 @@ def test_the_chosen_strength_gives_the_same_model(fitted):
     check_member(model, X, model.path_[chosen].iloc[0])
 
 
+@pytest.mark.slow
 def test_plain_figures_are_those_of_the_folds(fitted):
     model, X, y, sex = fitted
     folds = GroupStratifiedKFold(5).split(X, y, sex)

@@ -194,6 +194,7 @@ def test_known_groups_and_a_proxy_are_reported_side_by_side(make_report, rows):
     assert expected_rows == pytest.approx(probability[weights > 0].sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [1.0, 0.3])
 def test_known_groups_check_the_shares(make_report, asked):
     """Those of an attribute whose groups are the proxy's, also of few rows."""

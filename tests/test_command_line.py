@@ -472,6 +472,7 @@ def test_bounds_by_a_proxy_are_those_of_the_library(audit, table):
     assert f"By the proxy ({CROSS.join(['code', 'w'])})" in said.out
 
 
+@pytest.mark.slow
 def test_missing_proxies_are_an_error_a_cell_or_left_out(audit, table):
     table.loc[:20, "sex"] = None
     table.to_csv("table.csv", index=False)

@@ -183,6 +183,7 @@ def test_rare_groups_that_cannot_be_merged(table, capsys, options, says):
     assert says in said
 
 
+@pytest.mark.slow
 def test_pattern_of_files(table, capsys):
     table[:50].to_parquet("part_1.parquet")
     table[50:].to_parquet("part_2.parquet")
@@ -252,6 +253,7 @@ def test_files_that_are_not_there(tmp_path, monkeypatch, capsys):
         assert message in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["duckdb", "pandas"])
 def test_a_column_of_scores_and_one_of_labels_are_one_model(table, capsys, engine):
     table.assign(decision=(table["p"] >= 0.3).astype(int)).to_csv(

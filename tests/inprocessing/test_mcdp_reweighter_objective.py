@@ -48,6 +48,7 @@ def test_the_penalty_moves_log_odds_by_a_bounded_step(found):
     assert steps.max() <= np.log1p(1 / 0.5) + 1e-6
 
 
+@pytest.mark.slow
 @given(rows)
 def test_single_label_weights_have_it_until_they_are_clipped(found):
     y, p, penalty = np.array(found).T

@@ -183,6 +183,7 @@ def test_columns_are_numbers_or_categories_in_any_container(people):
     assert alone.table["remaining"].item() == unnamed.table["remaining"].item()
 
 
+@pytest.mark.slow
 def test_sets_are_taken_alone_and_together_in_their_order(people):
     columns, sex, score = people
     rows = {"sensitive_features": sex, "estimator": LogisticRegression()}

@@ -49,6 +49,7 @@ def test_the_picture_shows_the_numbers(table, model):
         assert (lines[:, :, 0] == result.overall[metric]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pos_label", [None, 0])
 def test_from_estimator_equals_from_predictions(table, model, pos_label):
     X, y = table

@@ -130,6 +130,7 @@ def test_search(search):
     assert marked.best_params == {"C": 1}
 
 
+@pytest.mark.slow
 def test_without_standard_deviations(cv_results, legend_texts):
     means = {k: v for k, v in cv_results.items() if not k.startswith("std_")}
     display = TradeOffDisplay.from_cv_results(means, rule=RULE)

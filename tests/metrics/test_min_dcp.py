@@ -214,6 +214,7 @@ def test_same_seed_same_result():
     np.testing.assert_array_equal(first.confusion, second.confusion)
 
 
+@pytest.mark.slow
 def test_labels_and_groups_without_weight():
     weights, true, predicted, _ = instance(3, 4, 0)
     true[1] = [0, 0.5, 0.5]

@@ -71,6 +71,7 @@ def section(tree, anchor):
     return next(tree.iter("article"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("question", "answer"), ANSWERS.items(), ids=ANSWERS)
 def test_a_common_question_is_answered_in_two_clicks(pages, question, answer):
     (click,) = [
@@ -90,6 +91,7 @@ def test_every_public_name_has_a_page(pages):
             assert f"generated/skfair.{package}.{name}.html" in pages
 
 
+@pytest.mark.slow
 def test_links_lead_somewhere(pages):
     anchors = {
         page: {element.get("id") for element in tree.iter()}

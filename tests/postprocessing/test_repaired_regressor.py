@@ -180,6 +180,7 @@ def test_target_that_is_transformed_inside_and_outside(salaries):
         assert r2_score(np.log(y), np.log(values)) > 0.5
 
 
+@pytest.mark.slow
 def test_grid_search_with_r2_and_fairness(salaries):
     X, y, sex = salaries
     pipeline = make_pipeline(StandardScaler(), RepairedRegressor(Ridge(), cv=2))

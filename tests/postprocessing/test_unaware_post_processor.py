@@ -423,6 +423,7 @@ def test_each_strength_of_the_path_gives_the_model_of_its_figures(n_groups, n_st
             check_member(model, X, row)
 
 
+@pytest.mark.slow
 def test_predictions_are_those_of_the_scores(fitted):
     model, X, _, _ = fitted
     probabilities = model.predict_proba(X)
@@ -560,6 +561,7 @@ def test_several_groups_and_rows_of_no_group(people):
     assert gap_in(model, X, labels) < 0.6 * gap_in(model.with_strength(0), X, labels)
 
 
+@pytest.mark.slow
 def test_weights_reach_both_classifiers_and_the_map(people):
     X, y, sex = people
     X = X[["skill", "proxy"]]

@@ -51,6 +51,7 @@ def test_every_cell_has_its_heading_on_a_phone(report, page):
     assert len(unlabelled) == len(sentences)
 
 
+@pytest.mark.slow
 def test_outline(root):
     assert root.get("lang") == "en"
     assert texts(root.iter(f"{HTML}title")) == ["Two models"]

@@ -139,9 +139,9 @@ class MADDPostProcessor(
         has left such rows out, by ``encode_groups(..., missing="drop")``.
     fallback : bool, default=True
         Whether the plain classifier is kept, with a warning, where held-out rows show
-        no gain: where MCDP(0) is not lower by more than its standard error, or no group
-        differs from all others by more than noise at 99 %, and noise is above 0.06.
-        False keeps the repair.
+        no gain: where MCDP(0) is not lower by half a standard error of the difference,
+        or no group differs from all others by more than noise at 99 %, and noise is
+        above 0.06. False keeps the repair.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several for their intersection, or a function of X
         that returns the groups. The keyword of `fit` and `predict` is used in its

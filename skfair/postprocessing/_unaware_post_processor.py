@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import copy
-import math
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import PlainComparison, compare_with_plain
 from skfair._mitigation import (
-    FittedTable,
     MetaMitigator,
     route_fit_params,
-    weight_keyword,
 )
-from skfair._training_rows import Split, TrainingRows
-from skfair._utils._validation import check_real
+from skfair._training_rows import TrainingRows
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Selector
+from skfair.postprocessing._group_predictor import GroupPredictor, weights_for
 from skfair.postprocessing._held_out import (
-    Fold,
     fit_all,
-    make_splits,
-    mean_of_folds,
     mean_probabilities,
-    predict_folds,
 )
 from skfair.postprocessing._score_map import (
     CrossFittedPath,
@@ -45,6 +35,7 @@ from skfair.postprocessing._score_map import (
 
 
 class UnawarePostProcessor(
+    GroupPredictor,
     MetaMitigator,
     ClassifierMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
@@ -230,7 +221,6 @@ class UnawarePostProcessor(
         "sensitive_features": True,
         "control_features": True,
     }
-    path_ = FittedTable()
     _rows: PredictedRows
     _path: CrossFittedPath
     _map: ScoreMap | None
@@ -329,29 +319,7 @@ class UnawarePostProcessor(
         for_fit, labels = routed.estimator.fit, self.classes_[rows.y]
         if not self.groups_:
             return self._keep_plain(fit_all(self.estimator, rows.X, labels, for_fit))
-        splits = make_splits(self, rows.X, labels, rows.groups, routed.splitter.split)
-        classes = self.classes_.tolist()
-        with self._tip_to_drop(X):
-            folds = predict_folds(
-                self.estimator, rows.X, labels, classes, splits, for_fit, self.n_jobs
-            )
-            group_folds = self._predict_groups(rows, splits, routed)
-        self.estimators_ = [fold.model for fold in folds]
-        self.group_estimators_ = [fold.model for fold in group_folds]
-        fold_of_row = np.full(len(rows), -1)
-        for fold, (_, test) in reversed(list(enumerate(splits))):
-            fold_of_row[test] = fold
-        found = PredictedRows(
-            None,
-            rows.y,
-            rows.groups,
-            rows.sample_weight,
-            rows.strata,
-            mean_of_folds(folds, len(rows))[:, 1],
-            mean_of_folds(group_folds, len(rows)),
-            fold_of_row,
-        )
-        self._rows = found.take((fold_of_row >= 0) & (rows.weights > 0))
+        self._rows = self._predict_held_out(X, rows, labels, routed)
         self._path = fit_path(self._rows)
         return self._choose_map()
 
@@ -386,14 +354,7 @@ class UnawarePostProcessor(
             If the new scores are worse than the plain ones by more than noise; for
             ``"auto"`` as in `fit`.
         """
-        check_is_fitted(self, "estimators_")
-        if not self.groups_:
-            raise ValueError(
-                f"strength={strength!r} needs groups, but fit was given none."
-            )
-        model = copy.copy(self)
-        model.strength = strength
-        model._check_parameters()
+        model = self._copy_with(strength=strength)
         return model._choose_map(insists=strength != "auto")
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -439,78 +400,15 @@ class UnawarePostProcessor(
         """
         return self._second_class_where(self.predict_proba(X)[:, 1] > 0.5)
 
-    def _check_parameters(self) -> None:
-        """Raise unless the parameters are valid."""
-        self._check_estimator()
-        group_estimator = self.group_estimator
-        if group_estimator is not None and not hasattr(
-            group_estimator, "predict_proba"
-        ):
-            raise TypeError(
-                f"group_estimator must have predict_proba, got {group_estimator!r}."
-            )
-        if self.strength != "auto":
-            check_real(
-                "strength",
-                self.strength,
-                0,
-                math.inf,
-                closed="left",
-                alternative="'auto' or ",
-            )
-
-    def _keep_plain(self, estimator: Any) -> Self:
-        """Predict with one fitted classifier, without a map."""
-        self.estimators_, self.group_estimators_ = [estimator], []
-        self._map = None
-        self.strength_, self.path_, self.comparison_ = 0.0, pd.DataFrame(), None
-        return self
-
-    def _predict_groups(
-        self, rows: TrainingRows, splits: list[Split], routed: Any
-    ) -> list[Fold]:
-        """Predict the group of each row by models that were not fitted to it."""
-        estimator, params = self._group_model(rows, routed)
-        self._group_classes: list[Any] = list(range(len(self.groups_)))
-        if isinstance(estimator, FrozenEstimator):
-            self._group_classes = list(self.groups_)
-            known = np.asarray(estimator.classes_).tolist()
-            if set(known) != set(self.groups_):
-                raise ValueError(
-                    f"group_estimator is frozen and has the classes {known}, expected "
-                    f"the groups {list(self.groups_)}."
-                )
-        try:
-            return predict_folds(
-                estimator,
-                rows.X,
-                rows.codes,
-                self._group_classes,
-                splits,
-                params,
-                self.n_jobs,
-            )
-        except ValueError as error:
-            if estimator is not self.estimator:
-                raise
-            raise ValueError(
-                f"{error}\nWithout a group_estimator a clone of estimator is fitted to "
-                "the groups: give one if it cannot be."
-            ) from error
-
-    def _group_model(
+    def _default_group_model(
         self, rows: TrainingRows, routed: Any
     ) -> tuple[Any, dict[str, Any]]:
-        """Return the classifier of the group, not fitted, and its fit parameters."""
-        estimator, weights = self.group_estimator, rows.sample_weight
-        routing = get_config()["enable_metadata_routing"]
-        if estimator is not None:
-            if routing:
-                return estimator, routed.group_estimator.fit
-            return estimator, weights_for(estimator, weights)
+        """Return a copy of the classifier, not fitted, and its fit parameters."""
+        weights = rows.sample_weight
         if isinstance(self.estimator, FrozenEstimator):
             estimator = self.estimator.estimator
             return estimator, weights_for(estimator, weights)
+        routing = get_config()["enable_metadata_routing"]
         given = routed.estimator.fit.items() if routing else ()
         params = {name: value for name, value in given if name == "sample_weight"}
         return self.estimator, params or weights_for(self.estimator, weights)
@@ -552,13 +450,3 @@ class UnawarePostProcessor(
         self.strength_, self._map = strength, self._path.whole.at(strength)
         self.comparison_ = found
         return self
-
-
-def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:
-    """Keyword with the weights for the `fit` of an estimator, if it takes any."""
-    if weights is None:
-        return {}
-    try:
-        return {weight_keyword(estimator): weights}
-    except TypeError:
-        return {}

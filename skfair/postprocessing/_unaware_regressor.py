@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-import math
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn import get_config
@@ -16,20 +13,17 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import RegressorComparison, compare_regressors
-from skfair._mitigation import FittedTable, RegressorMitigator, route_fit_params
+from skfair._mitigation import RegressorMitigator, route_fit_params
 from skfair._training_rows import TrainingRows
 from skfair._utils._types import Floats
 from skfair._utils._validation import ParameterError, check_real
 from skfair.groups import Selector
+from skfair.postprocessing._group_predictor import GroupPredictor, weights_for
 from skfair.postprocessing._held_out import (
     fit_all,
-    make_splits,
-    mean_of_folds,
     mean_probabilities,
-    predict_folds,
 )
 from skfair.postprocessing._prediction_map import (
     STRENGTHS,
@@ -38,13 +32,10 @@ from skfair.postprocessing._prediction_map import (
     fit_path,
 )
 from skfair.postprocessing._score_map import PredictedRows
-from skfair.postprocessing._unaware_post_processor import (
-    UnawarePostProcessor,
-    weights_for,
-)
 
 
 class UnawareRegressor(
+    GroupPredictor,
     RegressorMitigator,
     MetaEstimatorMixin,  # type: ignore[misc]
     RegressorMixin,  # type: ignore[misc]
@@ -181,13 +172,9 @@ class UnawareRegressor(
         "sensitive_features": True,
         "control_features": True,
     }
-    path_ = FittedTable()
     _rows: PredictedRows
     _map: PredictionMap | None
     comparison_: RegressorComparison | None
-    # The group is predicted as for a classifier.
-    _predict_groups: Any = UnawarePostProcessor._predict_groups
-    _given_group_model: Any = UnawarePostProcessor._group_model
 
     def __init__(
         self,
@@ -277,35 +264,10 @@ class UnawareRegressor(
         routed = route_fit_params(
             self, sensitive_features, fit_params, rows.sample_weight
         )
-        for_fit = routed.estimator.fit
         if not self.groups_:
-            self.estimators_ = [fit_all(self.estimator, rows.X, rows.y, for_fit)]
-            self.group_estimators_: list[Any] = []
-            self._map, self.comparison_ = None, None
-            self.strength_, self.path_ = 0.0, pd.DataFrame()
-            return self
-        splits = make_splits(self, rows.X, rows.y, rows.groups, routed.splitter.split)
-        with self._tip_to_drop(X):
-            folds = predict_folds(
-                self.estimator, rows.X, rows.y, None, splits, for_fit, self.n_jobs
-            )
-            group_folds = self._predict_groups(rows, splits, routed)
-        self.estimators_ = [fold.model for fold in folds]
-        self.group_estimators_ = [fold.model for fold in group_folds]
-        fold_of_row = np.full(len(rows), -1)
-        for fold, (_, test) in reversed(list(enumerate(splits))):
-            fold_of_row[test] = fold
-        found = PredictedRows(
-            None,
-            rows.y,
-            rows.groups,
-            rows.sample_weight,
-            rows.strata,
-            mean_of_folds(folds, len(rows))[:, 0],
-            mean_of_folds(group_folds, len(rows)),
-            fold_of_row,
-        )
-        self._rows = found.take((fold_of_row >= 0) & (rows.weights > 0))
+            plain = fit_all(self.estimator, rows.X, rows.y, routed.estimator.fit)
+            return self._keep_plain(plain)
+        self._rows = self._predict_held_out(X, rows, rows.y, routed)
         return self._learn_map()
 
     def with_strength(
@@ -339,14 +301,7 @@ class UnawareRegressor(
         skfair.exceptions.MitigationWarning
             As in `fit`.
         """
-        check_is_fitted(self, "estimators_")
-        if not self.groups_:
-            raise ValueError(
-                f"strength={strength!r} needs groups, but fit was given none."
-            )
-        model = copy.copy(self)
-        model.strength, model.max_mcdp = strength, max_mcdp
-        model._check_parameters()
+        model = self._copy_with(strength=strength, max_mcdp=max_mcdp)
         return model._learn_map(insists=strength != "auto")
 
     def predict(self, X: Any) -> Floats:
@@ -375,20 +330,7 @@ class UnawareRegressor(
 
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
-        self._check_estimator()
-        given = self.group_estimator
-        if given is not None and not hasattr(given, "predict_proba"):
-            raise TypeError(f"group_estimator must have predict_proba, got {given!r}.")
-        if self.strength != "auto":
-            alternative = "'auto' or "
-            bounds = 0, math.inf
-            check_real(
-                "strength",
-                self.strength,
-                *bounds,
-                closed="left",
-                alternative=alternative,
-            )
+        super()._check_parameters()
         if self.max_mcdp is None:
             return
         check_real("max_mcdp", self.max_mcdp, 0, 1, alternative="None or ")
@@ -399,13 +341,10 @@ class UnawareRegressor(
                 f"{self.strength!r}: leave one of them at its default, None or 'auto'.",
             )
 
-    def _group_model(
+    def _default_group_model(
         self, rows: TrainingRows, routed: Any
     ) -> tuple[Any, dict[str, Any]]:
-        """Return the classifier of the group, not fitted, and its fit parameters."""
-        if self.group_estimator is not None:
-            model: tuple[Any, dict[str, Any]] = self._given_group_model(rows, routed)
-            return model
+        """Return a classifier of the group, not fitted, and its fit parameters."""
         estimator = default_group_estimator(self.estimator, rows.X)
         return estimator, weights_for(estimator, rows.sample_weight)
 

@@ -37,7 +37,6 @@ from skfair.metrics import (
     mcdp,
 )
 from skfair.metrics._confidence import (
-    Arguments,
     Observed,
     compare,
     join,
@@ -198,13 +197,11 @@ def observe_all(
     names: list[str], y_true: Any, scores: Any, groups: Any, weights: Any
 ) -> dict[str, Observed]:
     """Collect what each metric reads; metrics of distributions share a statistic."""
-    shared = observe(mcdp, Arguments(None, scores, groups, weights))
+    shared = observe(mcdp, None, scores, groups, weights)
     return {
         name: shared
         if name.startswith(("MCDP", "ABCC", "MADD"))
-        else observe(
-            METRICS[name], Arguments(y_true, responses(name, scores), groups, weights)
-        )
+        else observe(METRICS[name], y_true, responses(name, scores), groups, weights)
         for name in names
     }
 

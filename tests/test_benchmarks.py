@@ -13,13 +13,13 @@ NAMES = {file.stem for file in FILES}
 
 def defined(path: Path) -> set[str]:
     """Names of the functions, classes, constants and imports of a module."""
-    body = ast.parse(path.read_text(encoding="utf-8")).body
-    found = {name for node in body if hasattr(node, "name") for name in [node.name]}
-    for node in body:
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
-        found |= {name.id for one in targets for name in ast.walk(one) if "id" in dir(name)}
-        if isinstance(node, ast.Import | ast.ImportFrom):
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            found |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        elif isinstance(node, ast.Import | ast.ImportFrom):
             found |= {alias.asname or alias.name for alias in node.names}
     return found
 

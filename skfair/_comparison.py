@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -34,7 +34,7 @@ _FEWEST_RARE, _FEWEST_ROWS = 10, 100
 _LEVEL = 0.05
 
 
-class _BesidePlain(NumbersResult):
+class _BesidePlain(NumbersResult, ABC):
     """What both comparisons say of the gap, and of what is to be done about it."""
 
     #: What the models are.

@@ -99,7 +99,7 @@ class Mitigator(LinkedToSite):
     control_features: Any
     drop_sensitive: bool
     #: Whether the plain classifier is kept where held-out rows show no gain.
-    fallback: bool = True
+    fallback: bool
     classes_: NDArray[Any]
     groups_: tuple[Hashable, ...]
     strata_: tuple[Hashable, ...]

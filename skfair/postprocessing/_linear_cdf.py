@@ -295,11 +295,12 @@ class Limit(NamedTuple):
 
     def widths(self, gaps: Floats, max_mcdp: Any) -> Floats:
         """Gap that is left of each, where `max_mcdp` is to be left of the largest."""
-        allowed = np.clip(max_mcdp, 1e-300, self.largest or 1.0)
+        largest = self.largest or 1.0
+        allowed = np.clip(max_mcdp, 1e-300, largest)
         with np.errstate(divide="ignore"):
-            excess = self.sharpness * np.log((self.largest or 1.0) / allowed)
+            excess = self.sharpness * np.log(largest / allowed)
             excess += np.log(-np.expm1(-excess))
-            excess += self.sharpness * np.log(gaps / (self.largest or 1.0))
+            excess += self.sharpness * np.log(gaps / largest)
         return np.asarray(gaps * np.exp(-np.logaddexp(0, excess) / self.sharpness))
 
 

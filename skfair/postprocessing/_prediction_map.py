@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,11 @@ from skfair._penalty._smooth_gap import (
 )
 from skfair._training_rows import Array
 from skfair.model_selection._candidates import standard_error
-from skfair.postprocessing._score_map import PredictedRows, ScoreMap
+from skfair.postprocessing._score_map import (
+    PredictedRows,
+    ScoreMap,
+    strength_record,
+)
 
 #: Strengths at which the trade-off is computed; 0 is the plain regressor.
 STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0, 1.25, 1.7, 3.0)
@@ -188,23 +192,16 @@ def _record(
     scores: Array,
     strength: float,
     folds: list[NDArray[np.intp]],
-) -> dict[str, object]:
-    """One row of the table of strengths, with the columns of a search."""
-    record: dict[str, object] = {"params": {"strength": strength}, "strength": strength}
-    found = compare_regressors(rows, rows.scores, scores)
-    by_fold = [
-        compare_regressors(rows.take(fold), rows.scores[fold], scores[fold])
-        for fold in folds
+) -> dict[str, Any]:
+    """One row of the table of strengths."""
+    pooled, *by_fold = [
+        (found.r2, -found.mcdp)
+        for part in (np.arange(len(scores)), *folds)
+        for found in [
+            compare_regressors(rows.take(part), rows.scores[part], scores[part])
+        ]
     ]
-    for name in ("r2", "neg_mcdp"):
-        sign, field = (-1, "mcdp") if name == "neg_mcdp" else (1, name)
-        values = [sign * getattr(one, field) for one in by_fold]
-        defined = np.array([value for value in values if not np.isnan(value)])
-        record[f"mean_test_{name}"] = sign * getattr(found, field)
-        record[f"std_test_{name}"] = defined.std() if len(defined) else np.nan
-        for fold, value in enumerate(values):
-            record[f"split{fold}_test_{name}"] = value
-    return record
+    return strength_record(strength, ("r2", "neg_mcdp"), pooled, by_fold)
 
 
 def choose_strength(table: pd.DataFrame, max_mcdp: float | None) -> int:

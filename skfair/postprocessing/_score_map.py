@@ -301,19 +301,30 @@ def _record(
     """One row of the table of strengths."""
     order = np.argsort(scores)
     rows, scores, folds = rows.take(order), scores[order], folds[order]
-    record: dict[str, Any] = {"params": {"strength": strength}, "strength": strength}
     parts = [folds == fold for fold in range(folds.max() + 1)]
     pooled, *by_fold = [
         _measure(rows.take(part), scores[part])
         for part in (np.ones(len(rows), dtype=bool), *parts)
     ]
-    for position, metric in enumerate(("average_precision", "neg_mcdp")):
+    names = ("average_precision", "neg_mcdp")
+    return strength_record(strength, names, pooled, by_fold)
+
+
+def strength_record(
+    strength: float,
+    names: tuple[str, str],
+    pooled: tuple[float, float],
+    by_fold: list[tuple[float, float]],
+) -> dict[str, Any]:
+    """Return the values of two metrics in the columns of a search."""
+    record: dict[str, Any] = {"params": {"strength": strength}, "strength": strength}
+    for position, name in enumerate(names):
         values = np.array([values[position] for values in by_fold])
-        record[f"mean_test_{metric}"] = pooled[position]
         defined = values[~np.isnan(values)]
-        record[f"std_test_{metric}"] = defined.std() if len(defined) else np.nan
+        record[f"mean_test_{name}"] = pooled[position]
+        record[f"std_test_{name}"] = defined.std() if len(defined) else np.nan
         for fold, value in enumerate(values):
-            record[f"split{fold}_test_{metric}"] = value
+            record[f"split{fold}_test_{name}"] = value
     return record
 
 

@@ -19,8 +19,9 @@ INSTEAD = {
         "ThresholdOptimizer": "MADDPostProcessor(estimator, max_mcdp=...)"
     },
     "skfair.inprocessing": {
-        "ExponentiatedGradient": "MCDPReweighter(estimator)",
-        "GridSearch": "MCDPReweighter(estimator), in scikit-learn's GridSearchCV",
+        "ExponentiatedGradient": "skfair.postprocessing.UnawarePostProcessor(estimator)",
+        "GridSearch": "skfair.postprocessing.UnawarePostProcessor(estimator), whose "
+        "path_ has the trade-off",
         "CorrelationRemover": "skfair.postprocessing.UnawarePostProcessor(estimator)",
     },
     "skfair.frames": {

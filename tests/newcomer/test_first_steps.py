@@ -502,7 +502,7 @@ def options_of_picture():
         ("metrics", "MetricFrame", "group_metrics"),
         ("metrics", "equal_opportunity_difference", "true_positive_rate_difference"),
         ("postprocessing", "ThresholdOptimizer", "MADDPostProcessor"),
-        ("inprocessing", "ExponentiatedGradient", "MCDPReweighter"),
+        ("inprocessing", "ExponentiatedGradient", "UnawarePostProcessor"),
         ("frames", "mcdp", "grouped_scores"),
     ],
 )

@@ -19,7 +19,8 @@ INSTEAD = {
         "ThresholdOptimizer": "MADDPostProcessor(estimator, max_mcdp=...)"
     },
     "skfair.inprocessing": {
-        "ExponentiatedGradient": "skfair.postprocessing.UnawarePostProcessor(estimator)",
+        "ExponentiatedGradient": "skfair.postprocessing.UnawarePostProcessor("
+        "estimator)",
         "GridSearch": "skfair.postprocessing.UnawarePostProcessor(estimator), whose "
         "path_ has the trade-off",
         "CorrelationRemover": "skfair.postprocessing.UnawarePostProcessor(estimator)",

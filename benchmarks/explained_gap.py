@@ -135,7 +135,6 @@ def adult() -> None:
                     sensitive_features=X["sex"],
                     explained_by=X[columns],
                     population=population,
-                    n_resamples=99,
                     random_state=0,
                 )
             row = result.table.iloc[0]

@@ -2,5 +2,6 @@
 
 from skfair.report._fairness_report import FairnessReport
 from skfair.report._page._markdown import markdown_table
+from skfair.report._public_summary import public_summary
 
-__all__ = ["FairnessReport", "markdown_table"]
+__all__ = ["FairnessReport", "markdown_table", "public_summary"]

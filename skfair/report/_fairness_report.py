@@ -20,7 +20,7 @@ from skfair.report._inputs import estimator_inputs, make_audit
 from skfair.report._language import say, speaking
 from skfair.report._metrics import checked_options
 from skfair.report._page._html import render
-from skfair.report._page._markdown import render_markdown
+from skfair.report._page._markdown import card_sections, render_markdown
 from skfair.report._summary import DEFAULT_TITLE, summarize
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
@@ -674,6 +674,51 @@ default="metrics"
         if path is not None:
             write_text(path, text + "\n")
         return text
+
+    def to_model_card(
+        self,
+        card: Any,
+        *,
+        section: str = "Fairness",
+        date: str | datetime.date | None = None,
+        source: str | None = None,
+    ) -> Any:
+        """Add the report to a model card of skops, as a section with subsections.
+
+        The section has the verdict, and a subsection for each attribute and model with
+        the metrics and their intervals; below it are the groups with their sizes, rates
+        and intervals, and other tables that the report has. Cautions and what such
+        numbers cannot show are the last subsections.
+
+        Parameters
+        ----------
+        card : skops.card.Card
+            The model card, to which sections are added.
+        section : str, default="Fairness"
+            Name of the section; ``"A/B"`` is the section B within A.
+        date : str or date, default=None
+            Date to write in the section, by default none.
+        source : str, default=None
+            Where the rows come from, for the section.
+
+        Returns
+        -------
+        skops.card.Card
+            `card` itself.
+
+        Raises
+        ------
+        TypeError
+            If `card` is no model card.
+        """
+        if not callable(getattr(card, "add", None)) or not hasattr(card, "select"):
+            raise TypeError(f"card must be a skops.card.Card, got {type(card)}.")
+        with speaking(self.summary.get("language", "en")):
+            for path, text in card_sections(
+                self.summary, section, _record(date, source)
+            ):
+                card.add(**{path: text})
+        return card
 
     def _repr_html_(self) -> str:
         """Show the page in a frame, so that neither styles the other."""

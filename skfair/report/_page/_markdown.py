@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -14,11 +14,14 @@ from skfair.report._language import figure, interval, number, say, whole
 from skfair.report._proxy import bounds_text, ratio_text, sizes_text
 
 Summary = dict[str, Any]
+#: Level, heading and lines of a part of a report.
+Section = tuple[int, str, list[str]]
 
 #: Numbers of a group, in the order of the page, and their headings.
 OF_GROUPS = {
     "n": "Rows",
     "selection_rate": "Selected",
+    "interval": "Interval",
     "base_rate": "Truly positive",
     "true_positive_rate": "Selected of the truly positive",
     "false_positive_rate": "Selected of the others",
@@ -101,41 +104,65 @@ def render_markdown(summary: Summary, record: Mapping[str, str]) -> str:
 
     `record` is written at its head, beside what the summary says about its making.
     """
-    n_rows = say("{n} rows.", n=whole(summary["n_rows"]))
-    lines = [f"# {plain(summary['title'])}", "", n_rows, ""]
+    lines = [f"# {plain(summary['title'])}", "", *_head(summary, record)]
+    for level, heading, texts in sections(summary):
+        lines += ["", f"{'#' * level} {heading}", "", *texts]
+    return "\n".join(lines)
+
+
+def sections(summary: Summary) -> Iterator[Section]:
+    """Parts of a report below its head, in order."""
+    for attribute in summary["attributes"]:
+        for result in attribute["results"]:
+            title = plain(f"{attribute['name']}, {result['model']}")
+            yield 2, title, _metrics(result["measures"])
+            if result["groups"]:
+                rows = [{**row, "interval": _ends(row)} for row in result["groups"]]
+                yield 3, f"{say('Groups')}: {title}", _of_groups(rows, OF_GROUPS)
+            for table in result.get("impact_ratios") or ():
+                lines = [plain(table["sentence"]), ""]
+                lines += _of_groups(table["rows"], OF_RATIOS)
+                yield 3, f"{say(RATIOS[table['kind']])}: {title}", lines
+            if result.get("strata"):
+                lines = [plain(result["strata"]["sentence"]), ""]
+                lines += _within_strata(result["strata"]["rows"])
+                yield 3, f"{say('Within strata')}: {title}", lines
+    if summary.get("proxy"):
+        yield from _by_proxy(summary["proxy"])
+    for heading, key in SECTIONS.items():
+        texts = summary[key] if key else summary["verdict"]["cannot"]
+        if texts:
+            yield 2, say(heading), [f"- {plain(text)}" for text in texts]
+
+
+def card_sections(
+    summary: Summary, section: str, record: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Path and text of each part of a report within a section of a model card."""
+    places = [section]
+    yield section, "\n".join(_head(summary, record))
+    for level, heading, texts in sections(summary):
+        places = [*places[: level - 1], heading.replace("/", "\\/")]
+        yield "/".join(places), "\n".join(texts)
+
+
+def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
+    """Lines on what a report was made of, and its verdict on each model."""
+    lines = [say("{n} rows.", n=whole(summary["n_rows"])), ""]
     lines += [f"- {say(name)}: {plain(str(text))}" for name, text in record.items()]
     seed = summary["settings"]["random_state"]
     made = f"skfair {summary['versions']['skfair']}, {say('seed')} {seed}"
     lines += [f"- {say('Made with')}: {made}", ""]
     for lead in summary["verdict"]["leads"]:
         lines.append(f"- **{plain(lead['model'])}**: {plain(lead['text'])}")
-    for attribute in summary["attributes"]:
-        for result in attribute["results"]:
-            title = plain(f"{attribute['name']}, {result['model']}")
-            lines += ["", f"## {title}", "", *_metrics(result["measures"])]
-            if result["groups"]:
-                lines += ["", f"### {say('Groups')}: {title}", ""]
-                lines += _of_groups(result["groups"], OF_GROUPS)
-            for table in result.get("impact_ratios") or ():
-                lines += ["", f"### {say(RATIOS[table['kind']])}: {title}"]
-                lines += ["", plain(table["sentence"]), ""]
-                lines += _of_groups(table["rows"], OF_RATIOS)
-            if result.get("strata"):
-                lines += ["", f"### {say('Within strata')}: {title}", ""]
-                lines += [plain(result["strata"]["sentence"]), ""]
-                lines += _within_strata(result["strata"]["rows"])
-    if summary.get("proxy"):
-        lines += _by_proxy(summary["proxy"])
-    for heading, key in SECTIONS.items():
-        texts = summary[key] if key else summary["verdict"]["cannot"]
-        if texts:
-            lines += [
-                "",
-                f"## {say(heading)}",
-                "",
-                *(f"- {plain(text)}" for text in texts),
-            ]
-    return "\n".join(lines)
+    return lines
+
+
+def _ends(row: Summary) -> str | None:
+    """Write the interval of a row, if it has one."""
+    if row.get("lower") is None:
+        return None
+    return interval(row["lower"], row["upper"])
 
 
 def _metrics(measures: list[Summary]) -> list[str]:
@@ -143,8 +170,7 @@ def _metrics(measures: list[Summary]) -> list[str]:
     head = [say(heading) for heading in OF_METRICS]
     rows = []
     for m in measures:
-        ends = None if m["lower"] is None else interval(m["lower"], m["upper"])
-        rows.append([m["title"], m["value"], ends, m["null_mean"], m["pvalue"]])
+        rows.append([m["title"], m["value"], _ends(m), m["null_mean"], m["pvalue"]])
     return _lines(head, rows)
 
 
@@ -159,15 +185,12 @@ def _within_strata(rows: list[Summary]) -> list[str]:
     return _lines(head, cells)
 
 
-def _by_proxy(section: Summary) -> list[str]:
+def _by_proxy(section: Summary) -> Iterator[Section]:
     """Write what bounds by a proxy say, and a table of them for each model."""
-    names = section["names"]
-    title = say("Groups that are known by a proxy: {names}", names=names)
-    lines = ["", f"## {plain(title)}", "", plain(sizes_text(section))]
-    for text in section["known"]:
-        lines += ["", plain(text)]
+    title = say("Groups that are known by a proxy: {names}", names=section["names"])
+    texts = [sizes_text(section), *section["known"]]
+    yield 2, plain(title), "\n\n".join(map(plain, texts)).split("\n")
     ratios = [ratio_text(ratio) for ratio in section["odds_ratios"]]
-    heading = say("Bounds by the odds ratio")
     for result in section["results"]:
         measures = [m for m in result["measures"] if m["estimate"] is not None]
         rows = [
@@ -178,10 +201,10 @@ def _by_proxy(section: Summary) -> list[str]:
             ]
             for m in measures
         ]
-        lines += ["", f"### {heading}: {plain(result['model'])}", ""]
-        lines += _lines([say("Metric"), *ratios, say("Limit possible from")], rows)
+        lines = _lines([say("Metric"), *ratios, say("Limit possible from")], rows)
         lines += ["", *(f"- {plain(m['sentence'])}" for m in result["measures"])]
-    return lines
+        heading = say("Bounds by the odds ratio")
+        yield 3, f"{heading}: {plain(result['model'])}", lines
 
 
 def _of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:

@@ -151,14 +151,18 @@ class _OfRows:
 
     metric: Callable[..., float]
 
+    @property
+    def __name__(self) -> str:
+        """Name of the scorer, for tools that show that of its metric."""
+        return f"{_NEGATED}{_name(self.metric)}"
+
     def __call__(self, y_true: Any, y_score: Any, **options: Any) -> float:
         if options.get("sensitive_features") is None:
-            name = _name(self.metric)
             raise ValueError(
-                f"sensitive_features is None: the scorer of {name} was called without "
-                "X, where its groups are. Route them, with metadata routing, or give a "
-                "function to what takes one, such as skore: def "
-                f"{_NEGATED}{name}(estimator, X, y): return scorer(estimator, X, y)."
+                f"sensitive_features is None: the scorer of {_name(self.metric)} was "
+                "called without X, where its groups are. Route them, with metadata "
+                "routing, or give a function to what takes one, such as skore: def "
+                f"{self.__name__}(estimator, X, y): return scorer(estimator, X, y)."
             )
         return over_strata(self.metric, y_true, y_score, **options)
 

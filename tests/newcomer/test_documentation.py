@@ -102,10 +102,14 @@ NO_VERSION = {"Software": None}
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*Any type hint is inferred")  # MLflow's own
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_blocks_of_a_page_run_as_printed(page, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
+    # The light package of MLflow has no database.
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "runs").as_uri())
     run(page)
 
 

@@ -48,6 +48,7 @@ WITHOUT_PICTURE = {
     "glossary",
     "guide",
     "index",
+    "laws",
     "pytorch",
     "reference",
     "several_machines",

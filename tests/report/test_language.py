@@ -161,6 +161,56 @@ class Words(HTMLParser):
             self.found.append(" ".join(data.split()))
 
 
+#: What a second reading of the German page found: wrong case, number or wording.
+NO_GERMAN = re.compile(
+    r"\b(von|in|mit|aus) alle zusammen|minus den |[Vv]on den [01] |\b1 Schichten"
+    r"|gegeben den|zertifiziert|an jeder Schwelle$|als (der )?Zufall erkl|\bder der\b"
+)
+
+
+def texts_of(summary):
+    """All texts in a summary."""
+    if isinstance(summary, (dict, list)):
+        parts = summary.values() if isinstance(summary, dict) else summary
+        return [text for part in parts for text in texts_of(part)]
+    return [summary] if isinstance(summary, str) else []
+
+
+def test_german_sentences_are_german(make_report, scored):
+    """Of one and of many groups, strata and tests."""
+    y_true, y_score, people = scored
+    towns = np.arange(600) % 12
+    many = make_report(
+        y_true,
+        y_score,
+        sensitive_features={"Ort": [f"Ort {town}" for town in towns]},
+        control_features=["x"] * 600,
+        metrics=["mcdp", "abcc", "equalized_odds_difference"],
+        language="de",
+    )
+    one = make_report(
+        y_true,
+        np.where(people["sex"] == people["sex"][0], 0.9, 0.1) * y_score,
+        sensitive_features={"Geschlecht": people["sex"]},
+        metrics=["mcdp"],
+        language="de",
+    )
+    found = [*catalogue("de").values(), *texts_of([many.summary, one.summary])]
+    text = "\n".join(found)
+    assert [part for part in found if NO_GERMAN.search(part)] == []
+    for phrase in (
+        "Scores an irgendeiner Schwelle",
+        "Ergebnis",
+        "und zwar stärker, als sich durch Zufall erklären lässt.",
+        "hängen stärker von der Gruppe ab, als sich durch Zufall erklären lässt.",
+        "nachweislich höchstens ",
+        "„alle zusammen“",
+        "(Schicht; Anzahl: 1; 600 Zeilen)",
+        "Zahl der Tests in diesem Bericht: {n}, davon",
+    ):
+        assert phrase in text, phrase
+
+
 LITTLE = re.compile(
     r"\b(the|and|of|is|are|with|without|than|groups?|rows?|each|from|by|only|no|label)\b"
 )
@@ -193,7 +243,7 @@ def test_reasons_are_in_the_language_of_the_report(pair):
         ("9", "nur „M“ hat 10 Zeilen oder mehr"),
         ("0", "ohne „M“ mit dem wahren Label „1“ (0)"),
     ]
-    assert "nach Schicht verglichen" in strata["sentence"]
+    assert "innerhalb der Schichten verglichen (Schicht; " in strata["sentence"]
     assert LITTLE.findall(pair["de"].to_markdown()) == []
     same = same_texts(english, german)
     assert same <= {*NAMES, "MCDP(0)", "DCP", "F", "M", "0", "1", "2", "3", "9"}

@@ -294,8 +294,8 @@ _TABLE = (
         question="decisions",
         metric=cvar_fairness,
         options=("alpha",),
-        definition="Mean distance from the average group over the share 1 - alpha of "
-        "groups that are furthest from it.",
+        definition="Conditional value at risk: mean distance from the average group "
+        "over the share 1 - alpha of groups that are furthest from it.",
         find=_find_tail,
         sentence=sentences.gap_of_tail,
         unit=points,
@@ -306,8 +306,9 @@ _TABLE = (
         title="MCDP(0)",
         question="scores",
         metric=mcdp,
-        definition="Largest difference, over all thresholds, between groups of the "
-        "share above the threshold: the Kolmogorov-Smirnov distance of their scores.",
+        definition="Maximal local disparity: largest difference, over all thresholds, "
+        "between groups of the share above the threshold: the Kolmogorov-Smirnov "
+        "distance of their scores.",
         find=_find_gap,
         sentence=sentences.largest_gap_of_scores,
         unit=points,
@@ -362,12 +363,12 @@ _TABLE = (
         title="MADD",
         question="scores",
         metric=madd,
-        definition="Distance between the score histograms of groups, from 0 to 2, "
-        "averaged over the bin widths in which it is most stable. Noise alone makes it "
-        "positive.",
-        definition_of_ranks="Distance between the histograms of the ranks of groups, "
-        "from 0 to 2, averaged over the bin widths in which it is most stable. Noise "
-        "alone makes it positive.",
+        definition="Model absolute density distance: distance between the score "
+        "histograms of groups, from 0 to 2, averaged over the bin widths in which it "
+        "is most stable. Noise alone makes it positive.",
+        definition_of_ranks="Model absolute density distance: distance between the "
+        "histograms of the ranks of groups, from 0 to 2, averaged over the bin widths "
+        "in which it is most stable. Noise alone makes it positive.",
         find=_find_histograms,
         sentence=sentences.distance_of_histograms,
         unit=lambda value: percent(value / 2),  # twice the share that would move
@@ -393,8 +394,9 @@ _TABLE = (
         question="errors",
         metric=dcp,
         options=(),
-        definition="Least share of people whose predictions would have to be set aside "
-        "for the error rates of all groups to agree.",
+        definition="Disparate conditional prediction: least share of people whose "
+        "predictions would have to be set aside for the error rates of all groups to "
+        "agree.",
         find=_find_baseline,
         sentence=sentences.share_set_aside,
         unit=percent,

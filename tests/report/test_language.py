@@ -25,6 +25,7 @@ from skfair.report._page._markdown import (
     SECTIONS,
 )
 from skfair.report._page._pictures import _OF_RANKS, _OF_SCORES, OF_PICTURES
+from skfair.report._page._terms import TERMS
 
 FOLDER = Path(skfair.__file__).parent / "report"
 IN_TEMPLATE = re.compile(r"""\b(?:say|marked)\(\s*(?:"([^"]*)"|'([^']*)')""")
@@ -48,6 +49,7 @@ def messages():
     }
     found |= {*QUESTIONS, *_summary._CANNOT_SHOW, _summary.DEFAULT_TITLE}
     found |= {*_summary.CONCLUSIONS.values()}
+    found |= {text for term in TERMS.values() for text in term[:2]}
     found |= {noun + end for noun in NOUNS for end in ("", "s")}
     found |= {
         text

@@ -27,6 +27,7 @@ from skfair.report._page._pictures import (
     group_gap_picture,
     proxy_picture,
 )
+from skfair.report._page._terms import terms_of
 from skfair.report._proxy import bounds_text, ratio_text, sizes_text
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
         ],
         questions=QUESTIONS,
         definitions=_definitions(summary),
+        terms=terms_of(summary),
         shown=_SHOWN,
         several=len(summary["models"]) > 1,
         record={say(key): visible_text(value, 200) for key, value in record.items()},
@@ -130,6 +132,7 @@ def _definitions(summary: Summary) -> list[Summary]:
     settings = summary["settings"]
     return [
         {
+            "key": key,
             "title": measure.title_of(settings),
             "definition": measure.definition_on(settings.get("scale", "probability")),
             "range": say("{low} to {high}", low=0, high=measure.maximum),

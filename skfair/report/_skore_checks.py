@@ -51,14 +51,10 @@ class _Check:
 
     def _measure(self, report: Any) -> dict[str, Any]:
         """Numbers and sentence of the metric on the test rows of a report."""
-        from skore import CheckNotApplicable
-
         if "classification" not in report.ml_task:
-            raise CheckNotApplicable(
-                f"The task is no classification: {report.ml_task}."
-            )
+            raise _not_applicable(f"The task is no classification: {report.ml_task}.")
         if report.X_test is None or report.y_test is None:
-            raise CheckNotApplicable("There are no test rows.")
+            raise _not_applicable("There are no test rows.")
         try:
             found = FairnessReport.from_estimator(
                 report.estimator_,
@@ -71,12 +67,19 @@ class _Check:
                 random_state=0,
             )
         except (TypeError, ValueError) as error:
-            raise CheckNotApplicable(str(error)) from error
+            raise _not_applicable(str(error)) from error
         result = found.summary["attributes"][-1]["results"][0]
         measure: dict[str, Any] = result["measures"][0]
         if measure["value"] is None:
-            raise CheckNotApplicable(measure["finding"])
+            raise _not_applicable(measure["finding"])
         return measure
+
+
+def _not_applicable(reason: str) -> Exception:
+    """Make the exception by which a check tells skore that it does not apply."""
+    from skore import CheckNotApplicable
+
+    return CheckNotApplicable(reason)  # type: ignore[no-any-return]
 
 
 def skore_checks(sensitive_features: Selector, *, limit: float = 0.1) -> list[Any]:

@@ -1,6 +1,7 @@
 """Metrics and checks in the reports of skore."""
 
 import warnings
+from types import SimpleNamespace
 
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -86,6 +87,25 @@ def test_checks_do_not_apply_to_what_cannot_be_compared(skore, table, evaluated)
     of_numbers.checks.add(skore_checks("sex"))
     found = of_numbers.checks.summarize().frame(section="not_applicable")
     assert {*CODES} <= {*found["code"]}
+
+
+def test_checks_read_the_test_rows_of_a_report(table):
+    """Without skore, on what such a report has."""
+    X, y = table
+    model = LogisticRegression().fit(X, y)
+    report = SimpleNamespace(
+        ml_task="binary-classification",
+        estimator_=model,
+        X_test=X,
+        y_test=y,
+        pos_label=1,
+    )
+    decisions, scores, _ = skore_checks("sex", limit=0.05)
+    value = mcdp(None, model.predict_proba(X)[:, 1], sensitive_features=X["sex"])
+    assert scores.check_function(report).startswith(f"MCDP(0) is {value:.3f} (95%")
+    assert "gets the positive decision" in decisions.check_function(report)
+    for check in skore_checks("sex", limit=1):
+        assert check.check_function(report) is None
 
 
 def test_a_limit_is_a_disparity():

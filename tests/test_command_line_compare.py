@@ -67,7 +67,7 @@ def test_numbers_are_those_of_compare_models(compare, table, tmp_path):
 def test_the_console_shows_markdown_and_a_file_is_a_page(compare, tmp_path):
     code, said = compare(GOOD)
     assert code == 0
-    assert "Confirmed for b of 2 models on 1,000 rows" in said.out
+    assert "Confirmed for b of 2 tested models on 1,000 rows" in said.out
     assert "| b |" in said.out
     code, said = compare(f"{GOOD} --out page.html")
     assert code == 0

@@ -22,6 +22,7 @@ from skfair._utils._text import (
     counted,
     label_text,
     listed,
+    one_line,
     or_none,
     plain,
     visible_text,
@@ -45,7 +46,7 @@ from skfair.model_selection._paired_tests import (
     largest_gap_place,
     parts_of,
     performance_test,
-    without_each_part,
+    subsets,
 )
 from skfair.model_selection._pareto_front import non_dominated
 
@@ -122,15 +123,17 @@ class ModelComparison:
             f"{self.disparity_name} lower than that of {base}, and "
             f"{self.performance_name} not lower by more than {self.margin:g}"
         )
-        if confirmed:
-            found = f"Confirmed for {listed(confirmed)} of {counted(n_tested, 'model')}"
-        else:
-            found = f"Not confirmed for any of {counted(n_tested, 'model')}"
+        whose = listed(confirmed) if confirmed else "none"
+        found = f"Confirmed for {whose} of {counted(n_tested, 'tested model')}"
+        best = []
+        if len(confirmed) > 1:
+            best = [f"The one with the smallest disparity is {label_text(self.best)}."]
         return [
             f"{found} on {counted(self.n_rows, 'row')}: {claim}.",
             "The probability that any confirmed statement is false is at most "
             f"{100 * (1 - self.confidence_level):.3g} %. A model that is not confirmed "
             "may serve as well, too.",
+            *best,
             *self.notes,
         ]
 
@@ -302,6 +305,9 @@ def _text(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.4f}"
+    if isinstance(value, Mapping):
+        named = (f"{key}={_plain_value(one)}" for key, one in value.items())
+        return one_line(", ".join(named))
     return visible_text(_plain_value(value), 300)
 
 
@@ -347,8 +353,10 @@ def models_table(
     """
     weighted = np.flatnonzero(weights > 0)
     grouped = weighted[groups.codes[weighted] >= 0]
-    parts = [weighted[part] for part in parts_of(classes[weighted])]
-    values = [without_each_part(model.measure, parts) for model in models.values()]
+    each = subsets([weighted[part] for part in parts_of(classes[weighted])])
+    values = [
+        np.array([model.measure(rows) for rows in each]) for model in models.values()
+    ]
     gaps = [_gap(model.scores, groups, weights) for model in models.values()]
     scores = [model.scores for model in models.values()]
     if place is None and not math.isnan(gaps[0]):
@@ -499,8 +507,14 @@ def compare_models(
     metric = average_precision_score if metric is None else metric
     y = as_array(y_true, "y_true")
     check_no_missing(y, "y_true")
-    labels = list(y_score)
-    if len(labels) < 2 or baseline not in labels:
+    if not isinstance(y_score, Mapping) and not hasattr(y_score, "columns"):
+        raise TypeError(
+            "y_score must be a mapping of labels to scores, or a DataFrame, got a "
+            f"{type(y_score).__name__}."
+        )
+    labels = list(getattr(y_score, "columns", y_score))
+    known = isinstance(baseline, Hashable) and baseline in labels
+    if len(labels) < 2 or not known:
         raise ValueError(
             "y_score must have the scores of the baseline and of other models, got "
             f"{labels[:5]} and baseline={baseline!r}."
@@ -512,6 +526,10 @@ def compare_models(
     }
     groups = resolve_groups(sensitive_features, n_samples=len(y))
     weights = check_weights(sample_weight, len(y))
+    if weights is not None and not weights.any():
+        raise ValueError(
+            "sample_weight is zero for every row, expected a positive one."
+        )
 
     def measure(own: Floats, rows: Integers) -> float:
         options = {} if weights is None else {"sample_weight": weights[rows]}

@@ -8,8 +8,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
-from scipy.stats import t as student
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from skfair._utils._types import Floats, Integers
 from skfair.groups import Codes
@@ -43,11 +42,10 @@ def parts_of(cells: Codes, n_parts: int = N_PARTS) -> list[Integers]:
     return [part for part in parts if len(part)]
 
 
-def without_each_part(measure: Measure, parts: list[Integers]) -> Floats:
-    """Measure the performance of all rows, then of the rows without each part."""
-    everyone = np.sort(np.concatenate(parts))
-    left = (np.setdiff1d(everyone, part, assume_unique=True) for part in parts)
-    return np.array([measure(rows) for rows in (everyone, *left)])
+def subsets(parts: list[Integers]) -> list[Integers]:
+    """Positions of all rows, then of the rows without each part."""
+    rows = np.sort(np.concatenate(parts))
+    return [rows, *(np.setdiff1d(rows, part, assume_unique=True) for part in parts)]
 
 
 def performance_test(
@@ -55,7 +53,7 @@ def performance_test(
 ) -> PairedTest:
     """Test that a performance is lower than the baseline's by no more than a margin.
 
-    Values are those of `without_each_part`, whose spread is the jackknife's error. The
+    Values are those of `subsets`, whose spread is the jackknife's error. The
     bound is the lower one of the difference.
     """
     difference, *others = values - baseline
@@ -63,11 +61,11 @@ def performance_test(
     error = math.sqrt((n_parts - 1) * np.var(others))
     if math.isnan(difference) or n_parts < 2:
         return PairedTest(math.nan, math.nan)
-    bound = difference - student.ppf(level, n_parts - 1) * error
+    bound = difference - float(stdtrit(n_parts - 1, level)) * error
     excess = difference + margin
     if error <= 0:
         return PairedTest(bound, 0.0 if excess > 0 else 1.0)
-    return PairedTest(bound, float(student.sf(excess / error, n_parts - 1)))
+    return PairedTest(bound, float(stdtr(n_parts - 1, -excess / error)))
 
 
 class Place(NamedTuple):

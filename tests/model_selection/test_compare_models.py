@@ -52,7 +52,7 @@ def test_what_is_confirmed(result):
     tested = result.table.drop("old")
     assert (tested["performance_lower"] < tested["performance_difference"]).all()
     assert (tested["disparity_upper"] > tested["disparity_difference"]).all()
-    assert "Confirmed for new of 2 models on 1,500 rows" in result.sentences[0]
+    assert "Confirmed for new of 2 tested models on 1,500 rows" in result.sentences[0]
 
 
 def test_only_the_order_of_scores_counts(result):
@@ -76,7 +76,7 @@ def test_the_margin_decides():
     strict, lax = (compare(y, scores, groups, margin=m) for m in (0.0, 0.2))
     assert not strict.table["confirmed"].any()
     assert strict.best == "old"
-    assert "Not confirmed for any" in strict.sentences[0]
+    assert "Confirmed for none of 2 tested models" in strict.sentences[0]
     assert lax.best == "new"
 
 

@@ -170,16 +170,23 @@ def false_statement(rng: Any, second: float, chosen: list[tuple[float, float]]) 
     return bool(table["confirmed"].any())
 
 
-def bound(n_searches: int = 500, n_candidates: int = 100) -> None:
-    """Count searches in which some bound of the gain is too small."""
+def bound() -> None:
+    """Look at every stop of searches of 100 candidates, on few and on many rows."""
+    bound_of(200, 500)
+    bound_of(4000, 50)
+
+
+def bound_of(n_rows: int, n_searches: int, n_candidates: int = 100) -> None:
+    """Count searches in which some bound of the gain is too small; rows of a fold."""
     rng = np.random.default_rng(0)
-    group = np.tile(np.repeat([0, 1], [60, 140]), 5)
-    splits = [(None, np.arange(200 * k, 200 * (k + 1))) for k in range(5)]
+    second = (np.arange(n_rows) < 0.7 * n_rows).astype(int)
+    group = np.tile(second, 5)
+    splits = [(None, np.arange(n_rows * k, n_rows * (k + 1))) for k in range(5)]
     noise, kept, plain = fold_noise(splits, group), 0.7, 0.35
     law = beta(2, 3, loc=0.05, scale=0.35)
     grid = np.linspace(0, 0.5, 2001)
     gains = kept * np.array([quad(law.cdf, 0, q)[0] for q in grid])
-    n_wrong, last = 0, []
+    n_wrong, last, truth = 0, [], []
     for _ in range(n_searches):
         true = np.append(plain, law.rvs(n_candidates, random_state=rng))
         eligible = rng.random(len(true)) < kept
@@ -191,10 +198,12 @@ def bound(n_searches: int = 500, n_candidates: int = 100) -> None:
             for t in range(1, len(true))
         ]
         n_wrong += bool((bounds < np.interp(smallest[1:], grid, gains)).any())
-        last.append(bounds[-1])
+        last.append((bounds[9], bounds[-1]))
+        truth.append(np.interp(smallest[[10, -1]], grid, gains))
     print(
-        f"the bound is too small at some stop in {n_wrong} of {n_searches} searches; "
-        f"after {n_candidates} candidates it is {np.mean(last):.3f} on average"
+        f"{5 * n_rows} rows: too small at some stop in {n_wrong} of {n_searches} "
+        f"searches; on average after 10 and {n_candidates} candidates "
+        f"{np.mean(last, axis=0).round(4)}, truth {np.mean(truth, axis=0).round(4)}"
     )
 
 

@@ -526,10 +526,9 @@ def compare_models(
     }
     groups = resolve_groups(sensitive_features, n_samples=len(y))
     weights = check_weights(sample_weight, len(y))
-    if weights is not None and not weights.any():
-        raise ValueError(
-            "sample_weight is zero for every row, expected a positive one."
-        )
+    n_rows = len(y) if weights is None else np.count_nonzero(weights)
+    if n_rows < 2:
+        raise ValueError(f"y_true must have two rows with a weight, got {n_rows}.")
 
     def measure(own: Floats, rows: Integers) -> float:
         options = {} if weights is None else {"sample_weight": weights[rows]}

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from pandas.testing import assert_frame_equal
 from sklearn.exceptions import UndefinedMetricWarning
@@ -59,6 +60,8 @@ def test_only_the_order_of_scores_counts(result):
     y, scores, groups = scored()
     table = pd.DataFrame(scores).rank()
     assert_frame_equal(compare(y, table, groups).table, result.table)
+    polars = compare(y, pl.from_pandas(table), groups)
+    assert_frame_equal(polars.table, result.table)
 
 
 def test_others_must_be_more_certain_the_more_there_are(result):
@@ -125,6 +128,7 @@ def test_one_group_is_undefined_and_nothing_is_confirmed():
         ({"margin": -1}, "margin must be"),
         ({"confidence_level": 1}, "confidence_level must be"),
         ({"sample_weight": [1]}, "sample_weight must have shape"),
+        ({"sample_weight": [1] + [0] * 49}, "two rows with a weight, got 1"),
     ],
 )
 def test_bad_options(options, error):
@@ -138,6 +142,8 @@ def test_bad_scores():
         compare(y, {**scores, "new": [0.5]}, groups)
     with pytest.raises(ValueError, match="new must be finite"):
         compare(y, {**scores, "new": [np.nan] * 50}, groups)
+    with pytest.raises(TypeError, match="must be a mapping of labels"):
+        compare(y, scores["new"], groups)
     with pytest.raises(ValueError, match="1 missing labels"):
         compare([None, *y[1:]], scores, groups)
 

@@ -20,6 +20,10 @@ from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import (
+    check_get_params_invariance,
+    check_set_params,
+)
 
 from skfair._training_rows import TrainingRows, hold_out
 from skfair.groups import encode_groups
@@ -167,6 +171,11 @@ def test_clones_pickles_and_processes(fitted):
         again.fit(X, y)
     assert_frame_equal(again.alternatives_, fitted.alternatives_)
     assert again.gain_bound_ == fitted.gain_bound_
+
+
+@pytest.mark.parametrize("check", [check_get_params_invariance, check_set_params])
+def test_checks_of_scikit_learn(check):
+    check("LessDiscriminatorySearchCV", make_search())
 
 
 def test_groups_may_be_routed(fitted):

@@ -36,7 +36,7 @@ from skfair.model_selection._paired_tests import gap_test, largest_gap_place
 LEVEL, MARGIN = 0.95, 0.02
 N_SEARCHES, N_ROWS = 2000, 1000
 #: Share of positives, and what a positive label and the second group add to a score.
-POSITIVE, OF_LABEL, OF_GROUP = 0.3, 1.2, 0.5
+POSITIVE, OF_LABEL, OF_GROUP = 0.3, 1.2, 1.2
 
 
 def flat(gap: float, group: Any, ranks: Any, rng: Any) -> Any:

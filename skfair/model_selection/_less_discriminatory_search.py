@@ -438,8 +438,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
             raise ValueError(
                 f"The baseline has {performance} {performances[0]} and "
                 f"{self.disparity} {disparities[0]} in the search, expected finite "
-                "numbers. "
-                "error_score='raise' shows why a fit or a score failed."
+                "numbers. error_score='raise' shows why a fit or a score failed."
             )
         self.gain_bound_ = self._bound(noise, self.cv_results_)
         self.alternatives_ = pd.DataFrame(

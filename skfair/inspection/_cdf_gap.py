@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._text import counted
 from skfair._utils._types import Floats
-from skfair._utils._validation import Scale, check_real
+from skfair._utils._validation import AnyScale, Scale, check_real
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._gap_mark import GapMark, gap_mark, shares_at, step_cdf
 from skfair.metrics import mcdp
@@ -54,8 +54,8 @@ class CDFGapDisplay:
         band; nan if unknown. None stands for `counts`.
     sensitive_names : sequence of str, default=()
         Names of the sensitive columns, the title of the legend.
-    scale : {"probability", "rank"}, default="probability"
-        What the scores are, for the labels of the axes.
+    scale : {"probability", "rank", "real"}, default="probability"
+        What the scores are, for the labels of the axes; "real" are predicted numbers.
     bounds : sequence of n_groups pairs of ndarrays of shape (n_steps,), default=None
         Least and largest value of each CDF from each of its scores on, where groups are
         known by a proxy only.
@@ -102,7 +102,7 @@ class CDFGapDisplay:
     marks: Sequence[GapMark]
     effective_sizes: NDArray[Any] | None = None
     sensitive_names: Sequence[str] = ()
-    scale: Scale = "probability"
+    scale: AnyScale = "probability"
     bounds: Sequence[tuple[Floats, Floats]] | None = None
     odds_ratio: float | None = None
     name: str | None = None
@@ -168,7 +168,7 @@ class CDFGapDisplay:
         self.ax_.set(
             xlabel=_style.SCORE_LABELS[self.scale],
             ylabel="Cumulative share of the group",
-            xlim=(0, 1),
+            xlim=self._ends(),
             ylim=(0, 1.01),
         )
         _style.title(self.ax_, self.name if name is None else name)
@@ -265,14 +265,23 @@ class CDFGapDisplay:
             )
         return lines, windows
 
+    def _ends(self) -> tuple[float, float]:
+        """Return the ends of the axis of scores; numbers have those of all groups."""
+        if self.scale != "real":
+            return 0, 1
+        low, high = (
+            float(end(np.concatenate(self.scores))) for end in (np.min, np.max)
+        )
+        return (low, high) if low < high else (low - 0.5, high + 0.5)
+
     def _mark_text(self, mark: GapMark) -> str:
         """Legend entry of a mark: its value, its scores and its pair of groups."""
         text = f"MCDP({mark.epsilon:.3g}) = {mark.value:.3f}"
-        unit = {"probability": "score", "rank": "rank"}[self.scale]
+        unit = _style.MARK_UNITS[self.scale]
         if mark.value > 0 and mark.epsilon > 0:
             text += f", {unit}s {mark.window[0]:.3g} to {mark.window[1]:.3g}"
         elif mark.value > 0:
-            text += f", {unit} {mark.score:.3g}"
+            text += f", {unit} {mark.score:.{_style.SCORE_DIGITS[self.scale]}g}"
         if len(self.labels) > 2:
             text += "\n" + _style.joined_text([self.labels[i] for i in mark.pair])
         return text

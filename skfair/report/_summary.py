@@ -518,7 +518,14 @@ def cautions(summary: Summary) -> list[str]:
         texts += _about_groups(attribute, of_numbers)
         for result in attribute["results"]:
             texts += _about_measures(summary, attribute, result)
-    if summary["settings"]["sample_weight"] and not of_numbers:
+    if summary["settings"]["sample_weight"] and of_numbers:
+        texts.append(
+            say(
+                "Rows are weighted. Group sizes count rows, means and metrics add up "
+                "weights."
+            )
+        )
+    elif summary["settings"]["sample_weight"]:
         texts.append(
             say(
                 "Rows are weighted. Group sizes count rows, rates and metrics add up "

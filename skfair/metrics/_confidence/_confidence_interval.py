@@ -315,7 +315,7 @@ def lower_bound(comparisons: Comparisons, tail: float) -> float:
     if math.isnan(comparisons.value):
         return math.nan
     bound = comparisons.low(tail / comparisons.n_comparisons)
-    return float(min(max(bound, 0.0), comparisons.value))
+    return float(min(max(0.0, bound), comparisons.value))
 
 
 def upper_bound(comparisons: Comparisons, tail: float) -> float:

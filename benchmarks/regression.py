@@ -222,6 +222,8 @@ def main(names, n_seeds):
             for _, own in rows.groupby("seed"):
                 plain = own[own["model"] == "plain"].iloc[0]
                 chosen = own[own["model"].str.startswith(kind)]
+                if chosen.empty:  # fairlearn is measured on the first seeds only
+                    continue
                 points = [*zip(chosen["r2"], chosen["mcdp"], strict=True)]
                 areas.append(area(points, plain["mcdp"]) / plain["r2"])
             print(f"area {kind}: {np.mean(areas):.3f} +- {np.std(areas):.3f}")

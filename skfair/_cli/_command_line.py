@@ -191,6 +191,13 @@ def _add_reading(audit: argparse.ArgumentParser) -> None:
 def _add_columns(audit: argparse.ArgumentParser) -> None:
     several: dict[str, Any] = {"action": "append", "default": [], "metavar": "COLUMNS"}
     add = audit.add_argument
+    add(
+        "--target",
+        choices=("class", "number"),
+        default="class",
+        help="number: --y-true and --y-score are numbers, such as salaries, and the "
+        "report is in their unit (default: %(default)s)",
+    )
     add("--y-true", metavar="COLUMN", help="true labels; without, errors are left out")
     add(
         "--y-score",
@@ -518,6 +525,10 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     if given.format == "html":
         require_report_extra()
     _check_output(given.out, given.table, given.no_overwrite)
+    if given.target == "number":
+        if given.scale != "probability":
+            raise ValueError("--scale must be left out with --target number.")
+        given.scale = "real"
     settings = {
         name: getattr(given, name)
         for name in _OPTIONS
@@ -542,11 +553,15 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     with _unchanged(files_of(given.table)):
         if takes_duckdb(given.table, given.engine):
             try:
-                if given.group_probability:
-                    raise UnsuitedError(
-                        "--group-probability needs --engine pandas, which reads one "
-                        "file."
-                    )
+                in_memory = {
+                    "--group-probability": given.group_probability,
+                    "--target number": given.target == "number",
+                }
+                for option, asked in in_memory.items():
+                    if asked:
+                        raise UnsuitedError(
+                            f"{option} needs --engine pandas, which reads one file."
+                        )
                 return _count(given, form, columns, bins, settings)
             except UnsuitedError:
                 if given.engine != "auto" or files_of(given.table) != [given.table]:
@@ -574,6 +589,8 @@ def _columns(given: argparse.Namespace) -> Columns:
     weight = [] if given.sample_weight is None else [given.sample_weight]
     true = [] if given.y_true is None else [given.y_true]
     numbers = dict.fromkeys([*given.y_score, *weight, *given.group_probability])
+    if given.target == "number":
+        numbers |= dict.fromkeys([*given.y_pred, *true])
     labels = dict.fromkeys(
         name for name in [*given.y_pred, *true] if name not in numbers
     )
@@ -861,7 +878,10 @@ def read_limits(given: list[str]) -> dict[str, float]:
             value = float(written)
         except ValueError:
             raise ValueError(f"--limit must be METRIC=NUMBER, got {text!r}.") from None
-        limits[key] = check_real("--limit", value, 0, MEASURES[key].maximum)
+        largest = MEASURES[key].maximum
+        limits[key] = check_real(
+            "--limit", value, 0, math.inf if largest is None else largest
+        )
     return limits
 
 

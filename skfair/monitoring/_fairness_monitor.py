@@ -152,7 +152,14 @@ class FairnessMonitor:
         confidence_level: float = 0.95,
         reference: Any = None,
     ) -> None:
-        largest = bounded_metric(metric)[0].maximum
+        specification, own = bounded_metric(metric)
+        largest = specification.largest(own)
+        if largest == math.inf:
+            raise ValueError(
+                f"metric must have a largest value, but {specification.name} of "
+                "numbers has none: bounds for all looks at growing data are for values "
+                f"in a known range; got {metric!r}."
+            )
         self.metric = metric
         function, options = unwrapped(metric)
         of_statistics = {name: options[name] for name in options.keys() - {*_OF_ROWS}}

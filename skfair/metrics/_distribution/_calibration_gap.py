@@ -198,6 +198,7 @@ default=None
     --------
     calibration_error : The same curves, each compared with 0.
     calibration_test : Whether the scores are calibrated in every group.
+    skfair.inspection.CalibrationGapDisplay : Picture of the curves.
     permutation_test : Whether the groups are equally calibrated.
     sklearn.calibration.calibration_curve : Calibration by bins of scores.
 
@@ -232,15 +233,25 @@ default=None
     if found is None:
         return math.nan
     rows = rows_by_score(found)
-    if multigroup == "pooled":
-        gaps = (
-            np.abs(c - _mean(rows.shares, c)).max(initial=0) for _, c in rows.curves()
-        )
-    elif len(rows.shares) == 2:
-        gaps = (np.abs(c[0] - c[1]).max(initial=0) for _, c in rows.curves())
-    else:
-        gaps = (np.ptp(c, axis=0).max(initial=0) for _, c in rows.curves())
-    return float(max(gaps))
+    return largest_difference(rows, multigroup)[0]
+
+
+def largest_difference(
+    rows: CalibrationRows, multigroup: Multigroup = "pairwise"
+) -> tuple[float, float]:
+    """Largest difference of two curves, and the first score where it is reached."""
+    largest, score = 0.0, math.nan
+    for scores, curves in rows.curves():
+        if multigroup == "pooled":
+            apart = np.abs(curves - _mean(rows.shares, curves)).max(axis=0)
+        elif len(curves) == 2:
+            apart = np.abs(curves[0] - curves[1])
+        else:
+            apart = np.ptp(curves, axis=0)
+        if apart.max(initial=0) > largest:
+            at = int(apart.argmax())
+            largest, score = float(apart[at]), float(scores[at])
+    return largest, score
 
 
 def _mean(shares: Floats, curves: Floats) -> Floats:

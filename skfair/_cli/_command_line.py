@@ -1,4 +1,5 @@
 """``python -m skfair``: reports and comparisons for those who write no code."""
+"""``python -m skfair``: audits and monitors for people who write no code."""
 
 from __future__ import annotations
 
@@ -26,6 +27,7 @@ from skfair._cli._duckdb import (
     files_of,
     takes_duckdb,
 )
+from skfair._cli._monitor import add_monitor, alarmed, describe, run_monitor
 from skfair._cli._tables import Columns, line_of, read_columns
 from skfair._cli._text import Format
 from skfair._utils._files import check_writable, write_text
@@ -138,6 +140,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     _add_table(compare)
     _add_comparison(compare)
+    add_monitor(commands)
     return parser
 
 
@@ -369,6 +372,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run = {"audit": _run_audit, "compare": _run_comparison}[given.command]
     try:
         return run(given)
+        if isinstance(getattr(given, option, None), list):
+            setattr(given, option, _split(getattr(given, option)))
+    try:
+        return _run_audit(given) if given.command == "audit" else _run_monitor(given)
     except (ValueError, OSError, ImportError) as error:
         _end_progress()
         message = str(error)
@@ -385,6 +392,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run_audit(given: argparse.Namespace) -> int:
     """Write the report, say what is in it, and return the exit code."""
+    """Write a report, and return the exit code."""
     limits = read_limits(given.limit)
     date = _date(given.date)
     with speaking(given.language), collected_reasons():
@@ -466,6 +474,16 @@ def _is_positive(given: argparse.Namespace, y_true: Any) -> Any:
             f"names (default: 1), got {known[:5]}."
         )
     return (y_true == positive).astype(int)
+def _run_monitor(given: argparse.Namespace) -> int:
+    """Add a batch to a monitor, and return the exit code."""
+    monitor, is_new = run_monitor(given)
+    if not is_new:
+        _say("skfair monitor: note: the batch was added before.", sys.stderr)
+    if math.isnan(monitor.interval_.value):
+        _say("skfair monitor: groups cannot be compared yet.", sys.stderr)
+        return NOTHING_SAID
+    _say(describe(monitor), sys.stdout)
+    return ABOVE_LIMIT if alarmed(monitor) else 0
 
 
 def _program() -> str:

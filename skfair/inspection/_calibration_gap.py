@@ -258,9 +258,12 @@ class CalibrationGapDisplay:
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
         metric = partial(calibration_gap, pos_label=pos_label)
         given = y_true, y_score, sensitive_features, sample_weight, name
-        *arrays, name = _inputs.stratum_of_largest(metric, given, control_features)
+        y_true, y_score, sensitive_features, sample_weight, name = (
+            _inputs.stratum_of_largest(metric, given, control_features)
+        )
+        rows_given = y_true, y_score, sensitive_features, sample_weight, pos_label
         with collected_reasons() as reasons:
-            found = labelled_rows("calibration_gap", *arrays, pos_label)
+            found = labelled_rows("calibration_gap", *rows_given)
         if found is None:
             raise ValueError(f"There is nothing to draw: {'; '.join(reasons)}.")
         rows, statistic = rows_by_score(found), found.statistic

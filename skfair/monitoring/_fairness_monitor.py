@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial, reduce
+from os import PathLike
 from reprlib import repr as brief
 from typing import Any, NamedTuple, Self, get_args
 
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from skfair._utils._files import write_text
 from skfair._utils._validation import as_array, check_choice, check_real
 from skfair.groups import comparable_groups, resolve_groups, resolve_strata
 from skfair.metrics._confidence._certify import least_level
@@ -45,6 +47,7 @@ from skfair.monitoring._change import (
     splits_of,
     with_look,
 )
+from skfair.monitoring._page import page_of
 from skfair.monitoring._state import (
     agree,
     blocks_from_json,
@@ -335,7 +338,10 @@ class FairnessMonitor:
         drift = () if self.reference is None else _DRIFT_COLUMNS
         strata = ["stratum"] if isinstance(self.statistic_, dict) else []
         columns = [*_COLUMNS, *drift, *strata, *_RECENT_COLUMNS]
-        return pd.DataFrame(self._looks, columns=columns)
+        # Of merged monitors earlier looks are unknown, and counted.
+        n_looks = sum(n for n, _ in self._blocks)
+        index = pd.RangeIndex(n_looks - len(self._looks), n_looks)
+        return pd.DataFrame(self._looks, index, columns)
 
     @property
     def interval_(self) -> ConfidenceInterval:
@@ -383,13 +389,14 @@ class FairnessMonitor:
     def change_time_(self) -> ConfidenceInterval | None:
         """When the disparity changed: how many looks there were before.
 
-        It is the position of a look, the first being 0, with an interval for it that
-        holds if the distributions changed once. None as long as no disparity was
-        certain to differ from the one before.
+        It is the position of a look in the index of `history_`, the first being 0, with
+        an interval for it that holds if the distributions changed once. None as long
+        as no disparity was certain to differ from the one before.
         """
         if self._change is None:
             return None
-        return ConfidenceInterval(*self._change, self.confidence_level, "anytime")
+        value, lower, upper = self._change
+        return ConfidenceInterval(value, lower, upper, self.confidence_level, "anytime")
 
     @property
     def value_recent_(self) -> float:
@@ -403,12 +410,52 @@ class FairnessMonitor:
         These are the rows since the change, if there was one, else those of about the
         last quarter of all looks. The intervals of all looks hold at once.
         """
-        last = self._last()
-        return ConfidenceInterval(
-            *(last[name] for name in _RECENT_COLUMNS[:3]),
-            self.confidence_level,
-            "anytime",
-        )
+        value, lower, upper = (self._last()[name] for name in _RECENT_COLUMNS[:3])
+        return ConfidenceInterval(value, lower, upper, self.confidence_level, "anytime")
+
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """Write a page of the monitor that is small enough for a mail.
+
+        It has a picture of all looks, the alarms and the numbers of the last ten, and
+        loads nothing.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write; None writes none.
+
+        Returns
+        -------
+        str
+            The page.
+
+        Raises
+        ------
+        ValueError
+            If there was no look yet.
+        OSError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> from skfair.metrics import mcdp
+        >>> from skfair.monitoring import FairnessMonitor
+        >>> monitor = FairnessMonitor(mcdp)
+        >>> monitor.update(None, [0.2, 0.7], sensitive_features=["a", "b"])
+        >>> monitor.to_html()[:15]
+        '<!doctype html>'
+        """
+        self._last()
+        name = unwrapped(self.metric)[0].__name__
+        alarms = {
+            "Disparity above the limit": self.alarm_,
+            "Change": self.change_alarm_,
+            "Drift": self.drift_alarm_,
+        }
+        page = page_of(name, self.at_most, self.history_, alarms, self._change)
+        if path is not None:
+            write_text(path, page)
+        return page
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as lists, numbers and text, for `json.dumps`.

@@ -106,9 +106,10 @@ def rows_by_score(rows: LabelledRows) -> CalibrationRows:
     """Sort rows by score."""
     totals = rows.statistic.totals
     # One sort by score, group and outcome, in as few bits as possible.
-    cells = 2 * rows.codes.astype(np.int8 if len(totals) < 2**6 else np.intp)
+    small = np.int8 if len(totals) < 2**6 else np.intp
+    cells: Any = 2 * rows.codes.astype(small) + rows.positive
     scores, cells, weights = sort_scores(
-        rows.scores, cells + rows.positive, rows.weights, n_groups=2 * len(totals)
+        rows.scores, cells, rows.weights, n_groups=2 * len(totals)
     )
     codes = cells >> 1
     return CalibrationRows(

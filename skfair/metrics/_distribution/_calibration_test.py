@@ -128,9 +128,8 @@ def calibration_test(
     if rows is None:
         return CalibrationTestResult(math.nan, math.nan, math.nan, None, n_draws)
     order = np.lexsort((rows.scores, rows.codes))
-    scores, positive, codes = (
-        values[order] for values in (rows.scores, rows.positive, rows.codes)
-    )
+    scores, positive = rows.scores[order], rows.positive[order]
+    codes = rows.codes[order].astype(np.intp)
     statistic, weights = rows.statistic, np.ones(len(codes))
     if rows.weights is not None:
         weights = rows.weights[order].astype(np.float64)

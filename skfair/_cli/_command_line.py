@@ -1,5 +1,4 @@
-"""``python -m skfair``: reports and comparisons for those who write no code."""
-"""``python -m skfair``: audits and monitors for people who write no code."""
+"""``python -m skfair``: reports, comparisons and monitors without code."""
 
 from __future__ import annotations
 
@@ -368,14 +367,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return its exit code."""
     given = make_parser().parse_args(arguments)
     for option in _SEVERAL:
-        setattr(given, option, _split(getattr(given, option)))
-    run = {"audit": _run_audit, "compare": _run_comparison}[given.command]
-    try:
-        return run(given)
         if isinstance(getattr(given, option, None), list):
             setattr(given, option, _split(getattr(given, option)))
+    commands = {
+        "audit": _run_audit,
+        "compare": _run_comparison,
+        "monitor": _run_monitor,
+    }
     try:
-        return _run_audit(given) if given.command == "audit" else _run_monitor(given)
+        return commands[given.command](given)
     except (ValueError, OSError, ImportError) as error:
         _end_progress()
         message = str(error)
@@ -392,7 +392,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run_audit(given: argparse.Namespace) -> int:
     """Write the report, say what is in it, and return the exit code."""
-    """Write a report, and return the exit code."""
     limits = read_limits(given.limit)
     date = _date(given.date)
     with speaking(given.language), collected_reasons():
@@ -474,6 +473,8 @@ def _is_positive(given: argparse.Namespace, y_true: Any) -> Any:
             f"names (default: 1), got {known[:5]}."
         )
     return (y_true == positive).astype(int)
+
+
 def _run_monitor(given: argparse.Namespace) -> int:
     """Add a batch to a monitor, and return the exit code."""
     monitor, is_new = run_monitor(given)

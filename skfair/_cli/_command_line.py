@@ -1,4 +1,4 @@
-"""``python -m skfair``: reports and comparisons for those who write no code."""
+"""``python -m skfair``: reports, comparisons and monitors without code."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from skfair._cli._duckdb import (
     files_of,
     takes_duckdb,
 )
+from skfair._cli._monitor import add_monitor, alarmed, describe, run_monitor
 from skfair._cli._tables import Columns, line_of, read_columns
 from skfair._cli._text import Format
 from skfair._utils._files import check_writable, write_text
@@ -138,6 +139,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     _add_table(compare)
     _add_comparison(compare)
+    add_monitor(commands)
     return parser
 
 
@@ -372,10 +374,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return its exit code."""
     given = make_parser().parse_args(arguments)
     for option in _SEVERAL:
-        setattr(given, option, _split(getattr(given, option)))
-    run = {"audit": _run_audit, "compare": _run_comparison}[given.command]
+        if isinstance(getattr(given, option, None), list):
+            setattr(given, option, _split(getattr(given, option)))
+    commands = {
+        "audit": _run_audit,
+        "compare": _run_comparison,
+        "monitor": _run_monitor,
+    }
     try:
-        return run(given)
+        return commands[given.command](given)
     except (ValueError, OSError, ImportError) as error:
         _end_progress()
         message = str(error)
@@ -473,6 +480,18 @@ def _is_positive(given: argparse.Namespace, y_true: Any) -> Any:
             f"names (default: 1), got {known[:5]}."
         )
     return (y_true == positive).astype(int)
+
+
+def _run_monitor(given: argparse.Namespace) -> int:
+    """Add a batch to a monitor, and return the exit code."""
+    monitor, is_new = run_monitor(given)
+    if not is_new:
+        _say("skfair monitor: note: the batch was added before.", sys.stderr)
+    if math.isnan(monitor.interval_.value):
+        _say("skfair monitor: groups cannot be compared yet.", sys.stderr)
+        return NOTHING_SAID
+    _say(describe(monitor), sys.stdout)
+    return ABOVE_LIMIT if alarmed(monitor) else 0
 
 
 def _program() -> str:

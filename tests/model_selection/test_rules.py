@@ -423,7 +423,7 @@ def test_scikit_learns_scorers_need_the_positive_label(biased):
     """They fail at the first score; the rule says afterwards what to type instead."""
     X, y = biased
     y = np.array(["<=50K", ">50K"])[y]
-    with pytest.raises(ValueError, match="pos_label=1 is not a valid label.*<=50K"):
+    with pytest.raises(ValueError, match=r"pos_label=1 is not a valid label.*<=50K"):
         search_by(GridSearchCV, "average_precision", within(), error_score="raise").fit(
             X, y
         )

@@ -41,7 +41,7 @@ def pages():
             path.read_text("utf-8"), namespaceHTMLElements=False
         )
         for path in SITE.rglob("*.html")
-        if "_static" not in path.parts
+        if not {"_static", "lite"} & set(path.relative_to(SITE).parts)
     }
 
 

@@ -34,7 +34,6 @@ import matplotlib
 matplotlib.use("agg")
 def refuse(*args, **kwargs):
     raise RuntimeError("neither threads nor processes")
-sys.modules["_multiprocessing"] = None
 for module, name in [
     (_thread, "start_new_thread"), (os, "fork"), (subprocess, "Popen"),
     (threading, "_start_new_thread"), (threading, "_start_joinable_thread"),

@@ -50,7 +50,7 @@ def resolve(page, href):
     address, _, anchor = unquote(href).partition("#")
     if not address:
         return page, anchor
-    target = (SITE / page).parent / address
+    target = (SITE / page).parent / address.partition("?")[0]
     return target.resolve().relative_to(SITE.resolve()).as_posix(), anchor
 
 

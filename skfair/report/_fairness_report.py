@@ -22,6 +22,7 @@ from skfair.report._metrics import checked_options
 from skfair.report._page._html import render
 from skfair.report._page._markdown import card_sections, render_markdown
 from skfair.report._summary import DEFAULT_TITLE, summarize
+from skfair.report._why import section_of
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
 _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
@@ -483,6 +484,51 @@ n_groups), or dict, default=None
                 options=checked,
             )
             return cls(summarize(audits, title))
+
+    def with_explanations(self, *results: Any) -> Self:
+        """Return the report with sections on what a gap goes with.
+
+        Parameters
+        ----------
+        *results : ExplainedGapResult or GapContributionsResult
+            What `skfair.inspection.explained_gap` or
+            `skfair.inspection.gap_contributions` returned for the rows and the model of
+            the report. Each becomes a section of the page and of the Markdown, after
+            those that the report has.
+
+        Returns
+        -------
+        FairnessReport
+            A new report; this one is unchanged. The sections are in
+            ``summary["why"]``, as texts in the language of the report.
+
+        Raises
+        ------
+        TypeError
+            If a result is of another kind.
+
+        Examples
+        --------
+        >>> from skfair.datasets import load_berkeley_admissions
+        >>> from skfair.inspection import explained_gap
+        >>> from skfair.report import FairnessReport
+        >>> X, y = load_berkeley_admissions(return_X_y=True)
+        >>> report = FairnessReport.from_predictions(
+        ...     None, y_pred=y, sensitive_features=X[["sex"]],
+        ...     n_permutations=99, random_state=0,
+        ... )
+        >>> given_department = explained_gap(
+        ...     y, sensitive_features=X["sex"], explained_by=X["department"],
+        ...     metric="demographic_parity_difference",
+        ... )
+        >>> report = report.with_explanations(given_department)
+        >>> report.summary["why"][0]["rows"][0][:2]
+        ['department', '0.018 (0.000 to 0.047)']
+        """
+        with speaking(self.summary.get("language", "en")):
+            sections = [section_of(result) for result in results]
+        before = self.summary.get("why") or []
+        return type(self)({**self.summary, "why": [*before, *sections]})
 
     def to_frame(
         self,

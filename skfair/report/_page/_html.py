@@ -68,7 +68,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
     proxy, settings = summary.get("proxy"), summary["settings"]
     questions = questions_of(settings)
     page = template.render(
-        **{**summary, "proxy": proxy},
+        **{**summary, "proxy": proxy, "why": summary.get("why")},
         style=Markup((templates / "report.css").read_text()),
         safe=Markup,
         pictures=_pictures(summary),

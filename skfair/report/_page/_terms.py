@@ -107,6 +107,14 @@ TERMS = {
         "strata ranks",
         "verdict numbers",
     ),
+    "effective": (
+        "Overlap, effective rows",
+        "A row overlaps where every group has people who are alike in the columns. "
+        "Effective rows are as many rows of equal weight as are worth the weighted "
+        "ones.",
+        "why",
+        "numbers",
+    ),
     "proxy": (
         "Proxy, cell",
         "A proxy tells something about the group of a person, as a district does. A "
@@ -186,6 +194,7 @@ def terms_of(summary: Summary) -> list[dict[str, str]]:
         "ranks": settings.get("scale") == "rank",
         "strata": settings.get("control_features", False),
         "ratios": settings.get("impact_ratios", False),
+        "why": bool(summary.get("why")),
         "proxy": bool(summary.get("proxy")),
         "dcp": "dcp" in settings["calls"],
         "binary": summary["positive"] is not None,

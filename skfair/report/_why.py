@@ -1,0 +1,131 @@
+"""Results that say what a gap goes with, as sections of a report."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from skfair._utils._text import visible_text
+from skfair.inspection import ExplainedGapResult, GapContributionsResult
+from skfair.report._language import (
+    DASH,
+    figure,
+    interval,
+    name_of,
+    number,
+    percent,
+    say,
+)
+from skfair.report._metrics import MEASURES
+
+
+def section_of(result: Any) -> dict[str, Any]:
+    """Title, sentences and a table of texts of a result, in the report's language."""
+    if isinstance(result, ExplainedGapResult):
+        return _of_columns(result)
+    if isinstance(result, GapContributionsResult):
+        return _of_features(result)
+    raise TypeError(
+        "results must be of skfair.inspection.explained_gap or gap_contributions, got "
+        f"{type(result).__name__}."
+    )
+
+
+def _of_columns(result: ExplainedGapResult) -> dict[str, Any]:
+    """Write what remains of a gap between people who are alike in some columns."""
+    title = say(MEASURES[result.metric].title)
+    if result.population == "overlap":
+        population = say("where all groups have people")
+    else:
+        population = say(
+            "with the columns of {group}", group=name_of(result.population)
+        )
+    rows = [
+        [
+            visible_text(str(name)),
+            _with_ends(row.remaining, row.remaining_lower, row.remaining_upper),
+            _with_ends(row.explained, row.explained_lower, row.explained_upper),
+            percent(row.no_overlap),
+            figure(f"{row.effective_size:,.0f}"),
+        ]
+        for name, row in result.table.iterrows()
+    ]
+    return {
+        "title": say("What the gap goes with"),
+        "texts": [
+            say(
+                "{title} is {value} between the groups as they are. The table has what "
+                "remains of it between people who are alike in some columns, {where}.",
+                title=title,
+                value=_with_ends(result.value, result.lower, result.upper),
+                where=population,
+            ),
+            say(
+                "Neither number is a cause or an excuse: columns may carry an "
+                "injustice themselves, and groups may differ in columns that are not "
+                "among them."
+            ),
+            _level(result.confidence_level),
+        ],
+        "head": [
+            say("Alike in"),
+            say("Remains"),
+            say("Goes with these columns"),
+            say("Rows without overlap"),
+            say("Effective rows of the smallest group"),
+        ],
+        "rows": rows,
+    }
+
+
+def _of_features(result: GapContributionsResult) -> dict[str, Any]:
+    """Contributions of the features of a model to its gaps."""
+    first, second = map(name_of, result.groups)
+    rows = [
+        [
+            visible_text(str(name)),
+            _with_ends(row.decisions, row.decisions_lower, row.decisions_upper),
+            _with_ends(row.means, row.means_lower, row.means_upper),
+        ]
+        for name, row in result.table.iterrows()
+    ]
+    return {
+        "title": say("Through which features the gap comes"),
+        "texts": [
+            say(
+                "The share of scores above {threshold} is larger in {first} than in "
+                "{second} by {value}, and the mean score by {mean}. The contributions "
+                "of all features add up to these numbers.",
+                threshold=number(result.threshold),
+                first=first,
+                second=second,
+                value=number(result.value),
+                mean=number(result.mean_difference),
+            ),
+            say(
+                "They say through which features this model gives the groups different "
+                "scores, not why the groups differ. Features that go together share "
+                "the contribution, and another model may use others."
+            ),
+            _level(result.confidence_level),
+        ],
+        "head": [
+            say("Feature"),
+            say("To the difference of shares"),
+            say("To the difference of means"),
+        ],
+        "rows": rows,
+    }
+
+
+def _with_ends(value: float, low: float, high: float) -> str:
+    """Write a number and the ends of its interval, a dash where it is undefined."""
+    if math.isnan(value):
+        return DASH
+    return f"{number(value)} ({interval(low, high)})"
+
+
+def _level(confidence_level: float) -> str:
+    """Say what the parentheses hold."""
+    level = figure(f"{100 * confidence_level:g}")
+    return say("Intervals of {level}% are in parentheses.", level=level)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize, special, stats
+from scipy import integrate, optimize, special, stats
 
 from skfair.metrics import confidence_interval, mcdp
 from skfair.metrics._confidence._anytime import (
@@ -17,6 +17,7 @@ from skfair.metrics._confidence._anytime import (
     normal_mixture,
     rate_ends,
     share_of_row,
+    two_cdfs,
 )
 
 
@@ -124,6 +125,51 @@ def test_rates_that_the_product_keeps_are_within_the_ends(sizes, seed, level):
     largest = max(logs[i] + logs[j] for i in range(len(sizes)) for j in range(i))
     if largest < -np.log(level):
         assert np.ptp(true) >= least - 1e-9
+
+
+def cdf_evidence(noise, size):
+    """Logarithm of the mean over scores of the normal mixture, if a CDF is too high."""
+    spread = (size / 4 + 25) / size**2
+    falling, _ = integrate.quad(
+        lambda y: np.exp((y**2 - noise**2) / (2 * spread)), 0, noise, epsabs=1e-12
+    )
+    logarithm = noise**2 / (2 * spread) + np.log(falling)
+    return np.logaddexp(logarithm, np.log1p(-noise)) - np.log1p(size / 100) / 2
+
+
+@pytest.mark.parametrize(
+    ("sizes", "level"),
+    [((200, 200), 0.05), ((300, 5000), 1e-6), ((20_000, 50_000), 0.05)],
+)
+def test_noise_of_cdfs_is_where_the_product_ends(sizes, level):
+    """The largest sum of both groups' noises that the product keeps."""
+
+    def least_of_first(other):
+        """How far the first CDF may be off, if the second one is so far off."""
+        return optimize.brentq(
+            lambda y: (
+                cdf_evidence(y, sizes[0])
+                + cdf_evidence(other, sizes[1])
+                + np.log(level)
+            ),
+            1e-9,
+            0.999,
+        )
+
+    most = optimize.brentq(
+        lambda y: cdf_evidence(y, sizes[1]) + np.log(level) - 1, 1e-9, 0.999
+    )
+    sums = [y + least_of_first(y) for y in np.linspace(1e-3 * most, 0.9 * most, 30)]
+    (found,) = two_cdfs(np.array(sizes, dtype=float))(level)
+    assert max(sums) - 1e-6 <= found <= 1.01 * max(sums)
+
+
+def test_cdfs_of_each_pair():
+    sizes = np.array([100.0, 900, 100, 400])
+    found = two_cdfs(sizes)(0.01)
+    pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    alone = [two_cdfs(sizes[list(pair)])(0.01)[0] for pair in pairs]
+    assert found == pytest.approx(alone, rel=0.005)
 
 
 def gap_evidence(first, second, gap):

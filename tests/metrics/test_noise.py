@@ -20,7 +20,7 @@ from skfair.metrics import (
     mcdp,
     metric_bounds,
 )
-from skfair.metrics._confidence._anytime import largest_gap_end, rate_ends
+from skfair.metrics._confidence._anytime import largest_gap_end, rate_ends, two_cdfs
 from skfair.metrics._confidence._gap_ends import flat_tail, high_end, low_end
 from skfair.metrics._confidence._noise import student, supremum_quantile
 from skfair.statistics import GroupedHistogram, GroupedOutcomes, GroupedScores
@@ -127,8 +127,8 @@ def test_rates_at_all_times():
     low, high = rate_ends(rates[:, None], sizes[:, None])
     statistic = outcomes(sizes, sizes * rates)
     found = interval(demographic_parity_difference, statistic, method="anytime")
-    assert found.lower == low(ALPHA / 3) > 0
-    assert found.upper == high(ALPHA) > found.value
+    assert (found.lower, found.upper) == pytest.approx((low(ALPHA / 3), high(ALPHA)))
+    assert 0 < found.lower < found.value < found.upper < 1
     groups = np.repeat([0, 1, 2], sizes.astype(int))
     row = np.concatenate([np.arange(n) for n in sizes])
     y_pred = row < (sizes * rates)[groups]
@@ -154,7 +154,8 @@ def test_score_distributions_by_finite_bounds(epsilon):
         low = max(found.value - bands(ALPHA), 0)
         assert found.lower == pytest.approx(low, abs=1e-12)
         found = interval(metric, **rows, method="anytime")
-        low = found.value - cdf_at_all_times(SIZES, ALPHA / 2).sum()
+        (noise,) = two_cdfs(SIZES)(ALPHA)
+        low = found.value - noise
         high = found.value - low if by_bands else difference_at_all_times(ALPHA)
         if metric is not abcc and not by_bands:
             scores, groups = rows.values()
@@ -175,6 +176,12 @@ def test_score_distributions_compared_with_everyone(epsilon):
     if epsilon == 0:
         high = value + stats.norm.isf(ALPHA) * scale / 2 + rows
     assert (found.lower, found.upper) == pytest.approx((low, high), abs=1e-12)
+    found = interval(metric, **spread_scores([400, 900], [0.5, 1]), method="anytime")
+    low = value - share * cdf_at_all_times(SIZES, ALPHA / 4).sum()
+    high = value + share * cdf_at_all_times(SIZES, ALPHA / 2).sum()
+    if epsilon == 0:
+        high = value + share * mean_at_all_times(SIZES, ALPHA / 2).sum()
+    assert (found.lower, found.upper) == pytest.approx((max(low, 0), high), abs=1e-12)
 
 
 def welch(sizes, means, squares, alpha):

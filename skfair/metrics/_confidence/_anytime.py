@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import betaln, logsumexp, psi, xlog1py, xlogy
+from scipy.special import betaln, dawsn, psi, xlog1py, xlogy
 
 from skfair._utils._types import Floats
 
@@ -25,9 +26,11 @@ _PRIOR_ROWS = 4 * _MIXING
 #: Rows from which on the share of the level of a row falls, so that all add up to 1.
 _EARLY_ROWS = 100.0
 #: Prices of a difference at which its bound is evaluated, of which the best one counts.
-_N_PRICES = 96
+_N_PRICES = 80
 #: Halvings after which a rate is found.
 _N_HALVINGS = 32
+#: Distances of CDFs between which their e-process is bounded.
+_N_DISTANCES = 2000
 #: Blocks of rows of nearly the same gap.
 _N_BLOCKS = 400
 
@@ -57,6 +60,55 @@ def normal_mixture(sizes: Floats) -> tuple[Floats, Floats]:
     return (variances + _MIXING) / sizes**2, np.log1p(variances / _MIXING)
 
 
+def two_cdfs(sizes: Floats) -> Callable[[float], Floats]:
+    """Bound on the largest noise of the difference of each two CDFs, by level.
+
+    As for rates, both groups' e-processes multiply to at most 1 / level.
+    """
+    prices = _prices(sizes)
+
+    @cache
+    def largest_noise() -> list[Floats]:
+        found = {size: _largest_noise(size, prices) for size in set(sizes.tolist())}
+        return [found[size] for size in sizes.tolist()]
+
+    def noise(level: float) -> Floats:
+        by_group = np.array(largest_noise())
+        return np.concatenate(
+            [
+                (one + by_group[i:] - math.log(level) / prices).min(axis=1)
+                for i, one in enumerate(by_group[:-1], start=1)
+            ]
+        )
+
+    return noise
+
+
+def _largest_noise(size: float, prices: Floats) -> Floats:
+    """Largest y - log E(y) / price over the noise y of a CDF, for each price.
+
+    A CDF that is y too high is still y - v too high where the true one is larger by v,
+    so that the normal mixtures of all scores are at least E(y) on average.
+    """
+    spread, price = normal_mixture(np.float64(size))
+    deviation = math.sqrt(2 * spread)
+    noise = np.geomspace(min(deviation / 4, 0.5), 1, _N_DISTANCES)
+    # At 1 no score is left where the CDF is right.
+    elsewhere = np.log1p(-noise[:-1])
+    near = (noise[:-1] / deviation) ** 2
+    near += np.log(deviation * dawsn(noise[:-1] / deviation))
+    logarithms = np.append(0, np.logaddexp(elsewhere, near)) - price / 2
+    # Between two distances: the larger one, with the e-process at the smaller one.
+    return np.asarray((noise - logarithms / prices[:, None]).max(axis=1))
+
+
+def _prices(sizes: Floats) -> Floats:
+    """Prices of a difference, from that of few rows to that of rates near 0 and 1."""
+    least, most = sizes.min(), sizes.max()
+    cheapest = least / (2 * math.sqrt(least + _PRIOR_ROWS))
+    return np.geomspace(cheapest, 8 * most + _PRIOR_ROWS, _N_PRICES)
+
+
 def rate_ends(
     rates: Floats, sizes: Floats
 ) -> tuple[Callable[[float], float], Callable[[float], float]]:
@@ -67,9 +119,7 @@ def rate_ends(
     found group by group, at each price of a difference; the best price is sharp, and
     any is valid.
     """
-    least, most = sizes.min(), sizes.max()
-    cheapest = least / math.sqrt(least + _PRIOR_ROWS)
-    prices = np.geomspace(cheapest, 8 * most, _N_PRICES)
+    prices = _prices(sizes)
     hits = rates * sizes
     floors = _least_rates(hits, sizes - hits, prices)
     ceilings = 1 - _least_rates(sizes - hits, hits, prices)
@@ -144,8 +194,9 @@ def largest_gap_end(
 
     def end(level: float) -> float:
         def excess(gap: float) -> float:
-            evidence = np.maximum(gaps - gap, 0) ** 2 / (2 * spread)
-            return float(logsumexp(logarithms + evidence)) + math.log(level)
+            evidence = logarithms + np.maximum(gaps - gap, 0) ** 2 / (2 * spread)
+            most = evidence.max()  # so that no power overflows
+            return float(most + np.log(np.exp(evidence - most).sum() * level))
 
         reach = math.sqrt(2 * spread * max(-math.log(level) - logarithms[0], 0))
         highest = float(gaps[0])

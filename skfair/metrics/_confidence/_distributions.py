@@ -47,6 +47,8 @@ from skfair.statistics import GroupedScores
 
 #: Scores at which the noise of the area between CDFs is evaluated.
 _GRID = 1024
+#: Lower end of a pair whose gap may be 0, of which no more needs to be found.
+_BELOW_0 = -1e-9
 
 
 def compare_mcdp(
@@ -126,7 +128,9 @@ def _mixed_low(
     def low(level: float) -> float:
         # As if the gap were the same at the scores of all rows.
         noise = np.sqrt(2 * spreads * np.maximum(-math.log(level) - free, 0))
-        return gaps.largest(bounds - noise, lambda i, _: end_of(i)(level))
+        return gaps.largest(
+            bounds - noise, lambda i, _: max(end_of(i)(level), _BELOW_0)
+        )
 
     return low
 

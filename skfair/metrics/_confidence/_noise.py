@@ -26,6 +26,7 @@ from skfair.metrics._confidence._anytime import (
     cdf_at_any_time,
     mean_at_any_time,
     normal_mixture,
+    two_cdfs,
 )
 from skfair.metrics._inputs import Multigroup
 from skfair.statistics import GroupedScores
@@ -255,8 +256,8 @@ def distribution_free(
     """Bounds for any distribution: of the noise of one mean, and of a whole CDF.
 
     Hoeffding's and Massart's for one look; for all looks at growing data the noise of
-    two means by the product of normal mixtures, and by group those of Howard, Ramdas,
-    McAuliffe and Sekhon, and of Howard and Ramdas.
+    two means or CDFs by the product of normal mixtures, and by group those of Howard,
+    Ramdas, McAuliffe and Sekhon, and of Howard and Ramdas.
     """
     involved = 2 if multigroup == "pairwise" else len(sizes)
 
@@ -266,10 +267,9 @@ def distribution_free(
         )
 
     if method == "anytime":
-        of_cdfs = add_up(cdf_at_any_time)
         if multigroup == "pairwise":
-            return _two_means(sizes), of_cdfs
-        return add_up(mean_at_any_time), of_cdfs
+            return _two_means(sizes), two_cdfs(sizes)
+        return add_up(mean_at_any_time), add_up(cdf_at_any_time)
     scale = np.sqrt(contrast(1 / sizes, shares, multigroup))
     roots = contrast(1 / np.sqrt(sizes), shares, multigroup, power=1)
     return supremum(scale, sides=1), supremum(roots, sides=2 * involved)

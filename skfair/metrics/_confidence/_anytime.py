@@ -90,7 +90,7 @@ def _largest_noise(size: float, prices: Floats) -> Floats:
     A CDF that is y too high is still y - v too high where the true one is larger by v,
     so that the normal mixtures of all scores are at least E(y) on average.
     """
-    spread, price = normal_mixture(np.float64(size))
+    spread, price = map(float, normal_mixture(np.array(size)))
     deviation = math.sqrt(2 * spread)
     noise = np.geomspace(min(deviation / 4, 0.5), 1, _N_DISTANCES)
     # At 1 no score is left where the CDF is right.

@@ -9,7 +9,8 @@ import numpy as np
 
 from skfair._training_rows import Split
 from skfair._utils._types import Bools, Floats, Integers
-from skfair.metrics._confidence._noise import cdf_at_any_time, supremum_quantile
+from skfair.metrics._confidence._anytime import cdf_at_any_time
+from skfair.metrics._confidence._noise import supremum_quantile
 
 
 class FoldNoise(NamedTuple):

@@ -20,6 +20,7 @@ from skfair.metrics import (
     mcdp,
     metric_bounds,
 )
+from skfair.metrics._confidence._anytime import largest_gap_end, rate_ends, two_cdfs
 from skfair.metrics._confidence._gap_ends import flat_tail, high_end, low_end
 from skfair.metrics._confidence._noise import student, supremum_quantile
 from skfair.statistics import GroupedHistogram, GroupedOutcomes, GroupedScores
@@ -54,6 +55,12 @@ def mean_at_all_times(n, alpha):
     """Howard, Ramdas, McAuliffe and Sekhon, with rho = 25."""
     root = np.sqrt((n / 4 + 25) / 25)
     return np.sqrt(2 * (n / 4 + 25) * np.log(root / (2 * alpha) + 1)) / n
+
+
+def difference_at_all_times(alpha, sizes=SIZES):
+    """Product of both groups' normal mixtures."""
+    spread = ((sizes / 4 + 25) / sizes**2).sum()
+    return np.sqrt(spread * (2 * np.log(1 / alpha) + np.log1p(sizes / 100).sum()))
 
 
 def cdf_at_all_times(n, alpha):
@@ -114,14 +121,25 @@ def test_means_compared_with_everyone():
     assert found.upper == pytest.approx(value + noise, abs=1e-12)
 
 
-def test_means_at_all_times():
-    found = interval(
-        demographic_parity_difference, outcomes(SIZES, [200, 270]), method="anytime"
+def test_rates_at_all_times():
+    """Each pair of groups, predicted class and sign of the difference is compared."""
+    rates, sizes = np.array([0.5, 0.3, 0.45]), np.array([400.0, 900.0, 300.0])
+    low, high = rate_ends(rates[:, None], sizes[:, None])
+    statistic = outcomes(sizes, sizes * rates)
+    found = interval(demographic_parity_difference, statistic, method="anytime")
+    assert (found.lower, found.upper) == pytest.approx((low(ALPHA / 3), high(ALPHA)))
+    assert 0 < found.lower < found.value < found.upper < 1
+    groups = np.repeat([0, 1, 2], sizes.astype(int))
+    row = np.concatenate([np.arange(n) for n in sizes])
+    y_pred = row < (sizes * rates)[groups]
+    found = confidence_interval(
+        equalized_odds_difference,
+        np.zeros(len(groups), dtype=int),
+        y_pred.astype(int),
+        sensitive_features=groups,
+        method="anytime",
     )
-    # Each group has its share.
-    high = 0.2 + mean_at_all_times(SIZES, ALPHA / 2).sum()
-    low = 0.2 - mean_at_all_times(SIZES, ALPHA / 4).sum()
-    assert (found.lower, found.upper) == pytest.approx((max(low, 0), high), abs=1e-12)
+    assert (found.lower, found.upper) == pytest.approx((low(ALPHA / 6), high(ALPHA)))
 
 
 @pytest.mark.parametrize("epsilon", [0, 0.1])
@@ -136,9 +154,14 @@ def test_score_distributions_by_finite_bounds(epsilon):
         low = max(found.value - bands(ALPHA), 0)
         assert found.lower == pytest.approx(low, abs=1e-12)
         found = interval(metric, **rows, method="anytime")
-        low, high = cdf_at_all_times(SIZES, ALPHA / 2).sum(), 0
-        high = low if by_bands else mean_at_all_times(SIZES, ALPHA / 2).sum()
-        expected = max(found.value - low, 0), found.value + high
+        (noise,) = two_cdfs(SIZES)(ALPHA)
+        low = found.value - noise
+        high = found.value - low if by_bands else difference_at_all_times(ALPHA)
+        if metric is not abcc and not by_bands:
+            scores, groups = rows.values()
+            two = (np.unique(scores[groups == g], return_counts=True) for g in (0, 1))
+            low = largest_gap_end(*two)(ALPHA)
+        expected = max(low, 0), found.value + high
         assert (found.lower, found.upper) == pytest.approx(expected, abs=1e-12)
 
 
@@ -153,6 +176,12 @@ def test_score_distributions_compared_with_everyone(epsilon):
     if epsilon == 0:
         high = value + stats.norm.isf(ALPHA) * scale / 2 + rows
     assert (found.lower, found.upper) == pytest.approx((low, high), abs=1e-12)
+    found = interval(metric, **spread_scores([400, 900], [0.5, 1]), method="anytime")
+    low = value - share * cdf_at_all_times(SIZES, ALPHA / 4).sum()
+    high = value + share * cdf_at_all_times(SIZES, ALPHA / 2).sum()
+    if epsilon == 0:
+        high = value + share * mean_at_all_times(SIZES, ALPHA / 2).sum()
+    assert (found.lower, found.upper) == pytest.approx((max(low, 0), high), abs=1e-12)
 
 
 def welch(sizes, means, squares, alpha):
@@ -395,9 +424,9 @@ def test_histograms_by_finite_bounds():
     low = 1 - mean - 2 * hoeffding(ALPHA)
     assert found.lower == pytest.approx(low, abs=1e-12)
     found = interval(metric, **rows, method="anytime")
-    high = 1 + 2 * mean_at_all_times(SIZES, ALPHA / 2).sum()
+    high = 1 + 2 * difference_at_all_times(ALPHA)
     # At once for the signs of all bins.
-    low = 1 - 2 * mean_at_all_times(SIZES, ALPHA / 2**n_bins / 2).sum()
+    low = 1 - 2 * difference_at_all_times(ALPHA / 2**n_bins)
     assert (found.lower, found.upper) == pytest.approx((max(low, 0), high), abs=1e-12)
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from skfair.metrics import mcdp
-from skfair.metrics._confidence._noise import cdf_at_any_time
+from skfair.metrics._confidence._anytime import cdf_at_any_time
 from skfair.model_selection._gain_bound import FoldNoise, fold_noise, gain_bound
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
+import math
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from skfair._utils._types import Floats
+from skfair.metrics._confidence._anytime import gap_mixture, largest_gap_end
 from skfair.metrics._confidence._gap_ends import (
     high_end,
     high_end_at_one_score,
@@ -44,6 +47,8 @@ from skfair.statistics import GroupedScores
 
 #: Scores at which the noise of the area between CDFs is evaluated.
 _GRID = 1024
+#: Lower end of a pair whose gap may be 0, of which no more needs to be found.
+_BELOW_0 = -1e-9
 
 
 def compare_mcdp(
@@ -82,7 +87,10 @@ def compare_mcdp(
         below = supremum(scale, sides=2)
     elif epsilon > 0:
         above = below
-    return _moved(gaps, above, below)
+    moved = _moved(gaps, above, below)
+    if bounds == "anytime" and epsilon == 0 and multigroup == "pairwise":
+        return moved._replace(low=_mixed_low(gaps, statistic, sizes))
+    return moved
 
 
 def _gap_comparisons(
@@ -101,6 +109,30 @@ def _gap_comparisons(
         return gaps.largest(bounds, once_per_size(highest, level, variances))
 
     return Comparisons(gaps.value, len(gaps.pairs), low, high)
+
+
+def _mixed_low(
+    gaps: MeasuredGaps, statistic: GroupedScores, sizes: Floats
+) -> Callable[[float], float]:
+    """Lower end of the largest MCDP(0), at all looks at once, by level."""
+    pairs = np.array(np.triu_indices(statistic.n_groups, 1))
+    spreads, prices = gap_mixture(sizes[pairs])
+    # With one row less a gap may be larger by this.
+    bounds = gaps.bounds + 1 / np.maximum(sizes[pairs].min(axis=0) - 1, 1e-3)
+    free = np.log(sizes[pairs].sum(axis=0)) - prices
+
+    @cache
+    def end_of(i: int) -> Callable[[float], float]:
+        return largest_gap_end(*(statistic.of_group(group) for group in pairs[:, i]))
+
+    def low(level: float) -> float:
+        # As if the gap were the same at the scores of all rows.
+        noise = np.sqrt(2 * spreads * np.maximum(-math.log(level) - free, 0))
+        return gaps.largest(
+            bounds - noise, lambda i, _: max(end_of(i)(level), _BELOW_0)
+        )
+
+    return low
 
 
 def compare_abcc(

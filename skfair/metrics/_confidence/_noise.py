@@ -22,6 +22,12 @@ import numpy as np
 from scipy.special import betainccinv, ndtri, stdtrit
 
 from skfair._utils._types import Floats, Integers
+from skfair.metrics._confidence._anytime import (
+    cdf_at_any_time,
+    mean_at_any_time,
+    normal_mixture,
+    two_cdfs,
+)
 from skfair.metrics._inputs import Multigroup
 from skfair.statistics import GroupedScores
 
@@ -32,8 +38,6 @@ Quantiles = Callable[[float], Any]
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 #: Degrees of freedom from which on Student's quantiles are those of normal noise.
 _MANY = 1e12
-#: Variance at which bounds for all sizes are sharpest: about a thousand rows a group.
-_MIXING = 25.0
 
 
 def supremum_quantile(level: float, *, sides: int = 2) -> float:
@@ -251,8 +255,9 @@ def distribution_free(
 ) -> tuple[Quantiles, Quantiles]:
     """Bounds for any distribution: of the noise of one mean, and of a whole CDF.
 
-    Hoeffding's and Massart's for one look; for all looks at growing data those of
-    Howard, Ramdas, McAuliffe and Sekhon, and of Howard and Ramdas, by group.
+    Hoeffding's and Massart's for one look; for all looks at growing data the noise of
+    two means or CDFs by the product of normal mixtures, and by group those of Howard,
+    Ramdas, McAuliffe and Sekhon, and of Howard and Ramdas.
     """
     involved = 2 if multigroup == "pairwise" else len(sizes)
 
@@ -262,27 +267,18 @@ def distribution_free(
         )
 
     if method == "anytime":
-        return add_up(_mean_at_any_time), add_up(cdf_at_any_time)
+        if multigroup == "pairwise":
+            return _two_means(sizes), two_cdfs(sizes)
+        return add_up(mean_at_any_time), add_up(cdf_at_any_time)
     scale = np.sqrt(contrast(1 / sizes, shares, multigroup))
     roots = contrast(1 / np.sqrt(sizes), shares, multigroup, power=1)
     return supremum(scale, sides=1), supremum(roots, sides=2 * involved)
 
 
-def _mean_at_any_time(sizes: Floats, level: float) -> Floats:
-    """One-sided bound on the noise of a mean of values in [0, 1], at all sizes at once.
-
-    It is the normal mixture bound, with the variance 1/4.
-    """
-    variance = sizes / 4
-    ratio = np.sqrt((variance + _MIXING) / _MIXING)
-    logarithm = np.log(ratio / (2 * level) + 1)
-    return np.asarray(np.sqrt(2 * (variance + _MIXING) * logarithm) / sizes)
-
-
-def cdf_at_any_time(sizes: Floats, level: float) -> Floats:
-    """Bound on the noise of a CDF, at all sizes at once."""
-    iterated = np.log(np.log(math.e * sizes)) + 0.8 * math.log(1612 / level)
-    return np.asarray(0.85 * np.sqrt(iterated / sizes))
+def _two_means(sizes: Floats) -> Quantiles:
+    """Bound, at all looks at once, on the noise of either sign of each two means."""
+    spreads, prices = (contrast(one, 1, "pairwise") for one in normal_mixture(sizes))
+    return lambda level: np.sqrt(spreads * (prices - 2 * math.log(level)))
 
 
 def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:

@@ -11,6 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
 from skfair._utils._types import Floats
+from skfair.metrics._confidence._anytime import rate_ends
 from skfair.metrics._confidence._noise import (
     UNDEFINED,
     Comparisons,
@@ -180,6 +181,10 @@ def _compare_means(
     means, squares = moments
     values = np.abs(differences(means, shares, multigroup))
     sizes = np.broadcast_to(sizes, means.shape)
+    if method == "anytime" and multigroup == "pairwise":
+        by_group = len(means), -1
+        ends = rate_ends(means.reshape(by_group), sizes.reshape(by_group))
+        return Comparisons(value, values.size, *ends)
     below: Quantiles
     if method == "band":
         below = student(means, squares, sizes, shares, multigroup)

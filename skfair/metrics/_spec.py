@@ -45,9 +45,9 @@ class Specification:
     #: Whether groups are permuted within true labels, given the options of the metric;
     #: None where this is not known.
     compares_errors: Callable[..., bool] | None = None
-    #: Makes, of the scores, cells of rows within which groups are permuted; None where
-    #: scores do not matter.
-    permuted_in: Callable[[Any], Any] | None = None
+    #: Makes, of scores and groups, cells of rows within which groups are permuted; None
+    #: where scores do not matter.
+    permuted_in: Callable[[Any, Any], Any] | None = None
     #: Metric that orders permutations with the same value.
     ties: Callable[..., float] | None = None
     #: Combines the results of strata, where they are not one number each.

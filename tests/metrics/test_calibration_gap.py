@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression
 
+from skfair.groups import encode_groups
 from skfair.metrics import (
     bootstrap_interval,
     calibration_error,
@@ -153,13 +154,17 @@ def test_groups_are_permuted_among_similar_scores():
         result = permutation_test(calibration_gap, np.tile([0, 1], 8), scores, **rows)
     assert result.pvalue == 1
     assert np.ptp(result.null_distribution) == 0
-    cells = score_cells(scores)
+    cells = score_cells(scores, encode_groups(groups))
     assert len(np.unique(cells)) == 2
     assert (cells[:8] == cells[0]).all()
     many = np.random.default_rng(0).random(400)
-    sizes = np.unique(score_cells(many), return_counts=True)[1]
+    alike = encode_groups(np.arange(400) % 2)
+    sizes = np.unique(score_cells(many, alike), return_counts=True)[1]
     assert sizes.tolist() == [20] * 20
-    assert (np.diff(score_cells(np.sort(many))) >= 0).all()
+    assert (np.diff(score_cells(np.sort(many), alike)) >= 0).all()
+    # The small group has half of the weight.
+    small = encode_groups(np.arange(400) < 4)
+    assert len(set(score_cells(np.sort(many), small)[:4])) == 4
 
 
 def test_cross_validation_needs_to_know_what_is_permuted():

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import as_array, check_scores
-from skfair.groups import drop_weightless, resolve_groups
+from skfair.groups import Groups, drop_weightless, resolve_groups
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import Multigroup, positive_rows
 from skfair.metrics._strata import Multistratum
@@ -117,15 +117,21 @@ def rows_by_score(rows: LabelledRows) -> CalibrationRows:
     )
 
 
-def score_cells(y_score: Any) -> Integers:
+def score_cells(y_score: Any, groups: Groups) -> Integers:
     """Cells of rows with similar scores, as many as the root of their number.
 
-    Rows with equal scores are in one cell.
+    All groups count alike, so that cells are narrow where the scores of a small group
+    are. Rows with equal scores are in one cell; rows without a group do not count.
     """
-    scores = np.asarray(y_score, dtype=np.float64)
-    n_rows = len(scores)
-    below = np.searchsorted(np.sort(scores), scores)
-    return np.asarray(below * math.ceil(math.sqrt(n_rows)) // max(n_rows, 1))
+    scores, sizes = np.asarray(y_score, dtype=np.float64), groups.sizes()
+    known = groups.codes >= 0
+    weights = np.where(known, 1 / np.maximum(sizes, 1)[groups.codes], 0.0)
+    order = np.argsort(scores, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(weights[order])])
+    below = sums[np.searchsorted(scores[order], scores)] / max(sums[-1], 1e-300)
+    # More than the rounding of the sums.
+    cells = np.floor(below * math.ceil(math.sqrt(known.sum())) + 1e-9)
+    return np.asarray(cells.astype(np.intp))
 
 
 @specify(compares_errors=never, maximum=2.0, permuted_in=score_cells)
@@ -207,7 +213,8 @@ default=None
     -----
     Noise alone makes it positive. `permutation_test` permutes groups among rows with
     similar scores: all rows in the order of their scores, ties together, are cut into
-    as many cells as the root of their number, and groups are permuted within each. If
+    as many cells as the root of their number, in which all groups count alike, and
+    groups are permuted within each. If
     the group tells nothing of the outcome beyond the score, rows of one cell are
     exchangeable but for what scores differ within it, which is of the order of one
     over the number of cells, so that the level is approximate. It is exact where scores

@@ -289,7 +289,7 @@ def permuted_strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
         within = rows.y_true if by_label else None
         permuted_in = specification_of(metric)[0].permuted_in
         if permuted_in is not None:
-            within = permuted_in(rows.y_score)
+            within = permuted_in(rows.y_score, rows.groups)
         if rows.strata is not None:
             strata = [(rows.strata.codes[positions], rows.strata.labels)]
     if within is not None:

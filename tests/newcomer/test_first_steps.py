@@ -409,7 +409,7 @@ def test_regression_by_rank(people):
     X, _, ages = people
     features = X.drop(columns="sex")
     prices = LinearRegression().fit(features, ages).predict(features)
-    with pytest.raises(ValueError, match="With scale='rank' the report compares"):
+    with pytest.raises(ValueError, match="with scale='rank' the ranks"):
         FairnessReport.from_estimator(
             LinearRegression().fit(features, ages),
             features,

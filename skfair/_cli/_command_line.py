@@ -36,7 +36,8 @@ from skfair._utils._validation import (
 )
 from skfair.groups import MISSING_LABEL, Groups, encode_groups, intersect
 from skfair.metrics._undefined import collected_reasons
-from skfair.report import FairnessReport
+from skfair.report import FairnessReport, verify_bundle
+from skfair.report._bundle import check_folder
 from skfair.report._inputs import Options
 from skfair.report._language import LANGUAGES, counted, speaking
 from skfair.report._metrics import KEYS, MEASURES
@@ -50,7 +51,8 @@ example:
 predictions.csv has a header, and a row for each person: the true label y (1 is
 positive), the predicted probability p of the positive label, and the groups. Several
 models are several columns: --y-score model_a,model_b. Options that take columns may
-be given repeatedly.
+be given repeatedly. --bundle DIR writes what `skfair verify DIR` checks without
+the rows.
 
 exit codes: 0, the report is written; 2, the arguments or the file are bad, and one
 line says why; 3, the report is written, and a metric is above its --limit or cannot
@@ -76,6 +78,7 @@ _OPTIONS = {
     "n_jobs": "--jobs",
     "pos_label": "--pos-label",
     "rare": "--rare",
+    "min_cell": "--min-cell",
 }
 #: Options that take columns, several of which are separated by commas.
 _SEVERAL = (
@@ -106,6 +109,14 @@ def make_parser() -> argparse.ArgumentParser:
     )
     for add_options in (_add_table, _add_columns, _add_settings, _add_output):
         add_options(audit)
+    verify = commands.add_parser(
+        "verify",
+        help="compute the numbers of a bundle again, without the rows",
+        description="Compute the numbers of a bundle that `audit --bundle` has written "
+        "again. Exit codes: 0, they agree; 1, they do not, or it is no bundle; 2, it "
+        "cannot be read.",
+    )
+    verify.add_argument("directory", type=Path, help="the bundle")
     return parser
 
 
@@ -249,7 +260,20 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
 
 def _add_output(audit: argparse.ArgumentParser) -> None:
     add = audit.add_argument
-    add("--out", type=Path, required=True, metavar="FILE", help="file to write")
+    add("--out", type=Path, metavar="FILE", help="file to write")
+    add(
+        "--bundle",
+        type=Path,
+        metavar="DIR",
+        help="directory to write the page into, with the statistics from which others "
+        "can verify it",
+    )
+    add(
+        "--min-cell",
+        type=int,
+        metavar="N",
+        help="in the bundle, join and withhold what tells of fewer than N people",
+    )
     add("--no-overwrite", action="store_true", help="stop if this file exists")
     add(
         "--format",
@@ -285,6 +309,27 @@ def _add_output(audit: argparse.ArgumentParser) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return its exit code."""
     given = make_parser().parse_args(arguments)
+    return _verify(given) if given.command == "verify" else _run_audit(given)
+
+
+def _verify(given: argparse.Namespace) -> int:
+    """Verify a bundle, and say what is wrong with it, and what was not verified."""
+    try:
+        found = verify_bundle(given.directory)
+    except (OSError, ImportError) as error:
+        _say(f"skfair verify: error: {' '.join(str(error).split())}", sys.stderr)
+        return 2
+    for text in found.problems:
+        _say(f"skfair verify: wrong: {text}", sys.stderr)
+    numbers = counted(found.n_verified, "number")
+    _say(f"{numbers} computed again from the statistics", sys.stdout)
+    for text in found.not_verified:
+        _say(f"not verified: {text}", sys.stdout)
+    return 0 if found.ok else 1
+
+
+def _run_audit(given: argparse.Namespace) -> int:
+    """Write a report, and return the exit code."""
     for option in _SEVERAL:
         setattr(given, option, _split(getattr(given, option)))
     try:
@@ -292,8 +337,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         date = _date(given.date)
         with speaking(given.language), collected_reasons():
             report, record = _audit(given)
-        summaries = sys.stderr if _is_standard_output(given.out) else sys.stdout
-        write(report, given.out, given.format, record | date)
+        to_output = given.out is not None and _is_standard_output(given.out)
+        summaries = sys.stderr if to_output else sys.stdout
+        if given.out is not None:
+            write(report, given.out, given.format, record | date)
+        if given.bundle is not None:
+            _write_bundle(report, given, record, date)
     except (ValueError, OSError, ImportError) as error:
         _end_progress()
         message = str(error)
@@ -305,7 +354,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _end_progress()
         return 130
-    _say(f"{report}\n{given.out}", summaries)
+    written = [str(path) for path in (given.out, given.bundle) if path is not None]
+    _say("\n".join([str(report), *written]), summaries)
     above = beyond_limits(report, limits)
     for text in above:
         _say(f"skfair audit: limit: {text}", sys.stderr)
@@ -362,13 +412,20 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
 
     Cheap checks come first.
     """
-    if given.format == "html":
+    if given.format == "html" or given.bundle is not None:
         require_report_extra()
-    _check_output(given.out, given.table, given.no_overwrite)
+    if given.out is not None:
+        _check_output(given.out, given.table, given.no_overwrite)
+    elif given.bundle is None:
+        raise ValueError("--out or --bundle must name what is to be written.")
+    if given.bundle is not None:
+        check_folder(given.bundle)
+    elif given.min_cell is not None:
+        raise ValueError("--min-cell must be given with --bundle.")
     settings = {
         name: getattr(given, name)
         for name in _OPTIONS
-        if name not in ("pos_label", "rare")
+        if name not in ("pos_label", "rare", "min_cell")
     }
     Options(**settings)
     if not given.y_score and not given.y_pred:
@@ -683,6 +740,21 @@ def input_record(path: Path, files: list[Path]) -> dict[str, str]:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write_bundle(
+    report: FairnessReport,
+    given: argparse.Namespace,
+    record: dict[str, str],
+    date: dict[str, str],
+) -> None:
+    report.to_bundle(
+        given.bundle,
+        source=record["input"],
+        sha256=record["sha256"],
+        min_cell=given.min_cell,
+        **date,
+    )
 
 
 def write(report: FairnessReport, path: Path, how: str, record: dict[str, str]) -> None:

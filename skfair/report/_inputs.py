@@ -514,6 +514,14 @@ def _attributes(
         groups = encode_groups(column, min_group_size=options.min_group_size)
         _check_length(f"sensitive_features {name!r}", len(groups), n_samples)
         each[name] = groups[kept]
+    return with_intersection(each, n_alike)
+
+
+def with_intersection(
+    each: dict[str, Groups], n_alike: Integers | None
+) -> tuple[Attribute, ...]:
+    """Attributes of groups by name, and the intersection of several."""
+    each = dict(each)
     if len(each) > 1:
         codes, labels = intersect([(g.codes, g.labels) for g in each.values()])
         smallest = max(groups.min_group_size for groups in each.values())
@@ -534,13 +542,14 @@ def set_aside(name: str, groups: Groups, n_alike: Integers | None) -> Attribute:
     labels = tuple(label for label, size in sizes.items() if size >= smallest)
     aside = tuple((label, size) for label, size in sizes.items() if size < smallest)
     codes = recode(groups.codes, groups.labels, labels)
-    n_missing = int(np.count_nonzero(groups.codes < 0))
+    without = groups.codes < 0
+    n_missing = np.count_nonzero(without) if n_alike is None else n_alike[without].sum()
     compared = replace(groups, codes=codes, labels=labels)
     if tip := tip_for_numbers(groups.labels, counts):
         many = f"{name} has {len(counts):,} groups, each a number"
         warn_or_collect(many, f"{many}, and the report leaves small ones out. {tip}")
     kept = np.array([sizes[label] for label in labels], dtype=np.intp)
-    return Attribute(name, compared, groups, aside, n_missing, kept)
+    return Attribute(name, compared, groups, aside, int(n_missing), kept)
 
 
 def _check_length(what: str, length: int, expected: int) -> None:

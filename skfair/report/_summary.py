@@ -12,7 +12,7 @@ import numpy as np
 
 import skfair
 from skfair._utils._text import or_none, visible_text
-from skfair.report._draws import DrawsDone, Uncertainty, uncertainties
+from skfair.report._draws import DrawsDone, Uncertainty, stated, uncertainties
 from skfair.report._groups import group_numbers, impact_tables, performance
 from skfair.report._inputs import Attribute, Audit, Model
 from skfair.report._language import counted, figure, listed, name_of, say, whole
@@ -58,6 +58,10 @@ CONCLUSIONS = {
     ("scores", "may be chance"): "That scores depend on the group is not shown.",
     ("errors", "may be chance"): "That error rates depend on the group is not shown.",
 }
+#: Format of a summary: the number changes with the names or meanings of its entries.
+FORMAT = "skfair.report/1"
+#: Settings that are stated, since they cannot be found from counted rows.
+STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld")
 #: What a report is called unless it is given a title.
 DEFAULT_TITLE = "Fairness report"
 #: Points of a curve along each axis; more cannot be seen in a picture.
@@ -76,20 +80,30 @@ _CANNOT_SHOW = (
 )
 
 
-def summarize(audits: Sequence[Audit], title: str) -> Summary:
+def summarize(
+    audits: Sequence[Audit], title: str, claimed: Summary | None = None
+) -> Summary:
     """Compute a report, of strings, numbers, None, lists and dicts as in JSON.
 
     One audit holds several models of the same rows; several hold one model each, whose
-    rows were counted by its own scores.
+    rows were counted by its own scores. What was drawn, what a proxy bounds and what
+    was counted is taken from a claimed summary, where one is given.
     """
     by_attribute = zip(*map(make_samples, audits), strict=True)
     samples = [sample for group in by_attribute for sample in group]
     audit, models = audits[0], [model for one in audits for model in one.models]
-    found = [(sample, find_all(sample)) for sample in samples]
-    done = DrawsDone(found, audit.options.verbose)
-    results = [_result(*one, uncertainties(*one, done)) for one in found]
     n_models = len(models)
+    if claimed is None:
+        found = [(sample, find_all(sample)) for sample in samples]
+        done = DrawsDone(found, audit.options.verbose)
+        results = [_result(*one, uncertainties(*one, done)) for one in found]
+    else:
+        results = [
+            _recomputed(sample, claimed["attributes"][i // n_models]["results"])
+            for i, sample in enumerate(samples)
+        ]
     summary: Summary = {
+        "format": FORMAT,
         "title": visible_text(say(title) if title == DEFAULT_TITLE else title, 120),
         "language": audit.options.language,
         "n_rows": audit.n_rows,
@@ -102,9 +116,36 @@ def summarize(audits: Sequence[Audit], title: str) -> Summary:
         ],
         "proxy": by_proxy(audit),
         "settings": _settings(audit, audits),
-        "versions": _versions(),
+        "versions": versions_of("scikit-learn", "NumPy", "SciPy", "pandas"),
     }
+    if claimed is not None:
+        summary |= {"proxy": claimed["proxy"], "versions": claimed["versions"]}
+        counted = {name: claimed["settings"][name] for name in STATED}
+        summary["settings"] |= counted
     return {**summary, "verdict": verdict(summary), "cautions": cautions(summary)}
+
+
+def _recomputed(sample: Sample, claimed: Sequence[Summary]) -> Summary:
+    """Compute the result of one model, with what was drawn as it is claimed.
+
+    So is DCP where its search ended early: it would end elsewhere on another machine.
+    """
+    (of_model,) = (
+        one for one in claimed if one["model"] == visible_text(sample.model.name)
+    )
+    measures = {measure["key"]: measure for measure in of_model["measures"]}
+    known = {}
+    for key, measure in measures.items():
+        if key == "dcp" and measure["searched"] is not None:
+            low, high = measure["searched"]
+            known[key] = Finding(float(measure["value"]), bounds=(low, high))
+    found = find_all(sample, known)
+    result = _result(sample, found, stated(sample, found, measures))
+    if result["strata"] is not None:
+        rows = result["strata"]["rows"]
+        for row, of_row in zip(rows, of_model["strata"]["rows"], strict=True):
+            row |= {name: of_row[name] for name in ("null_mean", "pvalue")}
+    return result
 
 
 def _positive(audit: Audit) -> str | None:
@@ -172,6 +213,8 @@ def _measure(
         "null_mean": drawn.null_mean,
         "pvalue": drawn.pvalue,
         "as_large": drawn.as_large,
+        "without_test": drawn.without_test,
+        "searched": None if found.bounds is None else list(found.bounds),
         "left_out": few_of_labels(sample, found),
         "note": note(measure.key, found, drawn),
         "finding": finding,
@@ -296,6 +339,8 @@ def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
         "control_features": audit.strata is not None,
         "counts_are_drawn": audit.counts_are_drawn,
         "blur": [max(one.blur[i] for one in audits) for i in (0, 1)],
+        "min_cell": None,
+        "n_withheld": None,
         "calls": {
             key: measure.call_of(vars(options))
             for key, measure in MEASURES.items()
@@ -304,8 +349,8 @@ def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
     }
 
 
-def _versions() -> dict[str, str]:
-    packages = "scikit-learn", "NumPy", "SciPy", "pandas"
+def versions_of(*packages: str) -> dict[str, str]:
+    """Versions of skfair, of some packages, of Python, and the system."""
     return {
         "skfair": skfair.__version__,
         **{name: version(name) for name in packages},
@@ -498,8 +543,27 @@ def cautions(summary: Summary) -> list[str]:
                 "weights, and which groups differ from the others is not tested."
             )
         )
+    texts += _about_cells(summary["settings"])
     texts += _about_scores(summary["settings"])
     return list(dict.fromkeys(texts))
+
+
+def _about_cells(settings: Summary) -> list[str]:
+    """Say what is withheld, so that no number tells of few people."""
+    least, withheld = settings["min_cell"], settings["n_withheld"]
+    if least is None:
+        return []
+    n = say("fewer than {n}", n=least) if withheld is None else whole(withheld)
+    return [
+        say(
+            "No number tells of fewer than {least} people: scores were counted in "
+            "intervals that hold {least} rows or more of each group, true label and "
+            "decision, and the rows of groups that have fewer of one pair of true "
+            "label and decision are left out of every number ({n}).",
+            least=least,
+            n=n,
+        )
+    ]
 
 
 def _about_scores(settings: Summary) -> list[str]:

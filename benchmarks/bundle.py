@@ -1,4 +1,4 @@
-"""Time and size of a bundle of a million rows, and what joining scores moves.
+"""Time and size of a bundle of a million rows.
 
 python benchmarks/bundle.py
 """

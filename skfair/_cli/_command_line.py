@@ -24,8 +24,8 @@ from skfair._cli._duckdb import (
     files_of,
     takes_duckdb,
 )
-from skfair._cli._tables import Columns, line_of, read_columns
-from skfair._cli._text import Format
+from skfair._cli._tables import Columns, line_of, read_columns, read_names
+from skfair._cli._text import Format, check_columns
 from skfair._utils._files import check_writable, write_text
 from skfair._utils._text import visible_text
 from skfair._utils._validation import (
@@ -36,7 +36,7 @@ from skfair._utils._validation import (
 )
 from skfair.groups import MISSING_LABEL, Groups, encode_groups, intersect
 from skfair.metrics._undefined import collected_reasons
-from skfair.report import FairnessReport, verify_bundle
+from skfair.report import DataReport, FairnessReport, verify_bundle
 from skfair.report._bundle import check_folder
 from skfair.report._inputs import Options
 from skfair.report._language import LANGUAGES, counted, speaking
@@ -109,6 +109,14 @@ def make_parser() -> argparse.ArgumentParser:
     )
     for add_options in (_add_table, _add_columns, _add_settings, _add_output):
         add_options(audit)
+    _add_data(
+        commands.add_parser(
+            "data",
+            help="write a report on a table before any model",
+            description="Write who is in a table: groups, base rates, missing values, "
+            "proxies and distances by group, and the rows that an audit needs.",
+        )
+    )
     verify = commands.add_parser(
         "verify",
         help="compute the numbers of a bundle again, without the rows",
@@ -118,6 +126,28 @@ def make_parser() -> argparse.ArgumentParser:
     )
     verify.add_argument("directory", type=Path, help="the bundle")
     return parser
+
+
+def _add_data(data: argparse.ArgumentParser) -> None:
+    add = data.add_argument
+    add("table", type=Path, help="a .csv, .tsv, .csv.gz, .parquet or .xlsx file")
+    add("--sensitive", action="append", default=[], metavar="COLUMNS", help="groups")
+    add("--y-true", metavar="COLUMN", help="true labels, for base rates")
+    add("--pos-label", metavar="LABEL", help="the positive label; 1 where numbers are")
+    add(
+        "--limit",
+        type=float,
+        default=0.1,
+        help="disparity to be certified, for the rows needed (default: %(default)s)",
+    )
+    add("--bins", action="append", default=[], metavar="COLUMN=EDGES", help="as audit")
+    add("--sep", type=_separator, help="separator of columns, such as ';' or tab")
+    add("--encoding", default="utf-8", help="of text files (default: %(default)s)")
+    add("--out", type=Path, metavar="FILE", help="page to write; without, text")
+    add("--format", choices=("html", "json"), default="html", help="of --out")
+    add("--no-overwrite", action="store_true", help="stop if this file exists")
+    add("--language", default="en", choices=LANGUAGES, help="language of the page")
+    add("--date", nargs="?", const="today", help="write a date on the page")
 
 
 def _add_table(audit: argparse.ArgumentParser) -> None:
@@ -309,7 +339,60 @@ def _add_output(audit: argparse.ArgumentParser) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return its exit code."""
     given = make_parser().parse_args(arguments)
-    return _verify(given) if given.command == "verify" else _run_audit(given)
+    commands = {"audit": _run_audit, "data": _run_data, "verify": _verify}
+    return commands[given.command](given)
+
+
+def _run_data(given: argparse.Namespace) -> int:
+    """Write a data report, and return the exit code."""
+    given.sensitive = _split(given.sensitive)
+    try:
+        date = _date(given.date)
+        if given.out is not None:
+            _check_output(given.out, given.table, given.no_overwrite)
+            if given.format == "html":
+                require_report_extra()
+        with speaking(given.language), collected_reasons():
+            report, record = _read_data(given)
+        if given.out is not None and given.format == "html":
+            source = f"{record['input']}, SHA-256 {record['sha256']}"
+            report.to_html(given.out, date=date.get("date"), source=source)
+        elif given.out is not None:
+            data = report.summary | record | date
+            write_text(given.out, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    except (ValueError, OSError, ImportError) as error:
+        message = " ".join(str(error).split())
+        _say(f"skfair data: error: {message}", sys.stderr)
+        return 2
+    _say(str(report) if given.out is None else str(given.out), sys.stdout)
+    return 0
+
+
+def _read_data(given: argparse.Namespace) -> tuple[DataReport, dict[str, str]]:
+    """Read all columns of a table, and compute the report."""
+    if not given.sensitive:
+        raise ValueError("--sensitive must name a column.")
+    form = Format(given.sep, given.encoding)
+    bins = read_bins(given.bins, given.sensitive)
+    with _unchanged([given.table]):
+        names = read_names(given.table, form)
+        labels = [] if given.y_true is None else [given.y_true]
+        check_columns(given.table, names, [*given.sensitive, *labels])
+        features = [name for name in names if name not in given.sensitive]
+        columns = Columns([], features, given.sensitive)
+        table = read_columns(given.table, columns, form)
+        record = input_record(given.table, [given.table])
+    y = table.pop(given.y_true) if labels else None
+    groups = {name: into_bins(table[name], bins.get(name)) for name in given.sensitive}
+    report = DataReport.from_frame(
+        table.drop(columns=given.sensitive),
+        y,
+        sensitive_features=groups,
+        pos_label=_label(given.pos_label, [y]),
+        limit=given.limit,
+        language=given.language,
+    )
+    return report, record
 
 
 def _verify(given: argparse.Namespace) -> int:

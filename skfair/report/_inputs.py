@@ -434,7 +434,7 @@ def _models(
     unnamed = say("model")
     return {
         name: read(argument if name == unnamed else f"{argument}[{name!r}]", column)
-        for name, column in _columns(argument, values, unnamed).items()
+        for name, column in named_columns(argument, values, unnamed).items()
     }
 
 
@@ -449,7 +449,9 @@ def _of_one_model(
     return {name: scores[names[0]]}, {name: predicted[names[1]]}
 
 
-def _columns(argument: str, values: Any, unnamed: str, numbered: str = "") -> Named:
+def named_columns(
+    argument: str, values: Any, unnamed: str, numbered: str = ""
+) -> Named:
     """Columns of a mapping, a table or an array by name, or by a name for unnamed ones.
 
     Several columns without names are numbered if there is a word for them.
@@ -508,7 +510,7 @@ def _attributes(
             "group_probabilities where groups are known by a proxy only."
         )
     unnamed = say("group"), say("attribute")
-    columns = _columns("sensitive_features", sensitive_features, *unnamed)
+    columns = named_columns("sensitive_features", sensitive_features, *unnamed)
     each = {}
     for name, column in columns.items():
         groups = encode_groups(column, min_group_size=options.min_group_size)

@@ -329,9 +329,9 @@ def _add_output(audit: argparse.ArgumentParser) -> None:
         "--limit",
         action="append",
         default=[],
-        metavar="METRIC=NUMBER",
-        help="exit with code 3 if this metric is larger for any attribute and model: "
-        "--limit mcdp=0.1",
+        metavar="[METRIC=]NUMBER",
+        help="--limit mcdp=0.1: exit with code 3 if this metric is larger for any "
+        "attribute and model; --limit 0.1: say on the page what is within it",
     )
     add("--quiet", action="store_true", help="show no progress")
 
@@ -416,7 +416,7 @@ def _run_audit(given: argparse.Namespace) -> int:
     for option in _SEVERAL:
         setattr(given, option, _split(getattr(given, option)))
     try:
-        limits = read_limits(given.limit)
+        limits = read_limits([text for text in given.limit if "=" in text])
         date = _date(given.date)
         with speaking(given.language), collected_reasons():
             report, record = _audit(given)
@@ -523,6 +523,7 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     bins = read_bins(given.bins, [*given.sensitive, *others])
     form = Format(given.sep, given.encoding)
     settings |= {
+        "limit": _plain_limit(given.limit),
         "title": given.title,
         "verbose": int(not given.quiet and sys.stderr.isatty()),
     }
@@ -865,6 +866,20 @@ def read_limits(given: list[str]) -> dict[str, float]:
             raise ValueError(f"--limit must be METRIC=NUMBER, got {text!r}.") from None
         limits[key] = check_real("--limit", value, 0, MEASURES[key].maximum)
     return limits
+
+
+def _plain_limit(given: list[str]) -> float | None:
+    """Read the limit that is of no metric."""
+    found = [text for text in given if "=" not in text]
+    try:
+        numbers = [float(text) for text in found]
+    except ValueError:
+        raise ValueError(
+            f"--limit must be NUMBER or METRIC=NUMBER, got {found[0]!r}."
+        ) from None
+    if len(numbers) > 1:
+        raise ValueError(f"--limit must have one number, got {found}.")
+    return check_real("--limit", numbers[0], 0, 1) if numbers else None
 
 
 def beyond_limits(report: FairnessReport, limits: dict[str, float]) -> list[str]:

@@ -64,7 +64,9 @@ def group_rows(
     hits = np.zeros(len(sizes))
     if positive is not None:
         known = every.codes >= 0
-        hits = np.bincount(every.codes[known], positive[known], len(sizes))
+        hits = np.bincount(every.codes[known], positive[known], len(sizes)).astype(
+            float
+        )
     rates = np.full(len(sizes), math.nan)
     np.divide(hits, sizes, out=rates, where=sizes > 0)
     lower, upper = wilson_interval(rates, sizes, level)

@@ -163,8 +163,10 @@ def uncertainties(
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         for question, keys in _drawn_keys(sample, found).items():
             rows = sample.drawn_from(question)
-            for key, test in permute(sample, keys, rows, tick).items():
-                results[key] = with_test(results[key], test)
+            tests = permute(sample, keys, rows, tick)
+            for key in keys:
+                if key in tests:
+                    results[key] = with_test(results[key], tests[key])
                 if not MEASURES[key].bounded:
                     results[key] = _resample(
                         sample, key, rows, found[key].value, results[key], tick
@@ -196,8 +198,10 @@ def permute(
     rows: Rows | Counts,
     tick: Callable[[], Any] = lambda: None,
 ) -> dict[str, PermutationTestResult]:
-    """Test metrics of one question on the permutations of `permutation_test`."""
+    """Test metrics of one question on permutations, of which there may be none."""
     options = sample.audit.options
+    if not options.n_permutations:
+        return {}
     metrics = [MEASURES[key].drawn(sample) for key in keys]
     results = permutation_tests(
         metrics,

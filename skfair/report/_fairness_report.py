@@ -42,6 +42,7 @@ class ReportOptions(TypedDict, total=False):
     min_group_size: int
     impact_ratios: bool
     min_share: float
+    limit: float | None
     language: str
     random_state: Any
     n_jobs: int | None
@@ -172,8 +173,8 @@ dataframe or Groups, default=None
             Other parameters of `from_predictions`: `sample_weight`, `metrics`,
             `epsilon`, `alpha`, `n_resamples`, `n_permutations`, `confidence_level`,
             `min_group_size`, `impact_ratios`, `min_share`, `group_probabilities`,
-            `odds_ratio`, `proxy_limit`, `title`, `language`, `random_state`, `n_jobs`
-            and `verbose`.
+            `odds_ratio`, `proxy_limit`, `limit`, `title`, `language`, `random_state`,
+            `n_jobs` and `verbose`.
 
         Returns
         -------
@@ -232,6 +233,7 @@ dataframe or Groups, default=None
         min_group_size: int = 10,
         impact_ratios: bool = False,
         min_share: float = 0.0,
+        limit: float | None = None,
         title: str = DEFAULT_TITLE,
         language: str = "en",
         random_state: Any = None,
@@ -298,7 +300,8 @@ n_groups), or dict, default=None
         n_resamples : int, default=500
             Number of resamples for the interval of DCP; all other intervals need none.
         n_permutations : int, default=199
-            Number of permutations for each p-value, at least 59.
+            Number of permutations for each p-value, at least 59; 0 for a report
+            without tests, which takes a fraction of the time, and says so.
         confidence_level : float in (0, 1), default=0.95
             Level of the intervals.
         min_group_size : int, default=10
@@ -309,6 +312,9 @@ n_groups), or dict, default=None
             where there are scores, of scores above their median.
         min_share : float in [0, 1), default=0.0
             Smallest share of the rows of a group that has an impact ratio.
+        limit : float in [0, 1], default=None
+            Disparity that you accept. The verdict then says which metrics are certified
+            to be at most this, above it, or neither, and the chart of rates shows it.
         title : str, default="Fairness report"
             Title of the page.
         language : {"en", "de"}, default="en"
@@ -345,6 +351,7 @@ n_groups), or dict, default=None
             min_group_size=min_group_size,
             impact_ratios=impact_ratios,
             min_share=min_share,
+            limit=limit,
             odds_ratio=odds_ratio,
             proxy_limit=proxy_limit,
             random_state=random_state,
@@ -422,8 +429,8 @@ n_groups), or dict, default=None
         **options : dict
             Other parameters of `from_predictions`: `metrics`, `epsilon`, `alpha`,
             `n_resamples`, `n_permutations`, `confidence_level`, `min_group_size`,
-            `impact_ratios`, `min_share`, `language`, `random_state`, `n_jobs` and
-            `verbose`.
+            `impact_ratios`, `min_share`, `limit`, `language`, `random_state`, `n_jobs`
+            and `verbose`.
 
         Returns
         -------

@@ -84,6 +84,7 @@ class Options:
     random_state: Any = None
     odds_ratio: Sequence[float] = (1.0, 1.5, 2.0, math.inf)
     proxy_limit: float = 0.1
+    limit: float | None = None
     language: str = "en"
     n_jobs: int | None = None
     verbose: int = 0
@@ -114,6 +115,9 @@ class Options:
             "random_state": check_integer("random_state", seed, 0, 2**32 - 1),
             "odds_ratio": tuple(check_odds_ratios(self.odds_ratio).tolist()),
             "proxy_limit": check_real("proxy_limit", self.proxy_limit, 0, 1),
+            "limit": None
+            if self.limit is None
+            else check_real("limit", self.limit, 0, 1),
         }
         if self.n_jobs == 0:
             raise ParameterError(
@@ -125,12 +129,12 @@ class Options:
 
 
 def _check_permutations(value: Any) -> int:
-    """Check that a p-value can be small enough for the verdict."""
-    n_permutations = check_integer("n_permutations", value, 1)
-    if n_permutations < FEWEST_PERMUTATIONS:
+    """Check that there are no tests, or p-values small enough for the verdict."""
+    n_permutations = check_integer("n_permutations", value, 0)
+    if 0 < n_permutations < FEWEST_PERMUTATIONS:
         raise ParameterError(
             "n_permutations",
-            f"must be an integer of at least {FEWEST_PERMUTATIONS}, got "
+            f"must be 0, or an integer of at least {FEWEST_PERMUTATIONS}, got "
             f"{n_permutations}: the least p-value is 1 / ({n_permutations} + 1), and "
             "the verdict, three tests with Holm's correction at the level 0.05, needs "
             "one of 0.05 / 3 = 1 / 60.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -15,7 +15,15 @@ from skfair._utils._text import or_none, visible_text
 from skfair.report._draws import DrawsDone, Uncertainty, stated, uncertainties
 from skfair.report._groups import group_numbers, impact_tables, performance
 from skfair.report._inputs import Attribute, Audit, Model
-from skfair.report._language import counted, figure, listed, name_of, say, whole
+from skfair.report._language import (
+    counted,
+    figure,
+    in_english,
+    listed,
+    name_of,
+    say,
+    whole,
+)
 from skfair.report._metrics import (
     MEASURES,
     QUESTIONS,
@@ -327,7 +335,7 @@ def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
         "n_permutations",
         "confidence_level",
     ]
-    stated += ["min_group_size", "impact_ratios", "min_share", "random_state"]
+    stated += ["min_group_size", "impact_ratios", "min_share", "random_state", "limit"]
     possible = {key for one, model in models for key in keys_of(one, model)}
     if not audit.attributes:
         possible &= {*KEYS_BY_PROXY}
@@ -375,7 +383,12 @@ def verdict(summary: Summary) -> Summary:
     points = [_point(attribute, result, level) for attribute, result in results]
     return {
         "leads": [
-            {"model": name, "text": _lead(summary, i)} for i, name in enumerate(names)
+            {
+                "model": name,
+                "text": _lead(summary, i),
+                "further": [*_largest(summary, i), *_within_limit(summary, i)],
+            }
+            for i, name in enumerate(names)
         ],
         "glance": [
             {
@@ -438,7 +451,7 @@ def _state(measure: Summary | None, largest: float) -> str:
 def _lead(summary: Summary, model: int) -> str:
     """Say in a few sentences by which attributes a model differs."""
     differing: dict[str, list[str]] = {}
-    within, neither = [], []
+    within, untested, neither = [], [], []
     for attribute in summary["attributes"]:
         found = dict(zip(QUESTIONS, states(attribute["results"][model]), strict=True))
         beyond = [name for name, (_, text) in found.items() if text == "beyond chance"]
@@ -447,6 +460,10 @@ def _lead(summary: Summary, model: int) -> str:
             differing.setdefault(what, []).append(attribute["name"])
         elif any(text == "may be chance" for _, text in found.values()):
             within.append(attribute["name"])
+        elif not summary["settings"]["n_permutations"] and any(
+            text == "not tested" for _, text in found.values()
+        ):
+            untested.append(attribute["name"])
         else:
             neither.append(attribute["name"])
     texts = []
@@ -472,10 +489,99 @@ def _lead(summary: Summary, model: int) -> str:
                 names=listed(within),
             )
         )
+    if untested:
+        texts.append(
+            say(
+                "By {names}, differences are measured, and not tested.",
+                names=listed(untested),
+            )
+        )
     if neither:
         texts.append(say("By {names}, nothing can be said.", names=listed(neither)))
     texts.append(lead(summary.get("proxy"), model))
     return " ".join(text for text in texts if text)
+
+
+def _largest(summary: Summary, model: int) -> Iterator[str]:
+    """Say where decisions differ most, or scores or errors where there are none."""
+    for question in QUESTIONS:
+        found = [
+            (measure, attribute["name"])
+            for attribute in summary["attributes"]
+            for measure in _primary(attribute["results"][model], question)[:1]
+            if measure["value"] is not None
+        ]
+        if found:
+            measure, name = max(found, key=lambda one: one[0]["value"])
+            yield say(
+                "The largest {title} is by {name}: {finding}.",
+                title=_within_sentence(measure["title"]),
+                name=name,
+                finding=measure["finding"],
+            )
+            return
+
+
+def _within_sentence(title: str) -> str:
+    """Write a title of words within a sentence, in lower case but for names."""
+    lower = title[1:2].islower() and in_english()
+    return f"{title[0].lower()}{title[1:]}" if lower else title
+
+
+def _within_limit(summary: Summary, model: int) -> Iterator[str]:
+    """Say which differences are certified to be within the limit, above, or neither."""
+    limit = summary["settings"]["limit"]
+    if limit is None:
+        return
+    found: dict[str, dict[str, list[str]]] = {"within": {}, "above": {}, "open": {}}
+    for attribute in summary["attributes"]:
+        for question, (measure, _) in zip(
+            QUESTIONS, states(attribute["results"][model]), strict=True
+        ):
+            if measure is not None and measure["value"] is not None:
+                of_state = found[_beside_limit(measure, limit)]
+                of_state.setdefault(question, []).append(attribute["name"])
+    at, parts = figure(f"{limit:g}"), []
+    names = {
+        state: listed(
+            [
+                say("{what} by {names}", what=say(question), names=listed(names))
+                for question, names in of_state.items()
+            ]
+        )
+        for state, of_state in found.items()
+    }
+    if names["within"]:
+        parts.append(
+            say(
+                "certified to be at most {limit}: {names}",
+                limit=at,
+                names=names["within"],
+            )
+        )
+    if names["above"]:
+        parts.append(
+            say("above the limit {limit}: {names}", limit=at, names=names["above"])
+        )
+    if names["open"]:
+        parts.append(
+            say(
+                "these rows cannot tell whether at most {limit}: {names}",
+                limit=at,
+                names=names["open"],
+            )
+        )
+    if parts:
+        text = "; ".join(parts)
+        yield f"{text[0].upper()}{text[1:]}."
+
+
+def _beside_limit(measure: Summary, limit: float) -> str:
+    """Whether a metric is certified to be within a limit, above it, or neither."""
+    if measure["certified"] is not None and measure["certified"] <= limit:
+        return "within"
+    above = measure["lower"] is not None and measure["lower"] > limit
+    return "above" if above else "open"
 
 
 def _point(attribute: Summary, result: Summary, level: float) -> Summary | None:
@@ -541,6 +647,13 @@ def cautions(summary: Summary) -> list[str]:
             say(
                 "Rows are weighted. Group sizes count rows, rates and metrics add up "
                 "weights, and which groups differ from the others is not tested."
+            )
+        )
+    if not summary["settings"]["n_permutations"] and summary["attributes"]:
+        texts.append(
+            say(
+                "To save time, no test was made (n_permutations=0): there are no "
+                "p-values, and intervals alone say how much may be noise."
             )
         )
     texts += _about_cells(summary["settings"])

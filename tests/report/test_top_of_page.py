@@ -44,6 +44,7 @@ def test_a_report_without_permutations_says_so(untested, make_light):
     assert "no test was made (n_permutations=0)" in page
     assert "Beyond chance” means" not in page
     assert "value</th>" not in page
+    assert "Share of such random assignments" not in page
     assert "| p-value" not in untested.to_markdown()
 
 

@@ -186,7 +186,7 @@ def mutate(text, rng):
 
 
 @pytest.mark.parametrize(
-    "n", [50, pytest.param(500, marks=pytest.mark.slow)], ids=["few", "many"]
+    "n", [25, pytest.param(500, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_500_mutations_are_found(n, files, verify):
     rng = np.random.default_rng(n)
@@ -245,7 +245,7 @@ def assert_forgeries_are_found(files, verify, n):
 
 def test_a_forged_number_is_found_though_its_hash_is_forged(files, verify):
     assert verify(files, hashed=True).ok
-    assert_forgeries_are_found(files, verify, 3)
+    assert_forgeries_are_found(files, verify, 2)
 
 
 @pytest.mark.slow
@@ -253,6 +253,7 @@ def test_500_forged_numbers_are_found(files, verify):
     assert_forgeries_are_found(files, verify, 500)
 
 
+@pytest.mark.slow
 def test_a_forged_text_group_count_and_page_are_found(files, verify):
     summary = json.loads(files["summary.json"])
     verdict = json.loads(files["summary.json"])

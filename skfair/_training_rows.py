@@ -185,13 +185,16 @@ def check_validation_fraction(model: Any, automatic: str = "") -> None:
 
 
 def hold_out(
-    rows: TrainingRows, validation_fraction: float, rng: np.random.RandomState
+    rows: TrainingRows,
+    validation_fraction: float,
+    rng: np.random.RandomState,
+    name: str = "validation_fraction",
 ) -> tuple[Integers, Integers]:
     """Draw positions of rows with weight, those to train on and those to hold out.
 
     The draw is stratified by class, and also by group (within strata, if there are any)
     where each of these cells has two rows and each part has room for a row of every
-    cell.
+    cell. Errors call the share by its `name`.
     """
     weighted = np.flatnonzero(rows.weights)
     y, cells = rows.y[weighted], rows.cells[weighted]
@@ -206,7 +209,7 @@ def hold_out(
             )
             return train, held_out
     raise ValueError(
-        f"validation_fraction={validation_fraction!r} of {n_samples} rows leaves too "
+        f"{name}={validation_fraction!r} of {n_samples} rows leaves too "
         "few rows to train on or to hold out, expected at least two rows of each "
         "class, and at least one of each class in both parts."
     )

@@ -59,6 +59,7 @@ from skfair.model_selection import (
     BestUnder,
     FairestWithin,
     GroupStratifiedKFold,
+    compare_models,
     pareto_front,
 )
 from skfair.postprocessing import ScoreRepairer
@@ -79,6 +80,7 @@ from skfair.statistics import (
 #: Calls of each function, 100,000 in all; the slowest get fewer.
 N_CALLS = 2800
 FEWER = {
+    "compare_models": 400,
     "min_dcp_bounds": 60,
     "required_sample_size": 1000,
     "load_berkeley_admissions": 200,
@@ -725,6 +727,17 @@ FUNCTIONS = {
             "performance": constant("average_precision"),
             "fairness": constant("neg_mcdp"),
             "limit": constant(0.1),
+        },
+    ),
+    "compare_models": (
+        compare_models,
+        {
+            "y_true": classes,
+            "y_score": lambda rng, n: {"a": scores(rng, n), "b": scores(rng, n)},
+            "baseline": constant("a"),
+            "sensitive_features": groups,
+            "margin": constant(0.01),
+            "sample_weight": weights,
         },
     ),
     "GroupStratifiedKFold": (

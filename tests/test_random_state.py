@@ -2,12 +2,16 @@
 
 import inspect
 import pickle
+import warnings
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import uniform
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from skfair import datasets, metrics, model_selection, sampling
 from skfair.datasets import make_biased_classification, make_biased_scores
@@ -23,7 +27,11 @@ from skfair.metrics import (
     proxy_bounds,
     worst_subgroup,
 )
-from skfair.model_selection import GroupStratifiedKFold, cross_val_fairness
+from skfair.model_selection import (
+    GroupStratifiedKFold,
+    LessDiscriminatorySearchCV,
+    cross_val_fairness,
+)
 from skfair.sampling import (
     attribute_specific_sampling,
     required_sample_size,
@@ -44,6 +52,22 @@ FREQUENCIES = [0.4, 0.6], [[0.5, 0.5], [0.3, 0.7]], [[0.4, 0.6], [0.6, 0.4]]
 def folds(random_state):
     splitter = GroupStratifiedKFold(3, shuffle=True, random_state=random_state)
     return [test for _, test in splitter.split(SCORES, Y, sensitive_features=GROUPS)]
+
+
+def searched(random_state):
+    search = LessDiscriminatorySearchCV(
+        make_pipeline(
+            make_column_transformer(("passthrough", ["score"])), LogisticRegression()
+        ),
+        {"logisticregression__C": uniform(0.1, 1)},
+        sensitive_features="group",
+        n_iter=1,
+        cv=2,
+        random_state=random_state,
+    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "No alternative", UserWarning)
+        return search.fit(X, Y).alternatives_.drop(columns="params").to_numpy().tolist()
 
 
 DRAWS = {
@@ -113,6 +137,7 @@ DRAWS = {
         **ROWS,
     ),
     "GroupStratifiedKFold": folds,
+    "LessDiscriminatorySearchCV": searched,
 }
 
 

@@ -1,4 +1,4 @@
-"""``python -m skfair audit``: the report for an auditor who writes no code."""
+"""``python -m skfair``: reports and comparisons for those who write no code."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import argparse
 import datetime
 import hashlib
 import json
+import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -36,6 +38,7 @@ from skfair._utils._validation import (
 )
 from skfair.groups import MISSING_LABEL, Groups, encode_groups, intersect
 from skfair.metrics._undefined import collected_reasons
+from skfair.model_selection import compare_models
 from skfair.report import DataReport, FairnessReport, verify_bundle
 from skfair.report._bundle import check_folder
 from skfair.report._inputs import Options
@@ -57,6 +60,19 @@ the rows.
 exit codes: 0, the report is written; 2, the arguments or the file are bad, and one
 line says why; 3, the report is written, and a metric is above its --limit or cannot
 be computed; 4, the report is written, but nothing could be compared; 130, interrupted.
+"""
+
+_EXAMPLE_OF_COMPARE = """\
+example:
+  python -m skfair compare predictions.csv --y-true y --y-score a,b,c \\
+      --baseline a --sensitive sex --margin 0.02
+
+predictions.csv has a row for each person, whom no model was fitted to. Which of the
+models b and c have a lower MCDP than a, and an average precision that is lower by at
+most 0.02?
+
+exit codes: 0, the models are compared, whatever is confirmed; 2, the arguments or the
+file are bad, and one line says why; 4, the groups cannot be compared; 130, interrupted.
 """
 
 #: Exit codes beside 0 for success, 2 for bad input and 130 if interrupted.
@@ -107,8 +123,24 @@ def make_parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    for add_options in (_add_table, _add_columns, _add_settings, _add_output):
+    for add_options in (
+        _add_table,
+        _add_reading,
+        _add_columns,
+        _add_settings,
+        _add_output,
+    ):
         add_options(audit)
+    compare = commands.add_parser(
+        "compare",
+        help="test which models serve as well as a baseline and divide less",
+        description="Test which models have a lower MCDP than a baseline and perform "
+        "as well.",
+        epilog=_EXAMPLE_OF_COMPARE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_table(compare)
+    _add_comparison(compare)
     _add_data(
         commands.add_parser(
             "data",
@@ -150,21 +182,13 @@ def _add_data(data: argparse.ArgumentParser) -> None:
     add("--date", nargs="?", const="today", help="write a date on the page")
 
 
-def _add_table(audit: argparse.ArgumentParser) -> None:
-    add = audit.add_argument
+def _add_table(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add(
         "table",
         type=Path,
         help="a .csv, .tsv, .csv.gz, .parquet or .xlsx file, or a pattern of several "
         "in quotation marks, such as 'predictions/*.parquet'",
-    )
-    add(
-        "--engine",
-        choices=ENGINES,
-        default="auto",
-        help="what reads the table: duckdb counts the rows of CSV and Parquet files "
-        "outside Python, in bounded memory; pandas reads one file into memory "
-        "(default: duckdb for patterns and for files of more than 32 MiB)",
     )
     add("--sep", type=_separator, help="separator of columns, such as ';' or tab")
     add("--encoding", default="utf-8", help="of text files (default: %(default)s)")
@@ -182,6 +206,18 @@ def _add_table(audit: argparse.ArgumentParser) -> None:
         metavar="COLUMN=EDGES",
         help="make groups of a number: --bins age=30,50 are under 30, 30 to under 50, "
         "and 50 and over",
+    )
+
+
+def _add_reading(audit: argparse.ArgumentParser) -> None:
+    add = audit.add_argument
+    add(
+        "--engine",
+        choices=ENGINES,
+        default="auto",
+        help="what reads the table: duckdb counts the rows of CSV and Parquet files "
+        "outside Python, in bounded memory; pandas reads one file into memory "
+        "(default: duckdb for patterns and for files of more than 32 MiB)",
     )
     add(
         "--rare",
@@ -336,11 +372,54 @@ def _add_output(audit: argparse.ArgumentParser) -> None:
     add("--quiet", action="store_true", help="show no progress")
 
 
+def _add_comparison(compare: argparse.ArgumentParser) -> None:
+    add = compare.add_argument
+    several: dict[str, Any] = {"action": "append", "default": [], "metavar": "COLUMNS"}
+    add("--y-true", required=True, metavar="COLUMN", help="true labels of two kinds")
+    add("--y-score", help="scores of the models, any finite numbers", **several)
+    add("--baseline", required=True, metavar="COLUMN", help="scores of the baseline")
+    add("--sensitive", help="who belongs to which group", **several)
+    add("--sample-weight", metavar="COLUMN", help="non-negative weights of the rows")
+    add("--pos-label", metavar="LABEL", help="the positive label (default: 1)")
+    add(
+        "--margin",
+        type=float,
+        required=True,
+        metavar="NUMBER",
+        help="average precision that may be lost, such as 0.02",
+    )
+    add(
+        "--confidence-level",
+        type=float,
+        default=0.95,
+        metavar="NUMBER",
+        help="probability that all confirmed statements are true together (default: "
+        "%(default)s)",
+    )
+    add(
+        "--min-group-size",
+        type=int,
+        default=10,
+        metavar="N",
+        help="without so many rows in each group nothing is compared (default: "
+        "%(default)s)",
+    )
+    add("--out", type=Path, metavar="FILE", help="file to write (default: the console)")
+    add("--no-overwrite", action="store_true", help="stop if this file exists")
+    add(
+        "--format",
+        choices=("html", "json", "md"),
+        help="a page, all numbers, or Markdown (default: html with --out, else md)",
+    )
+    # What an audit has beside.
+    compare.set_defaults(y_pred=[], control_features=[], group_probability=[], proxy=[])
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return its exit code."""
     given = make_parser().parse_args(arguments)
-    commands = {"audit": _run_audit, "data": _run_data, "verify": _verify}
-    return commands[given.command](given)
+    commands = {"data": _run_data, "verify": _verify}
+    return commands.get(given.command, _run_on_predictions)(given)
 
 
 def _run_data(given: argparse.Namespace) -> int:
@@ -411,32 +490,39 @@ def _verify(given: argparse.Namespace) -> int:
     return 0 if found.ok else 1
 
 
-def _run_audit(given: argparse.Namespace) -> int:
-    """Write a report, and return the exit code."""
+def _run_on_predictions(given: argparse.Namespace) -> int:
+    """Run a command on a table of predictions, and return its exit code."""
     for option in _SEVERAL:
         setattr(given, option, _split(getattr(given, option)))
+    run = {"audit": _run_audit, "compare": _run_comparison}[given.command]
     try:
-        limits = read_limits([text for text in given.limit if "=" in text])
-        date = _date(given.date)
-        with speaking(given.language), collected_reasons():
-            report, record = _audit(given)
-        to_output = given.out is not None and _is_standard_output(given.out)
-        summaries = sys.stderr if to_output else sys.stdout
-        if given.out is not None:
-            write(report, given.out, given.format, record | date)
-        if given.bundle is not None:
-            _write_bundle(report, given, record, date)
+        return run(given)
     except (ValueError, OSError, ImportError) as error:
         _end_progress()
         message = str(error)
         if isinstance(error, ParameterError):
             option = _OPTIONS.get(error.parameter, error.parameter)
             message = f"{option} {error.problem}"
-        _say(f"skfair audit: error: {' '.join(message.split())}", sys.stderr)
+        message = " ".join(message.split())
+        _say(f"skfair {given.command}: error: {message}", sys.stderr)
         return 2
     except KeyboardInterrupt:
         _end_progress()
         return 130
+
+
+def _run_audit(given: argparse.Namespace) -> int:
+    """Write the report, say what is in it, and return the exit code."""
+    limits = read_limits([text for text in given.limit if "=" in text])
+    date = _date(given.date)
+    with speaking(given.language), collected_reasons():
+        report, record = _audit(given)
+    to_output = given.out is not None and _is_standard_output(given.out)
+    summaries = sys.stderr if to_output else sys.stdout
+    if given.out is not None:
+        write(report, given.out, given.format, record | date)
+    if given.bundle is not None:
+        _write_bundle(report, given, record, date)
     written = [str(path) for path in (given.out, given.bundle) if path is not None]
     _say("\n".join([str(report), *written]), summaries)
     above = beyond_limits(report, limits)
@@ -446,6 +532,73 @@ def _run_audit(given: argparse.Namespace) -> int:
         _say("skfair audit: nothing could be compared; the page says why.", sys.stderr)
         return NOTHING_SAID
     return ABOVE_LIMIT if above else 0
+
+
+def _run_comparison(given: argparse.Namespace) -> int:
+    """Compare the models, write or print the result, and return the exit code."""
+    how = given.format or ("md" if given.out is None else "html")
+    if how == "html":
+        require_report_extra()
+    if given.out is not None:
+        _check_output(given.out, given.table, given.no_overwrite)
+    if not given.sensitive:
+        raise ValueError("--sensitive must name a column.")
+    if given.baseline not in given.y_score or len(given.y_score) < 2:
+        raise ValueError(
+            "--y-score must name the column of --baseline and others, got "
+            f"{','.join(given.y_score)} and {given.baseline}."
+        )
+    margin = check_real("--margin", given.margin, 0, math.inf, closed="left")
+    level = given.confidence_level
+    level = check_real("--confidence-level", level, 0, 1, closed="neither")
+    with _unchanged(files_of(given.table)), collected_reasons():
+        form, columns = Format(given.sep, given.encoding), _columns(given)
+        bins = read_bins(given.bins, given.sensitive)
+        table = read_columns(given.table, columns, form)
+        table = _without_missing(given, form, table, columns.values())
+        weights = None if given.sample_weight is None else table[given.sample_weight]
+        groups = _strata(given, form, table, given.sensitive, bins)
+        assert groups is not None  # as there is a column
+        result = compare_models(
+            _is_positive(given, table[given.y_true]),
+            table[given.y_score],
+            baseline=given.baseline,
+            sensitive_features=replace(groups, min_group_size=given.min_group_size),
+            margin=margin,
+            confidence_level=level,
+            sample_weight=weights,
+        )
+        record = input_record(given.table, [given.table])
+    rows = f"The rows are those of {record['input']}, SHA-256 {record['sha256']}."
+    result = replace(result, notes=(rows,))
+    text = {
+        "html": result.to_html,
+        "md": result.to_markdown,
+        "json": lambda: json.dumps(
+            result.to_dict() | record, indent=1, ensure_ascii=False
+        ),
+    }[how]()
+    if given.out is None:
+        _say(text, sys.stdout)
+    else:
+        write_text(given.out, text.rstrip() + "\n")
+        _say(f"{result.sentences[0]}\n{given.out}", sys.stdout)
+    if result.table["pvalue"].isna().all():
+        _say("skfair compare: the groups cannot be compared.", sys.stderr)
+        return NOTHING_SAID
+    return 0
+
+
+def _is_positive(given: argparse.Namespace, y_true: Any) -> Any:
+    """Which rows have the positive one of two labels."""
+    positive = _label(given.pos_label or "1", [y_true])
+    known = y_true.unique().tolist()
+    if len(known) != 2 or positive not in known:
+        raise ValueError(
+            f"column {given.y_true!r} must have two labels, one of which --pos-label "
+            f"names (default: 1), got {known[:5]}."
+        )
+    return (y_true == positive).astype(int)
 
 
 def _program() -> str:
@@ -646,7 +799,7 @@ def _count(
             "DuckDB keeps the rows of rare groups: choose --rare merge or --engine "
             "pandas."
         )
-    _say_left_out(n_without, values)
+    _say_left_out(given.command, n_without, values)
     for name in lacking:
         rows.name_missing(name)
     for name in groups:
@@ -682,11 +835,11 @@ def _refuse_missing_in(rows: Rows, names: list[str], also: str = "") -> None:
         )
 
 
-def _say_left_out(n_without: int, names: list[str]) -> None:
+def _say_left_out(command: str, n_without: int, names: list[str]) -> None:
     if n_without:
         _say(
-            f"skfair audit: note: {n_without:,} rows without {', '.join(names)} are "
-            "left out.",
+            f"skfair {command}: note: {n_without:,} rows without {', '.join(names)} "
+            "are left out.",
             sys.stderr,
         )
 
@@ -703,7 +856,7 @@ def _without_missing(
     n_without = int((~kept).sum())
     if n_without == len(table):
         raise ValueError(f"{given.table} has no row without missing values.")
-    _say_left_out(n_without, names)
+    _say_left_out(given.command, n_without, names)
     return table[kept].infer_objects()
 
 
@@ -735,7 +888,7 @@ def _groups(
     )
     hint = bins_hint(column)
     if hint:
-        _say(f"skfair audit: note: {hint}", sys.stderr)
+        _say(f"skfair {given.command}: note: {hint}", sys.stderr)
     return groups
 
 

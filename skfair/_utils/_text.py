@@ -59,6 +59,12 @@ def visible_text(value: Any, max_length: int = _MAX_LENGTH) -> str:
     return text or "(empty)"
 
 
+def plain(text: str) -> str:
+    """Write text on one line, without what Markdown and HTML take for markup."""
+    text = one_line(text).replace("&", "&amp;").replace("<", "&lt;")
+    return "".join(f"\\{mark}" if mark in "\\`*_[]|#" else mark for mark in text)
+
+
 def label_text(label: Hashable) -> str:
     """Write a group label; the labels of an intersection are separated by commas."""
     if isinstance(label, tuple):

@@ -7,6 +7,10 @@ from skfair.model_selection._cross_val_fairness import (
 )
 from skfair.model_selection._fairest_within import FairestWithin
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
+from skfair.model_selection._less_discriminatory_search import (
+    LessDiscriminatorySearchCV,
+)
+from skfair.model_selection._model_comparison import ModelComparison, compare_models
 from skfair.model_selection._pareto_front import pareto_front
 
 __all__ = [
@@ -14,6 +18,9 @@ __all__ = [
     "CrossValFairnessResult",
     "FairestWithin",
     "GroupStratifiedKFold",
+    "LessDiscriminatorySearchCV",
+    "ModelComparison",
+    "compare_models",
     "cross_val_fairness",
     "pareto_front",
 ]

@@ -197,14 +197,23 @@ def statistics_of(cv_results: CVResults, metric: str) -> list[str]:
 
 def standard_error(cv_results: CVResults, metric: str, candidate: int) -> float:
     """Estimate the standard error of a candidate's mean test score from its folds."""
-    column = re.compile(rf"split\d+_test_{re.escape(metric)}")
-    folds = [name for name in map(str, cv_results) if column.fullmatch(name)]
+    folds = folds_of(cv_results, metric)
     if len(folds) < 2:
         raise ValueError(
             "kind='one_standard_error' needs the scores of two folds or more, but "
             f"cv_results_ has {len(folds)} columns 'split<i>_test_{metric}'."
         )
-    return float(sem([np.asarray(cv_results[name])[candidate] for name in folds]))
+    return float(sem([scores[candidate] for scores in folds]))
+
+
+def folds_of(cv_results: CVResults, metric: str) -> list[Floats]:
+    """Test scores of the candidates in each fold."""
+    column = re.compile(rf"split\d+_test_{re.escape(metric)}")
+    return [
+        np.asarray(cv_results[name])
+        for name in map(str, cv_results)
+        if column.fullmatch(name)
+    ]
 
 
 def first_best(means: pd.DataFrame, *metrics: str) -> int:

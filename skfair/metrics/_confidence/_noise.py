@@ -243,7 +243,7 @@ def distribution_free(
         )
 
     if method == "anytime":
-        return add_up(_mean_at_any_time), add_up(_cdf_at_any_time)
+        return add_up(_mean_at_any_time), add_up(cdf_at_any_time)
     scale = np.sqrt(contrast(1 / sizes, shares, multigroup))
     roots = contrast(1 / np.sqrt(sizes), shares, multigroup, power=1)
     return supremum(scale, sides=1), supremum(roots, sides=2 * involved)
@@ -260,7 +260,7 @@ def _mean_at_any_time(sizes: Floats, level: float) -> Floats:
     return np.asarray(np.sqrt(2 * (variance + _MIXING) * logarithm) / sizes)
 
 
-def _cdf_at_any_time(sizes: Floats, level: float) -> Floats:
+def cdf_at_any_time(sizes: Floats, level: float) -> Floats:
     """Bound on the noise of a CDF, at all sizes at once."""
     iterated = np.log(np.log(math.e * sizes)) + 0.8 * math.log(1612 / level)
     return np.asarray(0.85 * np.sqrt(iterated / sizes))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from skfair._utils._text import one_line
+from skfair._utils._text import plain
 from skfair.report._language import figure, interval, number, say, whole
 from skfair.report._proxy import bounds_text, ratio_text, sizes_text
 
@@ -255,9 +255,3 @@ def _cell(value: Any, digits: int) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return plain(", ".join(map(str, value)) if isinstance(value, tuple) else str(value))
-
-
-def plain(text: str) -> str:
-    """Write text on one line, without what Markdown and HTML take for markup."""
-    text = one_line(text).replace("&", "&amp;").replace("<", "&lt;")
-    return "".join(f"\\{mark}" if mark in "\\`*_[]|#" else mark for mark in text)

@@ -1,0 +1,687 @@
+"""A search for models that serve as well as a baseline and divide less."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.model_selection import ParameterSampler, RandomizedSearchCV, check_cv
+from sklearn.utils import Bunch, check_random_state, indexable
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
+from sklearn.utils.parallel import Parallel, delayed
+
+from skfair._training_rows import (
+    Split,
+    TrainingRows,
+    cross_fit,
+    fit_to_rows,
+    hold_out,
+    params_of_rows,
+    take_rows,
+)
+from skfair._utils._columns import Selector
+from skfair._utils._response import asked_of
+from skfair._utils._text import counted
+from skfair._utils._types import Bools, Floats, Integers
+from skfair._utils._validation import (
+    as_array,
+    check_choice,
+    check_integer,
+    check_no_missing,
+    check_real,
+    check_weights,
+)
+from skfair._utils._warnings import warn_user
+from skfair.groups import resolve_groups
+from skfair.metrics import get_fairness_scorer, make_group_scorer
+from skfair.model_selection._candidates import folds_of
+from skfair.model_selection._gain_bound import FoldNoise, fold_noise, gain_bound
+from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
+from skfair.model_selection._model_comparison import (
+    ModelComparison,
+    Scored,
+    models_table,
+)
+from skfair.model_selection._paired_tests import Place, largest_gap_place
+from skfair.model_selection._pareto_front import non_dominated
+
+#: Candidates that are evaluated before the bound of the gain is looked at.
+_BATCH = 10
+#: Disparities that can be confirmed, and their names in sentences.
+_DISPARITIES = {
+    "mcdp": "MCDP(0)",
+    "demographic_parity_difference": "demographic parity difference",
+}
+_RESPONSES = ("predict_proba", "decision_function", "predict")
+
+
+class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
+    """Search for a model that performs as well as a baseline and divides less.
+
+    Candidates are drawn and evaluated by cross-validation on one part of the rows. A
+    few of them are then tested on the other part, which had no say in their choice:
+    their performance is not lower than the baseline's by more than `margin`, and their
+    disparity is lower. Holm's method corrects for their number. The best of those that
+    are confirmed is the model of the search; without any, the baseline is.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Classifier of two classes, or a pipeline, as it is without an alternative.
+    param_distributions : dict or list of dicts
+        As in :class:`sklearn.model_selection.RandomizedSearchCV`. A seed is a parameter
+        as any other, a step of a pipeline may be another estimator, and lists of dicts
+        draw from different mitigators or feature sets.
+    sensitive_features : str, int, list of str, list of int, or callable, default=None
+        Columns of X that hold the group, several for their intersection, or a function
+        of X. With None, groups are routed: ``fit(X, y, sensitive_features=...)`` under
+        metadata routing.
+    scoring : str or callable, default="average_precision"
+        Performance, larger for better. It may use the responses of the estimator and
+        the true labels, not X.
+    disparity : {"mcdp", "demographic_parity_difference"}, default="mcdp"
+        Disparity of the probabilities at every threshold, or of the predicted labels.
+    margin : float, default=0.01
+        Performance that may be lost, in the unit of `scoring`.
+    baseline : dict, default=None
+        Parameters of the estimator that is to be replaced; None is `estimator` as it
+        is.
+    n_iter : int, default=50
+        Number of candidates that are drawn at most.
+    cv : int, splitter or iterable of splits, default=5
+        Folds of the rows of the search; a number is stratified by class and group.
+    confirm_size : float in (0, 1), default=0.3
+        Share of the rows on which candidates are confirmed.
+    n_confirm : int, default=5
+        Largest number of candidates that are taken to confirmation.
+    confidence_level : float in (0, 1), default=0.95
+        Probability that all confirmed statements are true together, and that of
+        `gain_bound_`.
+    stop_below : float, default=None
+        End the search when `gain_bound_` is at most this, which is looked at after
+        every ten candidates. None draws all.
+    refit : bool, default=True
+        Whether to keep the model, as `best_estimator_`. It is the one that was tested,
+        fitted to the rows of the search.
+    n_jobs : int, default=None
+        Number of processes. The result does not depend on it.
+    error_score : "raise" or number, default=nan
+        Score of a candidate whose fit fails, see `RandomizedSearchCV`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the split into search and confirmation, and of the candidates.
+    verbose : int, default=0
+        Verbosity of the search.
+
+    Attributes
+    ----------
+    best_estimator_ : classifier
+        The confirmed model with the smallest disparity on the rows of confirmation, or
+        the baseline; fitted to the rows of the search.
+    best_params_ : dict
+        Its parameters among those that were drawn.
+    best_index_ : int
+        Its position in `cv_results_`; 0 is the baseline.
+    best_score_ : float
+        Its mean performance over the folds of the search.
+    baseline_ : classifier
+        The baseline, fitted to the same rows.
+    alternatives_ : DataFrame
+        A row for the baseline and for each candidate: ``params``, with its seed if that
+        was drawn; ``search_performance`` and ``search_disparity``, means over folds;
+        ``eligible``, whether it performs well enough there; ``taken``, whether it was
+        taken to confirmation; and the columns of `ModelComparison.table`.
+    result_ : ModelComparison
+        The same as a record, to be written as a page, Markdown or JSON.
+    gain_bound_ : float
+        Upper bound of how much one more candidate, drawn in the same way, is expected
+        to lower the smallest true disparity so far of those that perform well enough in
+        this search. All bounds, after any number of candidates, hold together with the
+        probability `confidence_level`. It says nothing about candidates of other
+        distributions, and never that there is no alternative.
+    cv_results_ : dict
+        Results on the rows of the search, for `FairestWithin` and `pareto_front`.
+    scorer_ : callable
+        Scorer of the performance.
+    n_splits_ : int
+        Number of folds.
+
+    Raises
+    ------
+    ValueError
+        On parameters out of range, if y has not two classes, and if the baseline cannot
+        be scored.
+
+    Warns
+    -----
+    UserWarning
+        If no alternative is confirmed.
+
+    See Also
+    --------
+    compare_models : The same test for scores of models that exist.
+    FairestWithin : A rule of choice for any search, without confirmation.
+
+    Notes
+    -----
+    A candidate is eligible if its mean performance over folds is lower than the
+    baseline's by at most `margin` less one standard error of the difference. Taken to
+    confirmation are eligible candidates whose mean disparity is lower than the
+    baseline's by more than one standard error, and that no other of these exceeds in
+    both; of more than `n_confirm`, some that are evenly spaced in the order of their
+    disparity, the smallest among them. Only rows of the search decide this. The tests
+    are those of `compare_models`; the score at which the baseline's gap is measured
+    comes from the rows of the search, predicted by models of other folds.
+
+    The bound of the gain counts candidates with a disparity below the smallest one so
+    far. Their share has the anytime radius that `skfair.monitoring.FairnessMonitor`
+    uses for distributions. Disparities of folds have errors, bounded for all candidates
+    at once by McDiarmid's inequality, as if the models of the folds were fixed. The
+    bound falls with the number of candidates, about as one over its square root, and
+    not below what these errors leave.
+
+    Rows of one person should not be on both sides of the split: give one row each.
+
+    References
+    ----------
+    .. [1] Howard, Ramdas. "Sequential Estimation of Quantiles with Applications to A/B
+       Testing and Best-Arm Identification". Bernoulli 28(3), 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn.compose import make_column_transformer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skfair.model_selection import LessDiscriminatorySearchCV
+    >>> rng = np.random.default_rng(0)
+    >>> man, skill, noise = rng.integers(0, 2, 6000), *rng.normal(size=(2, 6000))
+    >>> X = pd.DataFrame({"sex": man, "skill": skill, "proxy": 3 * man + noise})
+    >>> y = (skill + 0.7 * man + rng.normal(size=6000) > 0).astype(int)
+    >>> kept = [[("kept", "passthrough", [name])] for name in ("skill", "proxy")]
+    >>> search = LessDiscriminatorySearchCV(
+    ...     make_pipeline(
+    ...         make_column_transformer(("passthrough", ["skill", "proxy"])),
+    ...         LogisticRegression(),
+    ...     ),
+    ...     {"columntransformer__transformers": kept},
+    ...     sensitive_features="sex",
+    ...     margin=0.05,
+    ...     n_iter=2,
+    ...     cv=2,
+    ...     random_state=0,
+    ... ).fit(X, y)
+    >>> search.best_params_
+    {'columntransformer__transformers': [('kept', 'passthrough', ['skill'])]}
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_distributions: Any,
+        *,
+        sensitive_features: Selector | None = None,
+        scoring: Any = "average_precision",
+        disparity: Literal["mcdp", "demographic_parity_difference"] = "mcdp",
+        margin: float = 0.01,
+        baseline: dict[str, Any] | None = None,
+        n_iter: int = 50,
+        cv: Any = 5,
+        confirm_size: float = 0.3,
+        n_confirm: int = 5,
+        confidence_level: float = 0.95,
+        stop_below: float | None = None,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        error_score: Any = math.nan,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            estimator,
+            param_distributions,
+            n_iter=n_iter,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            random_state=random_state,
+            error_score=error_score,
+        )
+        self.sensitive_features = sensitive_features
+        self.disparity = disparity
+        self.margin = margin
+        self.baseline = baseline
+        self.confirm_size = confirm_size
+        self.n_confirm = n_confirm
+        self.confidence_level = confidence_level
+        self.stop_below = stop_below
+
+    def fit(self, X: Any, y: Any, **params: Any) -> LessDiscriminatorySearchCV:
+        """Search on one part of the rows, and confirm on the other.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Labels of two classes, the second of which is positive.
+        **params : dict
+            Parameters of `fit` of the estimator; under metadata routing also
+            `sensitive_features`, and what the scorer and the splitter request.
+            A `sample_weight` counts in the confirmation, too.
+
+        Returns
+        -------
+        LessDiscriminatorySearchCV
+        """
+        self._check()
+        X, y = indexable(X, as_array(y, "y"))
+        check_no_missing(y, "y")
+        classes, binary = np.unique(y, return_inverse=True)
+        if len(classes) != 2:
+            raise ValueError(f"y must have two classes, got {len(classes)}.")
+        groups = resolve_groups(
+            params.get("sensitive_features"),
+            n_samples=len(y),
+            X=X,
+            selector=self.sensitive_features,
+        )
+        routed = self._route(params)
+        weights = check_weights(params.get("sample_weight"), len(y))
+        rng = check_random_state(self.random_state)
+        rows = TrainingRows(X, binary, groups, sample_weight=weights)
+        self.scorer_ = self._scorer()
+        search, confirm = (
+            _Part(
+                rows.take(chosen),
+                y[chosen],
+                *(
+                    params_of_rows(some, chosen, len(y))
+                    for some in (params, routed.estimator.fit, routed.splitter.split)
+                ),
+            )
+            for chosen in hold_out(rows, self.confirm_size, rng, "confirm_size")
+        )
+        splits = self._splits(search)
+        self._search(search, splits, rng)
+        self._confirm(search, confirm, splits)
+        return self
+
+    def _check(self) -> None:
+        """Raise on parameters out of range."""
+        check_choice("disparity", self.disparity, tuple(_DISPARITIES))
+        check_choice("refit", self.refit, (True, False))
+        check_real("margin", self.margin, 0, math.inf, closed="left")
+        check_real("confirm_size", self.confirm_size, 0, 1, closed="neither")
+        check_real("confidence_level", self.confidence_level, 0, 1, closed="neither")
+        check_integer("n_iter", self.n_iter, 1)
+        check_integer("n_confirm", self.n_confirm, 1)
+        if self.stop_below is not None:
+            check_real("stop_below", self.stop_below, 0, 1, alternative="None or ")
+        if self.baseline is not None and not isinstance(self.baseline, dict):
+            raise TypeError(
+                "baseline must be a dict of parameters of the estimator, or None, got "
+                f"{self.baseline!r}."
+            )
+        if (
+            self.sensitive_features is None
+            and not get_config()["enable_metadata_routing"]
+        ):
+            raise ValueError(
+                "sensitive_features must name columns of X, got None. Groups that are "
+                "no column of X are routed: sklearn.set_config("
+                "enable_metadata_routing=True), and pass sensitive_features to fit."
+            )
+
+    def _scorer(self) -> Any:
+        """Scorer of the performance, which passes groups on."""
+        if isinstance(self.scoring, str) or hasattr(self.scoring, "_score_func"):
+            return make_group_scorer(self.scoring)
+        if not callable(self.scoring):
+            raise ValueError(
+                "scoring must be the name of a scorer or a scorer, got "
+                f"{self.scoring!r}."
+            )
+        return self.scoring
+
+    def _scoring(self) -> dict[str, Any]:
+        """Scorers of the search, by their names in `cv_results_`."""
+        name = self.scoring if isinstance(self.scoring, str) else "performance"
+        fairness = f"neg_{self.disparity}"
+        return {
+            name: self._scorer(),
+            fairness: get_fairness_scorer(
+                fairness, sensitive_features=self.sensitive_features
+            ),
+        }
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say what the estimator, the splitter and the scorers request.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        router = MetadataRouter(owner=self)
+        performance, disparity = self._scoring().values()
+        for name, one, calls in (
+            ("estimator", self.estimator, {"fit": "fit"}),
+            ("splitter", self.cv, {"fit": "split"}),
+            ("scorer", performance, {"fit": "score", "score": "score"}),
+            ("disparity", disparity, {"fit": "score"}),
+        ):
+            mapping = MethodMapping()
+            for caller, callee in calls.items():
+                mapping.add(caller=caller, callee=callee)
+            router.add(method_mapping=mapping, **{name: one})
+        return router
+
+    def _route(self, params: dict[str, Any]) -> Bunch:
+        """Parameters of the estimator and of the splitter."""
+        if get_config()["enable_metadata_routing"]:
+            return process_routing(self, "fit", **params)
+        fit = {name: value for name, value in params.items() if name != "groups"}
+        split = {name: value for name, value in params.items() if name == "groups"}
+        return Bunch(estimator=Bunch(fit=fit), splitter=Bunch(split=split))
+
+    def _splits(self, part: _Part) -> list[Split]:
+        """Folds of the search; of a number they are stratified by class and group."""
+        if self.cv is None or isinstance(self.cv, numbers.Integral):
+            splitter = GroupStratifiedKFold(5 if self.cv is None else int(self.cv))
+            return list(splitter.split(part.rows.X, part.y, groups=part.rows.groups))
+        splitter = check_cv(self.cv, part.y, classifier=True)
+        return list(splitter.split(part.rows.X, part.y, **part.split))
+
+    def _search(self, part: _Part, splits: list[Split], rng: Any) -> None:
+        """Evaluate the baseline and candidates, and bound what one more may gain."""
+        noise = fold_noise(splits, part.rows.codes.astype(np.intp))
+        search = _Candidates(
+            self.estimator,
+            self.param_distributions,
+            n_iter=self.n_iter,
+            scoring=self._scoring(),
+            refit=False,
+            cv=splits,
+            n_jobs=self.n_jobs,
+            error_score=self.error_score,
+            random_state=rng,
+            verbose=self.verbose,
+        )
+        search.baseline = {} if self.baseline is None else self.baseline
+        search.stop_below = self.stop_below
+        search.bound = partial(self._bound, noise)
+        params = part.params
+        if get_config()["enable_metadata_routing"]:
+            names = search.get_metadata_routing().consumes("fit", params)
+            params = {name: params[name] for name in names}
+        search.fit(part.rows.X, part.y, **params)
+        self.cv_results_, self.n_splits_ = search.cv_results_, search.n_splits_
+        self.multimetric_ = False
+        performance, fairness = self._scoring()
+        performances = self.cv_results_[f"mean_test_{performance}"]
+        disparities = -self.cv_results_[f"mean_test_{fairness}"]
+        if not np.isfinite([performances[0], disparities[0]]).all():
+            raise ValueError(
+                f"The baseline has {performance} {performances[0]} and "
+                f"{self.disparity} {disparities[0]} in the search, expected finite "
+                "numbers. error_score='raise' shows why a fit or a score failed."
+            )
+        self.gain_bound_ = self._bound(noise, self.cv_results_)
+        self.alternatives_ = pd.DataFrame(
+            {
+                "params": self.cv_results_["params"],
+                "search_performance": performances,
+                "search_disparity": disparities,
+                "eligible": self._eligible(self.cv_results_),
+            }
+        ).rename_axis("candidate")
+
+    def _eligible(self, results: dict[str, Any]) -> Bools:
+        """Which candidates perform well enough in the search, and are no baseline."""
+        performance, _ = self._scoring()
+        eligible = _less_one_error(results, performance) >= -self.margin
+        eligible[0] = False
+        return eligible
+
+    def _bound(self, noise: FoldNoise, results: dict[str, Any]) -> float:
+        """Bound of what one more candidate gains."""
+        disparities = -results[f"mean_test_neg_{self.disparity}"]
+        eligible = self._eligible(results)
+        return gain_bound(disparities, eligible, noise, self.confidence_level)
+
+    def _confirm(self, search: _Part, confirm: _Part, splits: list[Split]) -> None:
+        """Fit a few candidates, and test them on rows that chose nothing."""
+        table = self.alternatives_
+        _, fairness = self._scoring()
+        lower = _less_one_error(self.cv_results_, fairness) > 0
+        taken = [0, *_taken(table[table["eligible"] & lower], self.n_confirm)]
+        every_row = np.arange(len(search.y))
+        fitted = Parallel(n_jobs=self.n_jobs)(
+            delayed(fit_to_rows)(
+                self._with(table["params"][i]),
+                search.rows.X,
+                search.y,
+                every_row,
+                search.fit,
+            )
+            for i in taken
+        )
+        place = self._place(search, splits)
+        answers = [_Answers(model, confirm.rows.X, confirm.labels) for model in fitted]
+        weights = confirm.rows.sample_weight
+        models = {
+            i: Scored(
+                partial(_performance, self.scorer_, answer, confirm.y, weights),
+                _scores(answer, self.disparity),
+            )
+            for i, answer in zip(taken, answers, strict=True)
+        }
+        tests = models_table(
+            models,
+            confirm.rows.groups,
+            confirm.rows.y,
+            confirm.rows.weights,
+            place=place,
+            margin=self.margin,
+            level=self.confidence_level,
+        )
+        table["taken"] = table.index.isin(taken[1:])
+        self.alternatives_ = table.join(tests)
+        confirmed = self.alternatives_["confirmed"].fillna(False).astype(bool)
+        self.alternatives_["confirmed"] = confirmed
+        self.result_ = self._record(confirm)
+        self._conclude(dict(zip(taken, fitted, strict=True)))
+
+    def _with(self, params: dict[str, Any]) -> Any:
+        """Unfitted estimator with other parameters."""
+        return clone(self.estimator).set_params(**clone(params, safe=False))
+
+    def _place(self, part: _Part, splits: list[Split]) -> Place:
+        """Score where the baseline's gap is largest, on the rows of the search."""
+        folds = cross_fit(
+            self._with(self.alternatives_["params"][0]),
+            part.rows.X,
+            part.y,
+            splits,
+            part.fit,
+            partial(_held_out_scores, labels=part.labels, disparity=self.disparity),
+            n_jobs=self.n_jobs,
+        )
+        rows, scores = (np.concatenate(both) for both in zip(*folds, strict=True))
+        grouped = part.rows.codes[rows] >= 0
+        rows = rows[grouped]
+        codes, weights = part.rows.codes[rows], part.rows.weights[rows]
+        return largest_gap_place(scores[grouped], codes, weights)
+
+    def _record(self, confirm: _Part) -> ModelComparison:
+        """Everything that was found, as a record."""
+        table, groups = self.alternatives_, confirm.rows.groups
+        names = ["baseline", *(f"candidate {i}" for i in table.index[1:])]
+        performance, _ = self._scoring()
+        return ModelComparison(
+            table=table.set_axis(names),
+            baseline="baseline",
+            margin=self.margin,
+            confidence_level=self.confidence_level,
+            performance_name=performance.replace("_", " "),
+            disparity_name=_DISPARITIES[self.disparity],
+            n_rows=len(confirm.y),
+            group_sizes=dict(zip(groups.labels, groups.sizes().tolist(), strict=True)),
+            notes=(
+                f"The search has drawn {counted(len(table) - 1, 'candidate')}, and "
+                f"taken {int(table['taken'].sum())} to confirmation.",
+                "One more candidate, drawn in the same way, is expected to lower the "
+                "smallest disparity so far of those that perform well enough by at "
+                f"most {self.gain_bound_:.4f}, with a probability of "
+                f"{100 * self.confidence_level:g} %. This says nothing about "
+                "candidates that are drawn in other ways, and not that there is no "
+                "alternative.",
+            ),
+        )
+
+    def _conclude(self, fitted: dict[int, Any]) -> None:
+        """Set the attributes of the choice, and warn if it is the baseline."""
+        table = self.alternatives_
+        self.best_index_ = best = list(self.result_.table.index).index(
+            self.result_.best
+        )
+        self.best_params_ = table["params"][best]
+        self.best_score_ = float(table["search_performance"][best])
+        self.baseline_ = fitted[0]
+        if self.refit:
+            self.best_estimator_ = fitted[best]
+            if hasattr(fitted[best], "feature_names_in_"):
+                self.feature_names_in_ = fitted[best].feature_names_in_
+        if best == 0:
+            warn_user(
+                f"No alternative is confirmed: {int(table['taken'].sum())} of "
+                f"{len(table) - 1} candidates were taken to confirmation. The best "
+                "model is the baseline."
+            )
+
+
+class _Part(NamedTuple):
+    """Rows of the search or of the confirmation, and what was given with them.
+
+    `fit` are the parameters of the estimator, `split` those of the splitter.
+    """
+
+    rows: TrainingRows
+    y: NDArray[Any]
+    params: dict[str, Any]
+    fit: dict[str, Any]
+    split: dict[str, Any]
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """Groups and strata that were given beside X."""
+        names = ("sensitive_features", "control_features")
+        return {name: self.params[name] for name in names if name in self.params}
+
+
+class _Candidates(RandomizedSearchCV):  # type: ignore[misc]
+    """Evaluates the baseline, then candidates until the bound of the gain is low."""
+
+    baseline: dict[str, Any]
+    stop_below: float | None
+    bound: Callable[[dict[str, Any]], float]
+
+    def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
+        evaluate_candidates([self.baseline])
+        candidates = list(
+            ParameterSampler(
+                self.param_distributions, self.n_iter, random_state=self.random_state
+            )
+        )
+        size = len(candidates) if self.stop_below is None else _BATCH
+        for start in range(0, len(candidates), size):
+            results = evaluate_candidates(candidates[start : start + size])
+            if self.stop_below is not None and self.bound(results) <= self.stop_below:
+                break
+
+
+def _less_one_error(results: dict[str, Any], metric: str) -> Floats:
+    """Score of each candidate minus that of the baseline, less one standard error.
+
+    Both are over folds; of one fold the error is 0.
+    """
+    folds = np.array(folds_of(results, metric))
+    differences = folds - folds[:, :1]
+    if len(folds) == 1:
+        return np.asarray(differences[0])
+    error = differences.std(axis=0, ddof=1) / math.sqrt(len(folds))
+    return np.asarray(differences.mean(axis=0) - error)
+
+
+def _taken(able: pd.DataFrame, n_confirm: int) -> list[int]:
+    """Candidates that are taken to confirmation, of those that may be confirmed."""
+    points = able[["search_performance", "search_disparity"]].to_numpy() * [1, -1]
+    front = able[non_dominated(points)].sort_values("search_disparity")
+    # Of equal candidates the first is enough.
+    front = front.drop_duplicates(["search_performance", "search_disparity"])
+    n_taken = min(n_confirm, len(front))
+    places = np.linspace(0, len(front) - 1, n_taken).round().astype(int)
+    return [int(i) for i in front.index[places]]
+
+
+class _Answers:
+    """A fitted model whose responses to some rows are computed once.
+
+    Scorers are given positions of these rows as X.
+    """
+
+    def __init__(self, estimator: Any, X: Any, labels: dict[str, Any]) -> None:
+        self._estimator, self._X, self._labels = estimator, X, labels
+        self._known: dict[str, NDArray[Any]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._estimator, name)
+        if name not in _RESPONSES:
+            return found
+        if name not in self._known:
+            labels = asked_of(self._estimator, name, self._labels)
+            self._known[name] = np.asarray(found(self._X, **labels))
+
+        def response(rows: Any) -> NDArray[Any]:
+            return np.asarray(self._known[name][rows])
+
+        response.__name__ = name  # which scikit-learn reads
+        return response
+
+
+def _performance(
+    scorer: Any, answers: _Answers, y: NDArray[Any], weights: Any, rows: Integers
+) -> float:
+    """Score the responses to some rows."""
+    options = {} if weights is None else {"sample_weight": weights[rows]}
+    return float(scorer(answers, rows, y[rows], **options))
+
+
+def _scores(answers: Any, disparity: str) -> Floats:
+    """Probabilities, or decisions, whose largest gap is the disparity."""
+    if disparity == "mcdp":
+        return np.asarray(answers.predict_proba(slice(None))[:, 1], dtype=float)
+    decisions = answers.predict(slice(None)) == answers.classes_[1]
+    return np.asarray(decisions, dtype=float)
+
+
+def _held_out_scores(
+    estimator: Any, X: Any, rows: Integers, labels: dict[str, Any], disparity: str
+) -> tuple[Integers, Floats]:
+    """Positions of the rows of a fold, and their scores."""
+    of_rows = {name: take_rows(values, rows) for name, values in labels.items()}
+    return rows, _scores(_Answers(estimator, X, of_rows), disparity)

@@ -1,0 +1,559 @@
+"""Several models beside a baseline: which of them serve as well and divide less."""
+
+from __future__ import annotations
+
+import importlib.resources
+import math
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.metrics import average_precision_score
+
+import skfair
+from skfair._utils._files import write_text
+from skfair._utils._optional import extra, require
+from skfair._utils._text import (
+    counted,
+    label_text,
+    listed,
+    one_line,
+    or_none,
+    plain,
+    visible_text,
+)
+from skfair._utils._types import Floats, Integers
+from skfair._utils._validation import (
+    as_array,
+    check_no_missing,
+    check_numbers,
+    check_real,
+    check_weights,
+)
+from skfair.groups import Groups, resolve_groups
+from skfair.metrics import mcdp
+from skfair.model_selection._paired_tests import (
+    Measure,
+    PairedTest,
+    Place,
+    gap_test,
+    holm,
+    largest_gap_place,
+    parts_of,
+    performance_test,
+    subsets,
+)
+from skfair.model_selection._pareto_front import non_dominated
+
+#: The place of the baseline's gap is found on one of so many parts of the rows.
+_N_PLACES = 4
+#: Columns of the tests, in the order of the table.
+TESTED = (
+    "performance",
+    "disparity",
+    "performance_difference",
+    "performance_lower",
+    "disparity_difference",
+    "disparity_upper",
+    "performance_pvalue",
+    "disparity_pvalue",
+    "pvalue",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelComparison:
+    """Result of `compare_models`, and the record of a `LessDiscriminatorySearchCV`.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row for each model, the baseline first. ``performance`` and ``disparity``;
+        their differences from the baseline's, ``performance_difference`` and
+        ``disparity_difference``; ``performance_lower`` and ``disparity_upper``, the
+        one-sided bounds of these at `confidence_level`, each for one model alone;
+        ``performance_pvalue`` and ``disparity_pvalue``; ``pvalue``, the larger of the
+        two; ``adjusted_pvalue``, by Holm's method; and ``confirmed``.
+    baseline : label
+        Label of the baseline in the table.
+    margin : float
+        Performance that a model may lose.
+    confidence_level : float
+        Probability that all confirmed statements are true together.
+    performance_name, disparity_name : str
+        What the two numbers are.
+    n_rows : int
+        Number of rows that the models were compared on.
+    group_sizes : dict of {label: int}
+        How many of them each group has.
+    notes : tuple of str
+        What else is to be said, one sentence each.
+    """
+
+    table: pd.DataFrame
+    baseline: Hashable
+    margin: float
+    confidence_level: float
+    performance_name: str
+    disparity_name: str
+    n_rows: int
+    group_sizes: dict[Hashable, int] = field(repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def best(self) -> Hashable:
+        """Label of the confirmed model with the smallest disparity, or the baseline."""
+        confirmed = self.table.loc[self.table["confirmed"], "disparity"]
+        return self.baseline if confirmed.empty else confirmed.idxmin()
+
+    @property
+    def sentences(self) -> list[str]:
+        """What is confirmed, and what is not said by that."""
+        base = label_text(self.baseline)
+        confirmed = [
+            label_text(name) for name in self.table.index[self.table["confirmed"]]
+        ]
+        n_tested = int(self.table["pvalue"].notna().sum())
+        claim = (
+            f"{self.disparity_name} lower than that of {base}, and "
+            f"{self.performance_name} not lower by more than {self.margin:g}"
+        )
+        whose = listed(confirmed) if confirmed else "none"
+        found = f"Confirmed for {whose} of {counted(n_tested, 'tested model')}"
+        best = []
+        if len(confirmed) > 1:
+            best = [f"The one with the smallest disparity is {label_text(self.best)}."]
+        return [
+            f"{found} on {counted(self.n_rows, 'row')}: {claim}.",
+            "The probability that any confirmed statement is false is at most "
+            f"{100 * (1 - self.confidence_level):.3g} %. A model that is not confirmed "
+            "may serve as well, too.",
+            *best,
+            *self.notes,
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers and sentences as lists, numbers and text, for JSON.
+
+        Returns
+        -------
+        dict
+        """
+        rows = self.table.reset_index(names="model").to_dict("records")
+        return {
+            "type": type(self).__name__,
+            "skfair": skfair.__version__,
+            "baseline": _plain_value(self.baseline),
+            "best": _plain_value(self.best),
+            "margin": self.margin,
+            "confidence_level": self.confidence_level,
+            "performance": self.performance_name,
+            "disparity": self.disparity_name,
+            "n_rows": self.n_rows,
+            "group_sizes": [
+                {"group": label_text(label), "n_rows": size}
+                for label, size in self.group_sizes.items()
+            ],
+            "sentences": self.sentences,
+            "models": [
+                {str(name): _plain_value(value) for name, value in row.items()}
+                for row in rows
+            ],
+        }
+
+    def to_markdown(self, path: str | PathLike[str] | None = None) -> str:
+        """Write the sentences and the table as Markdown.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write, in UTF-8.
+
+        Returns
+        -------
+        str
+        """
+        columns, rows = self._cells()
+        lines = [f"# {_TITLE}", ""]
+        lines += [f"{plain(sentence)}\n" for sentence in self.sentences]
+        lines += [f"- {name}: {plain(value)}" for name, value in self._record().items()]
+        table = [columns, ["---"] * len(columns), *rows]
+        lines += ["", *(f"| {' | '.join(map(_in_table, row))} |" for row in table), ""]
+        text = "\n".join(lines)
+        if path is not None:
+            write_text(path, text)
+        return text
+
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """Write one page with a picture: no script, nothing loaded from elsewhere.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write, in UTF-8.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ImportError
+            Without jinja2.
+        """
+        jinja2 = require("jinja2", "The page of a comparison", extra("report"))
+        folder = importlib.resources.files("skfair.model_selection") / "templates"
+        environment = jinja2.Environment(
+            autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+        )
+        columns, rows = self._cells()
+        text = (folder / "comparison.html").read_text(encoding="utf-8")
+        page = environment.from_string(text).render(
+            title=_TITLE,
+            sentences=self.sentences,
+            record=self._record(),
+            picture=self._picture(),
+            columns=columns,
+            rows=rows,
+        )
+        if path is not None:
+            write_text(path, str(page))
+        return str(page)
+
+    def _record(self) -> dict[str, str]:
+        """Say what was compared."""
+        sizes = [f"{label_text(g)}: {n:,}" for g, n in self.group_sizes.items()]
+        return {
+            "Baseline": label_text(self.baseline),
+            "Performance": visible_text(self.performance_name),
+            "Disparity": self.disparity_name,
+            "Margin": f"{self.margin:g}",
+            "Confidence level": f"{self.confidence_level:g}",
+            "Rows": f"{self.n_rows:,} ({', '.join(sizes)})",
+            "skfair": skfair.__version__,
+        }
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        """Names of columns and text of each cell."""
+        table = self.table.reset_index(names="model")
+        rows = [
+            [_text(value) for value in row]
+            for row in table.itertuples(index=False, name=None)
+        ]
+        return [name.replace("_", " ") for name in table.columns], rows
+
+    def _picture(self) -> dict[str, Any]:
+        """Return coordinates of the models and of their front."""
+        names = ["performance", "disparity"]
+        of_search = [f"search_{name}" for name in names]
+        columns = of_search if of_search[0] in self.table else names
+        known = self.table[np.isfinite(self.table[columns].to_numpy(float)).all(axis=1)]
+        across, up = (known[name].to_numpy(float) for name in columns)
+        x, ticks_x = _on_axis(across, 80, 560)
+        y, ticks_y = _on_axis(up, 290, 40)
+        points = [
+            {
+                "x": f"{x[i]:.1f}",
+                "y": f"{y[i]:.1f}",
+                "label": f"{label_text(name)}: {across[i]:.3f}, {up[i]:.3f}",
+                "kind": "baseline"
+                if name == self.baseline
+                else ("confirmed" if known["confirmed"].iloc[i] else "other"),
+            }
+            for i, name in enumerate(known.index)
+        ]
+        front = np.flatnonzero(non_dominated(np.column_stack([across, -up])))
+        front = front[np.argsort(across[front], kind="stable")]
+        return {
+            "title": f"{self.performance_name} and {self.disparity_name} of every model"
+            + (", means over folds of the search." if columns == of_search else "."),
+            "across": self.performance_name,
+            "up": self.disparity_name,
+            "points": points,
+            "front": " L".join(f"{points[i]['x']},{points[i]['y']}" for i in front),
+            "ticks_across": ticks_x,
+            "ticks_up": ticks_y,
+        }
+
+
+_TITLE = "Models that serve as well and divide less"
+
+
+def _on_axis(
+    values: Floats, first: float, last: float
+) -> tuple[Floats, list[dict[str, str]]]:
+    """Coordinates of values, and the marks of the least and of the largest."""
+    if not len(values):
+        return values, []
+    low, high = float(values.min()), float(values.max())
+    span = high - low or 1.0
+    ends = {f"{low:.3f}": first}
+    if high > low:
+        ends[f"{high:.3f}"] = last
+    marks = [{"text": text, "at": f"{at:.1f}"} for text, at in ends.items()]
+    return first + (values - low) / span * (last - first), marks
+
+
+def _text(value: Any) -> str:
+    """Write a cell of the table."""
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.4f}"
+    if isinstance(value, Mapping):
+        named = (f"{key}={_plain_value(one)}" for key, one in value.items())
+        return one_line(", ".join(named))
+    return visible_text(_plain_value(value), 300)
+
+
+def _in_table(text: str) -> str:
+    """Write a cell in Markdown."""
+    return text if text == "---" else plain(text)
+
+
+def _plain_value(value: Any) -> Any:
+    """Write a value as a number, a text or what has either, as JSON does."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Mapping):
+        return {str(name): _plain_value(one) for name, one in value.items()}
+    if isinstance(value, float):
+        return or_none(value)
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    return " ".join(repr(value).split())
+
+
+class Scored(NamedTuple):
+    """A model as the tests see it: its performance on some rows, and its scores."""
+
+    measure: Measure
+    scores: Floats
+
+
+def models_table(
+    models: Mapping[Any, Scored],
+    groups: Groups,
+    classes: Integers,
+    weights: Floats,
+    *,
+    place: Place | None,
+    margin: float,
+    level: float,
+) -> pd.DataFrame:
+    """Test every model against the first one; the table of a `ModelComparison`.
+
+    Without the place of the first model's gap it is found on a quarter of the rows, and
+    gaps are tested on the others.
+    """
+    weighted = np.flatnonzero(weights > 0)
+    grouped = weighted[groups.codes[weighted] >= 0]
+    each = subsets([weighted[part] for part in parts_of(classes[weighted])])
+    values = [
+        np.array([model.measure(rows) for rows in each]) for model in models.values()
+    ]
+    gaps = [_gap(model.scores, groups, weights) for model in models.values()]
+    scores = [model.scores for model in models.values()]
+    if place is None and not math.isnan(gaps[0]):
+        cells = groups.codes[grouped].astype(np.intp)
+        finding, *others = parts_of(cells, _N_PLACES)
+        found = grouped[finding]
+        place = largest_gap_place(scores[0][found], groups.codes[found], weights[found])
+        grouped = grouped[np.sort(np.concatenate(others))]
+    rows = []
+    for performance, own, gap in zip(values, scores, gaps, strict=True):
+        kept = performance_test(performance, values[0], margin, level)
+        lower = PairedTest(math.nan, math.nan)
+        if place is not None and not math.isnan(gap):
+            of_rows = groups.codes[grouped], weights[grouped]
+            lower = gap_test(own[grouped], scores[0][grouped], place, *of_rows, level)
+        rows.append(
+            (
+                performance[0],
+                gap,
+                performance[0] - values[0][0],
+                kept.bound,
+                gap - gaps[0],
+                lower.bound,
+                kept.pvalue,
+                lower.pvalue,
+                np.maximum(kept.pvalue, lower.pvalue),
+            )
+        )
+    table = pd.DataFrame(rows, list(models), list(TESTED))
+    # Nothing is said of the baseline beside itself.
+    table.iloc[0, 2:] = math.nan
+    table["adjusted_pvalue"] = math.nan
+    table.iloc[1:, -1] = holm(table["pvalue"].to_numpy()[1:])
+    table["confirmed"] = table["adjusted_pvalue"] <= 1 - level
+    return table
+
+
+def _gap(scores: Floats, groups: Groups, weights: Floats) -> float:
+    """MCDP(0), for which only the order of scores counts."""
+    return mcdp(
+        None, scores, sensitive_features=groups, scale="rank", sample_weight=weights
+    )
+
+
+def compare_models(
+    y_true: ArrayLike,
+    y_score: Mapping[Any, ArrayLike] | pd.DataFrame,
+    *,
+    baseline: Hashable,
+    sensitive_features: Any,
+    margin: float,
+    metric: Callable[..., float] | None = None,
+    confidence_level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+) -> ModelComparison:
+    """Test which models have a lower MCDP than a baseline and perform as well.
+
+    Each model must pass two tests on the same rows: its performance is lower than the
+    baseline's by at most `margin`, and its MCDP(0) is lower. Holm's method corrects for
+    the number of models, so that all confirmed statements are true together with the
+    probability `confidence_level`. No model may have been fitted to these rows, nor
+    chosen by them.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, as `metric` takes them.
+    y_score : mapping of labels to array-like of shape (n_samples,), or DataFrame
+        Scores of each model, finite numbers of which `mcdp` compares the order. Of
+        decisions, 0 or 1, MCDP(0) is the demographic parity difference.
+    baseline : label
+        Which of the models the others are compared with.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row. Rows of no group count in the performance only.
+    margin : float
+        Performance that may be lost, at least 0, in the unit of `metric`.
+    metric : callable, default=None
+        ``metric(y_true, y_score)`` that returns a performance, larger for better; with
+        a keyword `sample_weight` if that is given. None is
+        :func:`sklearn.metrics.average_precision_score`.
+    confidence_level : float in (0, 1), default=0.95
+        Probability that all confirmed statements are true together.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    ModelComparison
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two models or none is the baseline, on lengths that
+        differ, and on parameters out of range.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared: then nothing is confirmed.
+
+    See Also
+    --------
+    LessDiscriminatorySearchCV : Searches for such models, too.
+
+    Notes
+    -----
+    The performance is tested by a paired jackknife that leaves out one of 30 parts of
+    the rows at a time, and Student's distribution.
+
+    MCDP is the largest of many gaps, which noise pushes up, the more so the smaller it
+    is: the difference of two such values is no basis for a test. Here the baseline's
+    gap is measured at the score where a random quarter of the rows finds it, on the
+    other rows; there it is at most its MCDP. The candidate's MCDP is lower than that if
+    its gap is at every score and between every two groups. Each is a paired comparison
+    of shares, and all of them must be significant: an intersection-union test, whose
+    level is at most that of each (``benchmarks/less_discriminatory.py``). It is
+    conservative where the candidate's gap is about the same at many scores, and where
+    groups are small.
+
+    References
+    ----------
+    .. [1] Berger. "Multiparameter Hypothesis Testing and Acceptance Sampling".
+       Technometrics 24(4), 1982. Intersection-union tests.
+    .. [2] Holm. "A Simple Sequentially Rejective Multiple Test Procedure".
+       Scandinavian Journal of Statistics 6(2), 1979.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.model_selection import compare_models
+    >>> rng = np.random.default_rng(0)
+    >>> y, man = rng.integers(0, 2, (2, 2000))
+    >>> merit = y + rng.normal(size=2000)
+    >>> result = compare_models(
+    ...     y,
+    ...     {"old": merit + man, "new": merit + 0.2 * man, "noise": rng.random(2000)},
+    ...     baseline="old",
+    ...     sensitive_features=np.where(man, "M", "F"),
+    ...     margin=0.02,
+    ... )
+    >>> result.best
+    'new'
+    >>> result.table["confirmed"].tolist()
+    [False, True, False]
+    """
+    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    margin = check_real("margin", margin, 0, math.inf, closed="left")
+    metric = average_precision_score if metric is None else metric
+    y = as_array(y_true, "y_true")
+    check_no_missing(y, "y_true")
+    if not isinstance(y_score, Mapping) and not hasattr(y_score, "columns"):
+        raise TypeError(
+            "y_score must be a mapping of labels to scores, or a DataFrame, got a "
+            f"{type(y_score).__name__}."
+        )
+    labels = list(getattr(y_score, "columns", y_score))
+    known = isinstance(baseline, Hashable) and baseline in labels
+    if len(labels) < 2 or not known:
+        raise ValueError(
+            "y_score must have the scores of the baseline and of other models, got "
+            f"{labels[:5]} and baseline={baseline!r}."
+        )
+    ordered = [baseline, *(label for label in labels if label != baseline)]
+    scores = {
+        label: check_numbers(as_array(y_score[label], str(label), len(y)), str(label))
+        for label in ordered
+    }
+    groups = resolve_groups(sensitive_features, n_samples=len(y))
+    weights = check_weights(sample_weight, len(y))
+    n_rows = len(y) if weights is None else np.count_nonzero(weights)
+    if n_rows < 2:
+        raise ValueError(f"y_true must have two rows with a weight, got {n_rows}.")
+
+    def measure(own: Floats, rows: Integers) -> float:
+        options = {} if weights is None else {"sample_weight": weights[rows]}
+        return float(metric(y[rows], own[rows], **options))
+
+    models = {
+        label: Scored(partial(measure, own), own) for label, own in scores.items()
+    }
+    table = models_table(
+        models,
+        groups,
+        np.unique(y, return_inverse=True)[1],
+        np.ones(len(y)) if weights is None else weights.astype(np.float64),
+        place=None,
+        margin=margin,
+        level=level,
+    )
+    name = getattr(metric, "__name__", repr(metric)).removesuffix("_score")
+    return ModelComparison(
+        table=table,
+        baseline=baseline,
+        margin=margin,
+        confidence_level=level,
+        performance_name=name.replace("_", " "),
+        disparity_name="MCDP(0)",
+        n_rows=len(y),
+        group_sizes=dict(zip(groups.labels, groups.sizes().tolist(), strict=True)),
+    )

@@ -1,0 +1,168 @@
+import json
+import re
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from pandas.testing import assert_frame_equal
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import average_precision_score, balanced_accuracy_score
+
+from skfair.groups import encode_groups
+from skfair.metrics import mcdp
+from skfair.model_selection import compare_models
+
+HOSTILE = '</td><script>alert(1)</script>|`"&'
+
+
+def scored(n_samples=1500):
+    """True labels, scores of three models, and groups."""
+    rng = np.random.default_rng(0)
+    y, man = rng.integers(0, 2, (2, n_samples))
+    merit = y + rng.normal(size=n_samples)
+    scores = {"old": merit + man, "new": merit, "noise": rng.random(n_samples)}
+    return y, scores, np.where(man, "M", "F")
+
+
+def compare(y, scores, groups, **options):
+    options = {"baseline": "old", "margin": 0.02, **options}
+    return compare_models(y, scores, sensitive_features=groups, **options)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return compare(*scored())
+
+
+def test_what_is_confirmed(result):
+    y, scores, groups = scored()
+    assert result.best == "new"
+    assert result.table["confirmed"].to_dict() == {
+        "old": False,
+        "new": True,
+        "noise": False,
+    }
+    for name in scores:
+        found = result.table.loc[name]
+        expected = average_precision_score(y, scores[name])
+        assert found["performance"] == pytest.approx(expected)
+        ranked = mcdp(None, scores[name], sensitive_features=groups, scale="rank")
+        assert found["disparity"] == ranked
+    tested = result.table.drop("old")
+    assert (tested["performance_lower"] < tested["performance_difference"]).all()
+    assert (tested["disparity_upper"] > tested["disparity_difference"]).all()
+    assert "Confirmed for new of 2 tested models on 1,500 rows" in result.sentences[0]
+
+
+def test_only_the_order_of_scores_counts(result):
+    y, scores, groups = scored()
+    table = pd.DataFrame(scores).rank()
+    assert_frame_equal(compare(y, table, groups).table, result.table)
+    polars = compare(y, pl.from_pandas(table), groups)
+    assert_frame_equal(polars.table, result.table)
+
+
+def test_others_must_be_more_certain_the_more_there_are(result):
+    y, scores, groups = scored()
+    more = {**scores, "again": scores["new"]}
+    both = compare(y, more, groups).table
+    assert both.loc["new", "pvalue"] == result.table.loc["new", "pvalue"]
+    assert both.loc["new", "adjusted_pvalue"] >= both.loc["new", "pvalue"]
+    assert both.loc["again", "pvalue"] == both.loc["new", "pvalue"]
+
+
+def test_the_margin_decides():
+    y, scores, groups = scored()
+    scores["new"] = scores["new"] + np.random.default_rng(1).normal(size=len(y)) / 2
+    strict, lax = (compare(y, scores, groups, margin=m) for m in (0.0, 0.2))
+    assert not strict.table["confirmed"].any()
+    assert strict.best == "old"
+    assert "Confirmed for none of 2 tested models" in strict.sentences[0]
+    assert lax.best == "new"
+
+
+def test_decisions_weights_and_rows_without_a_group():
+    y, scores, groups = scored(400)
+    decisions = {name: (values > 0.5) * 1 for name, values in scores.items()}
+    weights = np.where(y == 1, 2.0, 1.0)
+    some = encode_groups(np.where(np.arange(400) < 20, None, groups), missing="drop")
+    result = compare(
+        y,
+        decisions,
+        some,
+        metric=balanced_accuracy_score,
+        sample_weight=weights,
+        margin=1.0,
+    )
+    assert result.group_sizes == {
+        "F": (groups[20:] == "F").sum(),
+        "M": (groups[20:] == "M").sum(),
+    }
+    expected = balanced_accuracy_score(y, decisions["new"], sample_weight=weights)
+    assert result.table.loc["new", "performance"] == pytest.approx(expected)
+    assert result.performance_name == "balanced accuracy"
+
+
+def test_labels_of_text():
+    y, scores, groups = scored(400)
+    metric = partial(average_precision_score, pos_label="yes")
+    text = compare(np.where(y, "yes", "no"), scores, groups, metric=metric)
+    assert_frame_equal(text.table, compare(y, scores, groups).table)
+
+
+def test_one_group_is_undefined_and_nothing_is_confirmed():
+    y, scores, _ = scored(100)
+    with pytest.warns(UndefinedMetricWarning, match="at least two groups"):
+        result = compare(y, scores, ["F"] * 100)
+    assert not result.table["confirmed"].any()
+    assert result.table["pvalue"].isna().all()
+    assert result.table.loc["new", "adjusted_pvalue"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"baseline": "older"}, "baseline='older'"),
+        ({"margin": -1}, "margin must be"),
+        ({"confidence_level": 1}, "confidence_level must be"),
+        ({"sample_weight": [1]}, "sample_weight must have shape"),
+        ({"sample_weight": [1] + [0] * 49}, "two rows with a weight, got 1"),
+    ],
+)
+def test_bad_options(options, error):
+    with pytest.raises(ValueError, match=re.escape(error)):
+        compare(*scored(50), **options)
+
+
+def test_bad_scores():
+    y, scores, groups = scored(50)
+    with pytest.raises(ValueError, match="new must have shape"):
+        compare(y, {**scores, "new": [0.5]}, groups)
+    with pytest.raises(ValueError, match="new must be finite"):
+        compare(y, {**scores, "new": [np.nan] * 50}, groups)
+    with pytest.raises(TypeError, match="must be a mapping of labels"):
+        compare(y, scores["new"], groups)
+    with pytest.raises(ValueError, match="1 missing labels"):
+        compare([None, *y[1:]], scores, groups)
+
+
+def test_names_are_data_in_every_record(tmp_path):
+    y, scores, groups = scored(200)
+    scores[HOSTILE] = scores.pop("noise")
+    result = compare(y, scores, np.where(groups == "F", HOSTILE, "M"))
+    page = result.to_html(tmp_path / "page.html")
+    assert page == (tmp_path / "page.html").read_text("utf-8")
+    assert "<script" not in page
+    assert "&lt;script" in page
+    assert page.count("<circle") == 3
+    text = result.to_markdown(tmp_path / "page.md")
+    assert text == (tmp_path / "page.md").read_text("utf-8")
+    assert "<script" not in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(rows) == 5
+    assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
+    found = json.loads(json.dumps(result.to_dict()))
+    assert [row["model"] for row in found["models"]] == ["old", "new", HOSTILE]
+    assert found["models"][0]["pvalue"] is None

@@ -1,7 +1,7 @@
 """How often intervals cover the true disparity, and how wide they are.
 
     python benchmarks/interval_coverage.py [--seeds 0 2000] [--groups 2 5 12]
-        [--cells 0 48] [--metrics MADD ...] [--table coverage.csv]
+        [--cells 0 48] [--metrics MADD ...] [--table coverage.csv] [--numbers]
 
 Scores of one group are shifted against those of all others. A cell is a shape of the
 scores, a shift, and numbers of rows; there are 48 for each number of groups, and
@@ -13,6 +13,10 @@ The truth is the metric of the distributions themselves. MADD with automatic ban
 is compared with the true mean over the bandwidths that each pair of groups chose. Width
 is the mean width over that of basic bootstrap intervals of the first samples, which
 keep no level near parity; their coverage is not measured here.
+
+`--numbers` studies predicted numbers instead, and two groups: differences of means and
+of mean absolute errors, and the Wasserstein distance, of numbers of three shapes that
+are shifted or spread.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ from skfair.metrics import (
     demographic_parity_difference,
     madd,
     mcdp,
+    mean_absolute_error_difference,
 )
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
@@ -85,6 +90,19 @@ SHAPES = {
         lambda shift: stats.beta(2 + 3 * shift, 5),
         lambda x: np.clip(2 * x - 0.3, 0, 1),
     ),
+}
+#: Shapes of predicted numbers, and what is done to those of the first group.
+NUMBERS = {
+    "normal": stats.norm(),
+    "exponential": stats.expon(),
+    "lognormal": stats.lognorm(1.0),
+}
+CHANGES = {"equal": (1, 0.0), "shifted": (1, 1.0), "three times": (3, 0.0)}
+#: Metrics of true and predicted numbers.
+OF_NUMBERS: dict[str, Callable[..., float]] = {
+    "means": partial(demographic_parity_difference, scale="real"),
+    "absolute errors": mean_absolute_error_difference,
+    "Wasserstein": partial(abcc, scale="real"),
 }
 CELLS = list(product(SHAPES, SIZES, SHIFTS))
 
@@ -225,6 +243,40 @@ def study(
     )
 
 
+def study_numbers(seeds: range) -> None:
+    """Print coverage and mean width of intervals of numbers; true values are 0."""
+    levels = (np.arange(1_000_000) + 0.5) / 1_000_000
+    rows = []
+    for (shape, law), sizes, how in product(NUMBERS.items(), SIZES, CHANGES):
+        times, plus = CHANGES[how]
+        everyone = law.ppf(levels)
+        first = times * everyone + plus
+        truths = {
+            "means": abs(first.mean() - everyone.mean()),
+            "absolute errors": abs(np.abs(first).mean() - np.abs(everyone).mean()),
+            "Wasserstein": np.abs(np.sort(first) - everyone).mean(),
+        }
+        groups = np.repeat([0, 1], sizes)
+        found = dict.fromkeys(truths, (0, 0.0))
+        for seed in seeds:
+            numbers = law.rvs(sum(sizes), random_state=seed)
+            numbers[: sizes[0]] = times * numbers[: sizes[0]] + plus
+            for name, truth in truths.items():
+                one = confidence_interval(
+                    OF_NUMBERS[name], 0 * numbers, numbers, sensitive_features=groups
+                )
+                covered = one.lower - ROUNDING <= truth <= one.upper + ROUNDING
+                n_covered, width = found[name]
+                found[name] = n_covered + covered, width + one.upper - one.lower
+        cell = {"shape": shape, "sizes": f"{sizes[0]}/{sizes[1]}", "numbers": how}
+        for name, (n_covered, width) in found.items():
+            parts = {"coverage": n_covered / len(seeds), "width": width / len(seeds)}
+            rows.append({**cell, "metric": name, **parts})
+    table = pd.DataFrame(rows)
+    print(table.round(3).to_string())
+    print(table.pivot_table("coverage", ["metric", "shape"], "sizes", "min").round(3))
+
+
 def joined(found: pd.DataFrame) -> pd.DataFrame:
     """Join the parts of each cell, which differ in seeds."""
     keys = ["groups", "shape", "sizes", "shift", "metric"]
@@ -259,8 +311,12 @@ def main() -> None:
     parser.add_argument("--cells", type=int, nargs=2, default=[0, len(CELLS)])
     parser.add_argument("--metrics", nargs="+", default=list(METRICS), choices=METRICS)
     parser.add_argument("--table", type=Path, help="CSV file to which rows are added")
+    parser.add_argument("--numbers", action="store_true", help="predicted numbers")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    if options.numbers:
+        study_numbers(range(*options.seeds))
+        return
     parts = []
     if options.table is not None and options.table.exists():
         parts.append(pd.read_csv(options.table))

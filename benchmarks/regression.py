@@ -2,8 +2,12 @@
 
 ``SKFAIR_DATA=tables python benchmarks/regression.py [table] [n_seeds]``. Models are
 HistGradientBoostingRegressor(max_iter=80), rows are split 60/40 by five seeds, and at
-most 6,000 are trained on. EquiPy's FairWasserstein is measured where it is installed.
-It is calibrated on a third of the training rows.
+most 6,000 are trained on. Where they are installed, EquiPy's FairWasserstein, which is
+calibrated on a third of the training rows, and fairlearn's reductions are measured, the
+latter on the first seed: ExponentiatedGradient and GridSearch with
+BoundedGroupLoss, and with DemographicParity of the target above each of four quantiles,
+whose answers add up to a prediction. The model without proxies is fitted without the
+columns that alone tell most of the group.
 """
 
 from __future__ import annotations
@@ -15,8 +19,11 @@ import warnings
 import numpy as np
 import pandas as pd
 from _tables import read_table
-from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.metrics import r2_score
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from skfair.exceptions import MitigationWarning
@@ -27,9 +34,15 @@ try:
     from equipy.fairness import FairWasserstein
 except ImportError:
     FairWasserstein = None
+try:
+    from fairlearn import reductions
+except ImportError:
+    reductions = None
 
 MAX_ROWS = 6_000
 GAPS = (0.0, 0.05, 0.1, 0.2)
+#: Seeds on which fairlearn is measured, which takes minutes.
+SEEDS_OF_FAIRLEARN = 1
 
 
 def load(name):
@@ -79,6 +92,7 @@ def measure(X, y, group, seed):
     start = time.perf_counter()
     boosting.fit(X, y)
     yield found("plain", boosting.predict(X_test), start)
+    yield from without_proxies(boosting, X, y, group, X_test, found)
     for gap in GAPS:
         start = time.perf_counter()
         aware = RepairedRegressor(boosting, max_mcdp=gap)
@@ -92,8 +106,81 @@ def measure(X, y, group, seed):
         start = time.perf_counter()
         model = unaware.with_strength(strength)
         yield found(f"UnawareRegressor {strength}", model.predict(X_test), start)
+    if reductions is not None and seed < SEEDS_OF_FAIRLEARN:
+        try:
+            yield from reduced_losses(boosting, X, y, group, X_test, found)
+            yield from reduced_parities(X, y, group, X_test, found)
+        except ValueError as error:  # of incomes its weights become nan
+            print(f"fairlearn: {error}")
     if FairWasserstein is not None:
         yield from equipy(boosting, X, y, group, X_test, group_test, found)
+
+
+def without_proxies(boosting, X, y, group, X_test, found):
+    """Plain regressors without 1, 2, 4, ... columns that tell most of the group."""
+    first = group == np.unique(group)[0]
+    told = [
+        abs(roc_auc_score(first, column.fillna(-1)) - 0.5) for _, column in X.items()
+    ]
+    order = np.argsort(told)[::-1]
+    n_left_out = 1
+    while n_left_out < X.shape[1]:
+        start, kept = time.perf_counter(), np.sort(order[n_left_out:])
+        model = boosting.fit(X.iloc[:, kept], y)
+        predicted = model.predict(X_test.iloc[:, kept])
+        yield found(f"without-proxies {n_left_out}", predicted, start)
+        n_left_out *= 2
+
+
+def mean_prediction(model, X):
+    """Mean over the models that ExponentiatedGradient mixes."""
+    mixed = zip(np.asarray(model.weights_), model.predictors_, strict=True)
+    return sum(weight * part.predict(X) for weight, part in mixed if weight > 0)
+
+
+def reduced_losses(boosting, X, y, group, X_test, found):
+    """Bound the squared error of each group by fairlearn."""
+    squared = reductions.SquareLoss(y.min(), y.max())
+    plain = boosting.fit(X, y).predict(X)
+    losses = squared.eval(y, plain)
+    worst = max(np.mean(losses[group == one]) for one in np.unique(group))
+    start = time.perf_counter()
+    bounded = reductions.BoundedGroupLoss(squared, upper_bound=0.8 * worst)
+    model = reductions.ExponentiatedGradient(boosting, bounded, max_iter=8)
+    model.fit(X, y, sensitive_features=group)
+    predicted = mean_prediction(model, X_test)
+    yield found("ExponentiatedGradient-loss 0.8", predicted, start)
+    start = time.perf_counter()
+    bounded = reductions.BoundedGroupLoss(squared)
+    model = reductions.GridSearch(boosting, bounded, grid_size=7)
+    model.fit(X, y, sensitive_features=group)
+    for i, one in enumerate(model.predictors_):
+        yield found(f"GridSearch-loss {i}", one.predict(X_test), start)
+
+
+def reduced_parities(X, y, group, X_test, found):
+    """Let fairlearn decide with parity whether the target is above each quantile."""
+    cuts = np.unique(np.quantile(y, (0.2, 0.4, 0.6, 0.8)))
+    bins = np.searchsorted(cuts, y, side="left")
+    means = np.array([y[bins == i].mean() for i in range(len(cuts) + 1)])
+    classifier = HistGradientBoostingClassifier(max_iter=80, random_state=0)
+    for bound in (0.01, 0.1):
+        start, predicted = time.perf_counter(), np.full(len(X_test), means[0])
+        for cut, step in zip(cuts, np.diff(means), strict=True):
+            parity = reductions.DemographicParity(difference_bound=bound)
+            model = reductions.ExponentiatedGradient(classifier, parity, max_iter=12)
+            model.fit(X, y > cut, sensitive_features=group)
+            predicted += step * mean_prediction(model, X_test)
+        yield found(f"ExponentiatedGradient-parity {bound}", predicted, start)
+    start, sums = time.perf_counter(), 0
+    for cut, step in zip(cuts, np.diff(means), strict=True):
+        parity = reductions.DemographicParity()
+        model = reductions.GridSearch(classifier, parity, grid_size=7, grid_limit=0.5)
+        model.fit(X, y > cut, sensitive_features=group)
+        parts = [one.predict_proba(X_test)[:, 1] for one in model.predictors_]
+        sums = sums + step * np.array(parts)
+    for i, predicted in enumerate(means[0] + sums):
+        yield found(f"GridSearch-parity {i}", predicted, start)
 
 
 def equipy(boosting, X, y, group, X_test, group_test, found):
@@ -138,6 +225,8 @@ def main(names, n_seeds):
             for _, own in rows.groupby("seed"):
                 plain = own[own["model"] == "plain"].iloc[0]
                 chosen = own[own["model"].str.startswith(kind)]
+                if chosen.empty:  # fairlearn is measured on the first seeds only
+                    continue
                 points = [*zip(chosen["r2"], chosen["mcdp"], strict=True)]
                 areas.append(area(points, plain["mcdp"]) / plain["r2"])
             print(f"area {kind}: {np.mean(areas):.3f} +- {np.std(areas):.3f}")

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.transforms import SphinxTransform
 from sphinx.writers.html5 import HTML5Translator
 
@@ -46,6 +48,7 @@ extensions = [
     "myst_parser",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "jupyterlite_sphinx",
 ]
 exclude_patterns = ["_templates", "gallery/*.py", "gallery/*.ipynb"]
 templates_path = ["_templates"]
@@ -100,7 +103,40 @@ html_sidebars = {
 }
 html_math_renderer = "mathml"
 
+ROOT = Path(__file__).parents[1]
+#: Examples that do not run in a browser, and why.
+NOT_IN_BROWSER = {
+    "audit_parquet": "it needs DuckDB and PyArrow",
+    "search_on_dask": "it needs Dask, which starts processes",
+}
+
+
+def prepare_notebook(notebook: dict[str, Any], path: str) -> None:
+    """Put a cell first that installs skfair, or that says why it does not run."""
+    reason = NOT_IN_BROWSER.get(Path(path).stem)
+    cell = {"cell_type": "markdown", "metadata": {}}
+    if reason:
+        cell["source"] = f"This example does not run in a browser: {reason}."
+    else:
+        install = "%pip install -q scikit-disparity jinja2 matplotlib"
+        cell |= {"cell_type": "code", "execution_count": None, "outputs": []}
+        cell["source"] = install
+    notebook["cells"].insert(0, cell)
+
+
+# What JupyterLite is built of: the notebooks, and the wheel that their first cell
+# installs. Pyodide and its packages are loaded from the web by who opens a notebook.
+LITE = ROOT / "build" / "lite"
+jupyterlite_dir = str(LITE)
+jupyterlite_config = "jupyter_lite_config.json"
+jupyterlite_content_dir = str(LITE / "notebooks")
+
 sphinx_gallery_conf = {
+    "jupyterlite": {
+        "use_jupyter_lab": False,
+        "jupyterlite_contents": jupyterlite_content_dir,
+        "notebook_modification_function": prepare_notebook,
+    },
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     # Dask starts processes that import the script: a slow test runs this one.
@@ -340,10 +376,52 @@ def hide_assertions(app: Sphinx, name: str, source: list[str]) -> None:
         source[0] = ASSERTION.sub("", source[0])
 
 
+#: The button that sphinx-gallery puts on the page of every example.
+BUTTON = re.compile(r"^( +)\.\. container:: lite-badge\n\n(?: {4}.*\n)+", re.M)
+
+
+def replace_button(app: Sphinx, name: str, source: list[str]) -> None:
+    """Say why an example does not run in a browser, in place of the button."""
+    reason = NOT_IN_BROWSER.get(name.removeprefix("gallery/"))
+    if reason:
+        text = rf"\1This example does not run in a browser: {reason}.\n"
+        source[0] = BUTTON.sub(text, source[0])
+
+
+def build_wheel(app: Sphinx, config: Config) -> None:
+    """Build the wheel where JupyterLite looks for packages, without the web."""
+    # sphinx-gallery fills the directory that is read already.
+    config.jupyterlite_contents = []
+    wheels = LITE / "pypi"
+    for old in wheels.glob("*.whl"):
+        old.unlink()
+    hatch = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", wheels]
+    subprocess.run(hatch, cwd=ROOT, check=True, capture_output=True)
+
+
+def leave_out_files(app: Sphinx, *page: Any) -> None:
+    """Leave out styles and scripts of JupyterLite, among them a font of a third party.
+
+    They are for directives that no page has.
+    """
+    context = page[2]
+    for kind in ("css_files", "script_files"):
+        context[kind] = [
+            file
+            for file in context[kind]
+            if not re.search(
+                r"jupyterlite_sphinx|fonts\.googleapis", str(file.filename)
+            )
+        ]
+
+
 def setup(app: Sphinx) -> None:
-    """Register the links of names."""
+    """Register the links of names, and what makes the gallery run in a browser."""
     app.add_transform(LinkNames)
+    app.connect("config-inited", build_wheel, priority=900)
     app.connect("source-read", hide_assertions)
+    app.connect("source-read", replace_button)
+    app.connect("html-page-context", leave_out_files)
     write = (write_mathml, None)
     app.add_html_math_renderer("mathml", inline_renderers=write, block_renderers=write)
     # Before numpydoc, whose priority is 500.

@@ -20,7 +20,7 @@ from sklearn.model_selection import train_test_split
 from skfair.inspection import TradeOffDisplay
 from skfair.metrics import (
     abcc,
-    bootstrap_interval,
+    confidence_interval,
     demographic_parity_difference,
     mcdp,
     mean_error_difference,
@@ -28,6 +28,7 @@ from skfair.metrics import (
 )
 from skfair.model_selection import BestUnder
 from skfair.postprocessing import RepairedRegressor, UnawareRegressor
+from skfair.report import FairnessReport
 
 rng = np.random.default_rng(0)
 n_students = 4_000
@@ -53,11 +54,28 @@ boosting = HistGradientBoostingRegressor(max_iter=40, max_leaf_nodes=8, random_s
 predicted = boosting.fit(X, y).predict(X_new)
 people = {"sensitive_features": group_new}
 distance = partial(abcc, scale="real")
-print(bootstrap_interval(distance, None, predicted, n_resamples=199, **people))
+print(confidence_interval(distance, None, predicted, **people))
 print(permutation_test(distance, None, predicted, n_permutations=199, **people))
 means = demographic_parity_difference(None, predicted, scale="real", **people)
-errors = mean_error_difference(y_new, predicted, **people)
-print(f"mean predictions differ by {means:.2f}, mean errors by {errors:.2f}")
+errors = confidence_interval(mean_error_difference, y_new, predicted, **people)
+print(f"mean predictions differ by {means:.2f}, mean errors by {errors.value:.2f}")
+
+# %%
+# A report has the same numbers for people who do not read code. ``to_html`` writes it
+# as a page, as ``python -m skfair audit grades.csv --target number`` does of a table.
+
+report = FairnessReport.from_estimator(
+    {"boosting": boosting},
+    X_new,
+    y_new,
+    sensitive_features={"group": group_new},
+    scale="real",
+    random_state=0,
+)
+print(report)
+print(report.to_frame("groups").drop(columns=["model", "attribute"]).T.to_string())
+in_report = report.to_frame().set_index("metric").loc["mean_error_difference"]
+assert np.isclose(in_report["lower"], errors.lower)
 
 # %%
 # The repair

@@ -190,15 +190,19 @@ HEADLESS = [
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """Open a file in a browser without a window, which keeps its files in a folder."""
+    """Open a file or an address in a browser without a window.
+
+    The browser keeps its files in a folder.
+    """
     command = next(filter(None, map(shutil.which, BROWSERS)), None)
     if command is None:
         pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is installed")
 
     def browse(path, folder, *flags):
         profile = f"--user-data-dir={folder / 'profile'}"
+        address = path if isinstance(path, str) else path.as_uri()
         return subprocess.run(
-            [command, *HEADLESS, profile, *flags, path.as_uri()],
+            [command, *HEADLESS, profile, *flags, address],
             capture_output=True,
             text=True,
             encoding="utf-8",

@@ -25,6 +25,8 @@ from skfair.metrics import (
     MADDBandwidthResult,
     abcc,
     abroca,
+    calibration_error,
+    calibration_gap,
     continuous_mcdp,
     cvar_fairness,
     dcp,
@@ -156,6 +158,19 @@ of_numbers = partial(
     },
 )
 
+of_calibration = partial(
+    Metric,
+    statistic=None,
+    reads_y_true=True,
+    tolerance=1e-14,
+    exempt={
+        "test_metrics_of_errors_say_so": "exchangeable among similar scores",
+        "test_scores_of_three_classes": "values_by_class compares classes",
+        "test_pairwise_and_pooled_agree_for_one_large_group_far_off": "needs true "
+        "labels",
+    },
+)
+
 #: Numbers in a unit, of any size.
 OF_REALS = {
     "test_scores_outside_zero_and_one": "any numbers",
@@ -205,6 +220,15 @@ METRICS = {
             "test_scores_of_three_classes": "ROC curves are of two classes",
             "test_pairwise_and_pooled_agree_for_one_large_group_far_off": "a group of "
             "one row has no ROC curve",
+        },
+    ),
+    "calibration_gap": of_calibration(calibration_gap),
+    "calibration_error": of_calibration(
+        calibration_error,
+        exempt=of_calibration.keywords["exempt"]
+        | {
+            "test_groups_of_the_same_rows_have_no_disparity": "groups are compared "
+            "with their scores"
         },
     ),
     "continuous_mcdp": Metric(

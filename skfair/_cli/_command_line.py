@@ -1,4 +1,4 @@
-"""``python -m skfair``: reports and comparisons for those who write no code."""
+"""``python -m skfair``: reports, comparisons and monitors without code."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from skfair._cli._duckdb import (
     files_of,
     takes_duckdb,
 )
+from skfair._cli._monitor import add_monitor, alarmed, describe, run_monitor
 from skfair._cli._tables import Columns, line_of, read_columns, read_names
 from skfair._cli._text import Format, check_columns
 from skfair._utils._files import check_writable, write_text
@@ -141,6 +142,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     _add_table(compare)
     _add_comparison(compare)
+    add_monitor(commands)
     _add_data(
         commands.add_parser(
             "data",
@@ -232,6 +234,13 @@ def _add_reading(audit: argparse.ArgumentParser) -> None:
 def _add_columns(audit: argparse.ArgumentParser) -> None:
     several: dict[str, Any] = {"action": "append", "default": [], "metavar": "COLUMNS"}
     add = audit.add_argument
+    add(
+        "--target",
+        choices=("class", "number"),
+        default="class",
+        help="number: --y-true and --y-score are numbers, such as salaries, and the "
+        "report is in their unit (default: %(default)s)",
+    )
     add("--y-true", metavar="COLUMN", help="true labels; without, errors are left out")
     add(
         "--y-score",
@@ -412,7 +421,8 @@ def _add_comparison(compare: argparse.ArgumentParser) -> None:
         help="a page, all numbers, or Markdown (default: html with --out, else md)",
     )
     # What an audit has beside.
-    compare.set_defaults(y_pred=[], control_features=[], group_probability=[], proxy=[])
+    nothing: dict[str, Any] = dict.fromkeys(("control_features", "proxy"), [])
+    compare.set_defaults(y_pred=[], group_probability=[], target="label", **nothing)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -493,10 +503,15 @@ def _verify(given: argparse.Namespace) -> int:
 def _run_on_predictions(given: argparse.Namespace) -> int:
     """Run a command on a table of predictions, and return its exit code."""
     for option in _SEVERAL:
-        setattr(given, option, _split(getattr(given, option)))
-    run = {"audit": _run_audit, "compare": _run_comparison}[given.command]
+        if isinstance(getattr(given, option, None), list):
+            setattr(given, option, _split(getattr(given, option)))
+    commands = {
+        "audit": _run_audit,
+        "compare": _run_comparison,
+        "monitor": _run_monitor,
+    }
     try:
-        return run(given)
+        return commands[given.command](given)
     except (ValueError, OSError, ImportError) as error:
         _end_progress()
         message = str(error)
@@ -601,6 +616,18 @@ def _is_positive(given: argparse.Namespace, y_true: Any) -> Any:
     return (y_true == positive).astype(int)
 
 
+def _run_monitor(given: argparse.Namespace) -> int:
+    """Add a batch to a monitor, and return the exit code."""
+    monitor, is_new = run_monitor(given)
+    if not is_new:
+        _say("skfair monitor: note: the batch was added before.", sys.stderr)
+    if math.isnan(monitor.interval_.value):
+        _say("skfair monitor: groups cannot be compared yet.", sys.stderr)
+        return NOTHING_SAID
+    _say(describe(monitor), sys.stdout)
+    return ABOVE_LIMIT if alarmed(monitor) else 0
+
+
 def _program() -> str:
     """Name the command as it was called."""
     name = Path(sys.argv[0]).stem
@@ -658,6 +685,10 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
         check_folder(given.bundle)
     elif given.min_cell is not None:
         raise ValueError("--min-cell must be given with --bundle.")
+    if given.target == "number":
+        if given.scale != "probability":
+            raise ValueError("--scale must be left out with --target number.")
+        given.scale = "real"
     settings = {
         name: getattr(given, name)
         for name in _OPTIONS
@@ -683,11 +714,15 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     with _unchanged(files_of(given.table)):
         if takes_duckdb(given.table, given.engine):
             try:
-                if given.group_probability:
-                    raise UnsuitedError(
-                        "--group-probability needs --engine pandas, which reads one "
-                        "file."
-                    )
+                in_memory = {
+                    "--group-probability": given.group_probability,
+                    "--target number": given.target == "number",
+                }
+                for option, asked in in_memory.items():
+                    if asked:
+                        raise UnsuitedError(
+                            f"{option} needs --engine pandas, which reads one file."
+                        )
                 return _count(given, form, columns, bins, settings)
             except UnsuitedError:
                 if given.engine != "auto" or files_of(given.table) != [given.table]:
@@ -715,6 +750,8 @@ def _columns(given: argparse.Namespace) -> Columns:
     weight = [] if given.sample_weight is None else [given.sample_weight]
     true = [] if given.y_true is None else [given.y_true]
     numbers = dict.fromkeys([*given.y_score, *weight, *given.group_probability])
+    if given.target == "number":
+        numbers |= dict.fromkeys([*given.y_pred, *true])
     labels = dict.fromkeys(
         name for name in [*given.y_pred, *true] if name not in numbers
     )
@@ -1017,7 +1054,10 @@ def read_limits(given: list[str]) -> dict[str, float]:
             value = float(written)
         except ValueError:
             raise ValueError(f"--limit must be METRIC=NUMBER, got {text!r}.") from None
-        limits[key] = check_real("--limit", value, 0, MEASURES[key].maximum)
+        largest = MEASURES[key].maximum
+        limits[key] = check_real(
+            "--limit", value, 0, math.inf if largest is None else largest
+        )
     return limits
 
 

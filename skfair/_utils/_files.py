@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
@@ -29,6 +32,27 @@ def write_text(path: str | PathLike[str], text: str) -> None:
             _replace(Path(os.path.realpath(path)), text)
     except OSError as error:  # its message would name the temporary file
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+@contextmanager
+def locked(path: str | PathLike[str]) -> Iterator[None]:
+    """Wait until no other process has the lock of a file, and hold it.
+
+    The lock is that of a file beside it, since the file itself is replaced. It ends
+    with the process, however that ends.
+    """
+    name = Path(f"{os.path.realpath(path)}.lock")
+    with name.open("a+b") as file:
+        if sys.platform == "win32":
+            import msvcrt
+
+            # It waits ten seconds, then raises OSError.
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def is_stream(path: str | PathLike[str]) -> bool:

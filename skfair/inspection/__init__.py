@@ -3,6 +3,7 @@
 Displays need matplotlib.
 """
 
+from skfair.inspection._calibration_gap import CalibrationGapDisplay
 from skfair.inspection._cdf_gap import CDFGapDisplay
 from skfair.inspection._continuous_mcdp import ContinuousMCDPDisplay
 from skfair.inspection._dcp import DCPDisplay
@@ -27,6 +28,7 @@ from skfair.inspection._trade_off import TradeOffDisplay
 
 __all__ = [
     "CDFGapDisplay",
+    "CalibrationGapDisplay",
     "ContinuousMCDPDisplay",
     "DCPDisplay",
     "ExplainedGapDisplay",

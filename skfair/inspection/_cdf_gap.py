@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._text import counted
 from skfair._utils._types import Floats
-from skfair._utils._validation import Scale, check_real
+from skfair._utils._validation import AnyScale, Scale, check_choice, check_real
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._gap_mark import GapMark, gap_mark, shares_at, step_cdf
 from skfair.metrics import mcdp
@@ -54,8 +54,8 @@ class CDFGapDisplay:
         band; nan if unknown. None stands for `counts`.
     sensitive_names : sequence of str, default=()
         Names of the sensitive columns, the title of the legend.
-    scale : {"probability", "rank"}, default="probability"
-        What the scores are, for the labels of the axes.
+    scale : {"probability", "rank", "real"}, default="probability"
+        What the scores are, for the labels of the axes; "real" are predicted numbers.
     bounds : sequence of n_groups pairs of ndarrays of shape (n_steps,), default=None
         Least and largest value of each CDF from each of its scores on, where groups are
         known by a proxy only.
@@ -102,7 +102,7 @@ class CDFGapDisplay:
     marks: Sequence[GapMark]
     effective_sizes: NDArray[Any] | None = None
     sensitive_names: Sequence[str] = ()
-    scale: Scale = "probability"
+    scale: AnyScale = "probability"
     bounds: Sequence[tuple[Floats, Floats]] | None = None
     odds_ratio: float | None = None
     name: str | None = None
@@ -168,7 +168,7 @@ class CDFGapDisplay:
         self.ax_.set(
             xlabel=_style.SCORE_LABELS[self.scale],
             ylabel="Cumulative share of the group",
-            xlim=(0, 1),
+            xlim=self._ends(),
             ylim=(0, 1.01),
         )
         _style.title(self.ax_, self.name if name is None else name)
@@ -265,14 +265,23 @@ class CDFGapDisplay:
             )
         return lines, windows
 
+    def _ends(self) -> tuple[float, float]:
+        """Return the ends of the axis of scores; numbers have those of all groups."""
+        if self.scale != "real":
+            return 0, 1
+        low, high = (
+            float(end(np.concatenate(self.scores))) for end in (np.min, np.max)
+        )
+        return (low, high) if low < high else (low - 0.5, high + 0.5)
+
     def _mark_text(self, mark: GapMark) -> str:
         """Legend entry of a mark: its value, its scores and its pair of groups."""
         text = f"MCDP({mark.epsilon:.3g}) = {mark.value:.3f}"
-        unit = {"probability": "score", "rank": "rank"}[self.scale]
+        unit = _style.MARK_UNITS[self.scale]
         if mark.value > 0 and mark.epsilon > 0:
             text += f", {unit}s {mark.window[0]:.3g} to {mark.window[1]:.3g}"
         elif mark.value > 0:
-            text += f", {unit} {mark.score:.3g}"
+            text += f", {unit} {mark.score:.{_style.SCORE_DIGITS[self.scale]}g}"
         if len(self.labels) > 2:
             text += "\n" + _style.joined_text([self.labels[i] for i in mark.pair])
         return text
@@ -288,7 +297,7 @@ class CDFGapDisplay:
         control_features: Any = None,
         epsilon: float = 0.0,
         confidence_level: float | None = None,
-        scale: Scale = "probability",
+        scale: AnyScale = "probability",
         sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
         name: str | None = None,
@@ -298,8 +307,9 @@ class CDFGapDisplay:
         Parameters
         ----------
         estimator : estimator instance
-            Fitted binary classifier with `predict_proba`. With ``scale="rank"`` also
-            one with `decision_function`, or an estimator that is no classifier.
+            Fitted binary classifier with `predict_proba`. With ``scale="rank"`` or
+            ``scale="real"`` also one with `decision_function`, or an estimator that is
+            no classifier.
         X : array-like of shape (n_samples, n_features)
             Input values.
         y : array-like of shape (n_samples,), default=None
@@ -316,9 +326,10 @@ class CDFGapDisplay:
             Half the window of a second mark, MCDP(epsilon); 0 marks MCDP(0) alone.
         confidence_level : float in (0, 1), default=None
             Level of a confidence band around each CDF, none by default.
-        scale : {"probability", "rank"}, default="probability"
+        scale : {"probability", "rank", "real"}, default="probability"
             ``"rank"`` draws the ranks of scores that are no probabilities, as in
-            `skfair.metrics.mcdp`.
+            `skfair.metrics.mcdp`; ``"real"`` draws predicted numbers in their unit, for
+            which `epsilon` is 0.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         ax : matplotlib Axes, default=None
@@ -376,7 +387,7 @@ class CDFGapDisplay:
         control_features: Any = None,
         epsilon: float = 0.0,
         confidence_level: float | None = None,
-        scale: Scale = "probability",
+        scale: AnyScale = "probability",
         sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
         name: str | None = None,
@@ -389,7 +400,7 @@ class CDFGapDisplay:
             Ignored. If given it must be binary and of the right length.
         y_score : array-like of shape (n_samples,), or GroupedScores
             Probabilities of the positive class, in [0, 1], or any finite numbers with
-            ``scale="rank"``; or a statistic in place of all rows.
+            ``scale="rank"`` or ``scale="real"``; or a statistic in place of all rows.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
@@ -416,15 +427,22 @@ class CDFGapDisplay:
             groups, or a group that is absent or too small. See `plot` for bands.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        check_choice("scale", scale, get_args(AnyScale))
+        if scale == "real" and epsilon != 0:
+            raise ValueError(
+                "epsilon must be 0 with scale='real', got "
+                f"{epsilon!r}: windows are of probabilities or of ranks."
+            )
+        of_ranks: Scale = "probability" if scale == "probability" else "rank"
         rows = y_true, y_score, sensitive_features, sample_weight, name
         y_true, y_score, sensitive_features, sample_weight, name = (
             _inputs.stratum_of_largest(
-                partial(mcdp, epsilon=epsilon, scale=scale), rows, control_features
+                partial(mcdp, epsilon=epsilon, scale=of_ranks), rows, control_features
             )
         )
         epsilons = sorted({0.0, check_real("epsilon", epsilon, 0, 0.5)})
         statistic = _inputs.comparable_scores(
-            y_true, y_score, sensitive_features, sample_weight, scale
+            y_true, y_score, sensitive_features, sample_weight, scale, AnyScale
         )
         cdfs = (step_cdf(statistic, group) for group in range(statistic.n_groups))
         scores, shares = zip(*cdfs, strict=True)

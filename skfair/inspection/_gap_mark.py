@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from skfair._utils._types import Floats
+from skfair._utils._validation import lie_in_unit_interval
 from skfair.metrics._distribution._mcdp import largest_sustained_gap
 from skfair.statistics import GroupedScores
 
@@ -58,10 +59,14 @@ def gap_mark(statistic: GroupedScores, epsilon: float) -> GapMark:
 def step_cdf(statistic: GroupedScores, group: int) -> tuple[Floats, Floats]:
     """Scores and heights of the CDF of one group, a step function from 0 to 1.
 
-    Each height holds from its score to the next one.
+    Each height holds from its score to the next one. Numbers outside of [0, 1] begin
+    and end with those of everyone.
     """
+    low, high = 0.0, 1.0
+    if not lie_in_unit_interval(statistic.scores):
+        low, high = statistic.scores[[0, -1]].tolist()
     scores, shares = statistic.cdf(group)
-    return np.concatenate([[0.0], scores, [1.0]]), np.concatenate(
+    return np.concatenate([[low], scores, [high]]), np.concatenate(
         [[0.0], shares, [1.0]]
     )
 

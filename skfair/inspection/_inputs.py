@@ -19,6 +19,7 @@ from skfair._utils._response import (
 from skfair._utils._text import label_text, listed
 from skfair._utils._types import Floats
 from skfair._utils._validation import (
+    AnyScale,
     Scale,
     as_array,
     check_integer,
@@ -43,12 +44,12 @@ def estimator_response(
     method: str = "predict_proba",
     *,
     control_features: Any = None,
-    scale: Scale | None = None,
+    scale: AnyScale | None = None,
 ) -> tuple[NDArray[Any], Groups, Groups | None]:
     """Response of an estimator to X, and groups and strata of the rows.
 
     The method ``"predict_proba"`` stands for probabilities of a binary classifier, or,
-    with ``scale="rank"``, for scores of any estimator; None is for displays that have
+    on another scale, for scores of any estimator; None is for displays that have
     no scale. Groups and strata that are given beside X are passed to the method if it
     asks for them.
     """
@@ -84,7 +85,7 @@ def draw_estimator(
     name: str | None,
     method: str = "predict_proba",
     control_features: Any = None,
-    scale: Scale | None = None,
+    scale: AnyScale | None = None,
     **options: Any,
 ) -> Any:
     """Draw the responses of an estimator to X by a display's `from_predictions`."""
@@ -108,10 +109,10 @@ def draw_estimator(
     )
 
 
-def _method_of_scores(estimator: Any, scale: Scale | None) -> str:
+def _method_of_scores(estimator: Any, scale: AnyScale | None) -> str:
     """Return the method that gives one score for each row, or raise ValueError."""
     name = type(estimator).__name__
-    if scale == "rank":
+    if scale in ("rank", "real"):
         method = find_score_method(estimator, RANKED_METHODS)
     elif hasattr(estimator, "predict_proba"):
         method = "predict_proba"
@@ -178,7 +179,8 @@ def comparable_scores(
     y_score: ArrayLike | GroupedScores,
     sensitive_features: Any,
     sample_weight: ArrayLike | None = None,
-    scale: Scale = "probability",
+    scale: AnyScale = "probability",
+    scales: Any = Scale,
 ) -> GroupedScores:
     """Return the statistic of scores; raise ValueError if its metrics would be nan."""
     warn_if_reordered(
@@ -188,7 +190,7 @@ def comparable_scores(
         sample_weight=sample_weight,
     )
     statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale
+        y_true, y_score, sensitive_features, sample_weight, scale, scales=scales
     )
     reason = undefined_reason(statistic)
     if reason is not None:

@@ -14,6 +14,7 @@ from skfair.metrics._spec import unwrapped
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from skfair.metrics import ConfidenceInterval
     from skfair.monitoring import FairnessMonitor
 
 #: Largest number of looks that are marked one by one.
@@ -22,7 +23,9 @@ _FEW_LOOKS = 40
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MonitorDisplay:
-    """Disparity of all rows so far at each look, with the interval that holds at all.
+    """Disparity of all rows so far, and of the recent rows, at each look.
+
+    Its intervals hold at all looks at once.
 
     Parameters
     ----------
@@ -34,6 +37,8 @@ class MonitorDisplay:
         Largest disparity without an alarm.
     confidence_level : float
         Probability that the interval covers the true disparity at all looks.
+    change_time : ConfidenceInterval, default=None
+        When the disparity changed: `FairnessMonitor.change_time_`.
     name : str, default=None
         Name of the model, for the title.
 
@@ -45,11 +50,19 @@ class MonitorDisplay:
         The disparity of all rows so far.
     band_ : matplotlib PolyCollection
         The interval.
+    recent_line_ : matplotlib Line2D
+        The disparity of the recent rows.
+    recent_band_ : matplotlib PolyCollection
+        Its interval.
     limit_line_ : matplotlib Line2D
         The largest disparity without an alarm.
     alarm_line_ : matplotlib Line2D or None
         The look at which the alarm was raised; with strata the label names the one
         with the largest disparity.
+    change_line_ : matplotlib Line2D or None
+        The look at which the alarm of a change was raised.
+    change_span_ : matplotlib Patch or None
+        From the first to the last row with which the change may have begun.
 
     See Also
     --------
@@ -73,6 +86,7 @@ class MonitorDisplay:
     metric: str
     at_most: float
     confidence_level: float
+    change_time: ConfidenceInterval | None = None
     name: str | None = None
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
@@ -96,24 +110,12 @@ class MonitorDisplay:
         """
         self.ax_ = _style.one_axes(self, ax)
         self.figure_ = self.ax_.figure
-        looks = self.history[["n_rows", "value", "lower", "upper"]].astype(float)
-        few = len(looks) <= _FEW_LOOKS
-        (self.line_,) = self.ax_.plot(
-            looks["n_rows"],
-            looks["value"],
-            color=_style.COLORS[0],
-            marker="o" if few else None,
-            markersize=4,
-            label="All rows so far",
+        level = f"{self.confidence_level:.0%} interval at all looks"
+        self.recent_line_, self.recent_band_ = self._draw_looks(
+            "recent", "recent_lower", "recent_upper", 2, "Recent rows", None
         )
-        self.band_ = self.ax_.fill_between(
-            looks["n_rows"],
-            looks["lower"],
-            looks["upper"],
-            color=_style.COLORS[0],
-            alpha=0.2,
-            linewidth=0,
-            label=f"{self.confidence_level:.0%} interval at all looks",
+        self.line_, self.band_ = self._draw_looks(
+            "value", "lower", "upper", 0, "All rows so far", level
         )
         self.limit_line_ = self.ax_.axhline(
             self.at_most,
@@ -123,13 +125,67 @@ class MonitorDisplay:
             label=f"At most {self.at_most:.4g} allowed",
         )
         self.alarm_line_ = self._draw_alarm()
+        self.change_line_ = self._draw_change_alarm()
+        self.change_span_ = self._draw_change()
         self.ax_.set(xlabel="Rows so far", ylabel=_style.metric_text(self.metric))
         _style.title(self.ax_, self.name if name is None else name)
-        highest = max(self.at_most, looks["upper"].max())
+        ends = self.history[["upper", "recent_upper"]].astype(float)
+        highest = max(self.at_most, float(ends.max().max()))
         if not highest > 0:  # nan, while the metric is undefined
             highest = 1.0
         _layout.legend_above_data(self.ax_, None, highest, 1.05)
         return self
+
+    def _draw_looks(
+        self, value: str, low: str, high: str, color: int, label: str, interval: Any
+    ) -> tuple[Any, Any]:
+        """Draw three columns of the history as a line and its band."""
+        looks = self.history[["n_rows", value, low, high]].astype(float)
+        few = len(looks) <= _FEW_LOOKS
+        (line,) = self.ax_.plot(
+            looks["n_rows"],
+            looks[value],
+            color=_style.COLORS[color],
+            marker="o" if few else None,
+            markersize=4,
+            label=label,
+        )
+        band = self.ax_.fill_between(
+            looks["n_rows"],
+            looks[low],
+            looks[high],
+            color=_style.COLORS[color],
+            alpha=0.15,
+            linewidth=0,
+            label=interval,
+        )
+        return line, band
+
+    def _draw_change_alarm(self) -> Any:
+        """Mark the first look with an alarm of a change, if there is one."""
+        alarms = self.history[self.history["change_alarm"].astype(bool)]
+        if alarms.empty:
+            return None
+        n_rows = alarms.iloc[0]["n_rows"]
+        return self.ax_.axvline(
+            n_rows,
+            color=_style.COLORS[2],
+            linestyle=_style.LINE_STYLES[2],
+            linewidth=1.2,
+            label=f"Alarm of a change, after {n_rows:,} rows",
+        )
+
+    def _draw_change(self) -> Any:
+        """Mark the rows with which the change may have begun, if there was one."""
+        if self.change_time is None:
+            return None
+        n_rows = self.history["n_rows"]
+        # The rows of a look begin after those of the look before it.
+        ends = self.change_time.lower - 1, self.change_time.upper
+        first, last = (float(n_rows.get(end, n_rows.iloc[0])) for end in ends)
+        return self.ax_.axvspan(
+            first, last, color="0.85", zorder=0, label="The change began here"
+        )
 
     def _draw_alarm(self) -> Any:
         """Mark the first look with an alarm, if there is one."""
@@ -186,6 +242,7 @@ class MonitorDisplay:
             metric=metric.__name__,
             at_most=monitor.at_most,
             confidence_level=monitor.confidence_level,
+            change_time=monitor.change_time_,
             name=name,
         )
         return display.plot(ax)

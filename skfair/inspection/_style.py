@@ -46,7 +46,12 @@ MAX_GROUPS = len(COLORS)
 SCORE_LABELS = {
     "probability": "Predicted probability of the positive class",
     "rank": "Rank of the score among everyone (0 to 1)",
+    "real": "Predicted number",
 }
+#: What a score at which curves are compared is called, by scale.
+MARK_UNITS = {"probability": "score", "rank": "rank", "real": "number"}
+#: Significant digits of these.
+SCORE_DIGITS = {"probability": 3, "rank": 3, "real": 6}
 UNITS = {"probability": "score units", "rank": "share of everyone"}
 #: Colours of marks that are no group.
 INK = "#222222"

@@ -19,6 +19,14 @@ from skfair.metrics._dcp._dcp_bounds import dcp_bounds
 from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._distribution._abcc import abcc
 from skfair.metrics._distribution._abroca import abroca
+from skfair.metrics._distribution._calibration_gap import (
+    calibration_error,
+    calibration_gap,
+)
+from skfair.metrics._distribution._calibration_test import (
+    CalibrationTestResult,
+    calibration_test,
+)
 from skfair.metrics._distribution._continuous_mcdp import (
     ContinuousMCDPResult,
     continuous_mcdp,
@@ -76,6 +84,7 @@ __all__ = [
     "BootstrapResult",
     "RateVarianceResult",
     "CVaRTestResult",
+    "CalibrationTestResult",
     "CertifyResult",
     "ConfidenceInterval",
     "ContinuousMCDPResult",
@@ -91,6 +100,9 @@ __all__ = [
     "abcc",
     "abroca",
     "bootstrap_interval",
+    "calibration_error",
+    "calibration_gap",
+    "calibration_test",
     "certify",
     "confidence_interval",
     "continuous_mcdp",

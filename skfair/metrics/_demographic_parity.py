@@ -152,7 +152,7 @@ default=None
     check_choice("scale", scale, ("probability", "real"))
     values: Any = y_score_or_pred
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    of_numbers = scale == "real" and threshold is None
+    of_numbers = compares_numbers(scale, threshold, pos_label)
     statistic: Any
     if isinstance(values, GroupedScores if of_numbers else GroupedOutcomes):
         options = {"threshold": threshold, "pos_label": pos_label}
@@ -161,10 +161,6 @@ default=None
         expected = GroupedScores if of_numbers else GroupedOutcomes
         refuse_statistics(values, "y_score_or_pred", expected)
         check_y_true(y_true, values, scale)
-        if of_numbers and pos_label is not None:
-            raise ValueError(
-                f"pos_label must be None with scale='real', got {pos_label!r}."
-            )
         if of_numbers:
             numbers = scores_on(scale, values, "y_score_or_pred")
             statistic = GroupedScores.from_scores(numbers, **rows, scale=scale)
@@ -177,6 +173,17 @@ default=None
         return difference_of_means(None, statistic, multigroup=multigroup)
     everyone = statistic.sums.sum() / statistic.totals.sum()
     return largest_difference(statistic.means, everyone, multigroup)
+
+
+def compares_numbers(scale: AnyScale, threshold: float | None, pos_label: Any) -> bool:
+    """Whether means of numbers are compared, of which no label is positive."""
+    if scale != "real" or threshold is not None:
+        return False
+    if pos_label is not None:
+        raise ValueError(
+            f"pos_label must be None with scale='real', got {pos_label!r}."
+        )
+    return True
 
 
 @specify(

@@ -18,7 +18,7 @@ from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
 
 
-def _errors(y_true: Any, y_pred: Any) -> Floats:
+def errors_of(y_true: Any, y_pred: Any) -> Floats:
     """Predicted minus true value of each row."""
     if y_true is None:
         raise ValueError("y_true must be the true values, one for each row, got None.")
@@ -107,7 +107,7 @@ default=None
     >>> mean_error_difference(salary, predicted, sensitive_features=sex)
     4.0
     """
-    errors = _errors(y_true, y_pred)
+    errors = errors_of(y_true, y_pred)
     given = errors, sensitive_features, sample_weight, multigroup
     return _difference("mean_error_difference", *given)
 
@@ -177,6 +177,6 @@ default=None
     >>> mean_absolute_error_difference(salary, predicted, sensitive_features=sex)
     1.0
     """
-    errors = np.abs(_errors(y_true, y_pred))
+    errors = np.abs(errors_of(y_true, y_pred))
     given = errors, sensitive_features, sample_weight, multigroup
     return _difference("mean_absolute_error_difference", *given)

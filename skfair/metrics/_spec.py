@@ -8,6 +8,7 @@ function, and nothing is decided by which function it is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,7 +32,7 @@ class Specification:
     function: Callable[..., Any]
     #: Class of the statistic that may stand in for all rows, if there is one.
     statistic: type | None = None
-    #: Largest value that the metric can have.
+    #: Largest value that the metric can have of probabilities, ranks or labels.
     maximum: float = 1.0
     #: Whether the function has parameters for strata.
     takes_strata: bool = False
@@ -44,6 +45,9 @@ class Specification:
     #: Whether groups are permuted within true labels, given the options of the metric;
     #: None where this is not known.
     compares_errors: Callable[..., bool] | None = None
+    #: Makes, of the scores, cells of rows within which groups are permuted; None where
+    #: scores do not matter.
+    permuted_in: Callable[[Any], Any] | None = None
     #: Metric that orders permutations with the same value.
     ties: Callable[..., float] | None = None
     #: Combines the results of strata, where they are not one number each.
@@ -70,6 +74,11 @@ class Specification:
     def name(self) -> str:
         """Name of the function that users call."""
         return getattr(self.function, "__name__", None) or repr(self.function)
+
+    def largest(self, options: Mapping[str, Any]) -> float:
+        """Largest value with these options; numbers have no largest one."""
+        of_numbers = options.get("scale") == "real" and options.get("threshold") is None
+        return math.inf if of_numbers else self.maximum
 
     @property
     def inputs(self) -> list[str]:

@@ -69,9 +69,11 @@ class Rule(ABC):
                 f"No candidate has finite scores in {self.performance!r} and "
                 f"{self.fairness!r}. Folds without a group score nan, see "
                 "GroupStratifiedKFold; scorers that fail do too, and "
-                "error_score='raise' shows why. Where labels are not 0 and 1, scorers "
-                "of scikit-learn such as 'average_precision' need a positive label: "
-                "use skfair.metrics.make_group_scorer('average_precision')."
+                "error_score='raise' stops the search at the first of them. Where "
+                "labels are not 0 and 1, scorers of scikit-learn such as "
+                "'average_precision' need pos_label, the positive label: use "
+                "skfair.metrics.make_group_scorer('average_precision'), which takes "
+                "the second of two labels, or make_scorer(..., pos_label=...)."
             )
         except ValueError as error:
             # scikit-learn discards all results of a search if `refit` raises.

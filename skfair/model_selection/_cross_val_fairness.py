@@ -364,6 +364,12 @@ def _permuted_within(
     """Strata within which groups are permuted, None for all rows."""
     if not (isinstance(within, str) and within == "auto"):
         return None if within is None else check_strata(within, len(y))
+    if specification_of(metric)[0].permuted_in is not None:
+        raise ValueError(
+            "within must be None or an array for a metric whose groups are permuted "
+            "among similar scores, such as calibration_gap, got 'auto': folds differ "
+            "in their scores."
+        )
     parts = [] if strata is None else [(strata.codes, strata.labels)]
     if permutes_within_labels(metric, y):
         parts.append(encode_column(check_strata(y, len(y)), "raise", None))

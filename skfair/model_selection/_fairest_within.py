@@ -82,7 +82,9 @@ class FairestWithin(Rule):
 
     Scorers of scikit-learn of a positive label, such as ``"average_precision"``, fail
     where labels are not 0 and 1. ``make_group_scorer("average_precision")`` takes the
-    second of two labels of text as the positive one.
+    second of two labels of text as the positive one. scikit-learn tells of a scorer
+    that fails by a warning at each score, and goes on; with ``error_score="raise"``
+    the search stops at the first.
 
     scikit-learn discards the results of a search if `refit` raises, so a rule that
     cannot choose takes a candidate and warns. The results are kept: call another rule

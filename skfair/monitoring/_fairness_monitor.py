@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping
-from functools import partial
+from functools import partial, reduce
+from os import PathLike
 from reprlib import repr as brief
 from typing import Any, NamedTuple, Self, get_args
 
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from skfair._utils._files import write_text
 from skfair._utils._validation import as_array, check_choice, check_real
 from skfair.groups import comparable_groups, resolve_groups, resolve_strata
 from skfair.metrics._confidence._certify import least_level
@@ -29,12 +31,27 @@ from skfair.metrics._confidence._known_metrics import (
     metric_to_dict,
     observe,
 )
-from skfair.metrics._confidence._noise import UNDEFINED, Comparisons
+from skfair.metrics._confidence._noise import UNDEFINED, Comparisons, Method
+from skfair.metrics._distribution._madd import madd, number_of_bins
 from skfair.metrics._spec import specification_of, unwrapped
 from skfair.metrics._strata import Multistratum, warn_of_strata
 from skfair.metrics._undefined import collected_reasons
+from skfair.monitoring._change import (
+    N_SCORES,
+    Block,
+    added,
+    lengths_of,
+    rounded,
+    separation,
+    share_of_look,
+    splits_of,
+    with_look,
+)
+from skfair.monitoring._page import page_of
 from skfair.monitoring._state import (
     agree,
+    blocks_from_json,
+    change_from_json,
     find_problem,
     look_from_json,
     look_to_json,
@@ -44,6 +61,7 @@ from skfair.monitoring._state import (
 from skfair.statistics._json import JSONStatistic, check_entries, list_from_json
 
 _COLUMNS = ("n_rows", "value", "lower", "upper", "pvalue", "alarm")
+_RECENT_COLUMNS = ("recent", "recent_lower", "recent_upper", "change_alarm")
 _DRIFT_COLUMNS = ("drift", "drift_lower", "drift_alarm")
 #: Entries of the state.
 _ENTRIES = (
@@ -53,11 +71,15 @@ _ENTRIES = (
     "reference",
     "statistic",
     "looks",
+    "blocks",
+    "change",
 )
 #: Options that say what the outcomes of rows are: a statistic holds these outcomes.
 _OF_ROWS = ("quality", "pos_label")
 #: Share of the level that is kept for groups and strata that appear later.
 _LATER = 0.1
+#: Share of the looks, at least, that the recent rows are from without a change.
+_RECENT = 0.25
 
 
 class _Found(NamedTuple):
@@ -107,6 +129,8 @@ class FairnessMonitor:
         also ``drift``, the largest distance of a group from its reference,
         ``drift_lower``, its lower bound, and ``drift_alarm``, whether that bound was
         ever above 0. With strata also ``stratum``, the one with the largest disparity.
+        ``recent``, ``recent_lower`` and ``recent_upper`` are the metric of the recent
+        rows and its interval, and ``change_alarm`` says whether a change was found.
 
     See Also
     --------
@@ -115,10 +139,19 @@ class FairnessMonitor:
 
     Notes
     -----
-    The rows of each group are independent and have the same distribution throughout,
-    which is the hypothesis that the alarms of drift are about. Since statistics are
-    added up, changes show the later, the more rows there are: begin a new monitor for a
-    new model. Rows have no sample weights.
+    The rows of each group are independent, without sample weights, and have the same
+    distribution throughout or up to a change. `alarm_` is about all rows so far: the
+    longer the history, the later a change shows. `change_alarm_` compares the rows
+    since a look with those before it, for many looks, and finds a change after about
+    as many rows as it takes to measure the new disparity. Begin a new monitor for a
+    new model.
+
+    The alarms of the cumulative disparity, of a change and of drift each have the
+    probability 1 - `confidence_level` of ever being false.
+
+    To find changes, scores in [0, 1] are rounded down to multiples of 1/256, or to the
+    bins of MADD. At most four sums of batches are kept of each length 1, 2, 4, ... in
+    looks: these begin where the rows before and since are compared.
 
     All pairs of groups, of all strata, share 0.9 of the level. The remaining tenth is
     for looks after groups or strata appear that were not there at the first look, since
@@ -130,6 +163,8 @@ class FairnessMonitor:
        Testing and Best-Arm Identification". Bernoulli 28(3), 2022. Corollary 1.
     .. [2] Howard, Ramdas, McAuliffe, Sekhon. "Time-uniform, Nonparametric,
        Nonasymptotic Confidence Sequences". Annals of Statistics 49(2), 2021.
+    .. [3] Shekhar, Ramdas. "Reducing Sequential Change Detection to Sequential
+       Estimation". International Conference on Machine Learning, 2024.
 
     Examples
     --------
@@ -152,7 +187,14 @@ class FairnessMonitor:
         confidence_level: float = 0.95,
         reference: Any = None,
     ) -> None:
-        largest = bounded_metric(metric)[0].maximum
+        specification, own = bounded_metric(metric)
+        largest = specification.largest(own)
+        if largest == math.inf:
+            raise ValueError(
+                f"metric must have a largest value, but {specification.name} of "
+                "numbers has none: bounds for all looks at growing data are for values "
+                f"in a known range; got {metric!r}."
+            )
         self.metric = metric
         function, options = unwrapped(metric)
         of_statistics = {name: options[name] for name in options.keys() - {*_OF_ROWS}}
@@ -168,8 +210,17 @@ class FairnessMonitor:
         self.reference = reference
         if reference is not None:
             self.reference = self._observe(None, reference)
+        n_scores: int | None = N_SCORES
+        if function is madd:
+            n_scores = number_of_bins(options["bandwidth"])
+        elif options.get("scale", "probability") != "probability":
+            n_scores = None
+        self._n_scores = n_scores
         self.statistic_: Any = None
         self._looks: list[dict[str, Any]] = []
+        self._blocks: list[Block] = []
+        # When a change began: the estimate, and the ends of its interval.
+        self._change: tuple[int, int, int] | None = None
 
     def update(
         self,
@@ -211,17 +262,93 @@ class FairnessMonitor:
             While the metric of all rows so far is undefined.
         """
         batch = self._observe(y_true, y_score, sensitive_features, control_features)
-        total = self._added(batch)
+        self._check_strata(batch)
+        total = batch if self.statistic_ is None else added(self.statistic_, batch)
         look = self._look(total)
-        self.statistic_ = total
-        self._looks.append(look)
+        blocks = with_look(self._blocks, self._rounded(batch))
+        recent, change = self._recent(blocks)
+        self.statistic_, self._blocks, self._change = total, blocks, change
+        self._looks.append(look | recent)
+
+    def merge(self, *others: Self) -> Self:
+        """Return the monitor of all rows of this and of other monitors.
+
+        They watch the same metric in several places, and looked equally often: their
+        first looks count as one look, and so on. The history begins anew with one look
+        at all rows, since nobody looked at the rows of all places before. The alarms
+        and the times of change of the places stay theirs.
+
+        Parameters
+        ----------
+        *others : FairnessMonitor
+            Monitors with the same options, reference and number of looks.
+
+        Returns
+        -------
+        FairnessMonitor
+
+        Raises
+        ------
+        ValueError
+            If the monitors differ in an option, in the reference or in the number of
+            looks, or if some have strata and others have not.
+
+        Examples
+        --------
+        >>> from skfair.metrics import mcdp
+        >>> from skfair.monitoring import FairnessMonitor
+        >>> north, south = FairnessMonitor(mcdp), FairnessMonitor(mcdp)
+        >>> north.update(None, [0.2, 0.7], sensitive_features=["a", "b"])
+        >>> south.update(None, [0.3, 0.5], sensitive_features=["a", "b"])
+        >>> north.merge(south).history_["n_rows"].tolist()
+        [4]
+        """
+        for other in others:
+            for name, value in self._shared().items():
+                theirs = other._shared()[name]
+                if theirs != value:
+                    raise ValueError(
+                        f"others must be monitors of the same {name}, got "
+                        f"{brief(theirs)} and {brief(value)}."
+                    )
+        merged = type(self)(
+            self.metric,
+            at_most=self.at_most,
+            confidence_level=self.confidence_level,
+            reference=self.reference,
+        )
+        if not self._looks:
+            return merged
+        merged.statistic_, merged._blocks = self.statistic_, self._blocks
+        for other in others:
+            merged._check_strata(other.statistic_)
+            merged.statistic_ = added(merged.statistic_, other.statistic_)
+            pairs = zip(merged._blocks, other._blocks, strict=True)
+            merged._blocks = [(n, added(one, two)) for (n, one), (_, two) in pairs]
+        recent, merged._change = merged._recent(merged._blocks)
+        merged._looks.append(merged._look(merged.statistic_) | recent)
+        return merged
+
+    def _shared(self) -> dict[str, Any]:
+        """Return what monitors must have in common to be merged."""
+        return {
+            "metric and options": repr(unwrapped(self.metric)),
+            "at_most": self.at_most,
+            "confidence_level": self.confidence_level,
+            "reference": statistic_to_json(self.reference),
+            "number of looks": sum(n_looks for n_looks, _ in self._blocks),
+        }
 
     @property
     def history_(self) -> pd.DataFrame:
         """One row for each batch."""
         drift = () if self.reference is None else _DRIFT_COLUMNS
         strata = ["stratum"] if isinstance(self.statistic_, dict) else []
-        return pd.DataFrame(self._looks, columns=[*_COLUMNS, *drift, *strata])
+        columns = [*_COLUMNS, *drift, *strata, *_RECENT_COLUMNS]
+        # Of merged monitors earlier looks are unknown, and counted.
+        n_looks = sum(n for n, _ in self._blocks)
+        index = pd.RangeIndex(n_looks - len(self._looks), n_looks)
+        return pd.DataFrame(self._looks, index, columns)
 
     @property
     def interval_(self) -> ConfidenceInterval:
@@ -251,6 +378,92 @@ class FairnessMonitor:
         """Whether the disparity was ever certain to be above `at_most`."""
         return bool(self._last()["alarm"])
 
+    @property
+    def drift_alarm_(self) -> bool:
+        """Whether a group was ever certain to differ from the reference."""
+        return bool(self._last().get("drift_alarm", False))
+
+    @property
+    def change_alarm_(self) -> bool:
+        """Whether a recent disparity was ever certain to be another, or too large.
+
+        The rows since a look had an interval that did not meet that of the rows before
+        it, or that was above `at_most`.
+        """
+        return bool(self._last()["change_alarm"])
+
+    @property
+    def change_time_(self) -> ConfidenceInterval | None:
+        """When the disparity changed: how many looks there were before.
+
+        It is the position of a look in the index of `history_`, the first being 0, with
+        an interval for it that holds if the distributions changed once. None as long
+        as no disparity was certain to differ from the one before.
+        """
+        if self._change is None:
+            return None
+        value, lower, upper = self._change
+        return ConfidenceInterval(value, lower, upper, self.confidence_level, "anytime")
+
+    @property
+    def value_recent_(self) -> float:
+        """Disparity of the recent rows: `interval_recent_` says which they are."""
+        return float(self._last()["recent"])
+
+    @property
+    def interval_recent_(self) -> ConfidenceInterval:
+        """Interval of the disparity of the recent rows.
+
+        These are the rows since the change, if there was one, else those of about the
+        last quarter of all looks. The intervals of all looks hold at once.
+        """
+        value, lower, upper = (self._last()[name] for name in _RECENT_COLUMNS[:3])
+        return ConfidenceInterval(value, lower, upper, self.confidence_level, "anytime")
+
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """Write a page of the monitor that is small enough for a mail.
+
+        It has a picture of all looks, the alarms and the numbers of the last ten, and
+        loads nothing.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write; None writes none.
+
+        Returns
+        -------
+        str
+            The page.
+
+        Raises
+        ------
+        ValueError
+            If there was no look yet.
+        OSError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> from skfair.metrics import mcdp
+        >>> from skfair.monitoring import FairnessMonitor
+        >>> monitor = FairnessMonitor(mcdp)
+        >>> monitor.update(None, [0.2, 0.7], sensitive_features=["a", "b"])
+        >>> monitor.to_html()[:15]
+        '<!doctype html>'
+        """
+        self._last()
+        name = unwrapped(self.metric)[0].__name__
+        alarms = {
+            "Disparity above the limit": self.alarm_,
+            "Change": self.change_alarm_,
+            "Drift": self.drift_alarm_,
+        }
+        page = page_of(name, self.at_most, self.history_, alarms, self._change)
+        if path is not None:
+            write_text(path, page)
+        return page
+
     def to_dict(self) -> dict[str, Any]:
         """Return the state as lists, numbers and text, for `json.dumps`.
 
@@ -271,6 +484,8 @@ class FairnessMonitor:
             "reference": statistic_to_json(self.reference),
             "statistic": statistic_to_json(self.statistic_),
             "looks": [look_to_json(look) for look in self._looks],
+            "blocks": [[n_looks, statistic_to_json(p)] for n_looks, p in self._blocks],
+            "change": None if self._change is None else [*self._change],
         }
 
     @classmethod
@@ -318,10 +533,12 @@ class FairnessMonitor:
         except TypeError as error:
             raise ValueError(f"metric has options of another type: {error}.") from error
         names = [*_COLUMNS, *(() if reference is None else _DRIFT_COLUMNS)]
-        names += ["stratum", "epoch", "compared"]
+        names += ["stratum", *_RECENT_COLUMNS, "epoch", "compared"]
         looks = list_from_json("looks", data["looks"])
         monitor.statistic_ = statistic
         monitor._looks = [look_from_json(look, names) for look in looks]
+        monitor._blocks = blocks_from_json(data["blocks"], kind)
+        monitor._change = change_from_json(data["change"])
         problem = monitor._find_problem()
         if problem is not None:
             raise ValueError(f"data must be the state of a monitor, but {problem}.")
@@ -331,7 +548,12 @@ class FairnessMonitor:
         """Say what contradicts itself in a state that was loaded."""
         looks, statistic, reference = self._looks, self.statistic_, self.reference
         if statistic is None:
-            return "looks must be empty without a statistic" if looks else None
+            if looks:
+                return "looks must be empty without a statistic"
+            more = self._blocks or self._change
+            return (
+                "blocks and change must be empty without a statistic" if more else None
+            )
         if not looks:
             return "looks must have an entry for each update of the statistic"
         if reference is not None and isinstance(reference, dict) != isinstance(
@@ -339,7 +561,31 @@ class FairnessMonitor:
         ):
             return "reference and statistic must both have strata, or neither of them"
         problem = find_problem(looks, 1 - self.confidence_level)
+        if problem is None:
+            problem = self._find_problem_of_change()
         return self._find_problem_of_last() if problem is None else problem
+
+    def _find_problem_of_change(self) -> str | None:
+        """Say what contradicts itself in the blocks and the time of change."""
+        n_looks, parts = sum(n for n, _ in self._blocks), [p for _, p in self._blocks]
+        for part in (self.statistic_, *parts):
+            self._observe(None, part)
+        if n_looks < len(self._looks):
+            return f"blocks must have the {len(self._looks)} looks"
+        if [n for n, _ in self._blocks] != lengths_of(n_looks):
+            return f"blocks must have the lengths of blocks of {n_looks} looks"
+        if len({isinstance(one, dict) for one in [self.statistic_, *parts]}) > 1:
+            return "blocks must all have strata if statistic has, or none of them"
+        expected = statistic_to_json(self._rounded(self.statistic_))
+        if statistic_to_json(reduce(added, parts)) != expected:
+            return "blocks must add up to statistic, with scores rounded"
+        if self._change is None:
+            return None
+        estimate, first, last = self._change
+        if not 0 < first <= estimate <= last < n_looks:
+            return "change must have 0 < lower <= estimate <= upper < looks"
+        alarm = self._looks[last - n_looks]["change_alarm"] if -last else None
+        return None if alarm else "change must end at a look with a change_alarm"
 
     def _find_problem_of_last(self) -> str | None:
         """Say how the last look differs from one at the statistic."""
@@ -348,7 +594,6 @@ class FairnessMonitor:
             return f"n_rows of the last look must be {_n_rows(parts)}, as in statistic"
         if not {look["stratum"] for look in self._looks} <= {None, *parts}:
             return f"stratum of each look must be null or one of {brief([*parts])}"
-        self._observe(None, self.statistic_)
         with collected_reasons():
             found = self._disparity(self.statistic_)
             drift = math.nan if self.reference is None else self._drift(parts)["drift"]
@@ -406,8 +651,8 @@ class FairnessMonitor:
             )
         return statistic
 
-    def _added(self, batch: Any) -> Any:
-        """Statistic of all rows so far and a batch."""
+    def _check_strata(self, batch: Any) -> None:
+        """Raise if a batch has strata and earlier rows have not, or the reverse."""
         for before in (self.statistic_, self.reference):
             if before is not None and isinstance(before, dict) != isinstance(
                 batch, dict
@@ -416,12 +661,82 @@ class FairnessMonitor:
                     "control_features must be given with every batch, and with the "
                     "reference as its strata, or with none of them."
                 )
-        if not isinstance(batch, dict):
-            return batch if self.statistic_ is None else self.statistic_ + batch
-        total = dict(self.statistic_ or {})
-        for label, part in batch.items():
-            total[label] = total[label] + part if label in total else part
-        return total
+
+    def _rounded(self, batch: Any) -> Any:
+        """Statistic of a batch with rounded scores, unless these have any scale."""
+        return batch if self._n_scores is None else rounded(batch, self._n_scores)
+
+    def _recent(
+        self, blocks: list[Block]
+    ) -> tuple[dict[str, Any], tuple[int, int, int] | None]:
+        """Entries of a look about the recent rows, and when a change began.
+
+        All statements of all looks hold at once. One half of the level of a look is
+        for differences of the rows before and since a start, a quarter for those of the
+        rows between two starts and since, and a quarter for intervals.
+        """
+        n_looks, splits = sum(n for n, _ in blocks), splits_of(blocks)
+        level = (1 - self.confidence_level) * share_of_look(n_looks)
+        since = {0: self._compare_once(reduce(added, [part for _, part in blocks]))}
+        distances = {}
+        for start, before, later in splits:
+            since[start] = self._compare_once(later)
+            tail = level / (4 * len(splits))
+            distances[start] = separation(
+                self._compare_once(before), since[start], tail
+            )
+        change = self._change
+        if distances:
+            best = max(distances, key=distances.__getitem__)
+            if change is None and distances[best] > 0:
+                change = best, 1, n_looks - 1
+            if change is not None:
+                tail = level / (4 * len(splits) * max(len(splits) - 1, 1))
+                change = self._narrowed(change, blocks, best, since[best], tail)
+        if change is None:
+            start = max(one for one in since if one <= (1 - _RECENT) * n_looks)
+        else:
+            start = min(one for one in since if one >= change[0])
+        tail = level / (8 * len(since))
+        above = any(lower_bound(one, tail) > self.at_most for one in since.values())
+        alarmed = bool(self._looks) and self._looks[-1]["change_alarm"]
+        found = since[start]
+        ends = lower_bound(found, tail), upper_bound(found, tail)
+        alarm = alarmed or change is not None or above
+        entries = zip(_RECENT_COLUMNS, (found.value, *ends, alarm), strict=True)
+        return dict(entries), change
+
+    def _narrowed(
+        self,
+        change: tuple[int, int, int],
+        blocks: list[Block],
+        best: int,
+        later: Comparisons,
+        tail: float,
+    ) -> tuple[int, int, int]:
+        """Move the first possible look of a change past rows with another disparity.
+
+        If rows between a look and `best` differ from those since, the change began
+        after that look.
+        """
+        estimate, first, last = change
+        end, between = sum(n for n, _ in blocks), None
+        for length, part in reversed(blocks):
+            end -= length
+            if end >= best:
+                continue
+            if not first <= end < last:
+                break
+            between = part if between is None else added(part, between)
+            if separation(self._compare_once(between), later, tail) > 0:
+                first = end + 1
+                break
+        return max(estimate, first), first, last
+
+    def _compare_once(self, statistic: Any) -> Comparisons:
+        """Disparity of a statistic, with bounds that hold at one look."""
+        with collected_reasons():
+            return self._disparity(statistic, "finite_sample").comparisons
 
     def _look(self, statistic: Any) -> dict[str, Any]:
         """Row of the history for the statistic of all rows so far."""
@@ -451,15 +766,15 @@ class FairnessMonitor:
             look |= self._drift(parts)
         return look
 
-    def _disparity(self, statistic: Any) -> _Found:
-        """Disparity of all rows so far, the largest over strata or their mean."""
+    def _disparity(self, statistic: Any, method: Method = "anytime") -> _Found:
+        """Disparity of a statistic, the largest over strata or their mean."""
         if not isinstance(statistic, dict):
-            found = self._compare(statistic)
+            found = self._compare(statistic, method)
             if math.isnan(found.value):
                 return _Found(found)
             compared = found.n_comparisons, _n_groups(statistic), 1
             return _Found(found, None, compared)
-        found_in, reasons = self._compare_strata(statistic)
+        found_in, reasons = self._compare_strata(statistic, method)
         name = unwrapped(self.metric)[0].__name__
         warn_of_strata(name, reasons, undefined=not found_in)
         if not found_in:
@@ -475,7 +790,7 @@ class FairnessMonitor:
         )
 
     def _compare_strata(
-        self, statistics: Mapping[Hashable, Any]
+        self, statistics: Mapping[Hashable, Any], method: Method
     ) -> tuple[dict[Hashable, tuple[Comparisons, int]], dict[Hashable, str]]:
         """Compare groups in each stratum, with their number; why others lack."""
         specification, _ = specification_of(self.metric)
@@ -495,17 +810,17 @@ class FairnessMonitor:
                 if reasons[label]:
                     one = _of_groups(one, [every[i] for i in kept])
             with collected_reasons() as why:
-                comparisons = self._compare(one)
+                comparisons = self._compare(one, method)
             if math.isnan(comparisons.value):
                 reasons[label] = "; ".join(why)
             else:
                 found[label] = comparisons, _n_groups(one)
         return found, reasons
 
-    def _compare(self, statistic: Any) -> Comparisons:
-        """Disparity of a statistic, with bounds that hold at every look."""
+    def _compare(self, statistic: Any, method: Method = "anytime") -> Comparisons:
+        """Disparity of a statistic, with bounds that hold at every look by default."""
         observed = observe(self._of_statistics, None, statistic)
-        return compare(self._of_statistics, observed, "anytime")
+        return compare(self._of_statistics, observed, method)
 
     def _pvalue(self, found: Comparisons) -> float:
         """Smallest level whose lower bound is above `at_most`; 1 where undefined."""

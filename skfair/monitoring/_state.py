@@ -24,6 +24,7 @@ _BEFORE = {
     "epoch": 0,
     "compared": (),
     "drift_alarm": False,
+    "change_alarm": False,
 }
 
 
@@ -57,6 +58,33 @@ def statistic_from_json(data: Any, kind: Any) -> Any:
     }
 
 
+def blocks_from_json(data: Any, kind: Any) -> list[tuple[int, Any]]:
+    """Return numbers of looks and their statistics, of this class of statistics."""
+    blocks = list_from_json("blocks", data)
+    for block in blocks:
+        if not isinstance(block, list) or len(block) != 2 or not _is_whole(block[0]):
+            raise ValueError(
+                "blocks must be a list of pairs of a number of looks and a statistic, "
+                f"got one that is not: {brief(block)[:80]}."
+            )
+        if block[1] is None:
+            raise ValueError("blocks must have a statistic each, got None.")
+    return [(n_looks, statistic_from_json(one, kind)) for n_looks, one in blocks]
+
+
+def change_from_json(data: Any) -> tuple[int, int, int] | None:
+    """Return the estimate of the time of change and the ends of its interval."""
+    if data is None:
+        return None
+    if not isinstance(data, list) or len(data) != 3 or not all(map(_is_whole, data)):
+        raise ValueError(
+            "change must be null or three whole numbers, an estimate and the ends of "
+            f"its interval, got {brief(data)}."
+        )
+    estimate, first, last = data
+    return estimate, first, last
+
+
 def look_to_json(look: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of the history with null for each undefined number."""
     plain = {
@@ -72,7 +100,7 @@ def look_from_json(data: Any, names: Sequence[str]) -> dict[str, Any]:
     if not isinstance(data, Mapping) or set(data) != set(names):
         raise ValueError(
             f"a look must be a dictionary of {', '.join(map(repr, names))}, got "
-            f"{brief(data)}."
+            f"{brief([*data]) if isinstance(data, Mapping) else type(data).__name__}."
         )
     return {name: _entry_from_json(name, data[name]) for name in names}
 
@@ -81,7 +109,7 @@ def _entry_from_json(name: str, value: Any) -> Any:
     """Return an entry of a look; those not named here are numbers or null."""
     if name == "stratum":
         return labels_from_json(name, [value])[0]
-    if name in ("alarm", "drift_alarm"):
+    if name in ("alarm", "drift_alarm", "change_alarm"):
         if not isinstance(value, bool):
             raise ValueError(f"{name} must be true or false, got {brief(value)}.")
         return value
@@ -130,8 +158,12 @@ def _find_problem_of_look(
         return "n_rows is less than in the look before"
     ends = look["lower"], look["value"], look["upper"]
     undefined = all(map(math.isnan, ends))
-    if not (undefined or _increase(0.0, *ends)):
-        return "a look must have 0 <= lower <= value <= upper, or three times null"
+    recent = look["recent_lower"], look["recent"], look["recent_upper"]
+    for three in (ends, recent):
+        if not (all(map(math.isnan, three)) or _increase(0.0, *three)):
+            return "a look must have 0 <= lower <= value <= upper, or three times null"
+    if before["change_alarm"] and not look["change_alarm"]:
+        return "change_alarm must stay true"
     if not 0 <= look["pvalue"] <= before["pvalue"]:
         return "pvalue must be at least 0 and at most that of the look before"
     if look["alarm"] != (look["pvalue"] <= largest):

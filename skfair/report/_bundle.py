@@ -83,6 +83,8 @@ def write_bundle(
 ) -> None:
     """Write a report and its statistics into a directory, which holds nothing else."""
     folder = Path(directory)
+    if audits[0].options.scale == "real":
+        raise ValueError("scale must not be 'real': numbers have no bundle yet.")
     check_folder(folder)
     if min_cell is not None:
         check_integer("min_cell", min_cell, 2)

@@ -117,7 +117,7 @@ def duration(seconds: float) -> str:
 
 def _drawn_keys(sample: Sample, found: Mapping[str, Finding]) -> dict[str, list[str]]:
     """Metrics by question that are computed in draws, where DCP is found fast."""
-    n_groups, n_classes = len(sample.groups.labels), len(sample.audit.classes)
+    n_groups, n_classes = len(sample.groups.labels), len(sample.audit.classes) or 2
     few = comb(n_groups + n_classes - 2, n_classes - 1) <= _FEW_VERTICES
     keys: dict[str, list[str]] = {}
     for key, one in found.items():
@@ -254,12 +254,11 @@ def _resample(
 
 def bounded_metrics(sample: Sample, keys: Collection[str]) -> dict[str, Metric]:
     """Return those metrics whose noise can be bounded, with the report's options."""
-    scale = sample.audit.options.scale
     metrics: dict[str, Metric] = {}
     for key in keys:
         measure = MEASURES[key]
-        of_scores = measure.question == "scores" and measure.takes_ranks
-        options = measure.options_of(sample) | ({"scale": scale} if of_scores else {})
+        scale = measure.scales[sample.audit.options.scale]
+        options = measure.options_of(sample) | ({"scale": scale} if scale else {})
         if measure.bounded:
             metrics[key] = partial(measure.metric, **options)
     return metrics
@@ -284,8 +283,10 @@ def compare_metrics(
 def _observe(sample: Sample, key: str) -> Observed:
     """Return the statistic of a metric, and what its noise depends on."""
     audit, measure = sample.audit, MEASURES[key]
-    if specification_of(measure.metric)[0].statistic is GroupedScores:
-        return Observed(sample.scores, sample.effective_sizes())
+    of_scores = specification_of(measure.metric)[0].statistic is GroupedScores
+    if of_scores or audit.of_numbers:
+        statistic = sample.statistic(measure.question)
+        return Observed(statistic, sample.effective_sizes())
     if measure.question == "errors":
         sizes = sample.effective_sizes(audit.y_true, len(audit.classes))
         return Observed(sample.errors, sizes.reshape(-1, len(audit.classes)))

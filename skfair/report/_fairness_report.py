@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._columns import names_columns, select_columns
 from skfair._utils._files import write_text
-from skfair._utils._validation import Scale, check_choice, count_rows
+from skfair._utils._validation import AnyScale, Scale, check_choice, count_rows
 from skfair.report._bundle import write_bundle
 from skfair.report._frame_inputs import read_frame
 from skfair.report._inputs import Audit, estimator_inputs, make_audit
@@ -134,20 +134,20 @@ class FairnessReport:
         cells: Any = None,
         threshold: float | None = None,
         pos_label: Any = None,
-        scale: Scale = "probability",
+        scale: AnyScale = "probability",
         **options: Unpack[EstimatorOptions],
     ) -> Self:
-        """Report on fitted classifiers.
+        """Report on fitted classifiers or, with ``scale="real"``, regressors.
 
         Parameters
         ----------
         estimator : estimator, or mapping of str to estimator
             Fitted classifiers of the same classes, by name; with ``scale="rank"`` also
-            estimators that are no classifiers.
+            estimators that are no classifiers, with ``scale="real"`` regressors.
         X : array-like of shape (n_samples, n_features)
             Input values.
         y : array-like of shape (n_samples,), default=None
-            True labels. Without them errors are not reported.
+            True labels or numbers. Without them errors are not reported.
         sensitive_features : str, int, list of str, list of int, callable, array-like, \
 dataframe, Groups, or mapping of str to array-like, default=None
             Columns of X that hold the groups, or the groups themselves as in
@@ -165,10 +165,11 @@ dataframe or Groups, default=None
             are those of the `predict` method.
         pos_label : int, float, bool or str, default=None
             The positive class, by default the second of two.
-        scale : {"probability", "rank"}, default="probability"
+        scale : {"probability", "rank", "real"}, default="probability"
             ``"rank"`` compares ranks of the first of `predict_proba` and
             `decision_function` that a classifier has, or of what `predict` of another
-            estimator returns.
+            estimator returns. ``"real"`` compares the numbers that regressors predict,
+            as in `from_predictions`.
         **options : dict
             Other parameters of `from_predictions`: `sample_weight`, `metrics`,
             `epsilon`, `alpha`, `n_resamples`, `n_permutations`, `confidence_level`,
@@ -223,7 +224,7 @@ dataframe or Groups, default=None
         sample_weight: ArrayLike | None = None,
         threshold: float = 0.5,
         pos_label: Any = None,
-        scale: Scale = "probability",
+        scale: AnyScale = "probability",
         metrics: Sequence[str] | None = None,
         epsilon: float = 0.05,
         alpha: float = 0.9,
@@ -245,16 +246,18 @@ dataframe or Groups, default=None
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or None
-            True labels. Without them errors are not reported.
+            True labels, or with ``scale="real"`` true numbers. Without them errors are
+            not reported.
         y_score : array-like of shape (n_samples,), dataframe, or mapping of str to \
 array-like, default=None
             Probabilities of the positive class, in [0, 1], or any finite numbers with
-            ``scale="rank"``; several models by name.
+            ``scale="rank"`` or ``scale="real"``; several models by name.
         y_pred : array-like of shape (n_samples,), dataframe, or mapping of str to \
 array-like, default=None
             Predicted labels, of any number of classes if there are no scores. For a
             model with scores they replace the decisions by the threshold: one column
-            of each belongs to one model, and mappings are matched by name.
+            of each belongs to one model, and mappings are matched by name. With
+            ``scale="real"`` predicted numbers, which may also be given as `y_score`.
         sensitive_features : array-like, dataframe, Groups, or mapping of str to \
 array-like, default=None
             One attribute, or several as columns or by name. Missing values raise an
@@ -282,15 +285,20 @@ n_groups), or dict, default=None
             Non-negative sample weights. Rows of weight 0 are left out.
         threshold : float, default=0.5
             Smallest score that counts as a positive decision; with ``scale="rank"`` the
-            smallest rank.
+            smallest rank. Left at its default with ``scale="real"``, as are `pos_label`
+            and `group_probabilities`.
         pos_label : int, float, bool or str, default=None
             The label that counts as positive. None stands for 1 if labels are
             numbers; text labels require it.
-        scale : {"probability", "rank"}, default="probability"
+        scale : {"probability", "rank", "real"}, default="probability"
             ``"rank"`` is for scores that are no probabilities, such as decision
             functions or predictions of regressors: metrics of distributions are those
             of `skfair.metrics` with ``scale="rank"``. Log loss, calibration and the
-            difference of mean scores need probabilities, and are left out.
+            difference of mean scores need probabilities, and are left out. ``"real"``
+            is for predicted numbers, such as salaries: the report has no decisions, and
+            is in the unit of the target. It has the Wasserstein distance, MCDP(0), and
+            the differences of mean predictions, mean errors and mean absolute errors,
+            with these means and R2 by group.
         metrics : sequence of str, default=None
             Metrics to report, named as in `to_frame`; by default all that apply.
         epsilon : float in (0, 0.5], default=0.05
@@ -423,7 +431,8 @@ n_groups), or dict, default=None
         pos_label : int, float, bool or str, default=None
             The label that counts as positive, as in `from_predictions`.
         scale : {"probability", "rank"}, default="probability"
-            ``"rank"`` compares ranks of scores, as in `from_predictions`.
+            ``"rank"`` compares ranks of scores, as in `from_predictions`, which alone
+            takes predicted numbers.
         title : str, default="Fairness report"
             Title of the page.
         **options : dict
@@ -479,6 +488,7 @@ n_groups), or dict, default=None
         pvalue       0.01
         Name: 3, dtype: object
         """
+        check_choice("scale", scale, get_args(Scale))
         checked = checked_options(threshold=threshold, scale=scale, **options)
         with speaking(checked.language):
             audits = read_frame(
@@ -523,7 +533,9 @@ default="metrics"
             Or with a row for each model, attribute and group: ``model``,
             ``attribute``, ``group``, and the rates and the quality of its predictions,
             ``score_excess`` (mean score minus share of positives) and
-            ``calibration_error`` among them. Impact ratios have for each ``kind`` of
+            ``calibration_error`` among them; of numbers ``mean_prediction``,
+            ``mean_error`` and ``mean_absolute_error`` with their intervals, and ``r2``.
+            Impact ratios have for each ``kind`` of
             rate, "selection" or "scoring", the columns of
             `skfair.metrics.impact_ratios`. Strata have for each ``metric`` the value of
             ``everyone``, the largest ``value`` within a stratum, that ``stratum``, the

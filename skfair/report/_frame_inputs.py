@@ -251,7 +251,7 @@ def _count_rows(
         score,
         (*classes, *added),
         control=columns.control,
-        scale=options.scale,
+        scale="rank" if options.scale == "rank" else "probability",
     )
     entries = _count(by, n_rows, options)
     if columns.weight is None:

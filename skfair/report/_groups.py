@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import average_precision_score, log_loss
 
@@ -31,6 +32,8 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
     None without true labels, without scores, where a class has no row, or where
     scores are no probabilities.
     """
+    if audit.of_numbers:
+        return _performance_of_numbers(audit, model, rows)
     names = ["accuracy", "balanced_accuracy", "average_precision", "log_loss"]
     names += ["score_excess", "calibration_error"]
     found: Numbers = dict.fromkeys(names)
@@ -57,6 +60,34 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
                 average_precision_score(true, score, sample_weight=weights)
             )
     return found
+
+
+def _performance_of_numbers(audit: Audit, model: Model, rows: Any) -> Numbers:
+    """Mean prediction, and with true values mean errors and R2."""
+    assert model.y_score is not None
+    predicted, weights = model.y_score[rows], _weights(audit)[rows]
+    given = weights, audit.options.confidence_level
+    found = _mean_of("mean_prediction", predicted, *given)
+    if audit.y_true is None:
+        return found
+    true = audit.y_true[rows]
+    errors = predicted - true
+    found |= _mean_of("mean_error", errors, *given)
+    found |= _mean_of("mean_absolute_error", np.abs(errors), *given)
+    spread = weights @ (true - np.average(true, weights=weights)) ** 2
+    found["r2"] = float(1 - weights @ errors**2 / spread) if spread > 0 else None
+    return found
+
+
+def _mean_of(name: str, values: Floats, weights: NDArray[Any], level: float) -> Numbers:
+    """Mean of values, with the ends of Student's interval; None for a single row."""
+    mean = float(np.average(values, weights=weights))
+    size = float(weights.sum() ** 2 / (weights @ weights))
+    if size <= 1:
+        return {name: mean, f"{name}_lower": None, f"{name}_upper": None}
+    variance = np.average((values - mean) ** 2, weights=weights) / (size - 1)
+    half = float(stdtrit(size - 1, (1 + level) / 2) * np.sqrt(variance))
+    return {name: mean, f"{name}_lower": mean - half, f"{name}_upper": mean + half}
 
 
 def _calibration(

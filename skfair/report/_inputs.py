@@ -17,10 +17,11 @@ from skfair._utils._columns import names_columns, select_columns
 from skfair._utils._response import RANKED_METHODS, respond, tip_for_unknown_columns
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
+    AnyScale,
     ParameterError,
-    Scale,
     check_choice,
     check_integer,
+    check_numbers,
     check_real,
     check_weights,
     count_rows,
@@ -71,7 +72,7 @@ class Options:
     """Parameters of `FairnessReport.from_predictions`, checked; the seed is drawn."""
 
     threshold: float = 0.5
-    scale: Scale = "probability"
+    scale: AnyScale = "probability"
     epsilon: float = 0.05
     alpha: float = 0.9
     metrics: Sequence[str] | None = None
@@ -99,7 +100,7 @@ class Options:
                 f"metrics must be a sequence of names, got {self.metrics!r}."
             )
         check_choice("impact_ratios", self.impact_ratios, (True, False))
-        check_choice("scale", self.scale, get_args(Scale))
+        check_choice("scale", self.scale, get_args(AnyScale))
         check_choice("language", self.language, LANGUAGES)
         checked = {
             "threshold": check_real("threshold", self.threshold, 0, 1),
@@ -119,6 +120,12 @@ class Options:
             if self.limit is None
             else check_real("limit", self.limit, 0, 1),
         }
+        if self.scale == "real" and self.threshold != type(self).threshold:
+            raise ParameterError(
+                "threshold",
+                "must be left at its default with scale='real', which decides nothing, "
+                f"got {self.threshold:g}.",
+            )
         if self.n_jobs == 0:
             raise ParameterError(
                 "n_jobs",
@@ -146,7 +153,8 @@ def _check_permutations(value: Any) -> int:
 class Model:
     """Scores and predicted classes, as positions in `Audit.classes`.
 
-    Scores lie in [0, 1], unless the scale of the report is "rank".
+    Scores lie in [0, 1], unless the scale of the report is "rank" or "real". Where they
+    are predicted numbers, no classes are predicted, and `y_pred` is 0.
     """
 
     name: str
@@ -186,6 +194,7 @@ class Attribute:
 class Audit:
     """Everything that a report is computed from; of two classes 1 is positive.
 
+    Numbers have no classes, and `y_true` holds them, not positions of classes.
     An entry is a row, or stands for as many as `n_alike` says, which are alike in
     groups, classes and weight, and nearly in score: `blur` is how far this may move
     MCDP(0), and the length of the longest interval of scores that count as one.
@@ -194,7 +203,7 @@ class Audit:
 
     models: tuple[Model, ...]
     attributes: tuple[Attribute, ...]
-    y_true: Integers | None
+    y_true: NDArray[Any] | None
     classes: Classes
     sample_weight: NDArray[Any] | None
     options: Options
@@ -247,6 +256,11 @@ class Audit:
         return self.n_alike is not None or self.n_rows >= MANY_ROWS
 
     @property
+    def of_numbers(self) -> bool:
+        """Whether numbers are predicted, of which nothing is decided."""
+        return self.options.scale == "real"
+
+    @property
     def binary(self) -> bool:
         """Whether there are two classes, one of them positive."""
         return len(self.classes) == 2
@@ -277,14 +291,16 @@ def make_audit(
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
     )
-    y_score = _positive_column(y_true, y_score, pos_label)
+    of_numbers = options.scale == "real"
+    if of_numbers:
+        y_score, y_pred = _predicted_numbers(y_score, y_pred), None
+        _refuse_with_numbers(pos_label, group_probabilities)
+    else:
+        y_score = _positive_column(y_true, y_score, pos_label)
     scores, predicted, n_samples = _read_models(y_score, y_pred, options)
-    true = None if y_true is None else encode_classes("y_true", y_true)
+    true, classes = _read_true(y_true, predicted, pos_label, bool(scores), of_numbers)
     if true is not None:
-        _check_length("y_true", len(true[0]), n_samples)
-    encoded = [*predicted.values(), *([] if true is None else [true])]
-    found = sort_labels({label for _, labels in encoded for label in labels})
-    classes = _classes(tuple(found), pos_label, bool(scores))
+        _check_length("y_true", len(true), n_samples)
     proxy = _read_proxy(group_probabilities, cells, n_samples, sample_weight)
     weights = check_weights(sample_weight, n_samples)
     kept = np.arange(n_samples) if weights is None else np.flatnonzero(weights)
@@ -302,7 +318,7 @@ def make_audit(
             else Model(
                 name,
                 scores.get(name),
-                _recode(predicted[name], classes, kept),
+                _recode(predicted[name], classes)[kept],
                 say("as predicted"),
             )
             for name in dict.fromkeys([*scores, *predicted])
@@ -310,7 +326,7 @@ def make_audit(
         attributes=()
         if sensitive_features is None and proxy is not None
         else _attributes(sensitive_features, n_samples, kept, options, n_alike),
-        y_true=None if true is None else _recode(true, classes, kept),
+        y_true=None if true is None else true[kept],
         classes=classes,
         sample_weight=weights,
         options=options,
@@ -320,6 +336,42 @@ def make_audit(
         else resolve_strata(control_features, n_samples=n_samples)[kept],
         proxy=None if proxy is None else (proxy[0][kept], proxy[1]),
     )
+
+
+def _predicted_numbers(y_score: Any, y_pred: Any) -> Any:
+    """Predicted numbers, which are given as either of both."""
+    if y_score is not None and y_pred is not None:
+        raise ValueError(
+            "y_pred must be None beside y_score with scale='real': both are the "
+            "predicted numbers."
+        )
+    return y_pred if y_score is None else y_score
+
+
+def _refuse_with_numbers(pos_label: Any, group_probabilities: Any) -> None:
+    """Raise if there is what predicted numbers have not."""
+    if pos_label is not None:
+        raise ParameterError(
+            "pos_label", f"must be None with scale='real', got {pos_label!r}."
+        )
+    if group_probabilities is not None:
+        raise ValueError(
+            "group_probabilities must be None with scale='real': bounds by a proxy are "
+            "of probabilities."
+        )
+
+
+def _read_true(
+    y_true: Any, predicted: dict[str, Encoded], pos_label: Any, scored: bool, real: bool
+) -> tuple[Any, Classes]:
+    """Read true numbers, or positions of true labels in classes; and the classes."""
+    if real:
+        return None if y_true is None else check_numbers(y_true, "y_true"), ()
+    true = None if y_true is None else encode_classes("y_true", y_true)
+    encoded = [*predicted.values(), *([] if true is None else [true])]
+    found = sort_labels({label for _, labels in encoded for label in labels})
+    classes = _classes(tuple(found), pos_label, scored)
+    return None if true is None else _recode(true, classes), classes
 
 
 def _read_proxy(
@@ -406,6 +458,8 @@ def _decide(
     scores: Floats, weights: NDArray[Any] | None, options: Options
 ) -> tuple[Integers, str]:
     """Compare scores, or their ranks, with the threshold, and say so."""
+    if options.scale == "real":
+        return np.zeros(len(scores), np.intp), ""
     threshold = figure(f"{options.threshold:g}")
     decided_by = say("score of at least {threshold}", threshold=threshold)
     if options.scale == "rank":
@@ -424,9 +478,9 @@ def mid_ranks(scores: Floats, weights: NDArray[Any] | None) -> Floats:
     return found
 
 
-def _recode(encoded: Encoded, classes: Classes, kept: Integers) -> Integers:
+def _recode(encoded: Encoded, classes: Classes) -> Integers:
     codes, labels = encoded
-    return np.asarray(positions_in(classes, labels)[codes[kept]])
+    return np.asarray(positions_in(classes, labels)[codes])
 
 
 def _models(
@@ -583,6 +637,8 @@ def estimator_inputs(
         strata, own = select_columns(X, control_features, "control_features"), None
     classes = _common_classes(estimator, scale)
     methods: tuple[str, ...] = RANKED_METHODS[:1]
+    if scale == "real":
+        methods = RANKED_METHODS[2:]
     if scale == "rank":
         methods = RANKED_METHODS[:2] if classes else RANKED_METHODS
     if len(classes) == 2:
@@ -607,18 +663,27 @@ def estimator_inputs(
 def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
     """Classes of fitted classifiers, which must be the same.
 
-    There are none where ranks of the predictions of other estimators are compared.
+    There are none where ranks of the predictions of other estimators are compared, or
+    the numbers that regressors predict.
     """
-    for model in estimators.values():
+    for name, model in estimators.items():
         check_is_fitted(model)
+        if scale == "real" and hasattr(model, "classes_"):
+            raise ValueError(
+                f"estimator {name!r} is a {type(model).__name__} with classes_, "
+                "expected a fitted regressor with scale='real'."
+            )
+    if scale == "real":
+        return []
     if scale == "rank" and not any(hasattr(m, "classes_") for m in estimators.values()):
         return []
     for name, model in estimators.items():
         if not hasattr(model, "classes_"):
             raise ValueError(
                 f"estimator {name!r} is a {type(model).__name__} without classes_, "
-                "expected a fitted classifier. With scale='rank' the report compares "
-                "what other estimators predict."
+                "expected a fitted classifier. With scale='real' the report compares "
+                "the numbers that regressors predict, with scale='rank' the ranks of "
+                "what any estimator predicts."
             )
     found = [(name, list(model.classes_)) for name, model in estimators.items()]
     first, classes = found[0]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import json
+import math
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -90,6 +91,18 @@ def points(difference: float) -> str:
 def number(value: float | None, digits: int = 3) -> str:
     """Write a number with fixed digits, a dash where there is none."""
     return DASH if value is None else figure(f"{value:.{digits}f}")
+
+
+def in_unit(value: float | None, width: float = 0.0) -> str:
+    """Write a number in the unit of a target with four significant digits.
+
+    They are those of the width of its interval where that is larger.
+    """
+    if value is None:
+        return DASH
+    size = max(abs(value), width)
+    places = min(max(3 - math.floor(math.log10(size)), 0), 12) if size else 0
+    return figure(f"{round(value, places) + 0.0:,.{places}f}")
 
 
 def whole(value: float) -> str:

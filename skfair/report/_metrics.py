@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,8 @@ from skfair.metrics import (
     madd,
     max_gap,
     mcdp,
+    mean_absolute_error_difference,
+    mean_error_difference,
 )
 from skfair.metrics._demographic_parity import difference_of_means
 from skfair.metrics._distribution._abcc import area
@@ -42,7 +44,7 @@ from skfair.metrics._equalized_odds import (
 from skfair.metrics._spec import specification_of
 from skfair.report import _sentences as sentences
 from skfair.report._inputs import Attribute, Audit, Model, Options
-from skfair.report._language import figure, number, percent, points, say
+from skfair.report._language import figure, in_unit, number, percent, points, say
 from skfair.report._sample import Finding, Sample
 from skfair.report._sentences import DCP_SECONDS, Names
 
@@ -52,6 +54,28 @@ QUESTIONS = {
     "scores": "How do scores differ, whatever the threshold?",
     "errors": "Are people with the same true label treated alike?",
 }
+#: The questions about predicted numbers.
+QUESTIONS_OF_NUMBERS = {
+    "scores": "How do predicted numbers differ?",
+    "mean errors": "Is one group overestimated beside another?",
+    "absolute errors": "Are predictions of one group less exact?",
+}
+#: The scale that metrics of labels, and of scores, have on each scale of a report; None
+#: is no scale.
+_OF_LABELS: Mapping[str, str | None] = {"probability": None, "rank": None}
+_OF_SCORES: Mapping[str, str | None] = {"probability": "probability", "rank": "rank"}
+
+
+def questions_of(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Questions of a report with these settings."""
+    of_numbers = settings.get("scale") == "real"
+    return QUESTIONS_OF_NUMBERS if of_numbers else QUESTIONS
+
+
+def word_of(question: str, settings: Mapping[str, Any]) -> str:
+    """Word for what a question is about: scores of numbers are predictions."""
+    of_numbers = settings.get("scale") == "real"
+    return "predictions" if of_numbers and question == "scores" else question
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,15 +107,17 @@ class Measure:
     of_statistic: Callable[..., float] | None = None
     #: Definition of the metric of the ranks of scores.
     definition_of_ranks: str = ""
-    #: Whether the metric is the same of ranks of scores, or is one of decisions.
-    takes_ranks: bool = True
+    #: Scale of the metric on each scale of a report that has it.
+    scales: Mapping[str, str | None] = field(default_factory=lambda: _OF_LABELS)
     #: Whether its noise has a bound, or it is resampled.
     bounded: bool = True
 
     @property
-    def maximum(self) -> int:
-        """Largest value that the metric can have."""
-        return int(specification_of(self.metric)[0].maximum)
+    def maximum(self) -> int | None:
+        """Largest value that the metric can have; None if it has the target's unit."""
+        known = specification_of(self.metric)[0]
+        largest = known.largest({"scale": self.scales.get("real")})
+        return None if math.isinf(largest) else int(largest)
 
     def options_of(self, sample: Sample) -> dict[str, Any]:
         """Return the options of the metric in a report."""
@@ -103,18 +129,22 @@ class Measure:
 
     def drawn(self, sample: Sample) -> Callable[..., float]:
         """Metric of the statistic of a sample, or of draws of it."""
-        return partial(self.of_statistic or self.metric, **self.options_of(sample))
+        options = self.options_of(sample)
+        if self.of_statistic is None and sample.audit.of_numbers:
+            options["scale"] = self.scales["real"]
+        return partial(self.of_statistic or self.metric, **options)
 
     def call_of(self, settings: Mapping[str, Any]) -> str:
         """Call of the function that computes the metric."""
         arguments = [
-            "y_true" if self.question == "errors" else "None",
+            "y_true" if "errors" in self.question else "None",
             "y_score" if self.question == "scores" else "y_pred",
         ]
         given = [name for name in self.options if name != "multigroup"]
         arguments += [f"{name}={settings[name]:g}" for name in given]
-        if self.question == "scores" and settings["scale"] == "rank":
-            arguments.append('scale="rank"')
+        scale = self.scales[settings["scale"]]
+        if scale not in (None, "probability"):
+            arguments.append(f'scale="{scale}"')
         return f"{self.metric.__name__}({', '.join(arguments)})"
 
     def definition_on(self, scale: str) -> str:
@@ -186,9 +216,14 @@ def _find_histograms(sample: Sample) -> Finding:
     return Finding(found.mean, curve.pair)
 
 
-def _find_means(sample: Sample) -> Finding:
-    """Find the groups whose mean scores differ most, in their order."""
-    statistic = sample.scores
+def _find_distance(sample: Sample) -> Finding:
+    how, distance = sample.attribute.comparison, partial(area, largest=math.inf)
+    return Finding(*largest_gap(sample.scores, how, distance)[:2])
+
+
+def _find_means(key: str, sample: Sample) -> Finding:
+    """Find the groups whose means differ most, in their order."""
+    statistic = sample.statistic(MEASURES[key].question)
     sums = np.bincount(
         statistic.codes, statistic.weights * statistic.scores, statistic.n_groups
     )
@@ -198,7 +233,7 @@ def _find_means(sample: Sample) -> Finding:
         first, second = sorted((first, second)) if first != second else (0, 1)
     pair = first, second
     figures = _of_pair(pair, means, float(everyone))
-    return Finding(_value(sample, "mean_score_difference"), pair, figures)
+    return Finding(_value(sample, key), pair, figures)
 
 
 def find_errors(sample: Sample) -> Finding:
@@ -312,7 +347,8 @@ _TABLE = (
         find=_find_gap,
         sentence=sentences.largest_gap_of_scores,
         unit=points,
-        rank=1,
+        rank=2,
+        scales={**_OF_SCORES, "real": "rank"},
     ),
     Measure(
         key="mcdp_epsilon",
@@ -328,6 +364,7 @@ _TABLE = (
         sentence=sentences.sustained_gap,
         unit=points,
         rank=None,
+        scales=_OF_SCORES,
     ),
     Measure(
         key="abcc",
@@ -341,7 +378,8 @@ _TABLE = (
         find=_find_area,
         sentence=sentences.mean_gap,
         unit=points,
-        rank=2,
+        rank=3,
+        scales=_OF_SCORES,
     ),
     Measure(
         key="mean_score_difference",
@@ -351,12 +389,12 @@ _TABLE = (
         of_statistic=difference_of_means,
         definition="Difference between groups of the mean score. Differences of "
         "opposite sign at different thresholds cancel.",
-        find=_find_means,
+        find=partial(_find_means, "mean_score_difference"),
         sentence=sentences.difference_of_means,
         unit=number,
         by_chance="a difference of about {text}",
-        rank=4,
-        takes_ranks=False,  # a mean of ranks has no unit of its own
+        rank=6,
+        scales={"probability": "probability"},  # a mean of ranks has no unit
     ),
     Measure(
         key="madd",
@@ -373,7 +411,67 @@ _TABLE = (
         sentence=sentences.distance_of_histograms,
         unit=lambda value: percent(value / 2),  # twice the share that would move
         by_chance="about {text}",
-        rank=3,
+        rank=4,
+        scales=_OF_SCORES,
+    ),
+    Measure(
+        key="wasserstein_distance",
+        title="Wasserstein distance",
+        question="scores",
+        metric=abcc,
+        definition="Mean change that gives the predictions of one group the "
+        "distribution of those of the other, in the unit of the target.",
+        find=_find_distance,
+        sentence=sentences.distance_of_numbers,
+        unit=in_unit,
+        by_chance="about {text}",
+        rank=1,
+        scales={"real": "real"},
+    ),
+    Measure(
+        key="mean_prediction_difference",
+        title="Difference of mean predictions",
+        question="scores",
+        metric=demographic_parity_difference,
+        of_statistic=difference_of_means,
+        definition="Difference between groups of the mean prediction, in the unit of "
+        "the target.",
+        find=partial(_find_means, "mean_prediction_difference"),
+        sentence=sentences.difference_of_mean_predictions,
+        unit=in_unit,
+        by_chance="a difference of about {text}",
+        rank=5,
+        scales={"real": "real"},
+    ),
+    Measure(
+        key="mean_error_difference",
+        title="Difference of mean errors",
+        question="mean errors",
+        metric=mean_error_difference,
+        of_statistic=difference_of_means,
+        definition="Difference between groups of the mean error, the predicted minus "
+        "the true value: a group with a larger one is overestimated beside the other.",
+        find=partial(_find_means, "mean_error_difference"),
+        sentence=sentences.difference_of_mean_errors,
+        unit=in_unit,
+        by_chance="a difference of about {text}",
+        rank=1,
+        scales={"real": None},
+    ),
+    Measure(
+        key="mean_absolute_error_difference",
+        title="Difference of mean absolute errors",
+        question="absolute errors",
+        metric=mean_absolute_error_difference,
+        of_statistic=difference_of_means,
+        definition="Difference between groups of the mean distance of predictions from "
+        "the true values.",
+        find=partial(_find_means, "mean_absolute_error_difference"),
+        sentence=sentences.difference_of_absolute_errors,
+        unit=in_unit,
+        by_chance="a difference of about {text}",
+        rank=1,
+        scales={"real": None},
     ),
     Measure(
         key="equalized_odds_difference",
@@ -411,6 +509,16 @@ MEASURES = {measure.key: measure for measure in _TABLE}
 KEYS = tuple(MEASURES)
 
 
+def amount(value: float | None, key: str) -> str:
+    """Write a value of a metric for a table."""
+    return in_unit(value) if MEASURES[key].maximum is None else number(value)
+
+
+def amounts(low: float, high: float, key: str) -> str:
+    """Write an interval of a metric for a table."""
+    return say("{low} to {high}", low=amount(low, key), high=amount(high, key))
+
+
 def checked_options(**given: Any) -> Options:
     """Check the parameters of a report, and the names of its metrics."""
     options = Options(**given)
@@ -423,16 +531,15 @@ def keys_of(
     audit: Audit, model: Model, attribute: Attribute | None = None
 ) -> tuple[str, ...]:
     """Metrics that can be computed for a model, of those asked for."""
-    possible = {
-        "decisions": audit.binary,
-        "scores": model.y_score is not None,
-        "errors": audit.y_true is not None,
-    }
-    wanted, ranked = audit.options.metrics, audit.options.scale == "rank"
+    wanted, scale = audit.options.metrics, audit.options.scale
     keys = [
         measure.key
         for measure in MEASURES.values()
-        if possible[measure.question] and (measure.takes_ranks or not ranked)
+        if scale in measure.scales
+        and {
+            "decisions": audit.binary,
+            "scores": model.y_score is not None,
+        }.get(measure.question, audit.y_true is not None)
     ]
     if wanted:
         return tuple(key for key in keys if key in wanted)
@@ -457,13 +564,13 @@ def _check_metrics(audit: Audit) -> None:
     if audit.options.impact_ratios and not audit.binary:
         raise ValueError("impact_ratios must be False unless there are two classes.")
     possible = {key for model in audit.models for key in keys_of(audit, model)}
-    needs = {"decisions": "two classes", "scores": "y_score", "errors": "y_true"}
+    needs = {"decisions": "two classes", "scores": "y_score"}
     for key in audit.options.metrics or ():
         if key not in possible:
             measure = MEASURES[key]
-            needed = needs[measure.question]
-            if not measure.takes_ranks and audit.options.scale == "rank":
-                needed = "scale='probability'"
+            needed = needs.get(measure.question, "y_true")
+            if audit.options.scale not in measure.scales:
+                needed = f"scale={' or '.join(map(repr, measure.scales))}"
             raise ValueError(f"metrics has {key!r}, which needs {needed}.")
     if not possible:
         raise ValueError(

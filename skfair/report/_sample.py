@@ -18,6 +18,8 @@ from skfair.report._inputs import Attribute, Audit, Model, mid_ranks, set_aside
 from skfair.statistics import GroupedConfusion, GroupedOutcomes
 from skfair.statistics._grouped_scores import SortedScores
 
+#: Questions whose metrics read a `GroupedScores`.
+_OF_NUMBERS = ("scores", "mean errors", "absolute errors")
 #: More distinct scores than this are joined to as many cells; with weights, there are
 #: as many cells of score and weight.
 _MAX_SCORES = 2**14
@@ -30,8 +32,8 @@ _MAX_WEIGHTS = 32
 class Sample:
     """Rows of one model and one attribute, and the metrics to compute.
 
-    Metrics of decisions read a `GroupedOutcomes`, of scores a `GroupedScores`, and of
-    errors a `GroupedConfusion`.
+    Metrics of decisions read a `GroupedOutcomes`, of scores and of errors of numbers a
+    `GroupedScores`, and of errors a `GroupedConfusion`.
     """
 
     audit: Audit
@@ -65,10 +67,10 @@ class Sample:
     def countable(self, question: str) -> Any:
         """Return what makes the statistic of a question from the groups of the rows."""
         audit, model = self.audit, self.model
-        if question == "scores":
-            assert model.y_score is not None
-            every, ranked = np.arange(len(model.y_score)), audit.options.scale == "rank"
-            return SortedScores.of(model.y_score, every, audit.weights, ranked=ranked)
+        if question in _OF_NUMBERS:
+            values, ranked = self._numbers(question), audit.options.scale == "rank"
+            every = np.arange(len(values))
+            return SortedScores.of(values, every, audit.weights, ranked=ranked)
         weights = audit.weights, audit.n_alike
         if question == "decisions":
             return RowsInCells(self.decisions, model.y_pred, 2, *weights)
@@ -87,7 +89,30 @@ class Sample:
     @cached_property
     def scores(self) -> Any:
         """Scores of each group, or their ranks among the rows that are compared."""
-        found = self.countable("scores").statistic(self.groups)
+        return self._of_numbers("scores")
+
+    @cached_property
+    def mean_errors(self) -> Any:
+        """Predicted minus true numbers of each group."""
+        return self._of_numbers("mean errors")
+
+    @cached_property
+    def absolute_errors(self) -> Any:
+        """Distances of predicted from true numbers of each group."""
+        return self._of_numbers("absolute errors")
+
+    def _numbers(self, question: str) -> NDArray[Any]:
+        """Scores or errors that a question is about."""
+        scores, true = self.model.y_score, self.audit.y_true
+        assert scores is not None
+        if question == "scores":
+            return scores
+        assert true is not None
+        errors = np.asarray(scores - true)
+        return errors if question == "mean errors" else np.abs(errors)
+
+    def _of_numbers(self, question: str) -> Any:
+        found = self.countable(question).statistic(self.groups)
         return replace(found, counts=self.attribute.sizes)
 
     @cached_property
@@ -98,7 +123,7 @@ class Sample:
 
     def statistic(self, question: str) -> Any:
         """Return the statistic that metrics of a question read."""
-        return getattr(self, question)
+        return getattr(self, question.replace(" ", "_"))
 
     def effective_sizes(self, codes: Any = 0, n_codes: int = 1) -> Floats:
         """Kish's effective number of rows of each group, and of each code in it."""
@@ -120,7 +145,8 @@ class Sample:
         """Return the rows whose groups are permuted, or counts where rows are many."""
         if self.audit.counts_are_drawn:
             return self._counts(question)
-        audit, true = self.audit, self.audit.y_true
+        audit = self.audit
+        true = None if audit.of_numbers else audit.y_true
         if true is not None:
             # In the order of permutation_test, whichever class is positive.
             order = positions_in(tuple(sort_labels(audit.classes)), audit.classes)
@@ -140,8 +166,8 @@ class Sample:
         """
         levels, weights = _join_weights(self.audit)
         scores = None
-        if question == "scores":
-            scores, cells = self._join_scores(len(weights))
+        if question in _OF_NUMBERS:
+            scores, cells = self._join_scores(question, len(weights))
             n_cells = len(scores)
         else:
             rows = self.countable(question)
@@ -155,14 +181,13 @@ class Sample:
         of_nobody = Counts(self.statistic(question), counts, scores, weights)
         return of_nobody.with_counts(counts)
 
-    def _join_scores(self, n_weights: int) -> tuple[Floats, Integers]:
+    def _join_scores(self, question: str, n_weights: int) -> tuple[Floats, Integers]:
         """Join close scores to cells, and return their means and the cell of each row.
 
         Cells hold about as many rows each. Rows without a group are in any cell.
         """
         known = np.flatnonzero(self.groups.codes >= 0)
-        assert self.model.y_score is not None
-        values = self.model.y_score[known]
+        values = self._numbers(question)[known]
         if self.audit.options.scale == "rank":
             weights = self.audit.weights
             values = mid_ranks(values, None if weights is None else weights[known])

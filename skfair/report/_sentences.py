@@ -5,6 +5,7 @@ from __future__ import annotations
 from skfair.report._language import (
     figure,
     in_quotes,
+    in_unit,
     name_of,
     number,
     percent,
@@ -77,6 +78,17 @@ def largest_gap_of_scores(sample: Sample, found: Finding, names: Names) -> str:
     (first, second), (ours, theirs) = names, found.figures
     shares = (second, 1 - theirs), (first, 1 - ours)
     (low, less), (high, more) = sorted(shares, key=lambda share: share[1])
+    if sample.audit.of_numbers:
+        return say(
+            "{less} of {low} and {more} of {high} have a prediction above {number}: "
+            "{gap} percentage points apart, the most above any number",
+            number=in_unit(found.score),
+            less=percent(less),
+            low=low,
+            more=percent(more),
+            high=high,
+            gap=points(found.value),
+        )
     score = number(found.score)
     if sample.audit.options.scale == "rank":
         score = say("the rank {rank}", rank=score)
@@ -136,6 +148,44 @@ def difference_of_means(sample: Sample, found: Finding, names: Names) -> str:
         theirs=number(theirs),
         first=names[0],
         second=names[1],
+    )
+
+
+def distance_of_numbers(sample: Sample, found: Finding, names: Names) -> str:
+    return say(
+        "To be distributed as those of {second}, predictions of {first} would have to "
+        "change by {gap} on average",
+        first=names[0],
+        second=names[1],
+        gap=in_unit(found.value),
+    )
+
+
+def _means_in_unit(found: Finding, names: Names) -> dict[str, str]:
+    ours, theirs = map(in_unit, found.figures)
+    return {"first": names[0], "second": names[1], "ours": ours, "theirs": theirs}
+
+
+def difference_of_mean_predictions(sample: Sample, found: Finding, names: Names) -> str:
+    return say(
+        "The mean prediction is {ours} for {first} and {theirs} for {second}",
+        **_means_in_unit(found, names),
+    )
+
+
+def difference_of_mean_errors(sample: Sample, found: Finding, names: Names) -> str:
+    return say(
+        "The mean of predicted minus true values is {ours} for {first} and {theirs} "
+        "for {second}",
+        **_means_in_unit(found, names),
+    )
+
+
+def difference_of_absolute_errors(sample: Sample, found: Finding, names: Names) -> str:
+    return say(
+        "Predictions are off by {ours} on average for {first} and by {theirs} for "
+        "{second}",
+        **_means_in_unit(found, names),
     )
 
 

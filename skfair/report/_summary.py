@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import sys
 from collections.abc import Iterator, Sequence
@@ -26,11 +27,12 @@ from skfair.report._language import (
 )
 from skfair.report._metrics import (
     MEASURES,
-    QUESTIONS,
     Measure,
     find_all,
     keys_of,
     make_samples,
+    questions_of,
+    word_of,
 )
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
 from skfair.report._proxy import by_proxy, lead
@@ -65,6 +67,18 @@ CONCLUSIONS = {
     ("decisions", "may be chance"): "That decisions depend on the group is not shown.",
     ("scores", "may be chance"): "That scores depend on the group is not shown.",
     ("errors", "may be chance"): "That error rates depend on the group is not shown.",
+    ("predictions", "beyond chance"): "Predictions depend on the group by more than "
+    "chance explains.",
+    ("mean errors", "beyond chance"): "Mean errors depend on the group by more than "
+    "chance explains.",
+    ("absolute errors", "beyond chance"): "Absolute errors depend on the group by more "
+    "than chance explains.",
+    ("predictions", "may be chance"): "That predictions depend on the group is not "
+    "shown.",
+    ("mean errors", "may be chance"): "That mean errors depend on the group is not "
+    "shown.",
+    ("absolute errors", "may be chance"): "That absolute errors depend on the group is "
+    "not shown.",
 }
 #: Format of a summary: the number changes with the names or meanings of its entries.
 FORMAT = "skfair.report/1"
@@ -309,16 +323,22 @@ def _cdf(sample: Sample, found: Finding | None) -> Summary | None:
 def _cdf_curves(sample: Sample) -> list[dict[str, list[float]]]:
     """Cumulative distribution of each group's scores, with few enough points to draw.
 
-    Steps are thinned from (0, 0) to (1, 1), evenly along both axes.
+    Steps are thinned from (0, 0) to (1, 1), evenly along both axes; numbers begin and
+    end with those of everyone.
     """
+    low, high, digits = 0.0, 1.0, 4
+    if sample.audit.of_numbers:
+        low, high = (float(sample.scores.scores[i]) for i in (0, -1))
+        digits = 4 - math.floor(math.log10((high - low) or 1))
     even, curves = np.linspace(0, 1, _N_POINTS), []
     for group in range(sample.scores.n_groups):
         scores, cdf = sample.scores.cdf(group)
-        kept = np.union1d(np.searchsorted(scores, even), np.searchsorted(cdf, even))
+        along = low + (high - low) * even
+        kept = np.union1d(np.searchsorted(scores, along), np.searchsorted(cdf, even))
         kept = kept[kept < len(scores)]
         curves.append(
             {
-                "scores": [0.0, *np.round(scores[kept], 4).tolist(), 1.0],
+                "scores": [low, *np.round(scores[kept], digits).tolist(), high],
                 "shares": [0.0, *np.round(cdf[kept], 4).tolist(), 1.0],
             }
         )
@@ -379,8 +399,8 @@ def verdict(summary: Summary) -> Summary:
         for attribute in summary["attributes"]
         for result in attribute["results"]
     ]
-    level = summary["settings"]["confidence_level"]
-    points = [_point(attribute, result, level) for attribute, result in results]
+    settings = summary["settings"]
+    points = [_point(attribute, result, settings) for attribute, result in results]
     return {
         "leads": [
             {
@@ -395,7 +415,10 @@ def verdict(summary: Summary) -> Summary:
                 "attribute": attribute["name"],
                 "n_groups": len(attribute["groups"]),
                 "model": result["model"],
-                "cells": [{"measure": m, "state": text} for m, text in states(result)],
+                "cells": [
+                    {"measure": m, "state": text}
+                    for m, text in states(result, settings)
+                ],
             }
             for attribute, result in results
         ],
@@ -405,14 +428,14 @@ def verdict(summary: Summary) -> Summary:
     }
 
 
-def states(result: Summary) -> list[tuple[Summary | None, str]]:
+def states(result: Summary, settings: Summary) -> list[tuple[Summary | None, str]]:
     """Return the metric that answers each question, and whether it is beyond chance.
 
     Up to three tests are made of each model and attribute, so their p-values are
     adjusted (Holm): the probability of any false finding is at most `LEVEL`.
     """
     chosen: list[Summary | None] = []
-    for question in QUESTIONS:
+    for question in questions_of(settings):
         present = _primary(result, question)
         defined = [measure for measure in present if measure["value"] is not None]
         chosen.append(next(iter(defined or present), None))
@@ -452,11 +475,14 @@ def _lead(summary: Summary, model: int) -> str:
     """Say in a few sentences by which attributes a model differs."""
     differing: dict[str, list[str]] = {}
     within, untested, neither = [], [], []
+    settings = summary["settings"]
+    names_of_questions = questions_of(settings)
     for attribute in summary["attributes"]:
-        found = dict(zip(QUESTIONS, states(attribute["results"][model]), strict=True))
+        answers = states(attribute["results"][model], settings)
+        found = dict(zip(names_of_questions, answers, strict=True))
         beyond = [name for name, (_, text) in found.items() if text == "beyond chance"]
         if beyond:
-            what = listed([say(name) for name in beyond])
+            what = listed([say(word_of(name, settings)) for name in beyond])
             differing.setdefault(what, []).append(attribute["name"])
         elif any(text == "may be chance" for _, text in found.values()):
             within.append(attribute["name"])
@@ -504,7 +530,7 @@ def _lead(summary: Summary, model: int) -> str:
 
 def _largest(summary: Summary, model: int) -> Iterator[str]:
     """Say where decisions differ most, or scores or errors where there are none."""
-    for question in QUESTIONS:
+    for question in questions_of(summary["settings"]):
         found = [
             (measure, attribute["name"])
             for attribute in summary["attributes"]
@@ -530,14 +556,14 @@ def _within_sentence(title: str) -> str:
 
 def _within_limit(summary: Summary, model: int) -> Iterator[str]:
     """Say which differences are certified to be within the limit, above, or neither."""
-    limit = summary["settings"]["limit"]
+    settings = summary["settings"]
+    limit, questions = settings["limit"], questions_of(settings)
     if limit is None:
         return
     found: dict[str, dict[str, list[str]]] = {"within": {}, "above": {}, "open": {}}
     for attribute in summary["attributes"]:
-        for question, (measure, _) in zip(
-            QUESTIONS, states(attribute["results"][model]), strict=True
-        ):
+        answers = states(attribute["results"][model], settings)
+        for question, (measure, _) in zip(questions, answers, strict=True):
             if measure is not None and measure["value"] is not None:
                 of_state = found[_beside_limit(measure, limit)]
                 of_state.setdefault(question, []).append(attribute["name"])
@@ -545,7 +571,11 @@ def _within_limit(summary: Summary, model: int) -> Iterator[str]:
     names = {
         state: listed(
             [
-                say("{what} by {names}", what=say(question), names=listed(names))
+                say(
+                    "{what} by {names}",
+                    what=say(word_of(question, settings)),
+                    names=listed(names),
+                )
                 for question, names in of_state.items()
             ]
         )
@@ -584,15 +614,15 @@ def _beside_limit(measure: Summary, limit: float) -> str:
     return "above" if above else "open"
 
 
-def _point(attribute: Summary, result: Summary, level: float) -> Summary | None:
+def _point(attribute: Summary, result: Summary, settings: Summary) -> Summary | None:
     """Describe one finding: of decisions, else of scores, else of errors."""
-    found = [(m, text) for m, text in states(result) if m is not None]
+    found = [(m, text) for m, text in states(result, settings) if m is not None]
     defined = [(m, text) for m, text in found if m["value"] is not None]
     if not found:
         return None
     measure, state = (defined or found)[0]
     text = measure["finding"]
-    conclusion = CONCLUSIONS.get((measure["question"], state))
+    conclusion = CONCLUSIONS.get((word_of(measure["question"], settings), state))
     if conclusion is not None:
         largest = "" if measure["key"] == "dcp" else say("Largest difference found:")
         text = " ".join(part for part in (say(conclusion), largest, text) if part)
@@ -600,7 +630,7 @@ def _point(attribute: Summary, result: Summary, level: float) -> Summary | None:
     if measure["lower"] is not None:
         ends = measure["lower"], measure["upper"]
         low, high = (MEASURES[measure["key"]].unit(end) for end in ends)
-        share = figure(f"{100 * level:g}")
+        share = figure(f"{100 * settings['confidence_level']:g}")
         details.append(
             say("{level}% interval {low} to {high}", level=share, low=low, high=high)
         )
@@ -638,11 +668,19 @@ def _count_tests(summary: Summary) -> Summary:
 def cautions(summary: Summary) -> list[str]:
     """List what limits the numbers of a report, each point once."""
     texts: list[str] = []
+    of_numbers = summary["settings"]["scale"] == "real"
     for attribute in summary["attributes"]:
-        texts += _about_groups(attribute)
+        texts += _about_groups(attribute, of_numbers)
         for result in attribute["results"]:
             texts += _about_measures(summary, attribute, result)
-    if summary["settings"]["sample_weight"]:
+    if summary["settings"]["sample_weight"] and of_numbers:
+        texts.append(
+            say(
+                "Rows are weighted. Group sizes count rows, means and metrics add up "
+                "weights."
+            )
+        )
+    elif summary["settings"]["sample_weight"]:
         texts.append(
             say(
                 "Rows are weighted. Group sizes count rows, rates and metrics add up "
@@ -718,7 +756,7 @@ def _about_scores(settings: Summary) -> list[str]:
     return texts
 
 
-def _about_groups(attribute: Summary) -> list[str]:
+def _about_groups(attribute: Summary, of_numbers: bool) -> list[str]:
     name, groups, aside = (attribute[key] for key in ("name", "groups", "aside"))
     smallest = attribute["min_group_size"]
     texts = []
@@ -769,10 +807,10 @@ def _about_groups(attribute: Summary) -> list[str]:
             if attribute["n_missing"] == 1
             else say("{name}: {rows} without a group are left out.", **values)
         )
-    return texts + _about_sizes(name, groups)
+    return texts + _about_sizes(name, groups, of_numbers)
 
 
-def _about_sizes(name: str, groups: list[Summary]) -> list[str]:
+def _about_sizes(name: str, groups: list[Summary], of_numbers: bool) -> list[str]:
     """Say how uncertain the rates of small groups are."""
     small = sorted((g["n"], with_size(g["label"], g["n"])) for g in groups)
     small = [(n, text) for n, text in small if n < _SMALL]
@@ -797,6 +835,8 @@ def _about_sizes(name: str, groups: list[Summary]) -> list[str]:
             **values,
         )
     )
+    if of_numbers:
+        return [which]
     uncertain = say(
         "A rate in the smallest is uncertain by up to {error} percentage points either "
         "way, and the largest difference tends to be found where groups are small.",

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from skfair.inspection import CDFGapDisplay
 from skfair.inspection._gap_mark import GapMark
@@ -204,3 +205,35 @@ def test_made_from_computed_values():
     display.plot(name="By hand", confidence_level=0.5)
     assert display.ax_.get_title() == "By hand"
     assert heights(display.mark_lines_[0]) == 1
+
+
+def test_numbers_are_drawn_in_their_unit(scored):
+    _, y_score, sex = scored
+    salary = 30_000 + 40_000 * y_score
+    given = {"sensitive_features": sex}
+    display = draw(None, salary, scale="real", **given)
+    assert display.ax_.get_xlim() == (salary.min(), salary.max())
+    assert display.ax_.get_xlabel() == "Predicted number"
+    (mark,), (plain,) = display.marks, draw(None, y_score, **given).marks
+    assert mark.value == mcdp(None, salary, scale="rank", **given) == plain.value
+    assert mark.score == pytest.approx(30_000 + 40_000 * plain.score)
+    assert mark.shares == plain.shares
+    assert gap_at(display, mark.pair, mark.score) == pytest.approx(mark.value)
+    text = display.ax_.get_legend().get_texts()[-1].get_text()
+    assert f"number {mark.score:.6g}" in text
+    X = salary[:, np.newaxis]
+    model = LinearRegression().fit(X, salary)
+    of_model = CDFGapDisplay.from_estimator(model, X, scale="real", **given)
+    assert of_model.marks[0].value == mark.value
+    office = np.arange(len(sex)) % 2
+    within = draw(None, salary, control_features=office, scale="real", **given)
+    value = mcdp(None, salary, control_features=office, scale="rank", **given)
+    assert within.marks[0].value == value
+
+
+def test_windows_of_numbers_are_refused(scored):
+    _, y_score, sex = scored
+    with pytest.raises(ValueError, match="epsilon must be 0 with scale='real', got"):
+        draw(None, y_score, sensitive_features=sex, scale="real", epsilon=0.1)
+    with pytest.raises(ValueError, match="scale must be 'probability', 'rank' or"):
+        draw(None, y_score, sensitive_features=sex, scale="logit")

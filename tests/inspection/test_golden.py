@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from skfair.inspection import (
+    CalibrationGapDisplay,
     CDFGapDisplay,
     ContinuousMCDPDisplay,
     DCPDisplay,
@@ -40,6 +41,7 @@ TOLERANCE = 0.5
 #: In inches, since figures grow by texts.
 SIZES = {
     "cdf_gap": (6.4, 4.8),
+    "calibration_gap": (6.4, 4.8),
     "cdf_gap_bands": (6.4, 4.8),
     "cdf_gap_proxy": (6.4, 4.8),
     "proxies": (6.4, 4.8),
@@ -212,7 +214,18 @@ def contributions():
     return GapContributionsDisplay.from_result(result)
 
 
+def calibration_gap():
+    y_score = np.repeat(np.arange(1, 10) / 10, 20)
+    order = np.tile(np.arange(10), 18)
+    group = np.tile(np.repeat(["a", "b"], 10), 9)
+    y_true = order < 10 * np.where(group == "a", y_score, y_score**2)
+    return CalibrationGapDisplay.from_predictions(
+        y_true, y_score, sensitive_features=group
+    )
+
+
 DISPLAYS = [
+    calibration_gap,
     cdf_gap,
     cdf_gap_bands,
     cdf_gap_proxy,

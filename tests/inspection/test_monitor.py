@@ -32,6 +32,32 @@ def test_marks_are_those_of_the_history():
     assert display.ax_.get_title() == "credit"
 
 
+def test_recent_rows_and_the_change():
+    found = FairnessMonitor(mcdp, at_most=0.5)
+    for look in range(16):
+        rng = np.random.default_rng(look)
+        groups = rng.integers(0, 2, 500)
+        scores = rng.beta(2 + (4 if look > 12 else 0) * groups, 5)
+        found.update(None, scores, sensitive_features=groups)
+    display, history = MonitorDisplay.from_monitor(found), found.history_
+    np.testing.assert_array_equal(
+        display.recent_line_.get_xydata(), history[["n_rows", "recent"]].to_numpy(float)
+    )
+    assert display.alarm_line_ is None
+    first = history.loc[history["change_alarm"], "n_rows"].iloc[0]
+    assert display.change_line_.get_xdata()[0] == first
+    time = found.change_time_
+    assert display.change_span_.get_x() == 500 * time.lower
+    assert display.change_span_.get_width() == 500 * (time.upper + 1 - time.lower)
+    assert display.ax_.get_ylim()[1] >= history["recent_upper"].max()
+    page = found.to_html()
+    assert len(page) < 20_000
+    assert f"changed after {time.value} looks" in page
+    merged = found.merge(found)
+    assert MonitorDisplay.from_monitor(merged).change_span_ is not None
+    assert merged.history_.index.tolist() == [15]
+
+
 def test_no_alarm():
     display = MonitorDisplay.from_monitor(monitor(0.0, n_looks=1))
     assert display.alarm_line_ is None

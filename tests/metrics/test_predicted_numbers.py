@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 from sklearn import config_context
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_error, r2_score
 from sklearn.model_selection import cross_validate
@@ -16,6 +17,7 @@ from sklearn.model_selection import cross_validate
 from skfair.metrics import (
     abcc,
     bootstrap_interval,
+    certify,
     confidence_interval,
     demographic_parity_difference,
     get_fairness_scorer,
@@ -26,6 +28,8 @@ from skfair.metrics import (
     mean_error_difference,
     permutation_test,
 )
+from skfair.model_selection import cross_val_fairness
+from skfair.monitoring import FairnessMonitor
 from skfair.statistics import GroupedScores
 
 REAL = {"scale": "real"}
@@ -174,8 +178,8 @@ def test_bad_input(people):
     for metric in (mcdp, madd):
         with pytest.raises(ValueError, match="scale must be 'probability' or 'rank'"):
             metric(None, salary, **given, **REAL)
-    with pytest.raises(ValueError, match=r"scale must be .* got .real"):
-        confidence_interval(BY_GROUP["abcc"], None, salary, **given)
+        with pytest.raises(ValueError, match="scale must be 'probability' or 'rank'"):
+            confidence_interval(partial(metric, **REAL), None, salary, **given)
     for name in BY_GROUP:
         with pytest.raises(ValueError, match="must be finite, got nan"):
             BY_GROUP[name](salary, np.append(salary[1:], np.nan), **given)
@@ -188,5 +192,137 @@ def test_bad_input(people):
         ):
             with pytest.raises(ValueError, match=match):
                 BY_GROUP[name](true, salary, **given)
-    with pytest.raises(ValueError, match="pos_label must be None with scale='real'"):
-        BY_GROUP["means"](None, salary, **given, pos_label=1)
+    means = partial(BY_GROUP["means"], pos_label=1)
+    for call in (means, partial(confidence_interval, means)):
+        with pytest.raises(ValueError, match="pos_label must be None with scale='real"):
+            call(None, salary, **given)
+
+
+@pytest.mark.parametrize("name", BY_GROUP)
+@given(salaries(), st.floats(1e-3, 1e3), st.floats(-1e3, 1e3))
+def test_intervals_hold_the_value_and_have_the_unit(name, rows, unit, origin):
+    true, predicted, groups, weights = rows
+    metric, given = BY_GROUP[name], {"sensitive_features": groups}
+    given["sample_weight"] = weights
+    found = confidence_interval(metric, true, predicted, **given)
+    value = metric(true, predicted, **given)
+    assert found.value == pytest.approx(value, rel=1e-9, abs=1e-9)
+    assert 0 <= found.lower <= found.value <= found.upper
+    moved = unit * true + origin, unit * predicted + origin
+    other = confidence_interval(metric, *moved, **given)
+    close = partial(pytest.approx, rel=1e-6, abs=1e-6 * unit)
+    assert other.lower == close(unit * found.lower)
+    assert other.upper == close(unit * found.upper)
+
+
+@pytest.mark.parametrize("name", BY_GROUP)
+def test_intervals_between_0_and_1_are_those_of_probabilities(name, people):
+    _, salary, sex, office = people
+    scores = (salary - salary.min()) / (salary.max() - salary.min())
+    of_errors = name in ("errors", "absolute errors")
+    plain = demographic_parity_difference if of_errors else BY_GROUP[name].func
+    given = {"sensitive_features": sex, "sample_weight": 1 + office}
+    for within in (None, np.where(office, "x", "x")):
+        expected = confidence_interval(
+            plain, None, scores, control_features=within, **given
+        )
+        found = confidence_interval(
+            BY_GROUP[name], 0 * scores, scores, control_features=within, **given
+        )
+        for end in ("value", "lower", "upper"):
+            assert getattr(found, end) == pytest.approx(getattr(expected, end))
+
+
+@pytest.mark.parametrize("name", BY_GROUP)
+def test_intervals_within_strata(name, people):
+    X, salary, sex, office = people
+    predicted, metric = LinearRegression().fit(X, salary).predict(X), BY_GROUP[name]
+    given = {"sensitive_features": sex, "control_features": office}
+    largest = confidence_interval(metric, salary, predicted, **given)
+    weighted = partial(metric, multistratum="weighted")
+    mean = confidence_interval(weighted, salary, predicted, **given)
+    for found, one in ((largest, metric), (mean, weighted)):
+        assert found.value == pytest.approx(one(salary, predicted, **given))
+        assert found.lower <= found.value < found.upper
+    assert largest.value > mean.value
+
+
+@pytest.mark.parametrize("name", BY_GROUP)
+def test_certificates_are_in_the_unit(name, people):
+    X, salary, sex, _ = people
+    predicted, metric = LinearRegression().fit(X, salary).predict(X), BY_GROUP[name]
+    given = {"sensitive_features": sex}
+    found = certify(metric, salary, predicted, at_most=20_000, **given)
+    assert found.certified
+    assert found.value < found.least < 20_000
+    assert not certify(metric, salary, predicted, at_most=10, **given).certified
+    with pytest.warns(UndefinedMetricWarning):
+        nothing = certify(
+            metric,
+            salary,
+            predicted,
+            at_most=20_000,
+            sensitive_features=np.where(sex == "F", sex, "F"),
+        )
+    assert np.isnan(nothing.least)
+    for method in ("finite_sample", "anytime"):
+        with pytest.raises(ValueError, match=r"method must be 'band' for .* numbers"):
+            confidence_interval(metric, salary, predicted, method=method, **given)
+    with pytest.raises(ValueError, match="metric must have a largest value"):
+        FairnessMonitor(metric)
+
+
+def test_equal_numbers_have_no_interval_but_0():
+    found = confidence_interval(
+        BY_GROUP["means"], None, np.full(40, 7.0), sensitive_features=np.arange(40) % 2
+    )
+    assert (found.value, found.lower, found.upper) == (0, 0, 0)
+
+
+def test_thresholds_of_numbers_have_the_interval_of_rates(people):
+    _, salary, sex, _ = people
+    options = {"threshold": 30_000}
+    found, expected = (
+        confidence_interval(
+            partial(demographic_parity_difference, **given),
+            None,
+            values,
+            sensitive_features=sex,
+            method="finite_sample",
+        )
+        for given, values in (({**REAL, **options}, salary), ({}, salary >= 30_000))
+    )
+    assert found == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BY_GROUP)
+def test_intervals_cover_skewed_numbers(name):
+    groups = np.repeat([0, 1], [20, 200])
+    generator, covered = np.random.default_rng(0), 0
+    for _ in range(400):
+        # Both groups have exponential errors and predictions, one three times as large.
+        numbers = generator.exponential(np.where(groups == 0, 3, 1))
+        found = confidence_interval(
+            BY_GROUP[name], 0 * numbers, numbers, sensitive_features=groups
+        )
+        covered += found.lower <= 2 <= found.upper
+    assert covered >= 0.93 * 400
+
+
+def test_pooled_folds_of_a_regressor(people):
+    X, salary, sex, _ = people
+    for metric in (BY_GROUP["abcc"], mean_error_difference):
+        found = cross_val_fairness(
+            metric,
+            LinearRegression(),
+            X,
+            salary,
+            sensitive_features=sex,
+            n_resamples=39,
+            n_permutations=39,
+            random_state=0,
+        )
+        assert found.lower < found.value < found.upper
+        assert found.pvalue < 0.05
+        assert found.corrected < found.value

@@ -514,3 +514,22 @@ def test_strata_without_subgroups_are_named():
     with pytest.warns(UndefinedMetricWarning, match=r"'y' \(it has 2 rows, at"):
         found = worst_subgroup(None, y_score, min_group_size=1, **options)
     assert found.stratum == "x"
+
+
+def test_numbers_by_their_ranks(people):
+    """Increasing maps change thresholds only, which are in the unit of the scores."""
+    columns, scores = people
+    options = {"sensitive_features": columns[["sex", "race"]]}
+    options |= {"random_state": 0, "n_permutations": 9}
+    plain = worst_subgroup(None, scores, **options)
+    of_numbers = worst_subgroup(None, 1_000 * scores - 500, scale="rank", **options)
+    assert of_numbers.value == plain.value
+    assert of_numbers.pvalue == plain.pvalue
+    expected = plain.table.assign(score=1_000 * plain.table["score"] - 500)
+    pd.testing.assert_frame_equal(of_numbers.table, expected)
+    for bad, match in (
+        ({"scale": "real"}, "scale must be 'probability' or 'rank'"),
+        ({"scale": "rank", "quality": "selection_rate"}, "unless quality is 'mcdp'"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            worst_subgroup(None, scores > 0.5, **options, **bad)

@@ -3,6 +3,7 @@ import re
 import warnings
 from copy import deepcopy
 from dataclasses import asdict
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,12 +13,17 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import get_scorer
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.metrics import average_precision_score, get_scorer, make_scorer
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    RandomizedSearchCV,
+)
 
 from skfair.datasets import make_biased_classification
-from skfair.metrics import get_fairness_scorer
+from skfair.metrics import get_fairness_scorer, make_group_scorer
 from skfair.model_selection import BestUnder, FairestWithin
 
 NAN = np.nan
@@ -327,9 +333,6 @@ def test_search_without_the_metric(biased, scoring):
 @pytest.mark.slow
 def test_halving_searches_ignore_functions_for_refit(biased, scoring):
     """What the documentation says of them, to be noticed when it changes."""
-    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-    from sklearn.model_selection import HalvingGridSearchCV
-
     X, y = biased
 
     def score(estimator, X, y):
@@ -357,3 +360,84 @@ def test_halving_searches_ignore_functions_for_refit(biased, scoring):
     assert (
         found["mean_test_neg_mcdp"][chosen] == found["mean_test_neg_mcdp"][last].max()
     )
+
+
+# --- labels other than 0 and 1
+
+
+LABELS = [("<=50K", ">50K"), (False, True), (-1, 1)]
+
+
+def search_by(search_class, performance, rule, **options):
+    """Make a search over a performance, a metric of scores and one of decisions."""
+    parity = "neg_demographic_parity_difference"
+    scorers = {
+        "ap": performance,
+        "fair": get_fairness_scorer("neg_mcdp", sensitive_features="sex"),
+        "parity": get_fairness_scorer(parity, sensitive_features="sex"),
+    }
+    if search_class is HalvingGridSearchCV:
+        scorers["score"] = performance
+        rule = "score"
+        options |= {"random_state": 0}
+
+    def score(estimator, X, y):
+        return {name: scorer(estimator, X, y) for name, scorer in scorers.items()}
+
+    return search_class(
+        LogisticRegression(),
+        {"C": [1e-3, 0.1]},
+        scoring=score if "score" in scorers else scorers,
+        refit=rule,
+        cv=2,
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    ("search_class", "rule"),
+    [
+        (GridSearchCV, within()),
+        (partial(RandomizedSearchCV, n_iter=2), BestUnder("ap", "parity", limit=0.2)),
+        (HalvingGridSearchCV, None),
+    ],
+)
+def test_choice_does_not_depend_on_labels(biased, search_class, rule):
+    X, y = biased
+
+    def search(y):
+        performance = make_group_scorer("average_precision")
+        options = {"error_score": "raise"}
+        return search_by(search_class, performance, rule, **options).fit(X, y)
+
+    expected = search(y)
+    for labels in LABELS:
+        found = search(np.array(labels)[y])
+        assert found.best_index_ == expected.best_index_
+        for name in ("ap", "fair", "parity"):
+            scores = f"mean_test_{name}"
+            assert_allclose(found.cv_results_[scores], expected.cv_results_[scores])
+
+
+def test_scikit_learns_scorers_need_the_positive_label(biased):
+    """They fail at the first score; the rule says afterwards what to type instead."""
+    X, y = biased
+    y = np.array(["<=50K", ">50K"])[y]
+    with pytest.raises(ValueError, match=r"pos_label=1 is not a valid label.*<=50K"):
+        search_by(GridSearchCV, "average_precision", within(), error_score="raise").fit(
+            X, y
+        )
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        search_by(GridSearchCV, "average_precision", within()).fit(X, y)
+    first, *_, last = [str(one.message) for one in seen]
+    assert "pos_label=1 is not a valid label" in first
+    assert "need pos_label, the positive label: use skfair.metrics." in last
+    # The label that comes first may be the positive one.
+    told = make_scorer(
+        average_precision_score, response_method="predict_proba", pos_label="<=50K"
+    )
+    search = search_by(GridSearchCV, told, within(), error_score="raise").fit(X, y)
+    scores = search.predict_proba(X)[:, 0]
+    expected = average_precision_score(y == "<=50K", scores)
+    assert search.score(X, y) == pytest.approx(expected)

@@ -223,11 +223,11 @@ def test_values_of_rows_are_no_options(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mcdp", "parity", "odds"])
 def test_false_alarms_over_all_looks(name):
-    """The proportion of false alarms in 100 runs of 100 looks is at most 5 %."""
+    """The proportion of false alarms in 40 runs of 50 looks is at most 5 %."""
     alarms = 0
-    for run in range(100):
+    for run in range(40):
         monitor = FairnessMonitor(METRICS[name])
-        for look in range(100):
+        for look in range(50):
             monitor.update(**batch(1000 * run + look, n_samples=40, name=name))
-        alarms += monitor.alarm_
-    assert alarms <= 5
+        alarms += monitor.alarm_ or monitor.change_alarm_
+    assert alarms <= 2

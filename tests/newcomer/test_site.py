@@ -41,7 +41,7 @@ def pages():
             path.read_text("utf-8"), namespaceHTMLElements=False
         )
         for path in SITE.rglob("*.html")
-        if "_static" not in path.parts
+        if not {"_static", "lite"} & set(path.relative_to(SITE).parts)
     }
 
 
@@ -50,7 +50,7 @@ def resolve(page, href):
     address, _, anchor = unquote(href).partition("#")
     if not address:
         return page, anchor
-    target = (SITE / page).parent / address
+    target = (SITE / page).parent / address.partition("?")[0]
     return target.resolve().relative_to(SITE.resolve()).as_posix(), anchor
 
 

@@ -77,7 +77,12 @@ def pages():
     """Address of every page of the site."""
     if not (SITE / "index.html").exists():
         pytest.skip("no site has been built: bash .ci/docs")
-    found = sorted(path for path in SITE.rglob("*.html") if "_static" not in path.parts)
+    others = {"_static", "lite"}
+    found = sorted(
+        path
+        for path in SITE.rglob("*.html")
+        if not others & set(path.relative_to(SITE).parts)
+    )
     return [path.as_uri() for path in found]
 
 

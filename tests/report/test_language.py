@@ -13,9 +13,11 @@ import pytest
 import skfair
 from skfair._cli._command_line import main
 from skfair.groups import CROSS, encode_groups
+from skfair.inspection._style import MARK_UNITS
 from skfair.report import FairnessReport, _data_report, _language, _summary
 from skfair.report._language import LANGUAGES, catalogue, figure, say, speaking
-from skfair.report._metrics import MEASURES, QUESTIONS
+from skfair.report._metrics import MEASURES, QUESTIONS, QUESTIONS_OF_NUMBERS
+from skfair.report._page._html import HEADINGS
 from skfair.report._page._markdown import (
     OF_GROUPS,
     OF_METRICS,
@@ -24,7 +26,7 @@ from skfair.report._page._markdown import (
     RATIOS,
     SECTIONS,
 )
-from skfair.report._page._pictures import _OF_RANKS, _OF_SCORES, OF_PICTURES
+from skfair.report._page._pictures import _WORDS, OF_PICTURES
 from skfair.report._page._terms import TERMS
 
 FOLDER = Path(skfair.__file__).parent / "report"
@@ -36,18 +38,25 @@ STATUS = "highest", "compared", "excluded", "unknown"
 
 def messages():
     """Every message of a report, from the code, the templates and the tables."""
-    found = {*QUESTIONS.values(), *OF_GROUPS.values(), *OF_RATIOS.values(), *SECTIONS}
+    questions = QUESTIONS | QUESTIONS_OF_NUMBERS
+    found = {
+        *QUESTIONS.values(),
+        *QUESTIONS_OF_NUMBERS.values(),
+        *HEADINGS.values(),
+        *OF_GROUPS.values(),
+        *OF_RATIOS.values(),
+        *SECTIONS,
+    }
     found |= {
         *RATIOS.values(),
         *OF_METRICS,
         *OF_STRATA,
         *OF_PICTURES,
         *STATES,
-        *_OF_SCORES,
-        *_OF_RANKS,
+        *(text for texts in _WORDS.values() for text in texts),
         *STATUS,
     }
-    found |= {*QUESTIONS, *_summary._CANNOT_SHOW, _summary.DEFAULT_TITLE}
+    found |= {*questions, "predictions", *_summary._CANNOT_SHOW, _summary.DEFAULT_TITLE}
     found |= {*_data_report._CANNOT, _data_report.DEFAULT_TITLE}
     found |= {*_summary.CONCLUSIONS.values()}
     found |= {text for term in TERMS.values() for text in term[:2]}
@@ -62,7 +71,7 @@ def messages():
             one.by_chance,
         )
     }
-    found |= {"Date", "Input", "score", "rank", *_language._NO_NAMES}
+    found |= {"Date", "Input", *MARK_UNITS.values(), *_language._NO_NAMES}
     for path in (*FOLDER.glob("**/*.py"), *FOLDER.parent.glob("_cli/*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "say":

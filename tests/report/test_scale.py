@@ -162,7 +162,7 @@ def test_page(of_ranks):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"scale": "logit"}, "scale must be 'probability' or 'rank', got 'logit'"),
+        ({"scale": "logit"}, "scale must be 'probability', 'rank' or 'real', got 'lo"),
         (
             {"scale": "probability"},
             r"lie in \[0, 1\].* With scale='rank' scores may be",

@@ -155,7 +155,7 @@ def measure(key, pvalue, value=0.1):
 def of(*pvalues):
     keys = "demographic_parity_difference", "mcdp", "equalized_odds_difference"
     found = [measure(key, p) for key, p in zip(keys, pvalues, strict=False)]
-    return [text for _, text in states({"measures": found})]
+    return [text for _, text in states({"measures": found}, {})]
 
 
 def test_verdict_adjusts_for_three_questions():
@@ -173,9 +173,9 @@ def test_undefined_errors_are_judged_by_their_stand_in():
         measure("equalized_odds_difference", None, value=None),
         measure("dcp", 0.01),
     ]
-    assert [text for _, text in states({"measures": found})][2] == "beyond chance"
+    assert [text for _, text in states({"measures": found}, {})][2] == "beyond chance"
     found[1] = measure("dcp", None, value=None)
-    assert [text for _, text in states({"measures": found})][2] == "not computable"
+    assert [text for _, text in states({"measures": found}, {})][2] == "not computable"
 
 
 @pytest.mark.slow

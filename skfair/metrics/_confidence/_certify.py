@@ -69,8 +69,8 @@ def certify(
     ----------
     metric : callable
         `mcdp`, `abcc`, `madd`, `demographic_parity_difference`,
-        `equalized_odds_difference`, `max_gap` or `cvar_fairness`;
-        `functools.partial` of one of them sets its options.
+        `equalized_odds_difference`, `max_gap`, `cvar_fairness` or another metric of
+        `confidence_interval`; `functools.partial` of one of them sets its options.
     y_true : array-like of shape (n_samples,) or None
         True labels, as the metric takes them.
     y_score : array-like of shape (n_samples,), or a statistic
@@ -83,7 +83,8 @@ def certify(
 default=None
         Stratum of each row, see `confidence_interval`.
     at_most : float
-        Largest disparity to be tolerated, above 0 and below the metric's largest value.
+        Largest disparity to be tolerated, above 0 and below the metric's largest value;
+        of numbers in their unit.
     confidence_level : float in (0, 1), default=0.95
         One minus the largest p-value of a certificate.
     method : {"band", "finite_sample", "anytime"}, default="band"

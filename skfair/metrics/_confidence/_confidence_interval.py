@@ -74,9 +74,9 @@ def confidence_interval(
     metric : callable
         `mcdp`, `abcc`, `madd`, `demographic_parity_difference`,
         `equalized_odds_difference`, `true_positive_rate_difference`,
-        `false_positive_rate_difference`, `predictive_value_difference`, `max_gap` or
-        `cvar_fairness`;
-        `functools.partial` of one of them sets its options.
+        `false_positive_rate_difference`, `predictive_value_difference`,
+        `mean_error_difference`, `mean_absolute_error_difference`, `max_gap` or
+        `cvar_fairness`; `functools.partial` of one of them sets its options.
     y_true : array-like of shape (n_samples,) or None
         True labels, as the metric takes them.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or a statistic
@@ -157,6 +157,11 @@ default=None
     these rows: that of MCDP holds for all scales at once, so its level is kept, and
     those of ABCC and MADD, for ``method="band"`` only, were measured to keep theirs.
 
+    Intervals of numbers (differences of errors, and metrics with ``scale="real"``) are
+    those of the numbers divided by the range that is seen in all groups together. They
+    need ``method="band"``: for numbers without a known range no interval of a mean
+    keeps its level at a given number of rows for every distribution [5]_.
+
     References
     ----------
     .. [1] Massart. "The Tight Constant in the Dvoretzky-Kiefer-Wolfowitz Inequality".
@@ -167,6 +172,8 @@ default=None
        Testing and Best-Arm Identification". Bernoulli 28(3), 2022. Corollary 1.
     .. [4] Howard, Ramdas, McAuliffe, Sekhon. "Time-uniform, Nonparametric,
        Nonasymptotic Confidence Sequences". Annals of Statistics 49(2), 2021.
+    .. [5] Bahadur, Savage. "The Nonexistence of Certain Statistical Procedures in
+       Nonparametric Problems". Annals of Mathematical Statistics 27(4), 1956.
 
     Examples
     --------
@@ -254,7 +261,8 @@ def compare_rows(
         **rows,
     )
     if not results:
-        return UNDEFINED
+        specification, options = specification_of(metric)
+        return UNDEFINED._replace(maximum=specification.largest(options))
     weighted = multistratum == "weighted"
     weights = [one.weight for one in results] if weighted else None
     return join([one.result for one in results], weights)
@@ -307,7 +315,7 @@ def lower_bound(comparisons: Comparisons, tail: float) -> float:
     if math.isnan(comparisons.value):
         return math.nan
     bound = comparisons.low(tail / comparisons.n_comparisons)
-    return float(min(max(bound, 0.0), comparisons.value))
+    return float(min(max(0.0, bound), comparisons.value))
 
 
 def upper_bound(comparisons: Comparisons, tail: float) -> float:

@@ -24,6 +24,7 @@ from skfair.metrics._confidence._noise import (
     contrast,
     distribution_free,
     either_way,
+    mean_moments,
     normal_at_one_score,
     plus,
     student,
@@ -119,13 +120,9 @@ def compare_abcc(
     shares = _shares(statistic)
     above, below = distribution_free(sizes, shares, multigroup, method)
     if method == "band":
-        products, n_groups = statistic.weights * statistic.scores, statistic.n_groups
-        first, second = (
-            np.bincount(statistic.codes, values, n_groups) / statistic.totals
-            for values in (products, products * statistic.scores)
-        )
-        of_means = student(first, second, sizes, shares, multigroup)
-        above = either_way(of_means, (first, second), sizes, shares, multigroup)
+        moments = mean_moments(statistic)
+        of_means = student(*moments, sizes, shares, multigroup)
+        above = either_way(of_means, moments, sizes, shares, multigroup)
         below = plus(_area_noise(observed, multigroup), of_means)
     return _moved(gaps, above, below)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats
-from skfair._utils._validation import Scale, check_choice, check_weights
+from skfair._utils._validation import AnyScale, Scale, check_choice, check_weights
 from skfair.groups import Codes, resolve_groups
 from skfair.metrics._confidence._binned import compare_madd
 from skfair.metrics._confidence._distributions import (
@@ -30,6 +30,7 @@ from skfair.metrics._confidence._rates import (
     compare_parity,
 )
 from skfair.metrics._demographic_parity import (
+    compares_numbers,
     demographic_parity_difference,
     parity_outcomes,
 )
@@ -38,6 +39,11 @@ from skfair.metrics._distribution._gap import grouped_scores
 from skfair.metrics._distribution._madd import binned_scores, madd, number_of_bins
 from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._equalized_odds import equalized_odds_difference
+from skfair.metrics._error_differences import (
+    errors_of,
+    mean_absolute_error_difference,
+    mean_error_difference,
+)
 from skfair.metrics._evaluate import check_shared
 from skfair.metrics._groupwise._cvar_fairness import cvar_fairness
 from skfair.metrics._groupwise._max_gap import max_gap
@@ -60,7 +66,7 @@ from skfair.metrics._spec import (
 )
 from skfair.metrics._strata import check_no_strata
 from skfair.metrics._undefined import warn_if_undefined
-from skfair.statistics import GroupedConfusion, GroupedOutcomes
+from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_scores import pooled_ranks
 
 #: Groups up to which a product with each group is faster than counting.
@@ -93,7 +99,8 @@ def compare(
     specification, options = bounded_metric(metric)
     name, compare_noise = specification.name, specification.compare
     assert compare_noise is not None
-    ranked = options.get("scale", "probability") == "rank"
+    ranked, unit = options.get("scale", "probability") == "rank", None
+    maximum = specification.largest(options)
     if ranked:
         if "ranked" in keywords_of(compare_noise):
             options["ranked"] = True
@@ -103,17 +110,38 @@ def compare(
                 "'rank': the ranks are data, too."
             )
         observed = observed._replace(statistic=pooled_ranks(observed.statistic))
+    elif maximum == math.inf:
+        if method != "band":
+            raise ValueError(
+                f"method must be 'band' for {name} of numbers, got {method!r}: its "
+                "bounds are for values in a known range, and numbers have none."
+            )
+        statistic, unit = _in_range_seen(observed.statistic)
+        observed = observed._replace(statistic=statistic)
     check_shared(options)
     if "measure" in keywords_of(compare_noise) and specification.measure is not None:
         options["measure"] = specification.measure(
             **pick(specification.measure, options)
         )
-        options["maximum"] = specification.maximum
+        options["maximum"] = maximum
     leaves_out = specification.leaves_groups_out
     if not leaves_out and warn_if_undefined(name, observed.statistic):
-        return UNDEFINED
+        return UNDEFINED._replace(maximum=maximum)
     found: Comparisons = compare_noise(observed, method, **pick(compare_noise, options))
-    return found._replace(maximum=specification.maximum)
+    found = found._replace(maximum=maximum)
+    return found if unit is None else found.in_unit(unit)
+
+
+def _in_range_seen(statistic: GroupedScores) -> tuple[GroupedScores, float]:
+    """Move numbers to [0, 1], the least and the largest of everyone; and their range.
+
+    Bounds of probabilities then hold in large samples. What they add for small groups
+    depends on the range: of skewed numbers, a group shows only part of it.
+    """
+    scores = statistic.scores
+    low, unit = (scores.min(), np.ptp(scores)) if len(scores) else (0.0, 0.0)
+    moved = (scores - low) / (unit or 1.0)
+    return replace(statistic, scores=moved), float(unit)
 
 
 def metric_to_dict(metric: Callable[..., float]) -> dict[str, Any]:
@@ -240,22 +268,48 @@ def observe_bins(
 
 def observe_scores(*rows: Any, scale: Scale = "probability") -> Observed:
     """Scores of each group; ranks are not taken yet, so that batches can be added."""
+    return _scores_on(scale, Scale, *rows)
+
+
+def observe_any_scores(*rows: Any, scale: AnyScale = "probability") -> Observed:
+    """Scores or numbers of each group."""
+    return _scores_on(scale, AnyScale, *rows)
+
+
+def _scores_on(scale: AnyScale, scales: Any, *rows: Any) -> Observed:
+    """Scores of each group on one of some scales."""
     y_true, y_score, groups, weights = rows
-    statistic = grouped_scores(y_true, y_score, groups, weights, scale, ranked=False)
+    statistic = grouped_scores(
+        y_true, y_score, groups, weights, scale, ranked=False, scales=scales
+    )
     sizes = effective_sizes(statistic, groups, weights)
     _check_known(sizes)
     return Observed(statistic, sizes)
 
 
+def observe_errors(change: Callable[[Floats], Floats], *rows: Any) -> Observed:
+    """Errors of each group, changed, whose means are compared."""
+    y_true, y_pred, groups, weights = rows
+    return _scores_on(
+        "real", AnyScale, None, change(errors_of(y_true, y_pred)), groups, weights
+    )
+
+
 def observe_outcomes(
-    *given: Any, threshold: float | None = None, pos_label: Any = None
+    *given: Any,
+    threshold: float | None = None,
+    pos_label: Any = None,
+    scale: AnyScale = "probability",
 ) -> Observed:
-    """Scores or decisions whose means are compared."""
+    """Scores, numbers or decisions whose means are compared."""
+    check_choice("scale", scale, ("probability", "real"))
+    if compares_numbers(scale, threshold, pos_label):
+        return observe_any_scores(*given, scale=scale)
     _, y_score, sensitive_features, sample_weight = given
     if isinstance(y_score, GroupedOutcomes):
         # The mean square of values in [0, 1] is at most their mean.
         return Observed(y_score, y_score.effective_sizes, y_score.means)
-    outcomes = parity_outcomes(y_score, threshold, pos_label)
+    outcomes = parity_outcomes(y_score, threshold, pos_label, scale)
     groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
     rows = {"sensitive_features": groups, "sample_weight": sample_weight}
     statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
@@ -320,7 +374,7 @@ def _check_known(sizes: Floats) -> None:
 
 
 complete(mcdp, observe=observe_scores, compare=compare_mcdp)
-complete(abcc, observe=observe_scores, compare=compare_abcc)
+complete(abcc, observe=observe_any_scores, compare=compare_abcc)
 complete(madd, observe=observe_scores, observe_once=observe_bins, compare=compare_madd)
 complete(
     demographic_parity_difference, observe=observe_outcomes, compare=compare_parity
@@ -330,6 +384,11 @@ complete(
 )
 complete(max_gap, observe=observe_quality, compare=compare_max_gap)
 complete(cvar_fairness, observe=observe_quality, compare=compare_cvar)
+for _metric, _change in (
+    (mean_error_difference, np.asarray),
+    (mean_absolute_error_difference, np.abs),
+):
+    complete(_metric, observe=partial(observe_errors, _change), compare=compare_parity)
 _OF_RATES: dict[Callable[..., float], Rate] = {
     true_positive_rate_difference: "true_positive_rate",
     false_positive_rate_difference: "false_positive_rate",

@@ -23,6 +23,7 @@ from scipy.special import betainccinv, ndtri, stdtrit
 
 from skfair._utils._types import Floats, Integers
 from skfair.metrics._inputs import Multigroup
+from skfair.statistics import GroupedScores
 
 Method = Literal["band", "finite_sample", "anytime"]
 #: A quantile for each comparison: exceeded with at most the probability given.
@@ -56,6 +57,16 @@ class Observed(NamedTuple):
     squares: Floats | None = None
 
 
+def mean_moments(statistic: GroupedScores) -> tuple[Floats, Floats]:
+    """Mean and mean square of the scores of each group."""
+    products = statistic.weights * statistic.scores
+    first, second = (
+        np.bincount(statistic.codes, values, statistic.n_groups) / statistic.totals
+        for values in (products, products * statistic.scores)
+    )
+    return first, second
+
+
 class Comparisons(NamedTuple):
     """What a metric is the largest of, and how far noise may move each value."""
 
@@ -66,6 +77,14 @@ class Comparisons(NamedTuple):
     low: Callable[[float], float]
     high: Callable[[float], float]
     maximum: float = 1.0  # of the metric
+
+    def in_unit(self, unit: float) -> Comparisons:
+        """Comparisons of numbers that were divided by a unit."""
+        return self._replace(
+            value=self.value * unit,
+            low=lambda level: self.low(level) * unit,
+            high=lambda level: self.high(level) * unit,
+        )
 
 
 #: Groups that cannot be compared; the metric has said why.

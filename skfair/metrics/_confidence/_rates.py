@@ -21,17 +21,22 @@ from skfair.metrics._confidence._noise import (
     differences,
     distribution_free,
     either_way,
+    mean_moments,
     normal,
     plus,
     student,
     variances_of_means,
     with_values,
 )
-from skfair.metrics._demographic_parity import demographic_parity_difference
+from skfair.metrics._demographic_parity import (
+    demographic_parity_difference,
+    difference_of_means,
+)
 from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._groupwise._cvar_fairness import tail_mean, tail_shares
 from skfair.metrics._groupwise._group_gaps import group_gaps
 from skfair.metrics._inputs import Multigroup
+from skfair.statistics import GroupedScores
 
 
 def compare_parity(
@@ -43,9 +48,13 @@ def compare_parity(
 ) -> Comparisons:
     """Compare means."""
     statistic, sizes, squares = observed
-    value = demographic_parity_difference(None, statistic, multigroup=multigroup)
-    means, shares = statistic.means, statistic.totals / statistic.totals.sum()
-    moments = (means, means if squares is None else squares)
+    shares = statistic.totals / statistic.totals.sum()
+    if isinstance(statistic, GroupedScores):
+        value = difference_of_means(None, statistic, multigroup=multigroup)
+        moments = mean_moments(statistic)
+    else:
+        value = demographic_parity_difference(None, statistic, multigroup=multigroup)
+        moments = statistic.means, statistic.means if squares is None else squares
     return _compare_means(value, moments, sizes, shares, multigroup, method)
 
 

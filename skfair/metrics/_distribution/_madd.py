@@ -312,7 +312,7 @@ def binned_scores(
     if n_cells > len(scores) or not (groups.codes >= 0).any():
         return grouped_scores(y_true, scores, groups, None, scale)
     cells = groups.codes.astype(np.intp) * n_bins
-    cells += _bins(scores, n_bins).astype(np.intp)
+    cells += bins_of(scores, n_bins).astype(np.intp)
     rows = np.bincount(cells[cells >= 0], minlength=n_cells)
     cells = np.flatnonzero(rows)
     codes, bins = np.divmod(cells, n_bins)
@@ -323,7 +323,7 @@ def binned_scores(
     )
 
 
-def _bins(scores: Floats, n_bins: int) -> Floats:
+def bins_of(scores: Floats, n_bins: int) -> Floats:
     """Largest k below `n_bins` for which k / n_bins is at most the score."""
     bins = np.floor(scores * n_bins)
     bins += (bins + 1) / n_bins <= scores
@@ -335,7 +335,7 @@ def histogram_distance(gap: Gap, n_bins: int) -> float:
     """Sum of the absolute differences between two histograms."""
     if n_bins <= len(gap.scores):
         return float(histogram_distances(gap, Edges.of(np.array([n_bins])))[0])
-    bins = _bins(gap.scores, n_bins)
+    bins = bins_of(gap.scores, n_bins)
     last = np.append(bins[1:] != bins[:-1], True)
     changes = np.abs(np.diff(gap.signed[last], prepend=0))
     return min(2.0, float(changes.sum() / gap.scale))

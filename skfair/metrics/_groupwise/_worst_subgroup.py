@@ -15,10 +15,11 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
+    Scale,
     check_choice,
     check_integer,
-    check_scores,
     check_y_true,
+    scores_on,
 )
 from skfair.groups import Groups, columns_of, encode_column
 from skfair.metrics._groupwise._subgroup_search import (
@@ -107,6 +108,7 @@ def worst_subgroup(
     sensitive_features: Any,
     control_features: Any = None,
     quality: Literal["mcdp"] | Quality = "mcdp",
+    scale: Scale = "probability",
     pos_label: Any = None,
     bins: Mapping[Any, Sequence[float]] | None = None,
     min_group_size: int = 50,
@@ -129,7 +131,8 @@ def worst_subgroup(
     y_true : array-like of shape (n_samples,) or None
         True labels, where the quality needs them.
     y_score_or_pred : array-like of shape (n_samples,)
-        Probabilities of the positive class for "mcdp", predicted labels otherwise.
+        Probabilities of the positive class for "mcdp", or any finite numbers with
+        ``scale="rank"``; predicted labels otherwise.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 or Groups
         Columns whose values are combined. Missing values raise ValueError, unless a
@@ -143,6 +146,10 @@ default=None
 "false_positive_rate", "accuracy", "error_rate"} or callable, default="mcdp"
         What is compared: "mcdp" is the largest difference, over all thresholds,
         between the shares of scores above it; the others are rates, see `max_gap`.
+    scale : {"probability", "rank"}, default="probability"
+        ``"rank"`` is for scores of "mcdp" that are no probabilities, such as predicted
+        numbers or their errors. Ranks do not change the value, and thresholds of the
+        table are in the unit of the scores.
     pos_label : int, float, bool or str, default=None
         The positive class of a rate, see `max_gap`.
     bins : mapping of column to increasing numbers, default=None
@@ -225,7 +232,7 @@ default=None
     n_subgroups = check_integer("n_subgroups", n_subgroups, 1)
     n_permutations = check_integer("n_permutations", n_permutations, 0)
     generator = check_seed(random_state)
-    scores, kept = _scores(y_true, y_score_or_pred, quality, pos_label)
+    scores, kept = _scores(y_true, y_score_or_pred, quality, pos_label, scale)
     columns = _columns(sensitive_features, bins, len(kept))
     if isinstance(sensitive_features, Groups):
         kept &= sensitive_features.codes >= 0
@@ -301,7 +308,11 @@ class _Column(NamedTuple):
 
 
 def _scores(
-    y_true: ArrayLike | None, response: ArrayLike, quality: Any, pos_label: Any
+    y_true: ArrayLike | None,
+    response: ArrayLike,
+    quality: Any,
+    pos_label: Any,
+    scale: Scale,
 ) -> tuple[Floats, Bools]:
     """Scores, or outcomes as scores of 0 and 1, and which rows count.
 
@@ -309,10 +320,15 @@ def _scores(
     """
     if not callable(quality):
         check_choice("quality", quality, ("mcdp", *get_args(QualityName)))
+    check_choice("scale", scale, get_args(Scale))
     if isinstance(quality, str) and quality == "mcdp":
-        scores = check_scores(response, "y_score_or_pred")
-        check_y_true(y_true, scores)
+        scores = scores_on(scale, response, "y_score_or_pred")
+        check_y_true(y_true, scores, scale)
         return scores, np.ones(len(scores), dtype=bool)
+    if scale != "probability":
+        raise ValueError(
+            f"scale must be 'probability' unless quality is 'mcdp', got {scale!r}."
+        )
     outcomes, mask = outcomes_of(y_true, response, quality, pos_label)
     kept = np.ones(len(outcomes), dtype=bool) if mask is None else mask
     return outcomes.astype(np.float64), kept

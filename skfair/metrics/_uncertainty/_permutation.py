@@ -113,9 +113,10 @@ default=None
         Strata: group labels are permuted among rows with the same value. None permutes
         them over all rows. "auto" takes `y_true` for `equalized_odds_difference`,
         `dcp`, and the true and false positive rates of `max_gap` and `cvar_fairness`,
-        with their options set by `functools.partial` or not, and None for all other
-        metrics; and the strata of `control_features`, if given, in any case. A function
-        of your own that compares errors needs ``within=y_true``. A column such as the
+        with their options set by `functools.partial` or not, cells of rows with similar
+        scores for `calibration_gap`, and None for all other metrics; and the strata of
+        `control_features`, if given, in any case. A function of your own that compares
+        errors needs ``within=y_true``. A column such as the
         department tests that within each department groups have nothing to do with the
         outcome; departments may differ in groups and outcomes.
     n_permutations : int, default=999
@@ -286,6 +287,9 @@ def permuted_strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
     if isinstance(within, str) and within == "auto":
         by_label = permutes_within_labels(metric, rows.y_true)
         within = rows.y_true if by_label else None
+        permuted_in = specification_of(metric)[0].permuted_in
+        if permuted_in is not None:
+            within = permuted_in(rows.y_score)
         if rows.strata is not None:
             strata = [(rows.strata.codes[positions], rows.strata.labels)]
     if within is not None:

@@ -13,6 +13,7 @@ from skfair.report._language import (
     DASH,
     counted,
     figure,
+    in_unit,
     interval,
     number,
     percent,
@@ -21,7 +22,7 @@ from skfair.report._language import (
     say,
     whole,
 )
-from skfair.report._metrics import MEASURES, QUESTIONS
+from skfair.report._metrics import MEASURES, amount, amounts, questions_of, word_of
 from skfair.report._page._pictures import (
     cdf_picture,
     group_gap_picture,
@@ -35,6 +36,15 @@ if TYPE_CHECKING:
 
 Summary = dict[str, Any]
 
+#: Headings of what the questions are about.
+HEADINGS = {
+    "decisions": "Decisions",
+    "scores": "Scores at any threshold",
+    "errors": "Errors",
+    "predictions": "Predictions",
+    "mean errors": "Mean errors",
+    "absolute errors": "Absolute errors",
+}
 #: Groups of a table that are shown; the others are folded.
 _SHOWN = 12
 
@@ -54,7 +64,8 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
     from markupsafe import Markup
 
     template = _environment().get_template("report.html")
-    proxy = summary.get("proxy")
+    proxy, settings = summary.get("proxy"), summary["settings"]
+    questions = questions_of(settings)
     page = template.render(
         **{**summary, "proxy": proxy},
         style=_style(),
@@ -64,7 +75,13 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             proxy_picture(result, f"x{i}-")
             for i, result in enumerate(proxy["results"] if proxy else ())
         ],
-        questions=QUESTIONS,
+        questions=questions,
+        headings=[HEADINGS[word_of(name, settings)] for name in questions],
+        numbers=settings.get("scale") == "real",
+        performances=[
+            {"label": one["name"], "n": summary["n_rows"], **one["performance"]}
+            for one in summary["models"]
+        ],
         definitions=_definitions(summary),
         terms=terms_of(summary),
         shown=_SHOWN,
@@ -125,6 +142,8 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters |= {
         "number": number,
+        "in_unit": in_unit,
+        "amount": amount,
         "percent": lambda value: DASH if value is None else percent(value),
         "points": points,
         "pvalue": pvalue_text,
@@ -136,6 +155,7 @@ def _environment() -> jinja2.Environment:
         "counted": counted,
         "figure": figure,
         "interval": interval,
+        "amounts": amounts,
         "bounds_text": bounds_text,
         "ratio_text": ratio_text,
         "sizes_text": sizes_text,
@@ -166,7 +186,9 @@ def _definitions(summary: Summary) -> list[Summary]:
             "key": key,
             "title": measure.title_of(settings),
             "definition": measure.definition_on(settings.get("scale", "probability")),
-            "range": say("{low} to {high}", low=0, high=measure.maximum),
+            "range": say("at least 0")
+            if measure.maximum is None
+            else say("{low} to {high}", low=0, high=measure.maximum),
             "call": settings["calls"][key],
         }
         for key, measure in MEASURES.items()

@@ -11,6 +11,7 @@ import pandas as pd
 
 from skfair._utils._text import plain
 from skfair.report._language import figure, interval, number, say, whole
+from skfair.report._metrics import MEASURES, amount, amounts
 from skfair.report._proxy import bounds_text, ratio_text, sizes_text
 
 Summary = dict[str, Any]
@@ -30,6 +31,10 @@ OF_GROUPS = {
     "log_loss": "Log loss",
     "score_excess": "Score minus outcome",
     "calibration_error": "Calibration error",
+    "mean_prediction": "Mean prediction",
+    "mean_error": "Mean error",
+    "mean_absolute_error": "Mean absolute error",
+    "r2": "R²",
 }
 OF_RATIOS = {
     "n": "Rows",
@@ -173,8 +178,10 @@ def _metrics(measures: list[Summary], tested: bool) -> list[str]:
     head = [say(heading) for heading in OF_METRICS[:n_columns]]
     rows = []
     for m in measures:
-        row = [m["title"], m["value"], _ends(m), m["null_mean"], m["pvalue"]]
-        rows.append(row[:n_columns])
+        key = m["key"]
+        ends = None if m["lower"] is None else amounts(m["lower"], m["upper"], key)
+        value, null = (_in_unit(m[name], key) for name in ("value", "null_mean"))
+        rows.append([m["title"], value, ends, null, m["pvalue"]][:n_columns])
     return _lines(head, rows)
 
 
@@ -183,10 +190,23 @@ def _within_strata(rows: list[Summary]) -> list[str]:
     head = [say(heading) for heading in OF_STRATA]
     cells = []
     for row in rows:
-        ends = interval(row["lower"], row["upper"]) if row["stratum"] else None
-        numbers = [row["everyone"], row["value"], row["stratum"], row["mean"], ends]
-        cells.append([row["title"], *numbers, row["null_mean"], row["pvalue"]])
+        key, ends = row["key"], None
+        if row["stratum"]:
+            ends = amounts(row["lower"], row["upper"], key)
+        everyone, value, mean, null = (
+            _in_unit(row[name], key)
+            for name in ("everyone", "value", "mean", "null_mean")
+        )
+        numbers = [everyone, value, row["stratum"], mean, ends, null]
+        cells.append([row["title"], *numbers, row["pvalue"]])
     return _lines(head, cells)
+
+
+def _in_unit(value: float | None, key: str) -> Any:
+    """Write a value in the unit of a target; others have the digits of their column."""
+    if value is None or MEASURES[key].maximum is not None:
+        return value
+    return amount(value, key)
 
 
 def _by_proxy(section: Summary) -> Iterator[Section]:

@@ -12,11 +12,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 
-from skfair.inspection._style import joined_text, range_text
+from skfair.inspection._style import MARK_UNITS, SCORE_DIGITS, joined_text, range_text
 from skfair.report._language import (
     counted,
     figure,
     in_english,
+    in_unit,
     number,
     percent,
     points,
@@ -69,6 +70,17 @@ _OF_RANKS = (
 )
 
 
+_OF_NUMBERS = (
+    "Cumulative distribution of predictions by {name}: one rising curve for each of "
+    "{n} groups. They are furthest apart at {score}, where {ours} of {first} and "
+    "{theirs} of {second} lie at or below it.",
+    "The share of each group whose prediction lies at or below each number. A curve "
+    "further to the right means higher predictions. The vertical line marks the "
+    "largest gap, {gap} percentage points between {first} and {second}.",
+)
+_WORDS = {"probability": _OF_SCORES, "rank": _OF_RANKS, "real": _OF_NUMBERS}
+
+
 def cdf_picture(
     result: Summary, attribute: Summary, settings: Summary, prefix: str
 ) -> Summary | None:
@@ -96,14 +108,14 @@ def cdf_picture(
         scale=settings.get("scale", "probability"),
     )
     first, second = (quoted(labels, group) for group in gap["pair"])
-    words = _OF_RANKS if display.scale == "rank" else _OF_SCORES
+    words = _WORDS[display.scale]
     return {
         "svg": _svg((7.6, 3.7), display, _texts_of_gap, prefix),
         "alternative": say(
             words[0],
             name=attribute["name"],
             n=len(labels),
-            score=number(gap["score"]),
+            score=(in_unit if display.scale == "real" else number)(gap["score"]),
             ours=percent(gap["shares"][0]),
             theirs=percent(gap["shares"][1]),
             first=first,
@@ -203,8 +215,9 @@ def _texts_of_gap(display: CDFGapDisplay) -> Texts:
     (line,), (mark,) = display.mark_lines_, display.marks
     text = f"MCDP(0) = {number(mark.value)}"
     if mark.value > 0:
-        unit = say("rank" if display.scale == "rank" else "score")
-        text += f", {unit} {figure(f'{mark.score:.3g}')}"
+        unit = say(MARK_UNITS[display.scale])
+        score = f"{mark.score:.{SCORE_DIGITS[display.scale]}g}"
+        text += f", {unit} {figure(score)}"
     if len(display.labels) > 2:
         text += "\n" + joined_text([display.labels[i] for i in mark.pair])
     return {line: text}
@@ -283,6 +296,7 @@ def _svg(
 OF_PICTURES = (
     "Predicted probability of the positive class",
     "Rank of the score among everyone (0 to 1)",
+    "Predicted number",
     "Cumulative share of the group",
     "Difference of selection rate from the average",
     "Odds ratio within cells of the proxy, at most",

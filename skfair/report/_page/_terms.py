@@ -16,15 +16,34 @@ TERMS = {
         "Share of a group that gets the positive decision, or is selected. "
         "Differences of shares are in percentage points: 30% and 20% are 10 points "
         "apart.",
-        "",
+        "decisions",
         "verdict",
     ),
     "threshold": (
         "Threshold",
         "Score from which on people get the positive decision. “At any threshold” "
         "is about all that could be chosen.",
-        "",
+        "decisions",
         "verdict",
+    ),
+    "points": (
+        "Percentage point",
+        "Unit of a difference of shares: 30% and 20% are 10 points apart.",
+        "numbers",
+        "verdict",
+    ),
+    "error": (
+        "Mean error, absolute error",
+        "An error is the predicted minus the true number, so that a mean error above 0 "
+        "says that numbers are predicted too high. Absolute errors have no sign.",
+        "errors",
+        "verdict numbers",
+    ),
+    "r2": (
+        "R²",
+        "Share of the spread of the true numbers that predictions explain, 1 at best.",
+        "errors",
+        "numbers",
     ),
     "label": (
         "True label",
@@ -72,7 +91,7 @@ TERMS = {
         "Average group",
         "Mean of the selection rates of all groups, in which each group counts the "
         "same.",
-        "",
+        "decisions",
         "verdict",
     ),
     "rank": (
@@ -157,9 +176,13 @@ TERMS = {
 def terms_of(summary: Summary) -> list[dict[str, str]]:
     """Terms that stand on the page of a report, in its language."""
     settings, models = summary["settings"], summary["models"]
+    of_numbers, performance = settings.get("scale") == "real", models[0]["performance"]
     has = {
+        "decisions": not of_numbers,
+        "numbers": of_numbers,
+        "errors": performance.get("mean_error") is not None,
         "scores": any(model["scores"] for model in models),
-        "labels": models[0]["performance"]["accuracy"] is not None,
+        "labels": performance.get("accuracy") is not None,
         "ranks": settings.get("scale") == "rank",
         "strata": settings.get("control_features", False),
         "ratios": settings.get("impact_ratios", False),

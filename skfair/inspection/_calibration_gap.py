@@ -1,0 +1,282 @@
+"""Cumulative differences between outcomes and scores of each group."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skfair._utils._types import Floats, Integers
+from skfair.inspection import _inputs, _layout, _style
+from skfair.metrics import calibration_gap
+from skfair.metrics._distribution._calibration_gap import (
+    labelled_rows,
+    largest_difference,
+    rows_by_score,
+)
+from skfair.metrics._undefined import collected_reasons
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CalibrationGapDisplay:
+    """Curve of each group whose largest difference is the calibration gap.
+
+    The curve of a group rises where its outcomes are more frequent than its scores say,
+    and falls where they are less frequent. A group with calibrated scores stays near 0.
+    With more than eight groups only the two that differ most are coloured.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_scores,)
+        Distinct scores, increasing.
+    curves : ndarray of shape (n_groups, n_scores)
+        Sum over the rows of a group with at most a score of outcome minus score, by
+        weight, as a share of the total weight of the group.
+    labels : sequence of length n_groups
+        Group labels.
+    counts : ndarray of shape (n_groups,)
+        Number of rows of each group.
+    value : float
+        The calibration gap.
+    score : float
+        First score at which two curves differ by the gap; nan where it is 0.
+    sensitive_names : sequence of str, default=()
+        Names of the sensitive columns, the title of the legend.
+    name : str, default=None
+        Name of the model, the title of the axes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : list of n_groups matplotlib Line2D
+        The curves.
+    mark_line_ : matplotlib Line2D or None
+        A vertical line as long as the gap.
+
+    See Also
+    --------
+    skfair.metrics.calibration_gap : The value.
+
+    Examples
+    --------
+    >>> from skfair.inspection import CalibrationGapDisplay
+    >>> display = CalibrationGapDisplay.from_predictions(
+    ...     [0, 1, 0, 0], [0.25, 0.75, 0.25, 0.75], sensitive_features=list("aabb")
+    ... )
+    >>> display.mark_line_.get_label()
+    'Gap of 0.500 at the score 0.75'
+    """
+
+    scores: Floats
+    curves: Floats
+    labels: Sequence[Hashable]
+    counts: Integers
+    value: float
+    score: float
+    sensitive_names: Sequence[str] = ()
+    name: str | None = None
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        name : str, default=None
+            Title of the axes. None stands for the display's own.
+
+        Returns
+        -------
+        CalibrationGapDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        self.ax_ = _style.one_axes(self, ax)
+        self.figure_ = self.ax_.figure
+        at = self.curves[:, self.scores == self.score]
+        pair = [] if not at.size else [int(at.argmin()), int(at.argmax())]
+        few = len(self.labels) <= _style.MAX_GROUPS
+        self.ax_.axhline(0, color=_style.INK, linewidth=0.8)
+        self.lines_ = []
+        for group, (label, count) in enumerate(
+            zip(self.labels, self.counts, strict=True)
+        ):
+            style: dict[str, Any] = {"color": "0.75", "linewidth": 0.8, "zorder": 1.5}
+            if few or group in pair:
+                style = _style.group_style(group if few else pair.index(group))
+                style["label"] = _style.group_text(label, int(count))
+            (line,) = self.ax_.plot(
+                np.concatenate([[0.0], self.scores, [1.0]]),
+                np.concatenate([[0.0], self.curves[group], self.curves[group, -1:]]),
+                drawstyle="steps-post",
+                **style,
+            )
+            self.lines_.append(line)
+        self.mark_line_ = None
+        if pair:
+            (self.mark_line_,) = self.ax_.plot(
+                [self.score] * 2,
+                at[pair, 0],
+                color=_style.INK,
+                marker="_",
+                label=f"Gap of {self.value:.3f} at the score {self.score:.4g}",
+            )
+        self.ax_.set(
+            xlabel="Score", ylabel="Outcomes minus scores, up to the score", xlim=(0, 1)
+        )
+        _style.title(self.ax_, self.name if name is None else name)
+        heading = _style.names_text(self.sensitive_names)
+        corners = ["upper left", "lower left", "upper right", "lower right"]
+        _layout.legend_in_corner(self.ax_, heading, corners, may_grow=ax is None)
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sensitive_features: Any,
+        control_features: Any = None,
+        pos_label: Any = None,
+        sample_weight: ArrayLike | None = None,
+        ax: Axes | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Draw the curves of a fitted classifier's probabilities.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            Fitted binary classifier with `predict_proba`.
+        X : array-like of shape (n_samples, n_features)
+            Input values.
+        y : array-like of shape (n_samples,)
+            True labels.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), str, int, list of str, list of int, or callable
+            Group of each row, or the columns of X that hold it.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
+            Stratum of each row, or the columns of X that hold it. The stratum with the
+            largest gap is drawn, and named.
+        pos_label : object, default=None
+            The positive label, as in `skfair.metrics.calibration_gap`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        name : str, default=None
+            Title of the axes, the estimator's class name by default.
+
+        Returns
+        -------
+        CalibrationGapDisplay
+
+        Raises
+        ------
+        ImportError, sklearn.exceptions.NotFittedError
+            Without matplotlib, or with an estimator that is not fitted.
+        ValueError
+            As in `from_predictions`; also if the estimator is not a binary classifier
+            with `predict_proba`, or X lacks a named column.
+        """
+        drawn: Self = _inputs.draw_estimator(
+            cls,
+            estimator,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            name=name,
+            pos_label=pos_label,
+            sample_weight=sample_weight,
+            ax=ax,
+        )
+        return drawn
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        *,
+        sensitive_features: Any,
+        control_features: Any = None,
+        pos_label: Any = None,
+        sample_weight: ArrayLike | None = None,
+        ax: Axes | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Draw the curves of given probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            True labels.
+        y_score : array-like of shape (n_samples,)
+            Probabilities of the positive class, in [0, 1].
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+            Group of each row; several columns stand for their intersection.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), default=None
+            Stratum of each row, such as its department. The stratum with the
+            largest gap is drawn, and named.
+        pos_label : object, default=None
+            The positive label, as in `skfair.metrics.calibration_gap`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        name : str, default=None
+            Title of the axes, none by default.
+
+        Returns
+        -------
+        CalibrationGapDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            As in `skfair.metrics.calibration_gap`, and where that is undefined.
+        """
+        _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        metric = partial(calibration_gap, pos_label=pos_label)
+        given = y_true, y_score, sensitive_features, sample_weight, name
+        y_true, y_score, sensitive_features, sample_weight, name = (
+            _inputs.stratum_of_largest(metric, given, control_features)
+        )
+        rows_given = y_true, y_score, sensitive_features, sample_weight, pos_label
+        with collected_reasons() as reasons:
+            found = labelled_rows("calibration_gap", *rows_given)
+        if found is None:
+            raise ValueError(f"There is nothing to draw: {'; '.join(reasons)}.")
+        rows, statistic = rows_by_score(found), found.statistic
+        scores, curves = zip(*rows.curves(), strict=True)
+        value, score = largest_difference(rows)
+        display = cls(
+            scores=np.concatenate(scores),
+            curves=np.concatenate(curves, axis=1),
+            labels=statistic.labels,
+            counts=statistic.counts,
+            value=value,
+            score=score,
+            sensitive_names=statistic.names,
+            name=name,
+        )
+        return display.plot(ax)

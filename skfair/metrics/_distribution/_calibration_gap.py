@@ -1,0 +1,347 @@
+"""Whether a score means the same in each group: cumulative differences to outcomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skfair._utils._types import Bools, Floats, Integers
+from skfair._utils._validation import as_array, check_scores
+from skfair.groups import drop_weightless, resolve_groups
+from skfair.metrics._evaluate import never, specify
+from skfair.metrics._inputs import Multigroup, positive_rows
+from skfair.metrics._strata import Multistratum
+from skfair.metrics._undefined import warn_if_undefined
+from skfair.statistics import GroupedOutcomes
+from skfair.statistics._grouped_scores import sort_scores
+
+#: Numbers in one block of curves, which bounds memory.
+_BLOCK = 2**18
+
+
+class CalibrationRows(NamedTuple):
+    """Rows by score: equal scores, groups and outcomes are one entry."""
+
+    scores: Floats
+    codes: NDArray[Any]
+    positive: NDArray[Any]
+    #: Of each entry, as a share of the weight of its group.
+    weights: Floats
+    #: Weight of each group as a share of all.
+    shares: Floats
+
+    @property
+    def steps(self) -> Floats:
+        """What each entry adds to the curve of its group."""
+        return self.weights * (self.positive - self.scores)
+
+    @property
+    def last(self) -> Bools:
+        """Whether each entry is the last one with its score."""
+        return np.append(self.scores[1:] != self.scores[:-1], True)
+
+    def curves(self) -> Iterator[tuple[Floats, Floats]]:
+        """Yield distinct scores, and the curves there, shape (n_groups, n_scores)."""
+        n_groups, n_entries = len(self.shares), len(self.scores)
+        steps, last, reached = self.steps, self.last, np.zeros((n_groups, 1))
+        size = max(1, _BLOCK // n_groups)
+        for start in range(0, n_entries, size):
+            part = slice(start, start + size)
+            heights = np.zeros((n_groups, len(steps[part])))
+            heights[self.codes[part], np.arange(heights.shape[1])] = steps[part]
+            heights[:, :1] += reached
+            np.cumsum(heights, axis=1, out=heights)
+            reached = heights[:, -1:].copy()
+            kept = last[part]
+            yield (
+                self.scores[part][kept],
+                heights if kept.all() else heights[:, kept],
+            )
+
+
+class LabelledRows(NamedTuple):
+    """Scores, true labels and groups of rows, in the order in which they were given."""
+
+    scores: Floats
+    positive: Bools
+    codes: NDArray[Any]
+    weights: Any  # None where each row counts once
+    #: The true labels of each group.
+    statistic: GroupedOutcomes
+
+
+def labelled_rows(
+    name: str,
+    y_true: Any,
+    y_score: Any,
+    sensitive_features: Any,
+    sample_weight: Any,
+    pos_label: Any,
+) -> LabelledRows | None:
+    """Check rows; None with a warning where groups cannot be compared."""
+    if y_true is None:
+        raise ValueError("y_true must be a true label for each row, got None.")
+    scores = check_scores(y_score)
+    true = as_array(y_true, "y_true", len(scores))
+    positive = positive_rows(true, "y_true", pos_label)
+    groups = resolve_groups(sensitive_features, n_samples=len(scores))
+    statistic = GroupedOutcomes.from_outcomes(
+        positive, sensitive_features=groups, sample_weight=sample_weight
+    )
+    if warn_if_undefined(name, statistic):
+        return None
+    rows, codes, weights, _ = drop_weightless(
+        np.arange(len(scores)), groups, sample_weight
+    )
+    if len(rows) < len(scores):
+        scores, positive = scores[rows], positive[rows]
+    return LabelledRows(scores, positive, codes, weights, statistic)
+
+
+def rows_by_score(rows: LabelledRows) -> CalibrationRows:
+    """Sort rows by score."""
+    totals = rows.statistic.totals
+    # One sort by score, group and outcome, in as few bits as possible.
+    small = np.int8 if len(totals) < 2**6 else np.intp
+    cells: Any = 2 * rows.codes.astype(small) + rows.positive
+    scores, cells, weights = sort_scores(
+        rows.scores, cells, rows.weights, n_groups=2 * len(totals)
+    )
+    codes = cells >> 1
+    return CalibrationRows(
+        scores, codes, cells & 1, weights / totals[codes], totals / totals.sum()
+    )
+
+
+def score_cells(y_score: Any) -> Integers:
+    """Cells of rows with similar scores, as many as the root of their number.
+
+    Rows with equal scores are in one cell.
+    """
+    scores = np.asarray(y_score, dtype=np.float64)
+    n_rows = len(scores)
+    below = np.searchsorted(np.sort(scores), scores)
+    return np.asarray(below * math.ceil(math.sqrt(n_rows)) // max(n_rows, 1))
+
+
+@specify(compares_errors=never, maximum=2.0, permuted_in=score_cells)
+def calibration_gap(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    pos_label: Any = None,
+    multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Largest difference between groups in how far outcomes differ from scores.
+
+    .. math::
+        \max_t |C_a(t) - C_b(t)|, \quad
+        C_g(t) = \frac{1}{n_g} \sum_{i \in g, \, s_i \le t} (y_i - s_i)
+
+    asks whether a score of .7 means the same in each group. C of a group rises where
+    its outcomes are more frequent than its scores say, and falls where they are less
+    frequent. There are no bins to choose, unlike in calibration curves by bin.
+
+    It does not ask whether scores are true: groups whose scores are all too high in the
+    same way have no gap if they have them equally often. That is `calibration_error`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels of two classes. Of three or more `values_by_class` compares each
+        with the rest.
+    y_score : array-like of shape (n_samples,)
+        Probabilities of the positive class, in [0, 1].
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, within which groups are compared; several columns stand for
+        their intersection. Strata without two groups are left out, with a warning that
+        names them.
+    pos_label : object, default=None
+        The positive label. None is 1 where the labels are 0 and 1, or -1 and 1.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        The largest difference between two groups, or between a group and everyone,
+        whose C is the mean of those of the groups by weight. The second is smaller.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights, which multiply the terms and replace n_g by
+        the total weight.
+
+    Returns
+    -------
+    float in [0, 2]
+        0 if the curves C are the same. nan with a warning where a group is absent or
+        too small.
+
+    Raises
+    ------
+    ValueError
+        On scores outside [0, 1], labels that are missing or of more than two classes,
+        lengths that differ, or missing groups.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared.
+
+    See Also
+    --------
+    calibration_error : The same curves, each compared with 0.
+    calibration_test : Whether the scores are calibrated in every group.
+    skfair.inspection.CalibrationGapDisplay : Picture of the curves.
+    permutation_test : Whether the groups are equally calibrated.
+    sklearn.calibration.calibration_curve : Calibration by bins of scores.
+
+    Notes
+    -----
+    Noise alone makes it positive. `permutation_test` permutes groups among rows with
+    similar scores: all rows in the order of their scores, ties together, are cut into
+    as many cells as the root of their number, and groups are permuted within each. If
+    the group tells nothing of the outcome beyond the score, rows of one cell are
+    exchangeable but for what scores differ within it, which is of the order of one
+    over the number of cells, so that the level is approximate. It is exact where scores
+    within cells are equal. Groups may differ in their scores.
+    `bootstrap_interval` gives an interval.
+
+    References
+    ----------
+    .. [1] Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu. "Metrics of Calibration for
+       Probabilistic Predictions". Journal of Machine Learning Research 23, 2022.
+    .. [2] Tygert. "Cumulative Deviation of a Subpopulation from the Full Population".
+       Journal of Big Data 8, 2021.
+
+    Examples
+    --------
+    >>> from skfair.metrics import calibration_gap
+    >>> y_true = [0, 1, 0, 1, 0, 0, 1, 0]
+    >>> y_score = [0.25, 0.75, 0.25, 0.75, 0.25, 0.75, 0.75, 0.25]
+    >>> calibration_gap(y_true, y_score, sensitive_features=list("aaaabbbb"))
+    0.25
+    """
+    given = y_true, y_score, sensitive_features, sample_weight, pos_label
+    found = labelled_rows("calibration_gap", *given)
+    if found is None:
+        return math.nan
+    rows = rows_by_score(found)
+    return largest_difference(rows, multigroup)[0]
+
+
+def largest_difference(
+    rows: CalibrationRows, multigroup: Multigroup = "pairwise"
+) -> tuple[float, float]:
+    """Largest difference of two curves, and the first score where it is reached."""
+    largest, score = 0.0, math.nan
+    for scores, curves in rows.curves():
+        if multigroup == "pooled":
+            apart = np.abs(curves - _mean(rows.shares, curves)).max(axis=0)
+        elif len(curves) == 2:
+            apart = np.abs(curves[0] - curves[1])
+        else:
+            apart = np.ptp(curves, axis=0)
+        if apart.max(initial=0) > largest:
+            at = int(apart.argmax())
+            largest, score = float(apart[at]), float(scores[at])
+    return largest, score
+
+
+def _mean(shares: Floats, curves: Floats) -> Floats:
+    """Mean of the curves; sorted terms give the same sum in any order of groups."""
+    return np.asarray(np.sort(shares[:, np.newaxis] * curves, axis=0).sum(axis=0))
+
+
+@specify(compares_errors=never)
+def calibration_error(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    pos_label: Any = None,
+    multistratum: Multistratum = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Largest calibration error of a group, by cumulative differences.
+
+    .. math::
+        \max_g \left( \max_t C_g(t) - \min_t C_g(t) \right), \quad
+        C_g(t) = \frac{1}{n_g} \sum_{i \in g, \, s_i \le t} (y_i - s_i)
+
+    with 0 among the values of C, is the Kuiper calibration error of the group with the
+    largest: the largest sum of the differences between outcomes and scores over
+    an interval of scores, as a share of the group. It compares each group with its own
+    scores, not with another group, so that it has no `multigroup`: groups that are all
+    wrong in the same way have errors and no `calibration_gap`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels of two classes.
+    y_score : array-like of shape (n_samples,)
+        Probabilities of the positive class, in [0, 1].
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row; the error is that of a group within a stratum.
+    pos_label : object, default=None
+        The positive label. None is 1 where the labels are 0 and 1, or -1 and 1.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    float in [0, 1]
+        nan with a warning where a group is absent or too small.
+
+    Raises
+    ------
+    ValueError
+        As `calibration_gap` does.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If there are fewer than two groups, or a group is absent or too small.
+
+    See Also
+    --------
+    calibration_gap : Differences between the groups.
+    calibration_test : Whether the scores are calibrated in every group.
+
+    Notes
+    -----
+    Of n calibrated rows with scores near .5 noise alone gives about 0.8 / sqrt(n), so
+    that the smallest group tends to have the largest value: `calibration_test` takes
+    this into account.
+
+    Examples
+    --------
+    >>> from skfair.metrics import calibration_error
+    >>> y_true = [0, 1, 0, 1, 0, 0, 1, 0]
+    >>> y_score = [0.25, 0.75, 0.25, 0.75, 0.25, 0.75, 0.75, 0.25]
+    >>> calibration_error(y_true, y_score, sensitive_features=list("aaaabbbb"))
+    0.25
+    """
+    given = y_true, y_score, sensitive_features, sample_weight, pos_label
+    found = labelled_rows("calibration_error", *given)
+    if found is None:
+        return math.nan
+    rows = rows_by_score(found)
+    low = high = np.zeros(len(rows.shares))
+    for _, heights in rows.curves():
+        low = np.minimum(low, heights.min(axis=1, initial=0))
+        high = np.maximum(high, heights.max(axis=1, initial=0))
+    return float((high - low).max())

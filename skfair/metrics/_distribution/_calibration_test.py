@@ -1,0 +1,180 @@
+"""Test of whether scores are calibrated in every group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skfair._utils._results import NumbersResult
+from skfair._utils._types import Bools, Floats, Integers
+from skfair._utils._validation import check_integer
+from skfair.metrics._distribution._calibration_gap import labelled_rows
+from skfair.metrics._uncertainty._resampling import check_seed, exact_pvalue
+
+#: More than the rounding of a sum.
+_ROUNDING = 1e-12
+#: Ratio of an error where the scores allow none.
+_LARGE = 1e12
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationTestResult(NumbersResult):
+    """Result of `calibration_test`.
+
+    Attributes
+    ----------
+    value : float
+        `calibration_error` of the data as given.
+    pvalue : float in (0, 1]
+        Share of the draws, the given labels among them, whose largest ratio of a
+        group's error to its noise is at least as large.
+    null_mean : float
+        Mean of the calibration error over the draws: what noise alone gives.
+    group : hashable
+        Group with the largest ratio; None where the test is undefined.
+    n_draws : int
+    """
+
+    value: float
+    pvalue: float
+    null_mean: float
+    group: Hashable
+    n_draws: int
+
+
+def calibration_test(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: Any,
+    pos_label: Any = None,
+    n_draws: int = 999,
+    sample_weight: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> CalibrationTestResult:
+    """Test whether the scores are calibrated in every group.
+
+    The hypothesis is that each row is positive with the probability that its score
+    says, independently of all others. Labels are drawn by it, and the scores, groups
+    and weights stay: then the given labels are one more draw, so that the p-value is
+    exact at any sample size. A small one says that a score does not mean what it says
+    in at least one group.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels of two classes.
+    y_score : array-like of shape (n_samples,)
+        Probabilities of the positive class.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection, so that a
+        column of strata beside that of groups tests each group of each stratum.
+    pos_label : object, default=None
+        The positive label. None is 1 where the labels are 0 and 1, or -1 and 1.
+    n_draws : int, default=999
+        Number of draws; the p-value is at least 1 / (n_draws + 1).
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights, which must not depend on the labels given the
+        scores and groups.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
+
+    Returns
+    -------
+    CalibrationTestResult
+        With nan in place of numbers where the metric is undefined.
+
+    Raises
+    ------
+    ValueError
+        If `n_draws` is not a positive integer, and as `calibration_error` does.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        As `calibration_error` does.
+
+    See Also
+    --------
+    calibration_error : The value.
+    permutation_test : Of `calibration_gap`, whether groups are equally calibrated.
+
+    Notes
+    -----
+    The error of each group is divided by the standard deviation of its mean outcome
+    under the hypothesis, and the largest ratio is compared with those of the draws:
+    otherwise the noise of the smallest group would hide all others.
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_biased_scores
+    >>> from skfair.metrics import calibration_test
+    >>> y_true, y_score, group = make_biased_scores(400, random_state=0)
+    >>> result = calibration_test(
+    ...     y_true, y_score, sensitive_features=group, n_draws=99, random_state=0
+    ... )
+    >>> 0 < result.pvalue <= 1
+    True
+    """
+    n_draws = check_integer("n_draws", n_draws, 1)
+    generator = check_seed(random_state)
+    given = y_true, y_score, sensitive_features, sample_weight, pos_label
+    rows = labelled_rows("calibration_error", *given)
+    if rows is None:
+        return CalibrationTestResult(math.nan, math.nan, math.nan, None, n_draws)
+    order = np.lexsort((rows.scores, rows.codes))
+    scores, positive = rows.scores[order], rows.positive[order]
+    codes = rows.codes[order].astype(np.intp)
+    statistic, weights = rows.statistic, np.ones(len(codes))
+    if rows.weights is not None:
+        weights = rows.weights[order].astype(np.float64)
+    weights = weights / statistic.totals[codes]
+    noise = np.bincount(codes, weights**2 * scores * (1 - scores))
+    errors_of = _errors_of(scores, codes, weights)
+    null = np.array(
+        [errors_of(generator.random(len(scores)) < scores) for _ in range(n_draws)]
+    )
+    errors = errors_of(positive)
+    ratios, drawn = (_ratios(values, np.sqrt(noise)) for values in (errors, null))
+    return CalibrationTestResult(
+        float(errors.max()),
+        exact_pvalue(float(ratios.max()), drawn.max(axis=1)),
+        float(null.max(axis=1).mean()),
+        statistic.labels[int(ratios.argmax())],
+        n_draws,
+    )
+
+
+def _errors_of(
+    scores: Floats, codes: Integers, weights: Floats
+) -> Callable[[Bools], Floats]:
+    """Make the function of outcomes that gives the calibration error of each group.
+
+    Rows are sorted by group, then score.
+    """
+    new = np.append(True, codes[1:] != codes[:-1])
+    starts = np.flatnonzero(new)
+    # A group's curve is 0 before its first row, and changes after the last of a score.
+    last = np.append(new[1:] | (scores[1:] != scores[:-1]), True)
+    ends = np.flatnonzero(last)
+    first = np.searchsorted(ends, starts)
+
+    def errors(outcomes: Bools) -> Floats:
+        steps = weights * (outcomes - scores)
+        sums = np.cumsum(steps)
+        before = sums[starts] - steps[starts]
+        high = np.maximum(np.maximum.reduceat(sums[ends], first), before)
+        return high - np.minimum(np.minimum.reduceat(sums[ends], first), before)
+
+    return errors
+
+
+def _ratios(errors: Floats, deviations: Floats) -> Floats:
+    """Divide errors by their noise; without noise any error counts as a large one."""
+    ratios = np.where(errors > _ROUNDING, _LARGE, 0.0)
+    return np.divide(errors, deviations, out=ratios, where=deviations > 0)

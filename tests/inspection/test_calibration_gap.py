@@ -1,0 +1,59 @@
+"""Picture of the curves of the calibration gap."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from skfair.inspection import CalibrationGapDisplay
+from skfair.metrics import calibration_gap
+
+
+def rows(n_groups=2, n_samples=400):
+    rng = np.random.default_rng(0)
+    groups = np.append(np.arange(n_groups), rng.integers(0, n_groups, n_samples))
+    scores = rng.random(len(groups)).round(2)
+    return rng.random(len(groups)) < scores ** (1 + groups), scores, groups
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 12])
+def test_the_mark_is_as_long_as_the_gap(n_groups):
+    y_true, y_score, groups = rows(n_groups)
+    display = CalibrationGapDisplay.from_predictions(
+        y_true, y_score, sensitive_features=groups, name="credit"
+    )
+    value = calibration_gap(y_true, y_score, sensitive_features=groups)
+    assert np.ptp(display.mark_line_.get_ydata()) == pytest.approx(value)
+    assert display.value == value
+    last = [line.get_ydata()[-1] for line in display.lines_]
+    errors = y_true - y_score
+    assert last == pytest.approx([errors[groups == g].mean() for g in range(n_groups)])
+    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert len(shown) == 1 + (n_groups if n_groups <= 8 else 2)
+    assert display.ax_.get_title() == "credit"
+
+
+def test_from_estimator_draws_probabilities():
+    y_true, y_score, groups = rows()
+    X = np.column_stack([y_score, groups])
+    model = LogisticRegression().fit(X, y_true)
+    ours = CalibrationGapDisplay.from_estimator(model, X, y_true, sensitive_features=1)
+    scores = model.predict_proba(X)[:, 1]
+    value = calibration_gap(y_true, scores, sensitive_features=groups)
+    assert ours.value == pytest.approx(value)
+    assert ours.name == "LogisticRegression"
+
+
+def test_strata_and_nothing_to_draw():
+    y_true, y_score, groups = rows()
+    strata = np.where(np.arange(len(groups)) < 100, "x", "y")
+    options = {"sensitive_features": groups, "control_features": strata}
+    display = CalibrationGapDisplay.from_predictions(y_true, y_score, **options)
+    assert display.value == calibration_gap(y_true, y_score, **options)
+    calm = CalibrationGapDisplay.from_predictions(
+        [0, 1, 0, 1], [0.0, 1.0, 0.0, 1.0], sensitive_features=list("aabb")
+    )
+    assert calm.mark_line_ is None
+    with pytest.raises(ValueError, match="nothing to draw"):
+        CalibrationGapDisplay.from_predictions(
+            [0, 1], [0.2, 0.4], sensitive_features=["a", "a"]
+        )

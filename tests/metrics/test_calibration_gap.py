@@ -1,0 +1,208 @@
+"""Calibration gap and error, against the definition by brute force, and their tests."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.linear_model import LogisticRegression
+
+from skfair.metrics import (
+    bootstrap_interval,
+    calibration_error,
+    calibration_gap,
+    calibration_test,
+    get_fairness_scorer,
+    permutation_test,
+    values_by_class,
+)
+from skfair.metrics._distribution._calibration_gap import score_cells
+from skfair.model_selection import cross_val_fairness
+
+
+def brute_force(y_true, y_score, groups, weights):
+    """Gap of pairs, gap to everyone, and largest error of a group."""
+    labels = np.unique(groups)
+    thresholds = np.concatenate([[-1], np.unique(y_score)])
+    below = y_score[:, np.newaxis] <= thresholds
+    terms = (weights * (y_true - y_score))[:, np.newaxis] * below
+    curves = np.array(
+        [terms[groups == g].sum(axis=0) / weights[groups == g].sum() for g in labels]
+    )
+    shares = np.array([weights[groups == g].sum() for g in labels]) / weights.sum()
+    return {
+        "pairwise": np.ptp(curves, axis=0).max(),
+        "pooled": np.abs(curves - shares @ curves).max(),
+        "error": np.ptp(curves, axis=1).max(),
+    }
+
+
+def draw_sample(rng):
+    """Labels, scores with ties, groups, and weights of a few rows."""
+    n_groups = rng.integers(2, 7)
+    more = rng.integers(0, n_groups, rng.integers(0, 31))
+    groups = np.append(np.arange(n_groups), more)
+    n_rows = len(groups)
+    kinds = np.ones(n_rows), rng.integers(1, 4, n_rows), rng.random(n_rows) + 0.01
+    y_score = rng.random(n_rows).round(rng.integers(0, 5))
+    return rng.integers(0, 2, n_rows), y_score, groups, kinds[rng.integers(0, 3)]
+
+
+def check(sample):
+    y_true, y_score, groups, weights = sample
+    expected = brute_force(*sample)
+    rows = {"sensitive_features": groups, "sample_weight": weights}
+    for name in ("pairwise", "pooled"):
+        found = calibration_gap(y_true, y_score, multigroup=name, **rows)
+        assert found == pytest.approx(expected[name], abs=1e-13)
+    assert calibration_error(y_true, y_score, **rows) == pytest.approx(
+        expected["error"], abs=1e-13
+    )
+    result = calibration_test(y_true, y_score, n_draws=1, random_state=0, **rows)
+    assert result.value == pytest.approx(expected["error"], abs=1e-13)
+
+
+@given(st.integers(0, 2**32))
+def test_brute_force(seed):
+    check(draw_sample(np.random.default_rng(seed)))
+
+
+@pytest.mark.slow
+def test_brute_force_in_ten_thousand_cases():
+    rng = np.random.default_rng(0)
+    for _ in range(10_000):
+        check(draw_sample(rng))
+
+
+def test_many_groups_in_blocks(monkeypatch):
+    """Curves go on from block to block."""
+    monkeypatch.setattr("skfair.metrics._distribution._calibration_gap._BLOCK", 40)
+    rng = np.random.default_rng(0)
+    groups = np.append(np.arange(12), rng.integers(0, 12, 400))
+    y_score, y_true = rng.random(412).round(2), rng.integers(0, 2, 412)
+    check((y_true, y_score, groups, np.ones(412)))
+
+
+def test_labels_and_classes():
+    rng = np.random.default_rng(0)
+    scores = rng.dirichlet([1, 1, 1], 90)
+    classes, groups = rng.integers(0, 3, 90), np.arange(90) % 2
+    options = {"sensitive_features": groups}
+    for metric in (calibration_gap, calibration_error):
+        by_class = values_by_class(metric, classes, scores, **options)
+        binary = classes == 1
+        value = metric(binary, scores[:, 1], **options)
+        assert value == by_class[1]
+        with pytest.raises(ValueError, match="y_score must have shape"):
+            metric(classes, scores, **options)
+        names = np.where(binary, "yes", "no")
+        assert metric(names, scores[:, 1], pos_label="yes", **options) == value
+        with pytest.raises(ValueError, match="pos_label"):
+            metric(names, scores[:, 1], **options)
+        with pytest.raises(ValueError, match="y_true must be a true label"):
+            metric(None, scores[:, 1], **options)
+
+
+def test_scorer():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y, groups = (X[:, 0] + rng.normal(size=200) > 0).astype(int), np.arange(200) % 2
+    model = LogisticRegression().fit(X, y)
+    scorer = get_fairness_scorer("neg_calibration_gap")
+    found = scorer(model, X, y, sensitive_features=groups)
+    scores = model.predict_proba(X)[:, 1]
+    assert found == -calibration_gap(y, scores, sensitive_features=groups)
+
+
+def draw(rng, n_rows, power):
+    """Outcomes of probability score**power in the second group, score**2 else."""
+    groups = np.arange(n_rows) % 2
+    scores = rng.beta(2 + groups, 3)
+    probability = np.where(groups == 1, scores**power, scores**2)
+    return rng.random(n_rows) < probability, scores, groups
+
+
+def test_tests_see_what_they_ask_for():
+    rng = np.random.default_rng(0)
+    equal, unequal = draw(rng, 1000, 2), draw(rng, 1000, 0.7)
+    for (y_true, y_score, groups), differ in ((equal, False), (unequal, True)):
+        rows = {"sensitive_features": groups, "random_state": 0}
+        between = permutation_test(
+            calibration_gap, y_true, y_score, n_permutations=99, **rows
+        )
+        assert (between.pvalue <= 0.01) == differ
+        # In both samples scores are wrong.
+        within = calibration_test(y_true, y_score, n_draws=99, **rows)
+        assert within.pvalue == 0.01
+        assert within.null_mean < within.value
+    interval = bootstrap_interval(
+        calibration_gap,
+        *unequal[:2],
+        sensitive_features=unequal[2],
+        n_resamples=99,
+        random_state=0,
+    )
+    assert interval.lower < interval.value < interval.upper
+
+
+def test_groups_are_permuted_among_similar_scores():
+    """Where each cell has one group, no permutation moves a group."""
+    scores, groups = np.repeat([0.2, 0.8], 8), np.repeat(["a", "b"], 8)
+    rows = {"sensitive_features": groups, "n_permutations": 9, "random_state": 0}
+    with pytest.warns(UserWarning, match="for all 9 permutations"):
+        result = permutation_test(calibration_gap, np.tile([0, 1], 8), scores, **rows)
+    assert result.pvalue == 1
+    assert np.ptp(result.null_distribution) == 0
+    cells = score_cells(scores)
+    assert len(np.unique(cells)) == 2
+    assert (cells[:8] == cells[0]).all()
+    many = np.random.default_rng(0).random(400)
+    sizes = np.unique(score_cells(many), return_counts=True)[1]
+    assert sizes.tolist() == [20] * 20
+    assert (np.diff(score_cells(np.sort(many))) >= 0).all()
+
+
+def test_cross_validation_needs_to_know_what_is_permuted():
+    X, y, groups = np.arange(20)[:, np.newaxis], np.arange(20) % 2, np.arange(20) // 10
+    with pytest.raises(ValueError, match="within must be None or an array"):
+        cross_val_fairness(
+            calibration_gap, LogisticRegression(), X, y, sensitive_features=groups
+        )
+
+
+def test_undefined():
+    rows = [0, 1], [0.2, 0.7]
+    with pytest.warns(UndefinedMetricWarning):
+        assert np.isnan(calibration_gap(*rows, sensitive_features=["a", "a"]))
+    with pytest.warns(UndefinedMetricWarning):
+        result = calibration_test(*rows, sensitive_features=["a", "a"])
+    assert np.isnan(result.pvalue)
+    assert result.group is None
+
+
+def test_certain_scores():
+    """A score of 0 or 1 that is wrong has probability 0 under the hypothesis."""
+    groups = list("aabb")
+    rows = {"sensitive_features": groups, "n_draws": 99, "random_state": 0}
+    assert calibration_test([0, 1, 0, 1], [0.0, 1.0, 0.0, 1.0], **rows).pvalue == 1
+    wrong = calibration_test([0, 1, 1, 1], [0.0, 1.0, 0.0, 1.0], **rows)
+    assert wrong.pvalue == 0.01
+    assert wrong.group == "b"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(50, 50), (50, 500)])
+def test_level(sizes):
+    """Both tests reject 5 % of samples, up to three standard errors."""
+    groups, found = np.repeat([0, 1], sizes), np.zeros(2)
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        scores, uniform = rng.beta(2 + 2 * groups, 4), rng.random(len(groups))
+        rows = {"sensitive_features": groups, "random_state": seed}
+        found += (
+            calibration_test(uniform < scores, scores, n_draws=39, **rows).pvalue,
+            permutation_test(
+                calibration_gap, uniform < scores**2, scores, n_permutations=39, **rows
+            ).pvalue,
+        ) <= np.float64(0.05)
+    assert (np.abs(found / 400 - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 400)).all()

@@ -1,0 +1,279 @@
+"""Changes: that they are found soon, when they began, and that there are few alarms."""
+
+import json
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtri
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.metrics import demographic_parity_difference, madd, mcdp
+from skfair.metrics._confidence._noise import UNDEFINED, Comparisons
+from skfair.monitoring import FairnessMonitor
+from skfair.monitoring._change import (
+    added,
+    lengths_of,
+    rounded,
+    separation,
+    share_of_look,
+    splits_of,
+    with_look,
+)
+from skfair.statistics import GroupedScores
+
+
+def rows(gap, seed, n_rows=500):
+    """Scores of two groups whose MCDP is the gap, and the groups."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, 2, n_rows)
+    scores = rng.random(n_rows)
+    scores = np.where(groups == 1, gap + (1 - gap) * scores, scores)
+    return {"y_score": scores.round(3), "sensitive_features": groups}
+
+
+def watch(monitor, *gaps, first=0, n_rows=500):
+    for look, gap in enumerate(gaps):
+        monitor.update(None, **rows(gap, first + look, n_rows))
+    return monitor
+
+
+def evaluate(metric, joined):
+    scores, groups = joined["y_score"], joined["sensitive_features"]
+    return metric(None, scores, sensitive_features=groups)
+
+
+PARITY = partial(demographic_parity_difference, threshold=0.5)
+
+
+@pytest.mark.parametrize("metric", [mcdp, PARITY])
+def test_a_change_is_found_soon(metric):
+    """The cumulative disparity is still below the limit when the change is found."""
+    monitor = watch(FairnessMonitor(metric, at_most=0.3), *[0.03] * 12, *[0.5] * 3)
+    assert monitor.change_alarm_
+    assert not monitor.alarm_
+    alarms = monitor.history_["change_alarm"]
+    assert alarms.tolist() == [False] * 12 + alarms.tolist()[12:]
+    time = monitor.change_time_
+    assert 1 <= time.lower <= time.value == 12 <= time.upper < 15
+    since = [rows(0.5, seed) for seed in (12, 13, 14)]
+    joined = {key: np.concatenate([one[key] for one in since]) for key in since[0]}
+    assert monitor.value_recent_ == pytest.approx(evaluate(metric, joined), abs=1 / 256)
+    recent = monitor.interval_recent_
+    assert 0 < recent.lower < recent.value < recent.upper <= 1
+    assert recent.value == monitor.value_recent_
+
+
+@pytest.mark.slow
+def test_day_30():
+    monitor = watch(FairnessMonitor(mcdp, at_most=0.2), *[0.03] * 30)
+    assert not monitor.change_alarm_
+    assert monitor.change_time_ is None
+    watch(monitor, *[0.22] * 7, first=30)
+    assert monitor.change_alarm_
+    assert monitor.change_time_.value == 30
+    first = monitor.change_time_
+    watch(monitor, *[0.22] * 23, first=37)
+    assert not monitor.alarm_
+    # Later rows narrow the interval.
+    assert monitor.change_time_.lower > first.lower
+    assert monitor.change_time_.upper == first.upper
+    assert monitor.value_recent_ == pytest.approx(0.22, abs=0.03)
+
+
+def test_no_alarm_without_a_change():
+    monitor = watch(FairnessMonitor(PARITY, at_most=0.2), *[0.1] * 30, n_rows=100)
+    assert not monitor.change_alarm_
+    assert monitor.change_time_ is None
+    # The recent rows are those of a quarter of the looks, or a little more.
+    values = {}
+    for n in range(1, 31):
+        parts = [rows(0.1, seed, 100) for seed in range(30 - n, 30)]
+        joined = {key: np.concatenate([p[key] for p in parts]) for key in parts[0]}
+        values[n] = evaluate(PARITY, joined)
+    recent = {n for n in values if math.isclose(values[n], monitor.value_recent_)}
+    assert recent
+    assert recent <= {8, 9, 10, 11}
+
+
+def test_recent_rows_above_the_limit_raise_the_alarm_without_a_time():
+    monitor = watch(FairnessMonitor(mcdp, at_most=0.1), 0.6)
+    assert monitor.change_alarm_
+    assert monitor.change_time_ is None
+
+
+def test_alarm_of_drift_is_an_attribute():
+    reference = GroupedScores.from_scores(**rows(0, 99, 3000))
+    monitor = FairnessMonitor(mcdp, reference=reference)
+    watch(monitor, 0)
+    assert monitor.drift_alarm_ is False
+    watch(monitor, 0.7, 0.7)
+    assert monitor.drift_alarm_ is True
+    assert watch(FairnessMonitor(mcdp), 0).drift_alarm_ is False
+
+
+def test_new_strata_and_undefined_looks():
+    monitor = FairnessMonitor(mcdp, at_most=0.9)
+    for seed in range(6):
+        batch = rows(0.1, seed, 60)
+        strata = np.arange(60) % (2 if seed < 3 else 3)
+        monitor.update(None, **batch, control_features=strata)
+    assert np.isfinite(monitor.value_recent_)
+    again = FairnessMonitor.from_dict(json.loads(json.dumps(monitor.to_dict())))
+    assert again.to_dict() == monitor.to_dict()
+    lonely = FairnessMonitor(mcdp)
+    with pytest.warns(UndefinedMetricWarning):
+        lonely.update(None, [0.5], sensitive_features=["a"])
+    assert math.isnan(lonely.value_recent_)
+
+
+@given(st.integers(1, 300))
+def test_blocks(n_looks):
+    blocks = []
+    for look in range(n_looks):
+        blocks = with_look(blocks, 1 << look)
+    lengths = [length for length, _ in blocks]
+    assert sum(lengths) == n_looks
+    assert lengths == sorted(lengths, reverse=True) == lengths_of(n_looks)
+    assert max(map(lengths.count, lengths)) <= 4
+    end = 0
+    for length, part in blocks:
+        assert part == sum(1 << look for look in range(end, end + length))
+        end += length
+    for start, before, since in splits_of(blocks):
+        assert before == 2**start - 1
+        assert before + since == 2**n_looks - 1
+    assert len(splits_of(blocks)) == len(blocks) - 1
+    # A start is near any time: 2/3 of the looks since are kept, or all but one.
+    starts = [0, *(start for start, _, _ in splits_of(blocks))]
+    for look in range(n_looks):
+        kept = n_looks - min((s for s in starts if s >= look), default=n_looks)
+        assert kept >= 2 / 3 * (n_looks - look) - 1
+
+
+def test_shares_add_up_to_at_most_one():
+    n_looks = 10**5
+    total = sum(share_of_look(n) for n in range(1, n_looks + 1))
+    assert total < 1
+    # The integral of the rest.
+    assert total + 1 / (2.11 * math.log(n_looks + 1)) == pytest.approx(1, abs=2e-4)
+    assert total + 1 / (2.11 * math.log(n_looks + 1)) <= 1
+
+
+def known(value, deviation):
+    """Comparison whose noise is normal."""
+    return Comparisons(
+        value,
+        1,
+        lambda level: value + ndtri(level) * deviation,
+        lambda level: value - ndtri(level) * deviation,
+    )
+
+
+@pytest.mark.parametrize("deviations", [(0.03, 0.03), (0.01, 0.05)])
+def test_separation_keeps_its_level(deviations):
+    """Equal values of normal noise, in the direction that the sample suggests."""
+    rng, n_found, tail = np.random.default_rng(0), 0, 0.05
+    for _ in range(1000):
+        one, other = (known(rng.normal(0.5, d), d) for d in deviations)
+        n_found += separation(one, other, tail) > 0
+    assert 5 < n_found <= 2 * tail * 1000
+
+
+def test_separation_is_that_of_all_levels():
+    """The least distance over all pairs of levels of one product, on a fine grid."""
+    one, other = known(0.7, 0.04), known(0.3, 0.06)
+    product = min(
+        p for p in np.geomspace(1e-9, 0.1, 5000) if p * (1 - np.log(p)) > 0.01
+    )
+    levels = np.geomspace(product, 1, 2000)[1:-1]
+    expected = min(
+        one.low(p) - other.high(product / p) for p in levels if one.low(p) <= 0.7
+    )
+    found = separation(one, other, 0.01)
+    assert expected - 0.02 < found <= expected + 1e-4
+    assert separation(other, one, 0.01) == found
+    assert separation(one, UNDEFINED, 0.01) == -math.inf
+
+
+@given(
+    st.lists(st.floats(0, 1) | st.integers(0, 10).map(lambda i: i / 10), min_size=4),
+    st.sampled_from([0.1, 0.25, 1 / 3, 0.05]),
+)
+def test_rounded_scores(scores, bandwidth):
+    groups = np.arange(len(scores)) % 2
+    statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
+    down = np.minimum(np.floor(np.array(scores) * 256), 255) / 256
+    expected = GroupedScores.from_scores(down, sensitive_features=groups)
+    assert rounded(statistic, 256).to_dict() == expected.to_dict()
+    assert rounded({1: statistic}, 256)[1].to_dict() == expected.to_dict()
+    monitor = FairnessMonitor(partial(madd, bandwidth=bandwidth))
+    binned = monitor._rounded(statistic)
+    value = madd(None, statistic, bandwidth=bandwidth)
+    assert madd(None, binned, bandwidth=bandwidth) == pytest.approx(value)
+
+
+def test_state_of_many_looks_is_small():
+    """All 256 scores of both groups in each block of 4,000 looks, in less than 1 MB."""
+    scores = np.tile(np.arange(256) / 256, 2)
+    batch = GroupedScores.from_scores(
+        scores, sensitive_features=np.repeat(["first", "second"], 256)
+    )
+    blocks = [[n, batch.to_dict()] for n in lengths_of(4000)]
+    assert len(json.dumps(blocks)) < 1_000_000
+
+
+def test_merged_places():
+    gaps = [0.05] * 8 + [0.6] * 2
+    places = [FairnessMonitor(PARITY, at_most=0.3) for _ in range(3)]
+    joined = FairnessMonitor(PARITY, at_most=0.3)
+    for place, monitor in enumerate(places):
+        watch(monitor, *gaps, first=10 * place, n_rows=90)
+    for look, gap in enumerate(gaps):
+        parts = [rows(gap, 10 * place + look, 90) for place in range(3)]
+        joined.update(
+            None, **{k: np.concatenate([p[k] for p in parts]) for k in parts[0]}
+        )
+    merged = places[0].merge(*places[1:])
+    assert merged.to_dict()["statistic"] == joined.to_dict()["statistic"]
+    assert merged.to_dict()["blocks"] == joined.to_dict()["blocks"]
+    assert merged.history_["n_rows"].tolist() == [2700]
+    assert merged.change_alarm_
+    assert merged.change_time_.value == 8
+    again = FairnessMonitor.from_dict(json.loads(json.dumps(merged.to_dict())))
+    for one in (merged, again, joined):
+        watch(one, 0.6, first=50)
+    assert again.to_dict() == merged.to_dict()
+    recent = ["recent", "recent_lower", "recent_upper", "change_alarm"]
+    assert joined.history_[recent].iloc[-1].equals(merged.history_[recent].iloc[-1])
+    assert places[0].to_dict()["statistic"] != merged.to_dict()["statistic"]
+    assert FairnessMonitor(mcdp).merge(FairnessMonitor(mcdp)).history_.empty
+
+
+def test_what_cannot_be_merged():
+    one = watch(FairnessMonitor(mcdp), 0.1)
+    others = {
+        "metric and options": FairnessMonitor(partial(mcdp, epsilon=0.1)),
+        "at_most": FairnessMonitor(mcdp, at_most=0.1),
+        "confidence_level": FairnessMonitor(mcdp, confidence_level=0.9),
+        "reference": FairnessMonitor(mcdp, reference=one.statistic_),
+        "number of looks": FairnessMonitor(mcdp),
+    }
+    for name, other in others.items():
+        with pytest.raises(ValueError, match=f"others must be .* the same {name}"):
+            one.merge(other)
+    within = FairnessMonitor(mcdp)
+    within.update(None, **rows(0.1, 0), control_features=np.arange(500) % 2)
+    with pytest.raises(ValueError, match="control_features must be given with every"):
+        one.merge(within)
+
+
+def test_added_strata():
+    first, second, third = (GroupedScores.from_scores(**rows(0, s)) for s in range(3))
+    total = added({"x": first, "y": second}, {"x": third})
+    assert [*total] == ["x", "y"]
+    assert total["x"].counts.sum() == 1000
+    assert total["y"] is second

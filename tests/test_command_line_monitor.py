@@ -1,0 +1,199 @@
+"""``python -m skfair monitor``: one batch after the other, each exactly once."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair._cli._command_line import main
+from skfair.metrics import mcdp
+from skfair.monitoring import FairnessMonitor
+
+OPTIONS = ["--y-score", "p", "--sensitive", "sex"]
+
+
+def write_batch(path, seed, shift=0.0, n_rows=200):
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["F", "M"], n_rows)
+    p = rng.beta(2 + shift * (sex == "F"), 4).round(3)
+    table = pd.DataFrame({"p": p, "sex": sex})
+    table.to_csv(path, index=False)
+    return table
+
+
+@pytest.fixture
+def monitor(tmp_path, monkeypatch, capsys):
+    """Run the command in an empty directory: exit code, and what it said."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        code = main(["monitor", "state.json", *arguments, *OPTIONS])
+        return code, capsys.readouterr()
+
+    return run
+
+
+def state():
+    return json.loads(Path("state.json").read_text("utf-8"))
+
+
+def test_batches_are_added(monitor):
+    ours = FairnessMonitor(mcdp, at_most=0.3)
+    for day in range(3):
+        table = write_batch("day.csv", day)
+        code, said = monitor("day.csv", "--limit", "0.3")
+        assert code == 0
+        assert "alarm: none" in said.out
+        ours.update(None, table["p"], sensitive_features=table["sex"])
+    assert state()["monitor"] == json.loads(json.dumps(ours.to_dict()))
+    assert len(state()["batches"]) == 3
+
+
+def test_alarms_end_with_code_3(monitor):
+    write_batch("day.csv", 0, shift=20.0, n_rows=2000)
+    code, said = monitor("day.csv", "--limit", "0.1", "--out", "page.html")
+    assert code == 3
+    assert "above the limit" in said.out
+    page = Path("page.html").read_text("utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "Alarm: Disparity above the limit" in page
+
+
+def test_a_batch_counts_once(monitor):
+    write_batch("day.csv", 0)
+    assert monitor("day.csv", "--limit", "0.5")[0] == 0
+    before = Path("state.json").read_bytes()
+    code, said = monitor("day.csv")
+    assert code == 0
+    assert "was added before" in said.err
+    assert Path("state.json").read_bytes() == before
+
+
+def test_groups_that_cannot_be_compared(monitor):
+    pd.DataFrame({"p": [0.2, 0.3], "sex": ["F", "F"]}).to_csv("day.csv", index=False)
+    assert monitor("day.csv")[0] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["day.csv", "--limit", "0.2"], "--limit must be 0.5, as in state.json"),
+        (["day.csv", "--metric", "abcc"], "--metric must be mcdp, as in"),
+        (["day.csv", "--confidence-level", "0.9"], "--confidence-level must be 0.95"),
+        (["other.csv"], "other.csv does not exist"),
+        (["day.csv", "--y-true", "truth"], "truth"),
+        (["day.csv", "--out", "no/page.html"], "directory that does not exist"),
+        (["missing.csv"], "column 'p' of missing.csv has 1 missing values"),
+    ],
+)
+def test_bad_arguments_leave_the_state(monitor, arguments, problem):
+    write_batch("first.csv", 0)
+    monitor("first.csv", "--limit", "0.5")
+    before = Path("state.json").read_bytes()
+    write_batch("day.csv", 1)
+    Path("missing.csv").write_text("p,sex\n0.1,F\n,M\n")
+    code, said = monitor(*arguments)
+    assert code == 2
+    assert said.err.startswith("skfair monitor: error: ")
+    assert problem in said.err
+    assert Path("state.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{", "state.json is not JSON"),
+        ("[]", "is not the state of"),
+        ('{"monitor": {}, "batches": []}', "dictionary of type 'FairnessMonitor'"),
+    ],
+)
+def test_broken_states(monitor, text, problem):
+    Path("state.json").write_text(text)
+    write_batch("day.csv", 1)
+    code, said = monitor("day.csv")
+    assert code == 2
+    assert problem in said.err
+    assert Path("state.json").read_text() == text
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_a_cut_write_loses_and_doubles_nothing(monitor, monkeypatch, where):
+    replace = Path.replace
+
+    def stopped(path, target):
+        if where == "after":
+            replace(path, target)
+        raise KeyboardInterrupt
+
+    write_batch("first.csv", 0)
+    write_batch("second.csv", 1)
+    monitor("first.csv", "--limit", "0.5")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", stopped)
+        assert monitor("second.csv")[0] == 130
+    assert len(state()["batches"]) == (1 if where == "before" else 2)
+    assert monitor("second.csv")[0] == 0
+    assert len(state()["batches"]) == 2
+    assert sum(FairnessMonitor.from_dict(state()["monitor"]).statistic_.counts) == 400
+    assert sorted(os.listdir()) == [
+        "first.csv",
+        "second.csv",
+        "state.json",
+        "state.json.lock",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are killed by a signal")
+def test_killed_commands_lose_and_double_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    command = [sys.executable, "-m", "skfair", "monitor", "state.json", "day.csv"]
+
+    def start():
+        return subprocess.Popen(
+            [*command, *OPTIONS], cwd=tmp_path, stdout=subprocess.DEVNULL
+        )
+
+    write_batch(tmp_path / "day.csv", 0)
+    begin = time.monotonic()
+    assert start().wait() in (0, 3)
+    usual = time.monotonic() - begin
+    n_killed = 0
+    for day in range(1, 5):
+        write_batch(tmp_path / "day.csv", day)
+        for _ in range(2):
+            process = start()
+            time.sleep(usual * rng.uniform(0.5, 1.1))
+            process.send_signal(signal.SIGKILL)
+            n_killed += process.wait() == -signal.SIGKILL
+        assert start().wait() in (0, 3)
+        found = json.loads((tmp_path / "state.json").read_text())
+        monitor = FairnessMonitor.from_dict(found["monitor"])
+        assert monitor.statistic_.counts.sum() == 200 * (day + 1)
+        assert len(found["batches"]) == len(monitor.history_) == day + 1
+    assert n_killed > 1
+
+
+@pytest.mark.slow
+def test_commands_at_the_same_time_wait_for_each_other(tmp_path):
+    for day in range(4):
+        write_batch(tmp_path / f"{day}.csv", day)
+    command = [sys.executable, "-m", "skfair", "monitor", "state.json"]
+    processes = [
+        subprocess.Popen(
+            [*command, f"{day}.csv", *OPTIONS], cwd=tmp_path, stdout=subprocess.DEVNULL
+        )
+        for day in range(4)
+    ]
+    assert all(process.wait() in (0, 3) for process in processes)
+    found = json.loads((tmp_path / "state.json").read_text())
+    assert len(set(found["batches"])) == 4
+    counts = FairnessMonitor.from_dict(found["monitor"]).statistic_.counts
+    assert counts.sum() == 800

@@ -421,8 +421,8 @@ def _add_comparison(compare: argparse.ArgumentParser) -> None:
         help="a page, all numbers, or Markdown (default: html with --out, else md)",
     )
     # What an audit has beside.
-    nothing: dict[str, Any] = dict.fromkeys(("control_features", "proxy"), [])
-    compare.set_defaults(y_pred=[], group_probability=[], target="label", **nothing)
+    compare.set_defaults(y_pred=[], control_features=[], group_probability=[], proxy=[])
+    compare.set_defaults(target="class")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

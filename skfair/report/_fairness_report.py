@@ -790,6 +790,7 @@ default="metrics"
         ------
         ValueError
             If the report was restored from a summary or a file, so that it has no rows;
+            if it is on predicted numbers (``scale="real"``);
             if labels are no text, numbers or dates; if `min_cell` is given for a report
             with weights, several models or a proxy, or leaves nothing.
         OSError

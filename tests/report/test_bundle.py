@@ -391,6 +391,19 @@ def test_min_cell_needs_one_model_without_weights(make_report, scored, tmp_path)
         weighted.to_bundle(tmp_path / "new", min_cell=5)
 
 
+def test_a_report_on_numbers_has_no_bundle_yet(make_report, scored, tmp_path):
+    y_true, y_score, people = scored
+    report = make_report(
+        y_true.astype(float),
+        1000 * y_score,
+        sensitive_features=people["sex"],
+        scale="real",
+    )
+    with pytest.raises(ValueError, match="numbers have no bundle yet"):
+        report.to_bundle(tmp_path / "new")
+    assert "<h1>" in report.to_html()
+
+
 def test_a_report_without_rows_has_no_bundle(light, tmp_path):
     for again in (FairnessReport(light.summary), pickle.loads(pickle.dumps(light))):
         with pytest.raises(ValueError, match="restored from its summary"):

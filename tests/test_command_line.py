@@ -421,7 +421,7 @@ def test_lines_of_messages_are_those_of_the_file(audit, tmp_path):
 
 def test_few_permutations(audit):
     said = audit(f"{GOOD} --permutations 19", few=[])[2]
-    assert "--permutations must be an integer of at least 59, got 19" in said.err
+    assert "--permutations must be 0, or an integer of at least 59, got 19" in said.err
     assert "Holm" in said.err
 
 

@@ -27,8 +27,8 @@ from skfair._cli._duckdb import (
     takes_duckdb,
 )
 from skfair._cli._monitor import add_monitor, alarmed, describe, run_monitor
-from skfair._cli._tables import Columns, line_of, read_columns
-from skfair._cli._text import Format
+from skfair._cli._tables import Columns, line_of, read_columns, read_names
+from skfair._cli._text import Format, check_columns
 from skfair._utils._files import check_writable, write_text
 from skfair._utils._text import visible_text
 from skfair._utils._validation import (
@@ -40,7 +40,8 @@ from skfair._utils._validation import (
 from skfair.groups import MISSING_LABEL, Groups, encode_groups, intersect
 from skfair.metrics._undefined import collected_reasons
 from skfair.model_selection import compare_models
-from skfair.report import FairnessReport
+from skfair.report import DataReport, FairnessReport, verify_bundle
+from skfair.report._bundle import check_folder
 from skfair.report._inputs import Options
 from skfair.report._language import LANGUAGES, counted, speaking
 from skfair.report._metrics import KEYS, MEASURES
@@ -54,7 +55,8 @@ example:
 predictions.csv has a header, and a row for each person: the true label y (1 is
 positive), the predicted probability p of the positive label, and the groups. Several
 models are several columns: --y-score model_a,model_b. Options that take columns may
-be given repeatedly.
+be given repeatedly. --bundle DIR writes what `skfair verify DIR` checks without
+the rows.
 
 exit codes: 0, the report is written; 2, the arguments or the file are bad, and one
 line says why; 3, the report is written, and a metric is above its --limit or cannot
@@ -93,6 +95,7 @@ _OPTIONS = {
     "n_jobs": "--jobs",
     "pos_label": "--pos-label",
     "rare": "--rare",
+    "min_cell": "--min-cell",
 }
 #: Options that take columns, several of which are separated by commas.
 _SEVERAL = (
@@ -140,7 +143,45 @@ def make_parser() -> argparse.ArgumentParser:
     _add_table(compare)
     _add_comparison(compare)
     add_monitor(commands)
+    _add_data(
+        commands.add_parser(
+            "data",
+            help="write a report on a table before any model",
+            description="Write who is in a table: groups, base rates, missing values, "
+            "proxies and distances by group, and the rows that an audit needs.",
+        )
+    )
+    verify = commands.add_parser(
+        "verify",
+        help="compute the numbers of a bundle again, without the rows",
+        description="Compute the numbers of a bundle that `audit --bundle` has written "
+        "again. Exit codes: 0, they agree; 1, they do not, or it is no bundle; 2, it "
+        "cannot be read.",
+    )
+    verify.add_argument("directory", type=Path, help="the bundle")
     return parser
+
+
+def _add_data(data: argparse.ArgumentParser) -> None:
+    add = data.add_argument
+    add("table", type=Path, help="a .csv, .tsv, .csv.gz, .parquet or .xlsx file")
+    add("--sensitive", action="append", default=[], metavar="COLUMNS", help="groups")
+    add("--y-true", metavar="COLUMN", help="true labels, for base rates")
+    add("--pos-label", metavar="LABEL", help="the positive label; 1 where numbers are")
+    add(
+        "--limit",
+        type=float,
+        default=0.1,
+        help="disparity to be certified, for the rows needed (default: %(default)s)",
+    )
+    add("--bins", action="append", default=[], metavar="COLUMN=EDGES", help="as audit")
+    add("--sep", type=_separator, help="separator of columns, such as ';' or tab")
+    add("--encoding", default="utf-8", help="of text files (default: %(default)s)")
+    add("--out", type=Path, metavar="FILE", help="page to write; without, text")
+    add("--format", choices=("html", "json"), default="html", help="of --out")
+    add("--no-overwrite", action="store_true", help="stop if this file exists")
+    add("--language", default="en", choices=LANGUAGES, help="language of the page")
+    add("--date", nargs="?", const="today", help="write a date on the page")
 
 
 def _add_table(parser: argparse.ArgumentParser) -> None:
@@ -294,7 +335,20 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
 
 def _add_output(audit: argparse.ArgumentParser) -> None:
     add = audit.add_argument
-    add("--out", type=Path, required=True, metavar="FILE", help="file to write")
+    add("--out", type=Path, metavar="FILE", help="file to write")
+    add(
+        "--bundle",
+        type=Path,
+        metavar="DIR",
+        help="directory to write the page into, with the statistics from which others "
+        "can verify it",
+    )
+    add(
+        "--min-cell",
+        type=int,
+        metavar="N",
+        help="in the bundle, join and withhold what tells of fewer than N people",
+    )
     add("--no-overwrite", action="store_true", help="stop if this file exists")
     add(
         "--format",
@@ -320,9 +374,9 @@ def _add_output(audit: argparse.ArgumentParser) -> None:
         "--limit",
         action="append",
         default=[],
-        metavar="METRIC=NUMBER",
-        help="exit with code 3 if this metric is larger for any attribute and model: "
-        "--limit mcdp=0.1",
+        metavar="[METRIC=]NUMBER",
+        help="--limit mcdp=0.1: exit with code 3 if this metric is larger for any "
+        "attribute and model; --limit 0.1: say on the page what is within it",
     )
     add("--quiet", action="store_true", help="show no progress")
 
@@ -368,11 +422,86 @@ def _add_comparison(compare: argparse.ArgumentParser) -> None:
     )
     # What an audit has beside.
     compare.set_defaults(y_pred=[], control_features=[], group_probability=[], proxy=[])
+    compare.set_defaults(target="class")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return its exit code."""
     given = make_parser().parse_args(arguments)
+    commands = {"data": _run_data, "verify": _verify}
+    return commands.get(given.command, _run_on_predictions)(given)
+
+
+def _run_data(given: argparse.Namespace) -> int:
+    """Write a data report, and return the exit code."""
+    given.sensitive = _split(given.sensitive)
+    try:
+        date = _date(given.date)
+        if given.out is not None:
+            _check_output(given.out, given.table, given.no_overwrite)
+            if given.format == "html":
+                require_report_extra()
+        with speaking(given.language), collected_reasons():
+            report, record = _read_data(given)
+        if given.out is not None and given.format == "html":
+            source = f"{record['input']}, SHA-256 {record['sha256']}"
+            report.to_html(given.out, date=date.get("date"), source=source)
+        elif given.out is not None:
+            data = report.summary | record | date
+            write_text(given.out, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    except (ValueError, OSError, ImportError) as error:
+        message = " ".join(str(error).split())
+        _say(f"skfair data: error: {message}", sys.stderr)
+        return 2
+    _say(str(report) if given.out is None else str(given.out), sys.stdout)
+    return 0
+
+
+def _read_data(given: argparse.Namespace) -> tuple[DataReport, dict[str, str]]:
+    """Read all columns of a table, and compute the report."""
+    if not given.sensitive:
+        raise ValueError("--sensitive must name a column.")
+    form = Format(given.sep, given.encoding)
+    bins = read_bins(given.bins, given.sensitive)
+    with _unchanged([given.table]):
+        names = read_names(given.table, form)
+        labels = [] if given.y_true is None else [given.y_true]
+        check_columns(given.table, names, [*given.sensitive, *labels])
+        features = [name for name in names if name not in given.sensitive]
+        columns = Columns([], features, given.sensitive)
+        table = read_columns(given.table, columns, form)
+        record = input_record(given.table, [given.table])
+    y = table.pop(given.y_true) if labels else None
+    groups = {name: into_bins(table[name], bins.get(name)) for name in given.sensitive}
+    report = DataReport.from_frame(
+        table.drop(columns=given.sensitive),
+        y,
+        sensitive_features=groups,
+        pos_label=_label(given.pos_label, [y]),
+        limit=given.limit,
+        language=given.language,
+    )
+    return report, record
+
+
+def _verify(given: argparse.Namespace) -> int:
+    """Verify a bundle, and say what is wrong with it, and what was not verified."""
+    try:
+        found = verify_bundle(given.directory)
+    except (OSError, ImportError) as error:
+        _say(f"skfair verify: error: {' '.join(str(error).split())}", sys.stderr)
+        return 2
+    for text in found.problems:
+        _say(f"skfair verify: wrong: {text}", sys.stderr)
+    numbers = counted(found.n_verified, "number")
+    _say(f"{numbers} computed again from the statistics", sys.stdout)
+    for text in found.not_verified:
+        _say(f"not verified: {text}", sys.stdout)
+    return 0 if found.ok else 1
+
+
+def _run_on_predictions(given: argparse.Namespace) -> int:
+    """Run a command on a table of predictions, and return its exit code."""
     for option in _SEVERAL:
         if isinstance(getattr(given, option, None), list):
             setattr(given, option, _split(getattr(given, option)))
@@ -399,13 +528,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run_audit(given: argparse.Namespace) -> int:
     """Write the report, say what is in it, and return the exit code."""
-    limits = read_limits(given.limit)
+    limits = read_limits([text for text in given.limit if "=" in text])
     date = _date(given.date)
     with speaking(given.language), collected_reasons():
         report, record = _audit(given)
-    summaries = sys.stderr if _is_standard_output(given.out) else sys.stdout
-    write(report, given.out, given.format, record | date)
-    _say(f"{report}\n{given.out}", summaries)
+    to_output = given.out is not None and _is_standard_output(given.out)
+    summaries = sys.stderr if to_output else sys.stdout
+    if given.out is not None:
+        write(report, given.out, given.format, record | date)
+    if given.bundle is not None:
+        _write_bundle(report, given, record, date)
+    written = [str(path) for path in (given.out, given.bundle) if path is not None]
+    _say("\n".join([str(report), *written]), summaries)
     above = beyond_limits(report, limits)
     for text in above:
         _say(f"skfair audit: limit: {text}", sys.stderr)
@@ -541,9 +675,16 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
 
     Cheap checks come first.
     """
-    if given.format == "html":
+    if given.format == "html" or given.bundle is not None:
         require_report_extra()
-    _check_output(given.out, given.table, given.no_overwrite)
+    if given.out is not None:
+        _check_output(given.out, given.table, given.no_overwrite)
+    elif given.bundle is None:
+        raise ValueError("--out or --bundle must name what is to be written.")
+    if given.bundle is not None:
+        check_folder(given.bundle)
+    elif given.min_cell is not None:
+        raise ValueError("--min-cell must be given with --bundle.")
     if given.target == "number":
         if given.scale != "probability":
             raise ValueError("--scale must be left out with --target number.")
@@ -551,7 +692,7 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     settings = {
         name: getattr(given, name)
         for name in _OPTIONS
-        if name not in ("pos_label", "rare")
+        if name not in ("pos_label", "rare", "min_cell")
     }
     Options(**settings)
     if not given.y_score and not given.y_pred:
@@ -566,6 +707,7 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     bins = read_bins(given.bins, [*given.sensitive, *others])
     form = Format(given.sep, given.encoding)
     settings |= {
+        "limit": _plain_limit(given.limit),
         "title": given.title,
         "verbose": int(not given.quiet and sys.stderr.isatty()),
     }
@@ -874,6 +1016,21 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _write_bundle(
+    report: FairnessReport,
+    given: argparse.Namespace,
+    record: dict[str, str],
+    date: dict[str, str],
+) -> None:
+    report.to_bundle(
+        given.bundle,
+        source=record["input"],
+        sha256=record["sha256"],
+        min_cell=given.min_cell,
+        **date,
+    )
+
+
 def write(report: FairnessReport, path: Path, how: str, record: dict[str, str]) -> None:
     """Write a report and the record of its input as a page, JSON, or Markdown."""
     source = f"{record['input']}, SHA-256 {record['sha256']}"
@@ -902,6 +1059,20 @@ def read_limits(given: list[str]) -> dict[str, float]:
             "--limit", value, 0, math.inf if largest is None else largest
         )
     return limits
+
+
+def _plain_limit(given: list[str]) -> float | None:
+    """Read the limit that is of no metric."""
+    found = [text for text in given if "=" not in text]
+    try:
+        numbers = [float(text) for text in found]
+    except ValueError:
+        raise ValueError(
+            f"--limit must be NUMBER or METRIC=NUMBER, got {found[0]!r}."
+        ) from None
+    if len(numbers) > 1:
+        raise ValueError(f"--limit must have one number, got {found}.")
+    return check_real("--limit", numbers[0], 0, 1) if numbers else None
 
 
 def beyond_limits(report: FairnessReport, limits: dict[str, float]) -> list[str]:

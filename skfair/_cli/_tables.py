@@ -16,6 +16,7 @@ from skfair._cli._text import (
     as_values,
     check_columns,
     line_of_text,
+    read_header,
     read_rows,
     refuse_text,
 )
@@ -69,6 +70,21 @@ def read_columns(path: Path, columns: Columns, form: Format) -> Any:
     if not len(table):
         raise ValueError(f"{path} has 0 rows, expected at least one.")
     return table
+
+
+def read_names(path: Path, form: Format) -> list[str]:
+    """Read the names of all columns of a table."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist or is no file.")
+    if path.suffix.lower() == ".parquet":
+        parquet = require("pyarrow.parquet", f"Reading {path}", "save the table as CSV")
+        try:
+            return list(parquet.read_schema(path).names)
+        except (ValueError, OSError) as error:
+            raise ValueError(f"{path} cannot be read: {_one_line(error)}") from error
+    if path.suffix.lower() == ".xlsx":
+        return [*map(str, _read_excel(path, [], []).columns)]
+    return read_header(path, form).names
 
 
 def line_of(path: Path, position: int, form: Format) -> int:

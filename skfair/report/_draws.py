@@ -71,6 +71,10 @@ class Uncertainty(NamedTuple):
     without_test: float | None = None
 
 
+#: What draws of rows give, and of a metric whose noise has no bound its interval.
+DRAWN = ("null_mean", "pvalue", "as_large", "without_test")
+DRAWN_ENDS = ("lower", "upper")
+
 #: What is found on the rows of each sample.
 Found = list[tuple[Sample, dict[str, Finding]]]
 
@@ -130,12 +134,9 @@ def _count_draws(sample: Sample, found: Mapping[str, Finding]) -> int:
     return len(keys) * options.n_permutations + len(resampled) * options.n_resamples
 
 
-def uncertainties(
-    sample: Sample, found: Mapping[str, Finding], done: DrawsDone
-) -> dict[str, Uncertainty]:
-    """Find intervals and p-values of the metrics; undefined metrics have none."""
+def bounds(sample: Sample, found: Mapping[str, Finding]) -> dict[str, Uncertainty]:
+    """Find the intervals of the metrics whose noise has a bound."""
     tail = (1 - sample.audit.options.confidence_level) / 2
-    tick = partial(done, len(sample.groups.labels))
     values = {key: one.value for key, one in found.items()}
     results = dict.fromkeys(found, Uncertainty())
     defined = [key for key, value in values.items() if not math.isnan(value)]
@@ -149,15 +150,46 @@ def uncertainties(
                 upper=max(upper_bound(compared, tail), values[key]),
                 certified=upper_bound(compared, 2 * tail),
             )
+    return results
+
+
+def uncertainties(
+    sample: Sample, found: Mapping[str, Finding], done: DrawsDone
+) -> dict[str, Uncertainty]:
+    """Find intervals and p-values of the metrics; undefined metrics have none."""
+    tick, results = partial(done, len(sample.groups.labels)), bounds(sample, found)
+    with warnings.catch_warnings():
+        # The report says itself why a metric is undefined.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
         for question, keys in _drawn_keys(sample, found).items():
             rows = sample.drawn_from(question)
-            for key, test in permute(sample, keys, rows, tick).items():
-                results[key] = with_test(results[key], test)
+            tests = permute(sample, keys, rows, tick)
+            for key in keys:
+                if key in tests:
+                    results[key] = with_test(results[key], tests[key])
                 if not MEASURES[key].bounded:
                     results[key] = _resample(
-                        sample, key, rows, values[key], results[key], tick
+                        sample, key, rows, found[key].value, results[key], tick
                     )
     return results
+
+
+def stated(
+    sample: Sample, found: Mapping[str, Finding], claimed: Mapping[str, Any]
+) -> dict[str, Uncertainty]:
+    """Find the intervals, and take what was drawn from a summary."""
+    results = bounds(sample, found)
+    for key in found:
+        names = [*DRAWN] if MEASURES[key].bounded else [*DRAWN, *DRAWN_ENDS]
+        drawn = {name: _share_or_number(claimed[key][name]) for name in names}
+        results[key] = results[key]._replace(**drawn)
+    return results
+
+
+def _share_or_number(value: Any) -> float | None:
+    if value is not None and not (type(value) in (int, float) and abs(value) <= 2):
+        raise ValueError(f"the summary must have shares or nothing, got {value!r}.")
+    return None if value is None else float(value)
 
 
 def permute(
@@ -166,8 +198,10 @@ def permute(
     rows: Rows | Counts,
     tick: Callable[[], Any] = lambda: None,
 ) -> dict[str, PermutationTestResult]:
-    """Test metrics of one question on the permutations of `permutation_test`."""
+    """Test metrics of one question on permutations, of which there may be none."""
     options = sample.audit.options
+    if not options.n_permutations:
+        return {}
     metrics = [MEASURES[key].drawn(sample) for key in keys]
     results = permutation_tests(
         metrics,

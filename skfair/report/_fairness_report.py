@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 from skfair._utils._columns import names_columns, select_columns
 from skfair._utils._files import write_text
 from skfair._utils._validation import AnyScale, Scale, check_choice, count_rows
+from skfair.report._bundle import write_bundle
 from skfair.report._frame_inputs import read_frame
-from skfair.report._inputs import estimator_inputs, make_audit
+from skfair.report._inputs import Audit, estimator_inputs, make_audit
 from skfair.report._language import say, speaking
 from skfair.report._metrics import checked_options
 from skfair.report._page._html import render
@@ -42,6 +43,7 @@ class ReportOptions(TypedDict, total=False):
     min_group_size: int
     impact_ratios: bool
     min_share: float
+    limit: float | None
     language: str
     random_state: Any
     n_jobs: int | None
@@ -108,6 +110,18 @@ class FairnessReport:
 
     def __init__(self, summary: dict[str, Any]) -> None:
         self.summary = summary
+        self._audits: Sequence[Audit] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A report that is stored or sent has no rows of people.
+        return {**vars(self), "_audits": ()}
+
+    @classmethod
+    def _on(cls, audits: Sequence[Audit], title: str) -> Self:
+        """Report on audits, which it keeps for a bundle."""
+        report = cls(summarize(audits, title))
+        report._audits = audits
+        return report
 
     @classmethod
     def from_estimator(
@@ -161,8 +175,8 @@ dataframe or Groups, default=None
             Other parameters of `from_predictions`: `sample_weight`, `metrics`,
             `epsilon`, `alpha`, `n_resamples`, `n_permutations`, `confidence_level`,
             `min_group_size`, `impact_ratios`, `min_share`, `group_probabilities`,
-            `odds_ratio`, `proxy_limit`, `title`, `language`, `random_state`, `n_jobs`
-            and `verbose`.
+            `odds_ratio`, `proxy_limit`, `limit`, `title`, `language`, `random_state`,
+            `n_jobs` and `verbose`.
 
         Returns
         -------
@@ -221,6 +235,7 @@ dataframe or Groups, default=None
         min_group_size: int = 10,
         impact_ratios: bool = False,
         min_share: float = 0.0,
+        limit: float | None = None,
         title: str = DEFAULT_TITLE,
         language: str = "en",
         random_state: Any = None,
@@ -294,7 +309,8 @@ n_groups), or dict, default=None
         n_resamples : int, default=500
             Number of resamples for the interval of DCP; all other intervals need none.
         n_permutations : int, default=199
-            Number of permutations for each p-value, at least 59.
+            Number of permutations for each p-value, at least 59; 0 for a report
+            without tests, which takes a fraction of the time, and says so.
         confidence_level : float in (0, 1), default=0.95
             Level of the intervals.
         min_group_size : int, default=10
@@ -305,6 +321,9 @@ n_groups), or dict, default=None
             where there are scores, of scores above their median.
         min_share : float in [0, 1), default=0.0
             Smallest share of the rows of a group that has an impact ratio.
+        limit : float in [0, 1], default=None
+            Disparity that you accept. The verdict then says which metrics are certified
+            to be at most this, above it, or neither, and the chart of rates shows it.
         title : str, default="Fairness report"
             Title of the page.
         language : {"en", "de"}, default="en"
@@ -341,6 +360,7 @@ n_groups), or dict, default=None
             min_group_size=min_group_size,
             impact_ratios=impact_ratios,
             min_share=min_share,
+            limit=limit,
             odds_ratio=odds_ratio,
             proxy_limit=proxy_limit,
             random_state=random_state,
@@ -361,7 +381,7 @@ n_groups), or dict, default=None
                 sample_weight=sample_weight,
                 options=options,
             )
-            return cls(summarize([audit], title))
+            return cls._on([audit], title)
 
     @classmethod
     def from_frame(
@@ -419,8 +439,8 @@ n_groups), or dict, default=None
         **options : dict
             Other parameters of `from_predictions`: `metrics`, `epsilon`, `alpha`,
             `n_resamples`, `n_permutations`, `confidence_level`, `min_group_size`,
-            `impact_ratios`, `min_share`, `language`, `random_state`, `n_jobs` and
-            `verbose`.
+            `impact_ratios`, `min_share`, `limit`, `language`, `random_state`, `n_jobs`
+            and `verbose`.
 
         Returns
         -------
@@ -483,7 +503,7 @@ n_groups), or dict, default=None
                 pos_label=pos_label,
                 options=checked,
             )
-            return cls(summarize(audits, title))
+            return cls._on(audits, title)
 
     def with_explanations(self, *results: Any) -> Self:
         """Return the report with sections on what a gap goes with.
@@ -777,6 +797,77 @@ default="metrics"
             ):
                 card.add(**{path: text})
         return card
+
+    def to_bundle(
+        self,
+        directory: str | PathLike[str],
+        *,
+        date: str | datetime.date | None = None,
+        source: str | None = None,
+        sha256: str | None = None,
+        min_cell: int | None = None,
+    ) -> None:
+        """Write what a second party needs to verify the report without the rows.
+
+        The directory then has ``page.html``, ``summary.json``, the statistics from
+        which their numbers follow (``statistics.json``), the options, seed and versions
+        (``call.json``), and ``manifest.json`` with the SHA-256 of each and of the
+        input. `verify_bundle`, and ``skfair verify`` on the command line, compute the
+        numbers again.
+
+        Parameters
+        ----------
+        directory : str or path-like
+            A new directory, or one that holds nothing but a bundle, which is replaced.
+        date : str or date, default=None
+            Date to write, by default none: the same report gives the same bytes.
+        source : str, default=None
+            Where the rows come from.
+        sha256 : str, default=None
+            SHA-256 of the input.
+        min_cell : int, default=None
+            Least number of rows that a count of the bundle may tell of, at least 2.
+            Scores are joined in intervals, rows of groups that cannot be counted so are
+            left out of every number, and the page says so. None counts every row: with
+            distinct scores a bundle then has the score, group, true label and decision
+            of each person.
+
+        Raises
+        ------
+        ValueError
+            If the report was restored from a summary or a file, so that it has no rows;
+            if it is on predicted numbers (``scale="real"``);
+            if labels are no text, numbers or dates; if `min_cell` is given for a report
+            with weights, several models or a proxy, or leaves nothing.
+        OSError
+            If the directory cannot be written, or has other files.
+        ImportError
+            Without jinja2 or matplotlib.
+
+        See Also
+        --------
+        verify_bundle : Computes the numbers of a bundle again.
+
+        Notes
+        -----
+        Statistics have at most 120,000 entries: distinct scores, by intersection,
+        stratum, true label, decision and weight. More are joined in up to 10,000
+        intervals of scores, of which the bundle's page then states how far this may
+        move a number; its p-values are those of the rows.
+
+        Examples
+        --------
+        See `verify_bundle`.
+        """
+        if not self._audits:
+            raise ValueError(
+                "the report was restored from its summary and has no statistics: make "
+                "it from rows again to write a bundle."
+            )
+        if sha256 is not None:
+            source = f"{source or 'rows'}, SHA-256 {sha256}"
+        record = _record(date, source)
+        write_bundle(directory, self._audits, self.summary, record, sha256, min_cell)
 
     def _repr_html_(self) -> str:
         """Show the page in a frame, so that neither styles the other."""

@@ -223,6 +223,9 @@ def impact_tables(sample: Sample) -> list[dict[str, Any]] | None:
             {"label": name, **{k: _plain(v) for k, v in row.items()}}
             for name, row in zip(names, table.to_dict("records"), strict=False)
         ]
+        if audit.n_alike is not None and sample.attribute.n_missing:
+            unknown = {"n": sample.attribute.n_missing, "status": "unknown"}
+            rows.append(dict.fromkeys(("label", *table.columns)) | unknown)
         tables.append({"kind": kind, "rows": rows})
     return tables
 

@@ -85,6 +85,7 @@ class Options:
     random_state: Any = None
     odds_ratio: Sequence[float] = (1.0, 1.5, 2.0, math.inf)
     proxy_limit: float = 0.1
+    limit: float | None = None
     language: str = "en"
     n_jobs: int | None = None
     verbose: int = 0
@@ -115,6 +116,9 @@ class Options:
             "random_state": check_integer("random_state", seed, 0, 2**32 - 1),
             "odds_ratio": tuple(check_odds_ratios(self.odds_ratio).tolist()),
             "proxy_limit": check_real("proxy_limit", self.proxy_limit, 0, 1),
+            "limit": None
+            if self.limit is None
+            else check_real("limit", self.limit, 0, 1),
         }
         if self.scale == "real" and self.threshold != type(self).threshold:
             raise ParameterError(
@@ -132,12 +136,12 @@ class Options:
 
 
 def _check_permutations(value: Any) -> int:
-    """Check that a p-value can be small enough for the verdict."""
-    n_permutations = check_integer("n_permutations", value, 1)
-    if n_permutations < FEWEST_PERMUTATIONS:
+    """Check that there are no tests, or p-values small enough for the verdict."""
+    n_permutations = check_integer("n_permutations", value, 0)
+    if 0 < n_permutations < FEWEST_PERMUTATIONS:
         raise ParameterError(
             "n_permutations",
-            f"must be an integer of at least {FEWEST_PERMUTATIONS}, got "
+            f"must be 0, or an integer of at least {FEWEST_PERMUTATIONS}, got "
             f"{n_permutations}: the least p-value is 1 / ({n_permutations} + 1), and "
             "the verdict, three tests with Holm's correction at the level 0.05, needs "
             "one of 0.05 / 3 = 1 / 60.",
@@ -488,7 +492,7 @@ def _models(
     unnamed = say("model")
     return {
         name: read(argument if name == unnamed else f"{argument}[{name!r}]", column)
-        for name, column in _columns(argument, values, unnamed).items()
+        for name, column in named_columns(argument, values, unnamed).items()
     }
 
 
@@ -503,7 +507,9 @@ def _of_one_model(
     return {name: scores[names[0]]}, {name: predicted[names[1]]}
 
 
-def _columns(argument: str, values: Any, unnamed: str, numbered: str = "") -> Named:
+def named_columns(
+    argument: str, values: Any, unnamed: str, numbered: str = ""
+) -> Named:
     """Columns of a mapping, a table or an array by name, or by a name for unnamed ones.
 
     Several columns without names are numbered if there is a word for them.
@@ -562,12 +568,20 @@ def _attributes(
             "group_probabilities where groups are known by a proxy only."
         )
     unnamed = say("group"), say("attribute")
-    columns = _columns("sensitive_features", sensitive_features, *unnamed)
+    columns = named_columns("sensitive_features", sensitive_features, *unnamed)
     each = {}
     for name, column in columns.items():
         groups = encode_groups(column, min_group_size=options.min_group_size)
         _check_length(f"sensitive_features {name!r}", len(groups), n_samples)
         each[name] = groups[kept]
+    return with_intersection(each, n_alike)
+
+
+def with_intersection(
+    each: dict[str, Groups], n_alike: Integers | None
+) -> tuple[Attribute, ...]:
+    """Attributes of groups by name, and the intersection of several."""
+    each = dict(each)
     if len(each) > 1:
         codes, labels = intersect([(g.codes, g.labels) for g in each.values()])
         smallest = max(groups.min_group_size for groups in each.values())
@@ -588,13 +602,14 @@ def set_aside(name: str, groups: Groups, n_alike: Integers | None) -> Attribute:
     labels = tuple(label for label, size in sizes.items() if size >= smallest)
     aside = tuple((label, size) for label, size in sizes.items() if size < smallest)
     codes = recode(groups.codes, groups.labels, labels)
-    n_missing = int(np.count_nonzero(groups.codes < 0))
+    without = groups.codes < 0
+    n_missing = np.count_nonzero(without) if n_alike is None else n_alike[without].sum()
     compared = replace(groups, codes=codes, labels=labels)
     if tip := tip_for_numbers(groups.labels, counts):
         many = f"{name} has {len(counts):,} groups, each a number"
         warn_or_collect(many, f"{many}, and the report leaves small ones out. {tip}")
     kept = np.array([sizes[label] for label in labels], dtype=np.intp)
-    return Attribute(name, compared, groups, aside, n_missing, kept)
+    return Attribute(name, compared, groups, aside, int(n_missing), kept)
 
 
 def _check_length(what: str, length: int, expected: int) -> None:

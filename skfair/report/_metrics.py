@@ -579,8 +579,17 @@ def _check_metrics(audit: Audit) -> None:
         )
 
 
-def find_all(sample: Sample) -> dict[str, Finding]:
-    """Find every metric on the rows as given; nan where there are no two groups."""
+def find_all(
+    sample: Sample, known: Mapping[str, Finding] | None = None
+) -> dict[str, Finding]:
+    """Find every metric on the rows as given; nan where there are no two groups.
+
+    Those that are known are not computed again.
+    """
     if not sample.comparable:
         return dict.fromkeys(sample.keys, Finding(math.nan))
-    return {key: MEASURES[key].find(sample) for key in sample.keys}
+    known = known or {}
+    return {
+        key: known[key] if key in known else MEASURES[key].find(sample)
+        for key in sample.keys
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -13,10 +13,18 @@ import numpy as np
 
 import skfair
 from skfair._utils._text import or_none, visible_text
-from skfair.report._draws import DrawsDone, Uncertainty, uncertainties
+from skfair.report._draws import DrawsDone, Uncertainty, stated, uncertainties
 from skfair.report._groups import group_numbers, impact_tables, performance
 from skfair.report._inputs import Attribute, Audit, Model
-from skfair.report._language import counted, figure, listed, name_of, say, whole
+from skfair.report._language import (
+    counted,
+    figure,
+    in_english,
+    listed,
+    name_of,
+    say,
+    whole,
+)
 from skfair.report._metrics import (
     MEASURES,
     Measure,
@@ -72,6 +80,10 @@ CONCLUSIONS = {
     ("absolute errors", "may be chance"): "That absolute errors depend on the group is "
     "not shown.",
 }
+#: Format of a summary: the number changes with the names or meanings of its entries.
+FORMAT = "skfair.report/1"
+#: Settings that are stated, since they cannot be found from counted rows.
+STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld")
 #: What a report is called unless it is given a title.
 DEFAULT_TITLE = "Fairness report"
 #: Points of a curve along each axis; more cannot be seen in a picture.
@@ -90,20 +102,30 @@ _CANNOT_SHOW = (
 )
 
 
-def summarize(audits: Sequence[Audit], title: str) -> Summary:
+def summarize(
+    audits: Sequence[Audit], title: str, claimed: Summary | None = None
+) -> Summary:
     """Compute a report, of strings, numbers, None, lists and dicts as in JSON.
 
     One audit holds several models of the same rows; several hold one model each, whose
-    rows were counted by its own scores.
+    rows were counted by its own scores. What was drawn, what a proxy bounds and what
+    was counted is taken from a claimed summary, where one is given.
     """
     by_attribute = zip(*map(make_samples, audits), strict=True)
     samples = [sample for group in by_attribute for sample in group]
     audit, models = audits[0], [model for one in audits for model in one.models]
-    found = [(sample, find_all(sample)) for sample in samples]
-    done = DrawsDone(found, audit.options.verbose)
-    results = [_result(*one, uncertainties(*one, done)) for one in found]
     n_models = len(models)
+    if claimed is None:
+        found = [(sample, find_all(sample)) for sample in samples]
+        done = DrawsDone(found, audit.options.verbose)
+        results = [_result(*one, uncertainties(*one, done)) for one in found]
+    else:
+        results = [
+            _recomputed(sample, claimed["attributes"][i // n_models]["results"])
+            for i, sample in enumerate(samples)
+        ]
     summary: Summary = {
+        "format": FORMAT,
         "title": visible_text(say(title) if title == DEFAULT_TITLE else title, 120),
         "language": audit.options.language,
         "n_rows": audit.n_rows,
@@ -116,9 +138,36 @@ def summarize(audits: Sequence[Audit], title: str) -> Summary:
         ],
         "proxy": by_proxy(audit),
         "settings": _settings(audit, audits),
-        "versions": _versions(),
+        "versions": versions_of("scikit-learn", "NumPy", "SciPy", "pandas"),
     }
+    if claimed is not None:
+        summary |= {"proxy": claimed["proxy"], "versions": claimed["versions"]}
+        counted = {name: claimed["settings"][name] for name in STATED}
+        summary["settings"] |= counted
     return {**summary, "verdict": verdict(summary), "cautions": cautions(summary)}
+
+
+def _recomputed(sample: Sample, claimed: Sequence[Summary]) -> Summary:
+    """Compute the result of one model, with what was drawn as it is claimed.
+
+    So is DCP where its search ended early: it would end elsewhere on another machine.
+    """
+    (of_model,) = (
+        one for one in claimed if one["model"] == visible_text(sample.model.name)
+    )
+    measures = {measure["key"]: measure for measure in of_model["measures"]}
+    known = {}
+    for key, measure in measures.items():
+        if key == "dcp" and measure["searched"] is not None:
+            low, high = measure["searched"]
+            known[key] = Finding(float(measure["value"]), bounds=(low, high))
+    found = find_all(sample, known)
+    result = _result(sample, found, stated(sample, found, measures))
+    if result["strata"] is not None:
+        rows = result["strata"]["rows"]
+        for row, of_row in zip(rows, of_model["strata"]["rows"], strict=True):
+            row |= {name: of_row[name] for name in ("null_mean", "pvalue")}
+    return result
 
 
 def _positive(audit: Audit) -> str | None:
@@ -186,6 +235,8 @@ def _measure(
         "null_mean": drawn.null_mean,
         "pvalue": drawn.pvalue,
         "as_large": drawn.as_large,
+        "without_test": drawn.without_test,
+        "searched": None if found.bounds is None else list(found.bounds),
         "left_out": few_of_labels(sample, found),
         "note": note(measure.key, found, drawn),
         "finding": finding,
@@ -304,7 +355,7 @@ def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
         "n_permutations",
         "confidence_level",
     ]
-    stated += ["min_group_size", "impact_ratios", "min_share", "random_state"]
+    stated += ["min_group_size", "impact_ratios", "min_share", "random_state", "limit"]
     possible = {key for one, model in models for key in keys_of(one, model)}
     if not audit.attributes:
         possible &= {*KEYS_BY_PROXY}
@@ -316,6 +367,8 @@ def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
         "control_features": audit.strata is not None,
         "counts_are_drawn": audit.counts_are_drawn,
         "blur": [max(one.blur[i] for one in audits) for i in (0, 1)],
+        "min_cell": None,
+        "n_withheld": None,
         "calls": {
             key: measure.call_of(vars(options))
             for key, measure in MEASURES.items()
@@ -324,8 +377,8 @@ def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
     }
 
 
-def _versions() -> dict[str, str]:
-    packages = "scikit-learn", "NumPy", "SciPy", "pandas"
+def versions_of(*packages: str) -> dict[str, str]:
+    """Versions of skfair, of some packages, of Python, and the system."""
     return {
         "skfair": skfair.__version__,
         **{name: version(name) for name in packages},
@@ -350,7 +403,12 @@ def verdict(summary: Summary) -> Summary:
     points = [_point(attribute, result, settings) for attribute, result in results]
     return {
         "leads": [
-            {"model": name, "text": _lead(summary, i)} for i, name in enumerate(names)
+            {
+                "model": name,
+                "text": _lead(summary, i),
+                "further": [*_largest(summary, i), *_within_limit(summary, i)],
+            }
+            for i, name in enumerate(names)
         ],
         "glance": [
             {
@@ -416,7 +474,7 @@ def _state(measure: Summary | None, largest: float) -> str:
 def _lead(summary: Summary, model: int) -> str:
     """Say in a few sentences by which attributes a model differs."""
     differing: dict[str, list[str]] = {}
-    within, neither = [], []
+    within, untested, neither = [], [], []
     settings = summary["settings"]
     names_of_questions = questions_of(settings)
     for attribute in summary["attributes"]:
@@ -428,6 +486,10 @@ def _lead(summary: Summary, model: int) -> str:
             differing.setdefault(what, []).append(attribute["name"])
         elif any(text == "may be chance" for _, text in found.values()):
             within.append(attribute["name"])
+        elif not summary["settings"]["n_permutations"] and any(
+            text == "not tested" for _, text in found.values()
+        ):
+            untested.append(attribute["name"])
         else:
             neither.append(attribute["name"])
     texts = []
@@ -453,10 +515,103 @@ def _lead(summary: Summary, model: int) -> str:
                 names=listed(within),
             )
         )
+    if untested:
+        texts.append(
+            say(
+                "By {names}, differences are measured, and not tested.",
+                names=listed(untested),
+            )
+        )
     if neither:
         texts.append(say("By {names}, nothing can be said.", names=listed(neither)))
     texts.append(lead(summary.get("proxy"), model))
     return " ".join(text for text in texts if text)
+
+
+def _largest(summary: Summary, model: int) -> Iterator[str]:
+    """Say where decisions differ most, or scores or errors where there are none."""
+    for question in questions_of(summary["settings"]):
+        found = [
+            (measure, attribute["name"])
+            for attribute in summary["attributes"]
+            for measure in _primary(attribute["results"][model], question)[:1]
+            if measure["value"] is not None
+        ]
+        if found:
+            measure, name = max(found, key=lambda one: one[0]["value"])
+            yield say(
+                "The largest {title} is by {name}: {finding}.",
+                title=_within_sentence(measure["title"]),
+                name=name,
+                finding=measure["finding"],
+            )
+            return
+
+
+def _within_sentence(title: str) -> str:
+    """Write a title of words within a sentence, in lower case but for names."""
+    lower = title[1:2].islower() and in_english()
+    return f"{title[0].lower()}{title[1:]}" if lower else title
+
+
+def _within_limit(summary: Summary, model: int) -> Iterator[str]:
+    """Say which differences are certified to be within the limit, above, or neither."""
+    settings = summary["settings"]
+    limit, questions = settings["limit"], questions_of(settings)
+    if limit is None:
+        return
+    found: dict[str, dict[str, list[str]]] = {"within": {}, "above": {}, "open": {}}
+    for attribute in summary["attributes"]:
+        answers = states(attribute["results"][model], settings)
+        for question, (measure, _) in zip(questions, answers, strict=True):
+            if measure is not None and measure["value"] is not None:
+                of_state = found[_beside_limit(measure, limit)]
+                of_state.setdefault(question, []).append(attribute["name"])
+    at, parts = figure(f"{limit:g}"), []
+    names = {
+        state: listed(
+            [
+                say(
+                    "{what} by {names}",
+                    what=say(word_of(question, settings)),
+                    names=listed(names),
+                )
+                for question, names in of_state.items()
+            ]
+        )
+        for state, of_state in found.items()
+    }
+    if names["within"]:
+        parts.append(
+            say(
+                "certified to be at most {limit}: {names}",
+                limit=at,
+                names=names["within"],
+            )
+        )
+    if names["above"]:
+        parts.append(
+            say("above the limit {limit}: {names}", limit=at, names=names["above"])
+        )
+    if names["open"]:
+        parts.append(
+            say(
+                "these rows cannot tell whether at most {limit}: {names}",
+                limit=at,
+                names=names["open"],
+            )
+        )
+    if parts:
+        text = "; ".join(parts)
+        yield f"{text[0].upper()}{text[1:]}."
+
+
+def _beside_limit(measure: Summary, limit: float) -> str:
+    """Whether a metric is certified to be within a limit, above it, or neither."""
+    if measure["certified"] is not None and measure["certified"] <= limit:
+        return "within"
+    above = measure["lower"] is not None and measure["lower"] > limit
+    return "above" if above else "open"
 
 
 def _point(attribute: Summary, result: Summary, settings: Summary) -> Summary | None:
@@ -532,8 +687,34 @@ def cautions(summary: Summary) -> list[str]:
                 "weights, and which groups differ from the others is not tested."
             )
         )
+    if not summary["settings"]["n_permutations"] and summary["attributes"]:
+        texts.append(
+            say(
+                "To save time, no test was made (n_permutations=0): there are no "
+                "p-values, and intervals alone say how much may be noise."
+            )
+        )
+    texts += _about_cells(summary["settings"])
     texts += _about_scores(summary["settings"])
     return list(dict.fromkeys(texts))
+
+
+def _about_cells(settings: Summary) -> list[str]:
+    """Say what is withheld, so that no number tells of few people."""
+    least, withheld = settings["min_cell"], settings["n_withheld"]
+    if least is None:
+        return []
+    n = say("fewer than {n}", n=least) if withheld is None else whole(withheld)
+    return [
+        say(
+            "No number tells of fewer than {least} people: scores were counted in "
+            "intervals that hold {least} rows or more of each group, true label and "
+            "decision, and the rows of groups that have fewer of one pair of true "
+            "label and decision are left out of every number ({n}).",
+            least=least,
+            n=n,
+        )
+    ]
 
 
 def _about_scores(settings: Summary) -> list[str]:

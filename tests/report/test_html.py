@@ -67,7 +67,7 @@ def test_outline(root):
 
 def test_tables_have_captions_and_headers(root):
     tables = list(root.iter(f"{HTML}table"))
-    assert len(tables) == 1 + 1 + 6 * 2 + 1
+    assert len(tables) == 1 + 1 + 1 + 6 * 2 + 1
     captions = []
     for table in tables:
         captions += texts(table.iter(f"{HTML}caption"))

@@ -51,7 +51,11 @@ def made(*arguments, **options):
         ((Y, P), {"epsilon": 0}, "epsilon must be"),
         ((Y, P), {"alpha": 1}, "alpha must be"),
         ((Y, P), {"n_resamples": 0}, "n_resamples must be"),
-        ((Y, P), {"n_permutations": 58}, "n_permutations must be an integer of at"),
+        (
+            (Y, P),
+            {"n_permutations": 58},
+            "n_permutations must be 0, or an integer of at",
+        ),
         ((Y, P), {"confidence_level": 95}, "confidence_level must be"),
         ((Y, P), {"min_group_size": 0}, "min_group_size must be"),
         ((Y, P), {"random_state": -1}, "random_state must be"),

@@ -14,7 +14,7 @@ import skfair
 from skfair._cli._command_line import main
 from skfair.groups import CROSS, encode_groups
 from skfair.inspection._style import MARK_UNITS
-from skfair.report import FairnessReport, _language, _summary
+from skfair.report import FairnessReport, _data_report, _language, _summary
 from skfair.report._language import LANGUAGES, catalogue, figure, say, speaking
 from skfair.report._metrics import MEASURES, QUESTIONS, QUESTIONS_OF_NUMBERS
 from skfair.report._page._html import HEADINGS
@@ -31,7 +31,7 @@ from skfair.report._page._terms import TERMS
 
 FOLDER = Path(skfair.__file__).parent / "report"
 IN_TEMPLATE = re.compile(r"""\b(?:say|marked)\(\s*(?:"([^"]*)"|'([^']*)')""")
-NOUNS = "row", "group", "model", "file", "cell"
+NOUNS = "row", "group", "model", "file", "cell", "column"
 STATES = "beyond chance", "may be chance", "not asked", "not computable", "not tested"
 STATUS = "highest", "compared", "excluded", "unknown"
 
@@ -57,6 +57,7 @@ def messages():
         *STATUS,
     }
     found |= {*questions, "predictions", *_summary._CANNOT_SHOW, _summary.DEFAULT_TITLE}
+    found |= {*_data_report._CANNOT, _data_report.DEFAULT_TITLE}
     found |= {*_summary.CONCLUSIONS.values()}
     found |= {text for term in TERMS.values() for text in term[:2]}
     found |= {noun + end for noun in NOUNS for end in ("", "s")}

@@ -63,13 +63,12 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
     require_report_extra()
     from markupsafe import Markup
 
-    templates = importlib.resources.files("skfair.report._page") / "templates"
     template = _environment().get_template("report.html")
     proxy, settings = summary.get("proxy"), summary["settings"]
     questions = questions_of(settings)
     page = template.render(
         **{**summary, "proxy": proxy, "why": summary.get("why")},
-        style=Markup((templates / "report.css").read_text()),
+        style=_style(),
         safe=Markup,
         pictures=_pictures(summary),
         proxy_pictures=[
@@ -87,9 +86,41 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
         terms=terms_of(summary),
         shown=_SHOWN,
         several=len(summary["models"]) > 1,
-        record={say(key): visible_text(value, 200) for key, value in record.items()},
+        record=_head(record),
     )
     return str(page)
+
+
+def render_tables(
+    summary: Summary, record: Mapping[str, Any], leads: Any, tables: Any, cannot: Any
+) -> str:
+    """Write the page of a data report, whose tables are text already."""
+    require_report_extra()
+    page = (
+        _environment()
+        .get_template("data.html")
+        .render(
+            **summary,
+            style=_style(),
+            record=_head(record),
+            leads=leads,
+            tables=tables,
+            cannot=cannot,
+        )
+    )
+    return str(page)
+
+
+def _style() -> Any:
+    from markupsafe import Markup
+
+    templates = importlib.resources.files("skfair.report._page") / "templates"
+    return Markup((templates / "report.css").read_text())
+
+
+def _head(record: Mapping[str, Any]) -> dict[str, str]:
+    """Name and shorten what is written at the head of a page."""
+    return {say(key): visible_text(value, 200) for key, value in record.items()}
 
 
 @functools.cache

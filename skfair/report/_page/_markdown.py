@@ -120,7 +120,8 @@ def sections(summary: Summary) -> Iterator[Section]:
     for attribute in summary["attributes"]:
         for result in attribute["results"]:
             title = plain(f"{attribute['name']}, {result['model']}")
-            yield 2, title, _metrics(result["measures"])
+            tested = summary["settings"]["n_permutations"] > 0
+            yield 2, title, _metrics(result["measures"], tested)
             if result["groups"]:
                 rows = [{**row, "interval": _ends(row)} for row in result["groups"]]
                 yield 3, f"{say('Groups')}: {title}", _of_groups(rows, OF_GROUPS)
@@ -163,7 +164,8 @@ def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
     made = f"skfair {summary['versions']['skfair']}, {say('seed')} {seed}"
     lines += [f"- {say('Made with')}: {made}", ""]
     for lead in summary["verdict"]["leads"]:
-        lines.append(f"- **{plain(lead['model'])}**: {plain(lead['text'])}")
+        text = " ".join([lead["text"], *lead.get("further", ())])
+        lines.append(f"- **{plain(lead['model'])}**: {plain(text)}")
     return lines
 
 
@@ -174,15 +176,16 @@ def _ends(row: Summary) -> str | None:
     return interval(row["lower"], row["upper"])
 
 
-def _metrics(measures: list[Summary]) -> list[str]:
+def _metrics(measures: list[Summary], tested: bool) -> list[str]:
     """Table of the metrics of one model and attribute."""
-    head = [say(heading) for heading in OF_METRICS]
+    n_columns = len(OF_METRICS) if tested else 3
+    head = [say(heading) for heading in OF_METRICS[:n_columns]]
     rows = []
     for m in measures:
         key = m["key"]
         ends = None if m["lower"] is None else amounts(m["lower"], m["upper"], key)
         value, null = (_in_unit(m[name], key) for name in ("value", "null_mean"))
-        rows.append([m["title"], value, ends, null, m["pvalue"]])
+        rows.append([m["title"], value, ends, null, m["pvalue"]][:n_columns])
     return _lines(head, rows)
 
 

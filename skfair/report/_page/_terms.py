@@ -69,7 +69,7 @@ TERMS = {
         "Chance alone",
         "Mean of a difference when groups are assigned to people at random. Such "
         "noise makes it larger than 0, most of all in small groups.",
-        "",
+        "tests",
         "verdict",
     ),
     "pvalue": (
@@ -77,14 +77,14 @@ TERMS = {
         "Share of such random assignments, or shuffles, with a difference at least "
         "as large as the one found. A small one says that chance hardly explains "
         "it.",
-        "",
+        "tests",
         "verdict",
     ),
     "beyond": (
         "Beyond chance",
         "The p-value is small, also after adjustment (Holm) for several questions, "
         "of which one more often finds something by chance.",
-        "",
+        "tests",
         "verdict",
     ),
     "average": (
@@ -141,7 +141,7 @@ TERMS = {
         "Share of predictions that are right. Balanced accuracy is the mean of this "
         "share over the true labels.",
         "labels",
-        "numbers",
+        "verdict numbers",
     ),
     "quality": (
         "Average precision, log loss",
@@ -197,6 +197,7 @@ def terms_of(summary: Summary) -> list[dict[str, str]]:
         "why": bool(summary.get("why")),
         "proxy": bool(summary.get("proxy")),
         "dcp": "dcp" in settings["calls"],
+        "tests": settings["n_permutations"] > 0,
         "binary": summary["positive"] is not None,
     }
     return [

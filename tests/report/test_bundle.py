@@ -1,0 +1,507 @@
+"""A bundle is verified without rows, and whatever is changed in it is found."""
+
+import datetime
+import hashlib
+import json
+import os
+import pickle
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skfair.groups import encode_groups
+from skfair.report import FairnessReport, _bundle, verify_bundle
+
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+
+LIGHT = ["mcdp", "demographic_parity_difference", "equalized_odds_difference"]
+SHA = hashlib.sha256(b"rows").hexdigest()
+
+
+@pytest.fixture(scope="module")
+def light(make_report, scored):
+    """Report on one model, an attribute and three metrics."""
+    y_true, y_score, people = scored
+    return make_report(
+        y_true, y_score, sensitive_features={"sex": people["sex"]}, metrics=LIGHT
+    )
+
+
+@pytest.fixture(scope="module")
+def files(light, tmp_path_factory):
+    """The files of its bundle."""
+    folder = tmp_path_factory.mktemp("bundle") / "report"
+    light.to_bundle(folder, date="2026-01-31", source="rows.csv", sha256=SHA)
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def verify(tmp_path):
+    """Write files, and verify them."""
+
+    written = {}
+
+    def check(files, *, hashed=False):
+        files = dict(files)
+        if hashed:
+            manifest = json.loads(files["manifest.json"])
+            manifest["files"] = {
+                name: hashlib.sha256(files[name].encode()).hexdigest()
+                for name in manifest["files"]
+            }
+            files["manifest.json"] = _bundle._dump(manifest)
+        for name, text in files.items():
+            if written.get(name) != text or not (tmp_path / name).exists():
+                data = text.encode("utf-8", "surrogateescape")
+                (tmp_path / name).write_bytes(data)
+                written[name] = text
+        return verify_bundle(tmp_path)
+
+    return check
+
+
+def round_trip(report, folder, **options):
+    """Bundle of a report: what verifying it finds, and its summary."""
+    report.to_bundle(folder, **options)
+    found = verify_bundle(folder)
+    return found, json.loads((folder / "summary.json").read_text())
+
+
+def assert_same(first, second):
+    assert [*_bundle._differences("summary", first, second)] == []
+
+
+def test_a_bundle_is_verified_and_has_the_report(light, files, verify):
+    found, summary = verify(files), json.loads(files["summary.json"])
+    assert found.ok
+    assert found.problems == ()
+    assert found.n_verified > 200
+    assert any("p-values" in text for text in found.not_verified)
+    assert_same(light.summary, summary)
+    assert f"SHA-256 {SHA}" in files["page.html"]
+
+
+def cases(scored):
+    """Arguments of reports of every kind."""
+    y_true, y_score, people = scored
+    rng = np.random.default_rng(0)
+    names = np.array(["no", "yes"])
+    some = np.where(rng.random(len(y_true)) < 0.1, None, people["sex"])
+    missing = encode_groups(some, missing="drop")
+    place = rng.choice(["north", "south"], len(y_true))
+    classes = rng.integers(0, 3, len(y_true))
+    many = rng.integers(0, 14, len(y_true)).astype(str)
+    born = np.array([datetime.date(1990, 1, 1), datetime.date(2000, 1, 1)])
+    one = {"sensitive_features": {"sex": people["sex"]}}
+    return {
+        "labels": (y_true, None, {"y_pred": y_score > 0.4, **one}),
+        "text labels": (
+            names[y_true],
+            None,
+            {"y_pred": names[(y_score > 0.4) * 1], "pos_label": "yes", **one},
+        ),
+        "no true labels": (None, y_score, one),
+        "decisions only": (None, None, {"y_pred": (y_score > 0.4) * 1, **one}),
+        "several classes": (classes, None, {"y_pred": rng.permutation(classes), **one}),
+        "ranks": (y_true, 5 * y_score - 2, {"scale": "rank", **one}),
+        "whole weights": (
+            y_true,
+            y_score,
+            {"sample_weight": rng.integers(0, 3, len(y_true)), **one},
+        ),
+        "weights": (y_true, y_score, {"sample_weight": rng.random(len(y_true)), **one}),
+        "missing groups": (
+            y_true,
+            y_score,
+            {"sensitive_features": {"sex": missing}, "impact_ratios": True},
+        ),
+        "strata": (y_true, y_score, {"control_features": place, **one}),
+        "many groups": (y_true, y_score, {"sensitive_features": many}),
+        "dates": (y_true, y_score, {"sensitive_features": born[y_true]}),
+        "German": (y_true, y_score, {"language": "de", **one}),
+        "several models": (
+            y_true,
+            {"plain": y_score, "flat": np.sqrt(y_score)},
+            {"y_pred": {"labels": (y_score > 0.3) * 1}, "sensitive_features": people},
+        ),
+        "proxy": (y_true, y_score, {"group_probabilities": y_score.round(1)}),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("index", range(15))
+def test_every_kind_of_report_is_verified(index, make_report, scored, tmp_path):
+    y_true, y_score, options = [*cases(scored).values()][index]
+    report = make_report(y_true, y_score, **options)
+    found, summary = round_trip(report, tmp_path / "new")
+    assert found.problems == ()
+    assert_same(report.summary, summary)
+
+
+@pytest.mark.slow
+def test_rows_that_an_engine_counts_are_verified(make_scored_people, tmp_path):
+    y_true, y_score, people = make_scored_people(60_000)
+    report = FairnessReport.from_frame(
+        people.assign(y=y_true, p=y_score, q=y_score**2),
+        y_true="y",
+        y_score=["p", "q"],
+        sensitive_features=["sex", "race"],
+        metrics=LIGHT,
+        n_permutations=59,
+        random_state=0,
+    )
+    found, summary = round_trip(report, tmp_path)
+    assert found.problems == ()
+    assert_same(report.summary, summary)
+
+
+@pytest.mark.slow
+def test_same_rows_give_the_same_bytes(light, files, tmp_path):
+    light.to_bundle(tmp_path, date="2026-01-31", source="rows.csv", sha256=SHA)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == files
+    light.to_bundle(tmp_path)  # an old bundle is replaced
+    assert verify_bundle(tmp_path).ok
+    assert "2026" not in (tmp_path / "call.json").read_text()
+
+
+def mutate(text, rng):
+    """Change a digit, a letter, or the order of two parts of a text."""
+    at = int(rng.integers(len(text)))
+    kind = rng.integers(3)
+    digits = [i for i in range(at, len(text)) if text[i].isdigit()]
+    if kind == 0 and digits:
+        i = digits[0]
+        return (
+            text[:i]
+            + str((int(text[i]) + int(rng.integers(1, 10))) % 10)
+            + text[i + 1 :]
+        )
+    if kind == 1:
+        return text[:at] + chr((ord(text[at]) + 1) % 128) + text[at + 1 :]
+    return text[:at] + text[at + 1 :]
+
+
+@pytest.mark.parametrize(
+    "n", [25, pytest.param(500, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_500_mutations_are_found(n, files, verify):
+    rng = np.random.default_rng(n)
+    names = sorted(files)
+    for i in range(n):
+        name = names[i % len(names)]
+        changed = {**files, name: mutate(files[name], rng)}
+        if i % 10 == 0:  # two files are swapped
+            other = names[(i // 10) % (len(names) - 1)]
+            changed = {**files, names[-1]: files[other], other: files[names[-1]]}
+        assert changed != files
+        assert not verify(changed).ok, (i, name)
+
+
+def numbers(value, path=()):
+    """Paths to all numbers of JSON."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from numbers(one, (*path, key))
+    elif isinstance(value, list):
+        for i, one in enumerate(value):
+            yield from numbers(one, (*path, i))
+    elif type(value) in (int, float):
+        yield path
+
+
+def is_stated(path):
+    """Whether a number is one that statistics do not determine."""
+    return path[-1] in ("null_mean", "pvalue", "as_large", "without_test") or (
+        path[0] == "settings" or path[0] == "title"
+    )
+
+
+def with_number(summary, path, change):
+    """Copy of a summary in which one number is changed."""
+    changed = json.loads(json.dumps(summary))
+    at = changed
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = change(at[path[-1]])
+    return changed
+
+
+def assert_forgeries_are_found(files, verify, n):
+    summary, rng = json.loads(files["summary.json"]), np.random.default_rng(1)
+    paths = [path for path in numbers(summary) if not is_stated(path)]
+    for i in rng.choice(len(paths), n, replace=False):
+
+        def change(value):
+            return value + 1 if type(value) is int else value * (1 + 1e-7) + 1e-7
+
+        forged = with_number(summary, paths[i], change)
+        found = verify({**files, "summary.json": _bundle._dump(forged)}, hashed=True)
+        assert any("the statistics give" in text for text in found.problems), paths[i]
+
+
+def test_a_forged_number_is_found_though_its_hash_is_forged(files, verify):
+    assert verify(files, hashed=True).ok
+    assert_forgeries_are_found(files, verify, 2)
+
+
+@pytest.mark.slow
+def test_500_forged_numbers_are_found(files, verify):
+    assert_forgeries_are_found(files, verify, 500)
+
+
+@pytest.mark.slow
+def test_a_forged_text_group_count_and_page_are_found(files, verify):
+    summary = json.loads(files["summary.json"])
+    verdict = json.loads(files["summary.json"])
+    verdict["verdict"]["leads"][0]["text"] = "All is well."
+    label = json.loads(files["summary.json"])
+    label["attributes"][0]["groups"][0]["label"] += "x"
+    short = {**summary, "cautions": ["None."]}
+    for forged in (verdict, label, short):
+        changed = {**files, "summary.json": _bundle._dump(forged)}
+        assert not verify(changed, hashed=True).ok
+    page = files["page.html"].replace("2026-01-31", "2026-01-30")
+    found = verify({**files, "page.html": page}, hashed=True)
+    assert found.problems == ("page.html is not the page of summary.json.",)
+    statistics = json.loads(files["statistics.json"])
+    statistics["models"][0]["statistic"]["weights"][0] += 1
+    found = verify({**files, "statistics.json": _bundle._dump(statistics)}, hashed=True)
+    assert not found.ok
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("summary.json", "[" * 100_000 + "]" * 100_000 + "\n"),
+        ("summary.json", '{"a":' * 100_000 + "1" + "}" * 100_000 + "\n"),
+        ("statistics.json", '{"models":[]}\n'),
+        ("statistics.json", '{"models":[{"type":"counted"}]}\n'),
+        ("statistics.json", '{"models":1e999}\n'),
+        ("statistics.json", "{}\n"),
+        ("call.json", '{"options":{}}\n'),
+        ("call.json", '{"options":{"threshold":NaN}}\n'),
+        ("call.json", '{"options":1,"options":1}\n'),
+        ("summary.json", "1" * 100_000 + "\n"),
+        ("summary.json", "\udcff"),
+    ],
+)
+def test_strange_json_is_a_problem_and_no_error(name, text, files, verify):
+    assert not verify({**files, name: text}, hashed=text.isascii()).ok
+
+
+def test_what_is_no_part_of_a_bundle_is_refused(files, verify, tmp_path, monkeypatch):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "more.txt").write_text("more")
+    assert "more.txt" in verify_bundle(tmp_path).problems[0]
+    (tmp_path / "more.txt").unlink()
+    manifest = json.loads(files["manifest.json"])
+    manifest["files"]["../page.html"] = manifest["files"].pop("page.html")
+    changed = {**files, "manifest.json": _bundle._dump(manifest)}
+    assert "and nothing else" in verify(changed).problems[0]
+    (tmp_path / "page.html").unlink()
+    assert "no page.html" in verify_bundle(tmp_path).problems[0]
+    (tmp_path / "page.html").mkdir()
+    assert "must be a file" in verify_bundle(tmp_path).problems[0]
+    (tmp_path / "page.html").rmdir()
+    monkeypatch.setattr(_bundle, "_MOST_BYTES", 1000)
+    assert "bytes" in verify(files).problems[0]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights")
+def test_links_are_refused(files, verify, light, tmp_path, tmp_path_factory):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    target = tmp_path_factory.mktemp("other") / "page.html"
+    (tmp_path / "page.html").rename(target)
+    (tmp_path / "page.html").symlink_to(target)
+    assert "not a link" in verify_bundle(tmp_path).problems[0]
+    with pytest.raises(FileExistsError, match=r"page\.html"):
+        light.to_bundle(tmp_path)
+
+
+@pytest.mark.slow
+def test_markup_in_labels_is_inert(make_report, scored, tmp_path):
+    y_true, y_score, people = scored
+    sex = np.where(people["sex"] == people["sex"][0], "<script>alert(1)</script>", "F")
+    report = make_report(
+        y_true, y_score, sensitive_features={"<b>": sex}, metrics=["mcdp"]
+    )
+    found, _ = round_trip(report, tmp_path / "new")
+    assert found.ok
+    assert "<script" not in (tmp_path / "new" / "page.html").read_text()
+
+
+def test_no_count_is_below_min_cell(light, tmp_path):
+    found, summary = round_trip(light, tmp_path / "new", min_cell=10)
+    assert found.ok
+    data = json.loads((tmp_path / "new" / "statistics.json").read_text())
+    assert min(data["models"][0]["statistic"]["weights"]) >= 10
+    assert summary["settings"]["min_cell"] == 10
+    assert summary["n_rows"] <= light.summary["n_rows"]
+    page = (tmp_path / "new" / "page.html").read_text()
+    assert "No number tells of fewer than 10 people" in page
+    texts = [path.read_text() for path in (tmp_path / "new").iterdir()]
+    assert not any('"n_withheld":3' in text for text in texts)
+    with pytest.raises(ValueError, match="min_cell is 100000"):
+        light.to_bundle(tmp_path / "other", min_cell=100_000)
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_min_cell_holds_for_any_scores(seed, make_report, tmp_path):
+    rng = np.random.default_rng(seed)
+    n = 400
+    y_true, group = rng.integers(0, 2, n), rng.choice(list("aaab"), n)
+    decided = rng.integers(0, 2, n)
+    report = make_report(
+        y_true,
+        rng.beta(0.3, 2, n),
+        y_pred=decided,
+        sensitive_features=group,
+        metrics=["mcdp"],
+    )
+    k = int(rng.integers(2, 25))
+    round_trip(report, tmp_path / "new", min_cell=k)
+    data = json.loads((tmp_path / "new" / "statistics.json").read_text())
+    statistic = data["models"][0]["statistic"]
+    assert min(statistic["weights"]) >= k
+    # Intervals of a cell keep their rows, and their order.
+    for i, label in enumerate(statistic["labels"]):
+        rows = (group == label[0]) & (y_true == label[1]) & (decided == label[2])
+        of_cell = np.array(statistic["codes"]) == i
+        assert np.array(statistic["weights"])[of_cell].sum() == rows.sum()
+
+
+def test_min_cell_needs_one_model_without_weights(make_report, scored, tmp_path):
+    y_true, y_score, people = scored
+    weighted = make_report(
+        y_true,
+        y_score,
+        sensitive_features=people["sex"],
+        sample_weight=np.full(len(y_true), 2),
+        metrics=["mcdp"],
+    )
+    with pytest.raises(ValueError, match=r"min_cell must be None .* weights"):
+        weighted.to_bundle(tmp_path / "new", min_cell=5)
+
+
+def test_a_report_on_numbers_has_no_bundle_yet(make_report, scored, tmp_path):
+    y_true, y_score, people = scored
+    report = make_report(
+        y_true.astype(float),
+        1000 * y_score,
+        sensitive_features=people["sex"],
+        scale="real",
+    )
+    with pytest.raises(ValueError, match="numbers have no bundle yet"):
+        report.to_bundle(tmp_path / "new")
+    assert "<h1>" in report.to_html()
+
+
+def test_a_report_without_rows_has_no_bundle(light, tmp_path):
+    for again in (FairnessReport(light.summary), pickle.loads(pickle.dumps(light))):
+        with pytest.raises(ValueError, match="restored from its summary"):
+            again.to_bundle(tmp_path / "new")
+
+
+def test_other_files_are_not_replaced(light, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match=r"notes\.txt"):
+        light.to_bundle(tmp_path)
+    with pytest.raises(NotADirectoryError, match="directory"):
+        light.to_bundle(tmp_path / "notes.txt")
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        light.to_bundle(tmp_path / "a" / "b")
+
+
+def conforms(value, schema, defs):
+    """Whether JSON conforms to a schema, of the words that this schema uses."""
+    if "$ref" in schema:
+        return conforms(value, defs[schema["$ref"].rpartition("/")[2]], defs)
+    if "anyOf" in schema:
+        return any(conforms(value, one, defs) for one in schema["anyOf"])
+    known = {"type", "properties", "required", "additionalProperties", "items"}
+    known |= {"const", "enum", "description", "title", "$schema", "$defs", "$id"}
+    assert {*schema} <= known, schema
+    if "const" in schema and value != schema["const"]:
+        return False
+    if "enum" in schema and value not in schema["enum"]:
+        return False
+    types = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "boolean": bool,
+        "null": type(None),
+        "integer": int,
+        "number": (int, float),
+    }
+    kinds = schema.get("type", [*types])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if isinstance(value, bool) and "boolean" not in kinds:
+        return False
+    if not isinstance(value, tuple(t for k in kinds for t in np.atleast_1d(types[k]))):
+        return False
+    if isinstance(value, dict):
+        properties = schema.get("properties", {})
+        rest = schema.get("additionalProperties", {})
+        if not {*schema.get("required", ())} <= {*value}:
+            return False
+        if rest is False and not {*value} <= {*properties}:
+            return False
+        return all(conforms(v, properties.get(k, rest), defs) for k, v in value.items())
+    if isinstance(value, list):
+        return all(conforms(one, schema.get("items", {}), defs) for one in value)
+    return True
+
+
+@pytest.fixture(scope="module")
+def schema():
+    folder = Path(_bundle.__file__).parent
+    return json.loads((folder / "summary.schema.json").read_text())
+
+
+def test_summaries_conform_to_their_schema(light, schema):
+    assert conforms(light.summary, schema, schema["$defs"])
+    broken = {**light.summary, "n_rows": "many"}
+    assert not conforms(broken, schema, schema["$defs"])
+    broken = {**light.summary, "more": 1}
+    assert not conforms(broken, schema, schema["$defs"])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_every_kind_of_summary_conforms_to_the_schema(make_report, scored, schema):
+    for name, (y_true, y_score, options) in cases(scored).items():
+        summary = make_report(y_true, y_score, **options).summary
+        assert conforms(json.loads(json.dumps(summary)), schema, schema["$defs"]), name
+
+
+@pytest.mark.slow
+def test_a_million_rows_are_verified_in_seconds(make_report, tmp_path):
+    rng = np.random.default_rng(0)
+    n = 1_000_000
+    people = {"sex": rng.choice(["f", "m"], n), "race": rng.choice(list("abcde"), n)}
+    y_score = 0.9 * rng.beta(2, 3, n) + 0.1 * (people["sex"] == "m")
+    y_true = (rng.random(n) < y_score).astype(int)
+    report = make_report(y_true, y_score, sensitive_features=people)
+    report.to_bundle(tmp_path)
+    start = time.process_time()
+    found = verify_bundle(tmp_path)
+    assert time.process_time() - start < 5
+    assert found.ok
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 5e6
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    of_mcdp, of_abcc = summary["settings"]["blur"]
+    values = [r.to_frame().value for r in (report, FairnessReport(summary))]
+    moved = (values[0] - values[1]).abs()
+    for key, most in (("mcdp", of_mcdp), ("abcc", of_abcc)):
+        assert (moved[report.to_frame().metric == key] <= most).all()
+    exact = ("demographic_parity_difference", "equalized_odds_difference", "dcp")
+    assert (moved[report.to_frame().metric.isin(exact)] < 1e-12).all()

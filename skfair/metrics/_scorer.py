@@ -559,18 +559,18 @@ def positive_label(
     classes: Any,
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    """Keyword of the positive one of two classes, for a metric of predicted labels.
+    """Keyword of the positive one of two classes, for a metric of labels.
 
-    Empty where the metric has no such option, or the user has set it.
+    Empty where the metric has no such option, or the user has set it, and where scores
+    become decisions.
     """
     given = "pos_label" in options or "pos_label" in unwrapped(metric)[1]
-    if given or response_method != "predict" or len(classes) != 2:
+    names = list(inspect.signature(metric).parameters)
+    if given or len(classes) != 2 or "pos_label" not in names:
         return {}
-    if _has_threshold(metric, options):
-        return {}
-    if "pos_label" not in inspect.signature(metric).parameters:
-        return {}
-    return {"pos_label": classes[1]}
+    if response_method == "predict":
+        return {} if _has_threshold(metric, options) else {"pos_label": classes[1]}
+    return {"pos_label": classes[1]} if names[1] == "y_score" else {}
 
 
 def _has_threshold(metric: Callable[..., float], options: dict[str, Any]) -> bool:

@@ -257,6 +257,8 @@ BROKEN = [
     (changed(PLAIN, "looks", 0, "upper", to=0.01), "lower <= value <= upper"),
     (changed(PLAIN, "looks", 0, "upper", to=None), "lower <= value <= upper"),
     (changed(PLAIN, "looks", 0, "upper", to=float("nan")), "upper must be a number"),
+    (changed(PLAIN, "looks", 0, "upper", to=float("inf")), "upper must be a number"),
+    (changed(PLAIN, "looks", 1, "n_rows", to=2**63), "n_rows must be a whole number"),
     (changed(PLAIN, "looks", 0, "pvalue", to=0.5), "pvalue"),
     (changed(PLAIN, "looks", 0, "pvalue", to=1.5), "pvalue"),
     (changed(PLAIN, "looks", 1, "alarm", to=True), "alarm"),
@@ -376,3 +378,9 @@ def test_options_are_checked_at_once():
     # What depends on the rows is checked beside them.
     FairnessMonitor(partial(max_gap, pos_label="yes", group_weights=[0.2, 0.3, 0.5]))
     FairnessMonitor(partial(max_gap, quality=lambda y_true, y_pred: y_pred == "yes"))
+
+
+def test_groups_of_one_row_are_compared():
+    monitor = FairnessMonitor(mcdp)
+    monitor.update(None, [0.2, 0.7], sensitive_features=["a", "b"])
+    assert monitor.to_dict()["looks"][0]["compared"] == [1, 2, 1]

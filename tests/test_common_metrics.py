@@ -391,6 +391,11 @@ def few_rows(metric, n_rows):
     return np.arange(n_rows) % 2, np.linspace(0, 1, n_rows)
 
 
+def labels(metric, n_rows):
+    """True labels for a metric that needs them, else None."""
+    return np.arange(n_rows) % 2 if metric.reads_y_true else None
+
+
 def flatten(result):
     """All numbers of a result, one after the other."""
     if isinstance(result, MADDBandwidthResult):
@@ -674,7 +679,7 @@ def test_numbers_are_python_floats(metric):
 def test_scores_outside_zero_and_one(metric, score, shown):
     match = rf"{metric.argument} must lie in \[0, 1\], got {shown} in row 2"
     with pytest.raises(ValueError, match=match):
-        measure(metric, None, [0.5, 0.2, score, 0.1], [0, 0, 1, 1])
+        measure(metric, labels(metric, 4), [0.5, 0.2, score, 0.1], [0, 0, 1, 1])
 
 
 @each_kind_of_scores
@@ -682,15 +687,16 @@ def test_scores_outside_zero_and_one_by_rounding_only(metric):
     groups = [0, 1, 0, 1, 0, 1]
     values = np.array([1 + 2e-16, -1e-17, 0.4, 1 - 1e-16, 1 + 9e-13, -5e-324])
     given = values.copy()
-    expected = measure(metric, None, [1, 0, 0.4, 1 - 1e-16, 1, 0], groups)
-    np.testing.assert_array_equal(measure(metric, None, values, groups), expected)
+    y_true = labels(metric, 6)
+    expected = measure(metric, y_true, [1, 0, 0.4, 1 - 1e-16, 1, 0], groups)
+    np.testing.assert_array_equal(measure(metric, y_true, values, groups), expected)
     np.testing.assert_array_equal(values, given)
 
 
 @each_kind_of_scores
 def test_text_scores(metric):
     with pytest.raises(ValueError, match="'high'") as raised:
-        measure(metric, None, ["high", "low", "low"], [0, 0, 1])
+        measure(metric, labels(metric, 3), ["high", "low", "low"], [0, 0, 1])
     assert metric.argument in str(raised.value)
 
 
@@ -710,7 +716,7 @@ def test_two_dimensional_input(metric, n_columns):
 def test_one_column_of_scores(metric):
     match = rf"{metric.argument} must have shape \(n_samples,\).*\(4, 1\)"
     with pytest.raises(ValueError, match=match):
-        measure(metric, None, np.full((4, 1), 0.5), [0, 0, 1, 1])
+        measure(metric, labels(metric, 4), np.full((4, 1), 0.5), [0, 0, 1, 1])
 
 
 @each_kind

@@ -264,7 +264,7 @@ def test_reasons_are_in_the_language_of_the_report(pair):
 NAMES = "sex", "Rows", f"sex{CROSS}Rows", "Accuracy"
 #: Parts of a summary that are no text of a page, or are translated where it is made.
 NO_TEXTS = {"versions", "calls", "key", "metric", "question", "comparison", "kind"}
-NO_TEXTS |= {"status", "state", "scale", "call", "shares"}
+NO_TEXTS |= {"format", "status", "state", "scale", "call", "shares"}
 
 
 def same_texts(first, second):

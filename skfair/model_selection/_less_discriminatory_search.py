@@ -501,7 +501,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         )
         table["taken"] = table.index.isin(taken[1:])
         self.alternatives_ = table.join(tests)
-        confirmed = self.alternatives_["confirmed"].fillna(False).astype(bool)
+        confirmed = self.alternatives_["confirmed"].eq(True)  # undecided ones are not
         self.alternatives_["confirmed"] = confirmed
         self.result_ = self._record(confirm)
         self._conclude(dict(zip(taken, fitted, strict=True)))

@@ -29,7 +29,7 @@ from skfair._cli._duckdb import (
 from skfair._cli._monitor import add_monitor, alarmed, describe, run_monitor
 from skfair._cli._tables import Columns, line_of, read_columns, read_names
 from skfair._cli._text import Format, check_columns
-from skfair._utils._files import check_writable, write_text
+from skfair._utils._files import check_writable, sha256_of, write_text
 from skfair._utils._text import visible_text
 from skfair._utils._validation import (
     ParameterError,
@@ -174,9 +174,7 @@ def _add_data(data: argparse.ArgumentParser) -> None:
         default=0.1,
         help="disparity to be certified, for the rows needed (default: %(default)s)",
     )
-    add("--bins", action="append", default=[], metavar="COLUMN=EDGES", help="as audit")
-    add("--sep", type=_separator, help="separator of columns, such as ';' or tab")
-    add("--encoding", default="utf-8", help="of text files (default: %(default)s)")
+    _add_format(data)
     add("--out", type=Path, metavar="FILE", help="page to write; without, text")
     add("--format", choices=("html", "json"), default="html", help="of --out")
     add("--no-overwrite", action="store_true", help="stop if this file exists")
@@ -192,8 +190,7 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
         help="a .csv, .tsv, .csv.gz, .parquet or .xlsx file, or a pattern of several "
         "in quotation marks, such as 'predictions/*.parquet'",
     )
-    add("--sep", type=_separator, help="separator of columns, such as ';' or tab")
-    add("--encoding", default="utf-8", help="of text files (default: %(default)s)")
+    _add_format(parser)
     add(
         "--missing",
         choices=("raise", "drop", "group"),
@@ -201,6 +198,12 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
         help="what to do with missing values: raise an error, leave these rows out, or "
         "make rows without a group a group of their own (default: %(default)s)",
     )
+
+
+def _add_format(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--sep", type=_separator, help="separator of columns, such as ';' or tab")
+    add("--encoding", default="utf-8", help="of text files (default: %(default)s)")
     add(
         "--bins",
         action="append",
@@ -428,31 +431,43 @@ def _add_comparison(compare: argparse.ArgumentParser) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return its exit code."""
     given = make_parser().parse_args(arguments)
-    commands = {"data": _run_data, "verify": _verify}
-    return commands.get(given.command, _run_on_predictions)(given)
+    for option in _SEVERAL:
+        if isinstance(getattr(given, option, None), list):
+            setattr(given, option, _split(getattr(given, option)))
+    commands = {
+        "audit": _run_audit,
+        "compare": _run_comparison,
+        "data": _run_data,
+        "monitor": _run_monitor,
+        "verify": _verify,
+    }
+    try:
+        return commands[given.command](given)
+    except (ValueError, OSError, ImportError) as error:
+        _end_progress()
+        message = str(error)
+        if isinstance(error, ParameterError):
+            option = _OPTIONS.get(error.parameter, error.parameter)
+            message = f"{option} {error.problem}"
+        message = " ".join(message.split())
+        _say(f"skfair {given.command}: error: {message}", sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        _end_progress()
+        return 130
 
 
 def _run_data(given: argparse.Namespace) -> int:
     """Write a data report, and return the exit code."""
-    given.sensitive = _split(given.sensitive)
-    try:
-        date = _date(given.date)
-        if given.out is not None:
-            _check_output(given.out, given.table, given.no_overwrite)
-            if given.format == "html":
-                require_report_extra()
-        with speaking(given.language), collected_reasons():
-            report, record = _read_data(given)
-        if given.out is not None and given.format == "html":
-            source = f"{record['input']}, SHA-256 {record['sha256']}"
-            report.to_html(given.out, date=date.get("date"), source=source)
-        elif given.out is not None:
-            data = report.summary | record | date
-            write_text(given.out, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
-    except (ValueError, OSError, ImportError) as error:
-        message = " ".join(str(error).split())
-        _say(f"skfair data: error: {message}", sys.stderr)
-        return 2
+    date = _date(given.date)
+    if given.out is not None:
+        _check_output(given.out, given.table, given.no_overwrite)
+        if given.format == "html":
+            require_report_extra()
+    with speaking(given.language), collected_reasons():
+        report, record = _read_data(given)
+    if given.out is not None:
+        write(report, given.out, given.format, record | date)
     _say(str(report) if given.out is None else str(given.out), sys.stdout)
     return 0
 
@@ -486,11 +501,7 @@ def _read_data(given: argparse.Namespace) -> tuple[DataReport, dict[str, str]]:
 
 def _verify(given: argparse.Namespace) -> int:
     """Verify a bundle, and say what is wrong with it, and what was not verified."""
-    try:
-        found = verify_bundle(given.directory)
-    except (OSError, ImportError) as error:
-        _say(f"skfair verify: error: {' '.join(str(error).split())}", sys.stderr)
-        return 2
+    found = verify_bundle(given.directory)
     for text in found.problems:
         _say(f"skfair verify: wrong: {text}", sys.stderr)
     numbers = counted(found.n_verified, "number")
@@ -498,32 +509,6 @@ def _verify(given: argparse.Namespace) -> int:
     for text in found.not_verified:
         _say(f"not verified: {text}", sys.stdout)
     return 0 if found.ok else 1
-
-
-def _run_on_predictions(given: argparse.Namespace) -> int:
-    """Run a command on a table of predictions, and return its exit code."""
-    for option in _SEVERAL:
-        if isinstance(getattr(given, option, None), list):
-            setattr(given, option, _split(getattr(given, option)))
-    commands = {
-        "audit": _run_audit,
-        "compare": _run_comparison,
-        "monitor": _run_monitor,
-    }
-    try:
-        return commands[given.command](given)
-    except (ValueError, OSError, ImportError) as error:
-        _end_progress()
-        message = str(error)
-        if isinstance(error, ParameterError):
-            option = _OPTIONS.get(error.parameter, error.parameter)
-            message = f"{option} {error.problem}"
-        message = " ".join(message.split())
-        _say(f"skfair {given.command}: error: {message}", sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        _end_progress()
-        return 130
 
 
 def _run_audit(given: argparse.Namespace) -> int:
@@ -1005,15 +990,10 @@ def input_record(path: Path, files: list[Path]) -> dict[str, str]:
     lines that ``sha256sum`` writes of them.
     """
     if files == [path]:
-        return {"input": visible_text(path.name, 100), "sha256": _digest(path)}
-    lines = "".join(f"{_digest(file)}  {file.name}\n" for file in files)
+        return {"input": visible_text(path.name, 100), "sha256": sha256_of(path)}
+    lines = "".join(f"{sha256_of(file)}  {file.name}\n" for file in files)
     name = f"{visible_text(path.name, 80)} ({counted(len(files), 'file')})"
     return {"input": name, "sha256": hashlib.sha256(lines.encode()).hexdigest()}
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _write_bundle(
@@ -1031,17 +1011,17 @@ def _write_bundle(
     )
 
 
-def write(report: FairnessReport, path: Path, how: str, record: dict[str, str]) -> None:
+def write(report: Any, path: Path, how: str, record: dict[str, str]) -> None:
     """Write a report and the record of its input as a page, JSON, or Markdown."""
     source = f"{record['input']}, SHA-256 {record['sha256']}"
+    head = {"date": record.get("date"), "source": source}
     if how == "html":
-        report.to_html(path, date=record.get("date"), source=source)
-        return
-    if how == "md":
-        report.to_markdown(path, date=record.get("date"), source=source)
-        return
-    text = json.dumps(report.summary | record, indent=1, ensure_ascii=False)
-    write_text(path, text + "\n")
+        report.to_html(path, **head)
+    elif how == "md":
+        report.to_markdown(path, **head)
+    else:
+        text = json.dumps(report.summary | record, indent=1, ensure_ascii=False)
+        write_text(path, text + "\n")
 
 
 def read_limits(given: list[str]) -> dict[str, float]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 from skfair._cli._tables import Columns, read_columns
 from skfair._cli._text import Format
-from skfair._utils._files import check_writable, locked, write_text
+from skfair._utils._files import check_writable, locked, sha256_of, write_text
 from skfair.metrics._confidence._known_metrics import metric_from_dict
 from skfair.metrics._undefined import collected_reasons
 from skfair.monitoring import FairnessMonitor
@@ -61,7 +60,7 @@ def add_monitor(commands: Any) -> None:
 def run_monitor(given: argparse.Namespace) -> tuple[FairnessMonitor, bool]:
     """Add the batch, unless it is one of the state, and say whether it was added."""
     columns = Columns(
-        [] if given.y_score is None else [given.y_score],
+        [given.y_score],
         [] if given.y_true is None else [given.y_true],
         list(dict.fromkeys([*given.sensitive, *given.control_features])),
     )
@@ -71,8 +70,7 @@ def run_monitor(given: argparse.Namespace) -> tuple[FairnessMonitor, bool]:
     with locked(given.state):
         monitor, batches = _read(given)
         table = read_columns(given.table, columns, Format(None, "utf-8"))
-        with given.table.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = sha256_of(given.table)
         is_new = digest not in batches
         if is_new:
             _update(monitor, given, table)

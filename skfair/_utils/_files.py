@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import stat
@@ -32,6 +33,12 @@ def write_text(path: str | PathLike[str], text: str) -> None:
             _replace(Path(os.path.realpath(path)), text)
     except OSError as error:  # its message would name the temporary file
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def sha256_of(path: Path) -> str:
+    """Hash the bytes of a file as they are stored."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -26,7 +27,7 @@ from skfair.postprocessing._held_out import (
 from skfair.postprocessing._score_map import PredictedRows
 
 
-class GroupPredictor:
+class GroupPredictor(ABC):
     """Mixin of mitigators that map predictions of a target and of the group.
 
     Both are predicted by models that were not fitted to the row.
@@ -146,11 +147,11 @@ class GroupPredictor:
             return estimator, routed.group_estimator.fit
         return estimator, weights_for(estimator, rows.sample_weight)
 
+    @abstractmethod
     def _default_group_model(
         self, rows: TrainingRows, routed: Any
     ) -> tuple[Any, dict[str, Any]]:
         """Return the classifier of the group where none is given."""
-        raise NotImplementedError
 
 
 def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:

@@ -187,11 +187,10 @@ def distance_rows(
             sensitive_features=groups,
             confidence_level=level,
         )
-        value = metric(None, column.numbers[kept], sensitive_features=groups)
         rows.append(
             {
                 "column": column.name,
-                "value": float(value),
+                "value": float(found.value),
                 "lower": float(found.lower),
                 "upper": float(found.upper),
             }

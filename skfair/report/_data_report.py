@@ -40,7 +40,7 @@ from skfair.report._language import (
     speaking,
     whole,
 )
-from skfair.report._page._html import render_tables
+from skfair.report._page._html import record_of, render_tables
 from skfair.report._summary import versions_of
 from skfair.statistics._grouped_confusion import encode_classes
 
@@ -250,11 +250,10 @@ dataframe, Groups, or mapping of str to array-like
         OSError
             If the file cannot be written; it names the path.
         """
-        record = {"Date": date, "Input": source}
         with speaking(self.summary["language"]):
             page = render_tables(
                 self.summary,
-                {k: str(v) for k, v in record.items() if v is not None},
+                record_of(date, source),
                 [*_leads(self.summary)],
                 [*_tables(self.summary)],
                 [say(text) for text in _CANNOT],

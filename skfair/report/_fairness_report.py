@@ -20,7 +20,7 @@ from skfair.report._frame_inputs import read_frame
 from skfair.report._inputs import Audit, estimator_inputs, make_audit
 from skfair.report._language import say, speaking
 from skfair.report._metrics import checked_options
-from skfair.report._page._html import render
+from skfair.report._page._html import record_of, render
 from skfair.report._page._markdown import card_sections, render_markdown
 from skfair.report._summary import DEFAULT_TITLE, summarize
 from skfair.report._why import section_of
@@ -711,7 +711,7 @@ default="metrics"
             If the file cannot be written; it names the path.
         """
         with speaking(self.summary.get("language", "en")):
-            page = render(self.summary, _record(date, source))
+            page = render(self.summary, record_of(date, source))
         if path is not None:
             write_text(path, page)
         return page
@@ -748,7 +748,7 @@ default="metrics"
             If the file cannot be written; it names the path.
         """
         with speaking(self.summary.get("language", "en")):
-            text = render_markdown(self.summary, _record(date, source))
+            text = render_markdown(self.summary, record_of(date, source))
         if path is not None:
             write_text(path, text + "\n")
         return text
@@ -793,7 +793,7 @@ default="metrics"
             raise TypeError(f"card must be a skops.card.Card, got {type(card)}.")
         with speaking(self.summary.get("language", "en")):
             for path, text in card_sections(
-                self.summary, section, _record(date, source)
+                self.summary, section, record_of(date, source)
             ):
                 card.add(**{path: text})
         return card
@@ -866,7 +866,7 @@ default="metrics"
             )
         if sha256 is not None:
             source = f"{source or 'rows'}, SHA-256 {sha256}"
-        record = _record(date, source)
+        record = record_of(date, source)
         write_bundle(directory, self._audits, self.summary, record, sha256, min_cell)
 
     def _repr_html_(self) -> str:
@@ -883,9 +883,3 @@ default="metrics"
         leads = self.summary["verdict"]["leads"]
         lines = [f"{lead['model']}: {lead['text']}" for lead in leads]
         return "\n".join([f"FairnessReport({self.summary['n_rows']:,} rows)", *lines])
-
-
-def _record(date: str | datetime.date | None, source: str | None) -> dict[str, str]:
-    """Name what is written at the head of a page, if it is given."""
-    record = {"Date": date, "Input": source}
-    return {name: str(value) for name, value in record.items() if value is not None}

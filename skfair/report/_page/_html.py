@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import importlib.resources
 from collections.abc import Mapping
@@ -53,6 +54,12 @@ def require_report_extra() -> None:
     """Raise an ImportError with advice unless the extra `report` is installed."""
     for name in ("jinja2", "matplotlib"):
         require(name, "The page of a FairnessReport", extra("report"))
+
+
+def record_of(date: str | datetime.date | None, source: str | None) -> dict[str, str]:
+    """Name what is written at the head of a page, if it is given."""
+    record = {"Date": date, "Input": source}
+    return {name: str(value) for name, value in record.items() if value is not None}
 
 
 def render(summary: Summary, record: Mapping[str, Any]) -> str:

@@ -134,8 +134,7 @@ def sections(summary: Summary) -> Iterator[Section]:
                 lines += _within_strata(result["strata"]["rows"])
                 yield 3, f"{say('Within strata')}: {title}", lines
     for part in summary.get("why") or ():
-        texts = [f"{plain(text)}\n" for text in part["texts"]]
-        lines = "\n".join(texts).split("\n")
+        lines = [line for text in part["texts"] for line in (plain(text), "")]
         yield 2, plain(part["title"]), lines + _lines(part["head"], part["rows"])
     if summary.get("proxy"):
         yield from _by_proxy(summary["proxy"])

@@ -21,7 +21,6 @@ import pytest
 import skfair
 
 ROOT = Path(__file__).parents[2]
-SITE = ROOT / "build" / "site"
 EXAMPLES = {path.stem: path for path in sorted(ROOT.glob("examples/*.py"))}
 #: What the first cell of a notebook installs.
 INSTALLED = {"matplotlib", "numpy", "pandas", "scipy", "sklearn", "skfair"}
@@ -86,16 +85,14 @@ def test_an_example_runs_without_threads_and_processes(name, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def lite():
+def lite(site):
     """Return the directory of JupyterLite in the site."""
-    if not (SITE / "lite").exists():
-        pytest.skip("no site has been built: bash .ci/docs")
-    return SITE / "lite"
+    return site / "lite"
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_a_page_has_a_button_or_says_why_not(lite, name):
-    page = (SITE / "gallery" / f"{name}.html").read_text(encoding="utf-8")
+def test_a_page_has_a_button_or_says_why_not(site, lite, name):
+    page = (site / "gallery" / f"{name}.html").read_text(encoding="utf-8")
     notebook = json.loads((lite / f"files/gallery/{name}.ipynb").read_text("utf-8"))
     button = re.findall(r'href="\.\./lite/notebooks/index\.html\?path=([^"]+)"', page)
     first = "".join(notebook["cells"][0]["source"])
@@ -108,8 +105,8 @@ def test_a_page_has_a_button_or_says_why_not(lite, name):
         assert first == "%pip install -q scikit-disparity jinja2 matplotlib"
 
 
-def test_no_page_of_the_site_loads_what_others_serve():
-    for page in [*SITE.glob("*.html"), *SITE.glob("*/*.html")]:
+def test_no_page_of_the_site_loads_what_others_serve(site):
+    for page in [*site.glob("*.html"), *site.glob("*/*.html")]:
         head = page.read_text(encoding="utf-8").partition("</head>")[0]
         assert not re.search(r'<(?:link|script)[^>]* (?:src|href)="https?://', head)
 
@@ -165,8 +162,8 @@ class Site(SimpleHTTPRequestHandler):
 
 
 @pytest.mark.slow
-def test_a_notebook_opens_in_a_browser(lite, browser, tmp_path):
-    with ThreadingHTTPServer(("localhost", 0), partial(Site, directory=SITE)) as server:
+def test_a_notebook_opens_in_a_browser(site, browser, tmp_path):
+    with ThreadingHTTPServer(("localhost", 0), partial(Site, directory=site)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://localhost:{server.server_port}/probe"
         shown = browser(address, tmp_path, "--dump-dom").stdout

@@ -107,17 +107,8 @@ class GroupedConfusion(JSONStatistic):
             On missing or continuous labels, wrong lengths, missing groups, negative
             weights, or a group whose rows all weigh zero.
         """
-        true, true_classes = encode_classes("y_true", y_true)
-        predicted, predicted_classes = encode_classes("y_pred", y_pred)
-        if len(true) != len(predicted):
-            raise ValueError(
-                f"y_true has {len(true)} rows, expected {len(predicted)}, one for "
-                "each row of y_pred."
-            )
-        classes = join_labels(true_classes, predicted_classes)
+        cells, classes = encode_label_pairs(y_true, y_pred)
         n_classes = len(classes)
-        cells = positions_in(classes, true_classes)[true] * n_classes
-        cells += positions_in(classes, predicted_classes)[predicted]
         groups = resolve_groups(sensitive_features, n_samples=len(cells))
         cells, codes, weights, sizes = drop_weightless(cells, groups, sample_weight)
         shape = len(sizes), n_classes, n_classes
@@ -335,3 +326,23 @@ def encode_classes(
         kept = tuple(classes[i] for i in np.sort(present))
         codes, classes = recode(codes, classes, kept), kept
     return codes, classes
+
+
+def encode_label_pairs(
+    y_true: Any, y_pred: Any
+) -> tuple[Integers, tuple[Hashable, ...]]:
+    """Encode both labels of each row as one number, and return all classes.
+
+    The number is the position of the cell in a flattened confusion matrix.
+    """
+    true, true_classes = encode_classes("y_true", y_true)
+    predicted, predicted_classes = encode_classes("y_pred", y_pred)
+    if len(true) != len(predicted):
+        raise ValueError(
+            f"y_true has {len(true)} rows, expected {len(predicted)}, one for each row "
+            "of y_pred."
+        )
+    classes = join_labels(true_classes, predicted_classes)
+    cells = positions_in(classes, true_classes)[true] * len(classes)
+    cells += positions_in(classes, predicted_classes)[predicted]
+    return cells, classes

@@ -22,7 +22,6 @@ from skfair._utils._validation import (
     check_y_true,
 )
 from skfair._utils._warnings import warn_user
-from skfair.groups import join_labels, positions_in
 from skfair.metrics._demographic_parity import (
     demographic_parity_difference,
     parity_outcomes,
@@ -50,7 +49,7 @@ from skfair.metrics._proxy._linear_program import sharp_lower_bound
 from skfair.metrics._spec import unwrapped
 from skfair.metrics._undefined import warn_undefined
 from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
-from skfair.statistics._grouped_confusion import encode_classes
+from skfair.statistics._grouped_confusion import encode_label_pairs
 
 #: What is done with the gap of each metric, and the options that it may have.
 _KNOWN: dict[Any, tuple[Kind, tuple[str, ...]]] = {
@@ -496,16 +495,7 @@ def _read_labels(
     if isinstance(y_pred, GroupedConfusion):
         rows = statistic_by_cell(y_pred, y_true=y_true, **given)
         return rows, len(y_pred.classes)
-    true, true_classes = encode_classes("y_true", y_true)
-    predicted, predicted_classes = encode_classes("y_pred", y_pred)
-    if len(true) != len(predicted):
-        raise ValueError(
-            f"y_true has {len(true)} rows, expected {len(predicted)}, one for each row "
-            "of y_pred."
-        )
-    classes = join_labels(true_classes, predicted_classes)
-    kinds = positions_in(classes, true_classes)[true] * len(classes)
-    kinds += positions_in(classes, predicted_classes)[predicted]
+    kinds, classes = encode_label_pairs(y_true, y_pred)
     return rows_by_cell(kinds.astype(float), **given), len(classes)
 
 

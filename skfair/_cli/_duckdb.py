@@ -76,7 +76,7 @@ def _reads(path: Path) -> bool:
     )
 
 
-class Rows:
+class DuckDBRows:
     """Columns of some files, by their names, as a query of DuckDB."""
 
     def __init__(self, path: Path, columns: Columns, form: Format) -> None:

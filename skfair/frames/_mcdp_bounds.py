@@ -27,7 +27,7 @@ from skfair.metrics._distribution._gap import EveryPair, Pair, compared_pairs
 from skfair.metrics._distribution._metric_bounds import (
     Band,
     Cells,
-    cells_of,
+    cells_of_histogram,
     largest_bounds,
     on_band_of,
 )
@@ -208,7 +208,9 @@ def mcdp_bounds(
     if undefined:
         return RefinedBounds(math.nan, math.nan, 1, histogram)
     cells = _cells_of(found, finer)
-    return _refine(table, histogram, cells, tol, max_passes, pairs, counted.count_again)
+    return _count_finer(
+        table, histogram, cells, tol, max_passes, pairs, counted.count_again
+    )
 
 
 def _pairs(
@@ -217,11 +219,11 @@ def _pairs(
     """Pair the groups to compare: all, or those whose labels begin with a stratum."""
     if not n_control:
         return compared_pairs(len(labels), multigroup)
-    strata = _by_stratum(labels, n_control).values()
+    strata = _groups_by_stratum(labels, n_control).values()
     return EveryPair(*([*groups.values()] for groups in strata))
 
 
-def _by_stratum(
+def _groups_by_stratum(
     labels: tuple[Any, ...], n_control: int
 ) -> dict[Hashable, dict[Hashable, int]]:
     """Positions of the groups of each stratum, by the labels of both."""
@@ -250,7 +252,7 @@ def _warn_of_strata(
     if reason is not None:
         warn_undefined("mcdp", reason)
         return True
-    strata = _by_stratum(labels, n_control)
+    strata = _groups_by_stratum(labels, n_control)
     every = sort_labels({label for present in strata.values() for label in present})
     reasons = {}
     for stratum, present in strata.items():
@@ -282,7 +284,7 @@ def _cells_of(histogram: GroupedHistogram, finer: FinerBins | None) -> _CountedC
     if finer is not None:
         edges = histogram.bins / finer.n_bins
         widths[(edges >= finer.low) & (edges < finer.high)] = 1 / finer.n_bins
-    cells = cells_of(histogram)
+    cells = cells_of_histogram(histogram)
     return _CountedCells(
         cells.codes,
         cells.lows,
@@ -350,7 +352,7 @@ def _ranges_of_sample(cells: _CountedCells, pairs: Sequence[Pair]) -> Ranges:
     return [] if one_score.all() else ranges  # bins of one score are exact as they are
 
 
-def _refine(
+def _count_finer(
     table: Table,
     histogram: GroupedHistogram,
     cells: _CountedCells,
@@ -386,7 +388,7 @@ def _refine(
             limit = _MAX_SCORES_AT_LAST if n_passes == max_passes else _MAX_SCORES
             wanted = _bins_unless_few(n_bins, n_rows, limit)
             counted = count_rows_by(table, wanted, ranges)
-        cells = _replace(cells, again, counted, histogram.labels, 1 / n_bins)
+        cells = _replace_cells(cells, again, counted, histogram.labels, 1 / n_bins)
     return RefinedBounds(found.lower, found.upper, n_passes, histogram)
 
 
@@ -433,7 +435,7 @@ def _merge_ranges(starts: Floats, ends: Floats) -> list[tuple[float, float]]:
     return list(zip(first.tolist(), last.tolist(), strict=True))
 
 
-def _replace(
+def _replace_cells(
     cells: _CountedCells,
     again: NDArray[np.bool_],
     counted: Counted,

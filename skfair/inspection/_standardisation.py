@@ -215,7 +215,7 @@ class Outcomes(NamedTuple):
     between: bool
 
 
-def outcomes_of(metric: str, scores: Floats, n_groups: int) -> Outcomes:
+def outcomes_of_metric(metric: str, scores: Floats, n_groups: int) -> Outcomes:
     """Outcomes whose gaps the metric is the largest of, or the integral of."""
     if metric == "demographic_parity_difference":
         return Outcomes(lambda rows: scores[rows, None], 1, None, False)
@@ -344,7 +344,7 @@ def _of_areas(gaps: Floats, errors: Floats, widths: Floats) -> Noise:
     return Noise(above[:, near].max(axis=1), below[:, near], again)
 
 
-def interval(value: float, noise: Noise, level: float) -> tuple[float, float]:
+def interval_of_gap(value: float, noise: Noise, level: float) -> tuple[float, float]:
     """Confidence interval of a gap, from draws of its noise."""
     tail = (1 - level) / 2
     lower = value - float(np.quantile(noise.above, 1 - tail))
@@ -363,7 +363,9 @@ def interval_of_difference(
     first, second = noises
     tail, difference = (1 - level) / 2, values[0] - values[1]
     errors = [first.again - second.again, first.above - second.above]
-    lowest = [interval(*one, level)[0] for one in zip(values, noises, strict=True)]
+    lowest = [
+        interval_of_gap(*one, level)[0] for one in zip(values, noises, strict=True)
+    ]
     if lowest[1] == 0 < lowest[0]:
         errors.append(first.again - second.above)
     low, high = np.quantile(errors, [tail, 1 - tail], axis=1)

@@ -486,7 +486,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         models = {
             i: Scored(
                 partial(_performance, self.scorer_, answer, confirm.y, weights),
-                _scores(answer, self.disparity),
+                _scores_of_answers(answer, self.disparity),
             )
             for i, answer in zip(taken, answers, strict=True)
         }
@@ -671,7 +671,7 @@ def _performance(
     return float(scorer(answers, rows, y[rows], **options))
 
 
-def _scores(answers: Any, disparity: str) -> Floats:
+def _scores_of_answers(answers: Any, disparity: str) -> Floats:
     """Probabilities, or decisions, whose largest gap is the disparity."""
     if disparity == "mcdp":
         return np.asarray(answers.predict_proba(slice(None))[:, 1], dtype=float)
@@ -684,4 +684,4 @@ def _held_out_scores(
 ) -> tuple[Integers, Floats]:
     """Positions of the rows of a fold, and their scores."""
     of_rows = {name: take_rows(values, rows) for name, values in labels.items()}
-    return rows, _scores(_Answers(estimator, X, of_rows), disparity)
+    return rows, _scores_of_answers(_Answers(estimator, X, of_rows), disparity)

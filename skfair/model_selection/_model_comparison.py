@@ -44,8 +44,8 @@ from skfair.model_selection._paired_tests import (
     gap_test,
     holm,
     largest_gap_place,
-    parts_of,
     performance_test,
+    random_parts,
     subsets,
 )
 from skfair.model_selection._pareto_front import non_dominated
@@ -242,7 +242,7 @@ class ModelComparison:
         """Names of columns and text of each cell."""
         table = self.table.reset_index(names="model")
         rows = [
-            [_text(value) for value in row]
+            [_text_of_cell(value) for value in row]
             for row in table.itertuples(index=False, name=None)
         ]
         return [name.replace("_", " ") for name in table.columns], rows
@@ -299,7 +299,7 @@ def _on_axis(
     return first + (values - low) / span * (last - first), marks
 
 
-def _text(value: Any) -> str:
+def _text_of_cell(value: Any) -> str:
     """Write a cell of the table."""
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
@@ -353,15 +353,15 @@ def models_table(
     """
     weighted = np.flatnonzero(weights > 0)
     grouped = weighted[groups.codes[weighted] >= 0]
-    each = subsets([weighted[part] for part in parts_of(classes[weighted])])
+    each = subsets([weighted[part] for part in random_parts(classes[weighted])])
     values = [
         np.array([model.measure(rows) for rows in each]) for model in models.values()
     ]
-    gaps = [_gap(model.scores, groups, weights) for model in models.values()]
+    gaps = [_disparity_of(model.scores, groups, weights) for model in models.values()]
     scores = [model.scores for model in models.values()]
     if place is None and not math.isnan(gaps[0]):
         cells = groups.codes[grouped].astype(np.intp)
-        finding, *others = parts_of(cells, _N_PLACES)
+        finding, *others = random_parts(cells, _N_PLACES)
         found = grouped[finding]
         place = largest_gap_place(scores[0][found], groups.codes[found], weights[found])
         grouped = grouped[np.sort(np.concatenate(others))]
@@ -394,7 +394,7 @@ def models_table(
     return table
 
 
-def _gap(scores: Floats, groups: Groups, weights: Floats) -> float:
+def _disparity_of(scores: Floats, groups: Groups, weights: Floats) -> float:
     """MCDP(0), for which only the order of scores counts."""
     return mcdp(
         None, scores, sensitive_features=groups, scale="rank", sample_weight=weights

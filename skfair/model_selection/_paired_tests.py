@@ -35,7 +35,7 @@ class PairedTest(NamedTuple):
     pvalue: float
 
 
-def parts_of(cells: Codes, n_parts: int = N_PARTS) -> list[Integers]:
+def random_parts(cells: Codes, n_parts: int = N_PARTS) -> list[Integers]:
     """Positions of rows in random parts, each with its share of every cell.
 
     The parts are the same in every call.
@@ -95,6 +95,7 @@ def largest_gap_place(scores: Floats, codes: Codes, weights: Floats) -> Place:
         scale="rank",
     )
     first, second = largest_gap(statistic, "pairwise", sustained_gap).pair
+    assert second is not None  # groups are compared in pairs
     gap = gap_between(statistic, first, second)
     best = int(np.abs(gap.signed).argmax())
     high, low = (first, second) if gap.signed[best] > 0 else (second, first)
@@ -129,14 +130,14 @@ def gap_test(
     """
     worst_bound = worst_z = -math.inf
     quantile = float(ndtri(level))
-    for mean, variance in _differences(scores, baseline, place, codes, weights):
+    for mean, variance in _paired_differences(scores, baseline, place, codes, weights):
         error = np.sqrt(variance)
         worst_bound = max(worst_bound, float((mean + quantile * error).max()))
         worst_z = max(worst_z, float((mean / error).max()))
     return PairedTest(worst_bound, float(ndtr(worst_z)))
 
 
-def _differences(
+def _paired_differences(
     scores: Floats, baseline: Floats, place: Place, codes: Codes, weights: Floats
 ) -> Iterator[tuple[Floats, Floats]]:
     """Gap at each score minus that of the baseline, and the variance, of each pair."""

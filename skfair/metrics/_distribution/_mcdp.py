@@ -196,7 +196,7 @@ default=None
     return value_of_gaps("mcdp", statistic, multigroup, measure, bounds)
 
 
-def _combine_curves(
+def _combine_steps(
     curves: list[tuple[Floats, Floats]], weights: Sequence[float] | None
 ) -> tuple[Floats, Floats]:
     """Largest of several step functions, or their weighted mean."""
@@ -210,7 +210,7 @@ def _combine_curves(
     return merge_steps(epsilons, combine_numbers(heights, weights))
 
 
-@specify(statistic=GroupedScores, combine=_combine_curves, compares_errors=never)
+@specify(statistic=GroupedScores, combine=_combine_steps, compares_errors=never)
 def mcdp_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -332,7 +332,7 @@ def _roomiest_window(
     scores: Floats, above: Bools, epsilon: float
 ) -> tuple[float, float]:
     """Centre a window in the run of pieces that has most room for it."""
-    first, last = _runs(above)
+    first, last = _runs_of_true(above)
     starts, stops = scores[first], scores[last]
     room = (stops - starts) / 2
     room[starts == 0] = stops[starts == 0]  # a window may be cut at 0
@@ -432,7 +432,7 @@ def _sustained(scores: Floats, heights: NDArray[Any], epsilon: float) -> Any:
     upper = _highest(edges, np.maximum.reduceat(heights, starts), epsilon)
     if lower == upper:
         return lower
-    first, last = _runs(heights > lower)
+    first, last = _runs_of_true(heights > lower)
     fits = _fits_window(scores, first, last, epsilon)
     kept = _ranges(first[fits], last[fits] + 1)
     if not len(kept):
@@ -454,7 +454,7 @@ def _highest(
     low, high = 0, len(levels)
     while low < high:
         middle = (low + high) // 2
-        first, last = _runs(heights >= levels[middle])
+        first, last = _runs_of_true(heights >= levels[middle])
         if _fits_window(scores, first, last, epsilon).any():
             low = middle + 1
         else:
@@ -462,7 +462,7 @@ def _highest(
     return levels[low - 1] if low else lower
 
 
-def _runs(above: Bools) -> tuple[Integers, Integers]:
+def _runs_of_true(above: Bools) -> tuple[Integers, Integers]:
     """First piece of each run of true values, and the piece after its last."""
     changes = np.flatnonzero(above[1:] != above[:-1]) + 1
     if above[0]:

@@ -283,7 +283,7 @@ def explained_gap(
             given = given_columns(
                 part, before, estimator, fit_params, cv=cv, rng=rng, n_jobs=n_jobs
             )
-            alike = standardise(before, given, target)
+            alike = standardise(before, *given, target)
             sizes.iloc[i] = alike.effective_sizes
             without = 1 - np.average(alike.overlap, weights=before.weights)
             numbers = [math.nan] * 6

@@ -51,7 +51,6 @@ from skfair.model_selection._gain_bound import FoldNoise, fold_noise, gain_bound
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
 from skfair.model_selection._model_comparison import (
     ModelComparison,
-    Scored,
     models_table,
 )
 from skfair.model_selection._paired_tests import Place, largest_gap_place
@@ -484,7 +483,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         answers = [_Answers(model, confirm.rows.X, confirm.labels) for model in fitted]
         weights = confirm.rows.sample_weight
         models = {
-            i: Scored(
+            i: (
                 partial(_performance, self.scorer_, answer, confirm.y, weights),
                 _scores_of_answers(answer, self.disparity),
             )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,8 +38,8 @@ from skfair._utils._validation import (
 from skfair.groups import Groups, resolve_groups
 from skfair.metrics import mcdp
 from skfair.model_selection._paired_tests import (
-    Measure,
     PairedTest,
+    Performance,
     Place,
     gap_test,
     holm,
@@ -329,15 +329,8 @@ def _plain_value(value: Any) -> Any:
     return " ".join(repr(value).split())
 
 
-class Scored(NamedTuple):
-    """A model as the tests see it: its performance on some rows, and its scores."""
-
-    measure: Measure
-    scores: Floats
-
-
 def models_table(
-    models: Mapping[Any, Scored],
+    models: Mapping[Any, tuple[Performance, Floats]],
     groups: Groups,
     classes: Integers,
     weights: Floats,
@@ -348,17 +341,16 @@ def models_table(
 ) -> pd.DataFrame:
     """Test every model against the first one; the table of a `ModelComparison`.
 
+    A model is its performance, a function of the positions of rows, and its scores.
     Without the place of the first model's gap it is found on a quarter of the rows, and
     gaps are tested on the others.
     """
     weighted = np.flatnonzero(weights > 0)
     grouped = weighted[groups.codes[weighted] >= 0]
     each = subsets([weighted[part] for part in random_parts(classes[weighted])])
-    values = [
-        np.array([model.measure(rows) for rows in each]) for model in models.values()
-    ]
-    gaps = [_disparity_of(model.scores, groups, weights) for model in models.values()]
-    scores = [model.scores for model in models.values()]
+    scores = [own for _, own in models.values()]
+    gaps = [_disparity_of(own, groups, weights) for own in scores]
+    values = [np.array([of(rows) for rows in each]) for of, _ in models.values()]
     if place is None and not math.isnan(gaps[0]):
         cells = groups.codes[grouped].astype(np.intp)
         finding, *others = random_parts(cells, _N_PLACES)
@@ -534,9 +526,7 @@ def compare_models(
         options = {} if weights is None else {"sample_weight": weights[rows]}
         return float(metric(y[rows], own[rows], **options))
 
-    models = {
-        label: Scored(partial(measure, own), own) for label, own in scores.items()
-    }
+    models = {label: (partial(measure, own), own) for label, own in scores.items()}
     table = models_table(
         models,
         groups,

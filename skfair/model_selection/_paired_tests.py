@@ -21,7 +21,7 @@ from skfair.statistics._grouped_scores import gap_between
 N_PARTS = 30
 
 #: A performance of some rows, by position.
-Measure = Callable[[Integers], float]
+Performance = Callable[[Integers], float]
 
 
 class PairedTest(NamedTuple):

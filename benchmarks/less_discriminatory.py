@@ -30,7 +30,7 @@ from skfair.inprocessing import MCDPBoostingClassifier
 from skfair.metrics import mcdp
 from skfair.model_selection import FairestWithin, LessDiscriminatorySearchCV
 from skfair.model_selection._gain_bound import fold_noise, gain_bound
-from skfair.model_selection._model_comparison import Scored, models_table
+from skfair.model_selection._model_comparison import models_table
 from skfair.model_selection._paired_tests import gap_test, largest_gap_place
 
 LEVEL, MARGIN = 0.95, 0.02
@@ -162,7 +162,7 @@ def false_statement(rng: Any, second: float, chosen: list[tuple[float, float]]) 
         order = np.argsort(-scores)
         ranks = np.empty_like(order)
         ranks[order] = np.arange(N_ROWS)
-        models[i] = Scored(partial(average_precision, y[order], ranks), scores)
+        models[i] = partial(average_precision, y[order], ranks), scores
     groups = encode_groups(group)
     table = models_table(
         models, groups, y, np.ones(N_ROWS), place=None, margin=MARGIN, level=LEVEL

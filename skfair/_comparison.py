@@ -396,8 +396,8 @@ def _compare_gaps(
     sizes = groups.sizes()
     present = [groups.labels[group] for group in np.flatnonzero(sizes)]
     groups = encode_groups(groups, labels=present)
-    plain_gap = mean_gap(old, groups, weights, strata)
-    gap = mean_gap(new, groups, weights, strata)
+    plain_gap = mean_mcdp(old, groups, weights, strata)
+    gap = mean_mcdp(new, groups, weights, strata)
     half_rows = {**plain_gap.half_rows, **gap.half_rows}.values()
     n_tests = max(1, len(present) * (len(present) - 1) // 2) * gap.n_strata
     noise = kolmogi(_LEVEL / n_tests) * gap.spread
@@ -453,7 +453,7 @@ def _average_precision(y: Array, scores: Array, weights: Array) -> _Estimate:
     return _Estimate(value, derivative / hits[-1])
 
 
-def mean_gap(
+def mean_mcdp(
     scores: Array, groups: Groups, weights: Array, strata: NDArray[np.integer]
 ) -> _Estimate:
     """Mean MCDP(0) of the strata that have two groups, by the weight of their rows.

@@ -125,7 +125,7 @@ class Mitigator(LinkedToSite):
         """
         check_choice("drop_sensitive", self.drop_sensitive, (True, False))
         check_choice("fallback", self.fallback, (True, False))
-        X = _check_table(X)
+        X = _indexable(X)
         validate_data(self, X, y, skip_check_array=True)
         weights = check_weights(sample_weight, count_rows(X))
         target = self._read_target(X, y, weights)
@@ -165,7 +165,7 @@ class Mitigator(LinkedToSite):
         X has the features seen in `fit`; those that were dropped may be absent.
         """
         check_is_fitted(self, fitted_attribute)
-        X = _check_table(X)
+        X = _indexable(X)
         if not self._dropped:
             validate_data(self, X, reset=False, skip_check_array=True)
             return X
@@ -294,7 +294,7 @@ class RegressorMitigator(MetaMitigator):
 _WEIGHTLESS = "sample_weight is zero in every row, expected positive weights."
 
 
-def _check_table(X: Any) -> Any:
+def _indexable(X: Any) -> Any:
     """Return X in a container whose rows can be indexed; numbers must be 2-D."""
     is_row = isinstance(X, Mapping) and not hasattr(X, "shape")  # no sparse matrix
     if is_row or isinstance(X, pd.Series):

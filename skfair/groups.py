@@ -24,6 +24,7 @@ from skfair._utils._validation import (
     as_array,
     check_choice,
     check_integer,
+    check_length,
     check_weights,
 )
 from skfair._utils._warnings import warn_if_reordered
@@ -311,10 +312,7 @@ def _resolve(
         warn_if_reordered(**{"X": X, argument: data})
     n_samples = check_integer("n_samples", n_samples, 0)
     groups = data if isinstance(data, Groups) else _encode(data, "raise", argument)
-    if len(groups) != n_samples:
-        raise ValueError(
-            f"{argument} has {len(groups)} rows, expected {n_samples}, one per sample."
-        )
+    check_length(argument, len(groups), n_samples)
     return groups
 
 

@@ -132,7 +132,7 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
             return means.max() - means.min()
         grid = torch.as_tensor(threshold_grid(self.temperature)).to(flat)
         if self.objective == "abcc":
-            return _largest_area(self._cdfs(flat, shares, grid), grid)
+            return _area_between_cdfs(self._cdfs(flat, shares, grid), grid)
         with torch.no_grad():
             cdfs = self._cdfs(flat, shares, grid)
             best = (cdfs.amax(dim=0) - cdfs.amin(dim=0)).argmax()
@@ -196,7 +196,7 @@ def _group_shares(
     return shares
 
 
-def _largest_area(cdfs: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
+def _area_between_cdfs(cdfs: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
     """Largest area between two CDFs, by the trapezoidal rule."""
     with torch.no_grad():
         widths = torch.full_like(grid, float(grid[1]))

@@ -1,3 +1,4 @@
+import gc
 import html
 import json
 import os
@@ -29,6 +30,20 @@ def pytest_configure(config):
     # Where slow tests run too, more examples are drawn.
     quick = config.option.markexpr == "not slow"
     settings.load_profile("quick" if quick else "thorough")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Search for garbage only in what tests make: what is collected lasts to the end.
+
+    The search would take almost half of the time of the collection.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

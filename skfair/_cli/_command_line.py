@@ -21,7 +21,7 @@ import skfair
 from skfair._cli._bins import bins_hint, into_bins, read_bins
 from skfair._cli._duckdb import (
     ENGINES,
-    Rows,
+    DuckDBRows,
     UnsuitedError,
     files_of,
     takes_duckdb,
@@ -321,7 +321,7 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
 
     add(
         "--odds-ratio",
-        type=_numbers,
+        type=_numbers_with_commas,
         default=Options.odds_ratio,
         metavar="NUMBERS",
         help="how far the odds of a group may differ among people with the same proxy, "
@@ -433,7 +433,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = make_parser().parse_args(arguments)
     for option in _SEVERAL:
         if isinstance(getattr(given, option, None), list):
-            setattr(given, option, _split(getattr(given, option)))
+            setattr(given, option, _split_commas(getattr(given, option)))
     commands = {
         "audit": _run_audit,
         "compare": _run_comparison,
@@ -552,12 +552,12 @@ def _run_comparison(given: argparse.Namespace) -> int:
     level = given.confidence_level
     level = check_real("--confidence-level", level, 0, 1, closed="neither")
     with _unchanged(files_of(given.table)), collected_reasons():
-        form, columns = Format(given.sep, given.encoding), _columns(given)
+        form, columns = Format(given.sep, given.encoding), _columns_to_read(given)
         bins = read_bins(given.bins, given.sensitive)
         table = read_columns(given.table, columns, form)
         table = _without_missing(given, form, table, columns.values())
         weights = None if given.sample_weight is None else table[given.sample_weight]
-        groups = _strata(given, form, table, given.sensitive, bins)
+        groups = _intersection_of_columns(given, form, table, given.sensitive, bins)
         assert groups is not None  # as there is a column
         result = compare_models(
             _is_positive(given, table[given.y_true]),
@@ -633,7 +633,7 @@ def _separator(text: str) -> str:
     return mark
 
 
-def _numbers(text: str) -> tuple[float, ...]:
+def _numbers_with_commas(text: str) -> tuple[float, ...]:
     """Read numbers with commas between them."""
     try:
         return tuple(float(number) for number in text.split(","))
@@ -686,7 +686,7 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
         raise ValueError("--sensitive or --group-probability must name a column.")
     if given.proxy and not given.group_probability:
         raise ValueError("--proxy must be given with --group-probability.")
-    columns = _columns(given)
+    columns = _columns_to_read(given)
     values = columns.values()
     others = [n for n in (*given.control_features, *given.proxy) if n not in values]
     bins = read_bins(given.bins, [*given.sensitive, *others])
@@ -708,11 +708,11 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
                         raise UnsuitedError(
                             f"{option} needs --engine pandas, which reads one file."
                         )
-                return _count(given, form, columns, bins, settings)
+                return _report_of_counts(given, form, columns, bins, settings)
             except UnsuitedError:
                 if given.engine != "auto" or files_of(given.table) != [given.table]:
                     raise
-        return _read_rows(given, form, columns, bins, settings)
+        return _report_of_rows(given, form, columns, bins, settings)
 
 
 @contextmanager
@@ -730,7 +730,7 @@ def _unchanged(files: list[Path]) -> Iterator[None]:
             raise ValueError(f"{file} was changed while it was read.")
 
 
-def _columns(given: argparse.Namespace) -> Columns:
+def _columns_to_read(given: argparse.Namespace) -> Columns:
     """Columns to read; one that is used in several ways is a number, or a label."""
     weight = [] if given.sample_weight is None else [given.sample_weight]
     true = [] if given.y_true is None else [given.y_true]
@@ -749,7 +749,7 @@ def _columns(given: argparse.Namespace) -> Columns:
     return Columns([*numbers], [*labels], [*groups])
 
 
-def _read_rows(
+def _report_of_rows(
     given: argparse.Namespace,
     form: Format,
     columns: Columns,
@@ -762,7 +762,9 @@ def _read_rows(
     in_proxy = given.proxy if given.missing == "drop" else []
     table = _without_missing(given, form, table, [*columns.values(), *in_proxy])
     groups = {
-        name: _groups(given, form, into_bins(table[name], bins.get(name)), given.rare)
+        name: _groups_of_column(
+            given, form, into_bins(table[name], bins.get(name)), given.rare
+        )
         for name in given.sensitive
     }
     y_true = None if given.y_true is None else table[given.y_true]
@@ -774,11 +776,13 @@ def _read_rows(
             {name: table[name] for name in given.y_score} or None,
             y_pred={model: table[name] for model, name in labels.items()} or None,
             sensitive_features=groups or None,
-            control_features=_strata(given, form, table, given.control_features, bins),
+            control_features=_intersection_of_columns(
+                given, form, table, given.control_features, bins
+            ),
             group_probabilities=table[given.group_probability]
             if given.group_probability
             else None,
-            cells=_cells(given, form, table, bins),
+            cells=_proxy_cells(given, form, table, bins),
             pos_label=_label(
                 given.pos_label, [y_true, *(table[name] for name in given.y_pred)]
             ),
@@ -791,7 +795,7 @@ def _read_rows(
     return report, record
 
 
-def _count(
+def _report_of_counts(
     given: argparse.Namespace,
     form: Format,
     columns: Columns,
@@ -800,7 +804,7 @@ def _count(
 ) -> tuple[FairnessReport, dict[str, str]]:
     """Compute the report of rows that DuckDB counts."""
     values, groups = columns.values(), columns.groups
-    rows = Rows(given.table, columns, form)
+    rows = DuckDBRows(given.table, columns, form)
     n_without = 0
     if given.missing == "drop":
         n_without = rows.leave_out_missing(values)
@@ -849,7 +853,7 @@ def _count(
     return report, input_record(given.table, files_of(given.table))
 
 
-def _refuse_missing_in(rows: Rows, names: list[str], also: str = "") -> None:
+def _refuse_missing_in(rows: DuckDBRows, names: list[str], also: str = "") -> None:
     for name, number in rows.n_missing(names).items():
         raise ValueError(
             f"column {name!r} of {rows.path} has {number:,} missing values; --missing "
@@ -891,13 +895,13 @@ def _refuse_missing(path: Path, form: Format, column: Any, also: str = "") -> No
     )
 
 
-def _split(given: list[str]) -> list[str]:
+def _split_commas(given: list[str]) -> list[str]:
     """Split the values of an option into names of columns, each once."""
     names = [name.strip() for text in given for name in text.split(",")]
     return list(dict.fromkeys(name for name in names if name))
 
 
-def _groups(
+def _groups_of_column(
     given: argparse.Namespace, form: Format, column: Any, rare: Any = "keep"
 ) -> Groups:
     """Encode the groups of a column; ``--missing`` is about missing ones."""
@@ -921,19 +925,19 @@ def _labels_of_models(given: argparse.Namespace) -> dict[str, str]:
     return {name: name for name in given.y_pred}
 
 
-def _strata(
+def _intersection_of_columns(
     given: argparse.Namespace, form: Format, table: Any, names: list[str], bins: Any
 ) -> Groups | None:
     """Encode the intersection of some columns, None for no columns."""
     if not names:
         return None
     columns = [into_bins(table[name], bins.get(name)) for name in names]
-    each = [_groups(given, form, column) for column in columns]
+    each = [_groups_of_column(given, form, column) for column in columns]
     codes, labels = intersect([(one.codes, one.labels) for one in each])
     return Groups(codes, labels, tuple(names))
 
 
-def _cells(given: argparse.Namespace, form: Format, table: Any, bins: Any) -> Any:
+def _proxy_cells(given: argparse.Namespace, form: Format, table: Any, bins: Any) -> Any:
     """Proxy of each row, in which missing is a value; None for no columns."""
     columns = {}
     for name in given.proxy:

@@ -76,7 +76,7 @@ def _reads(path: Path) -> bool:
     )
 
 
-class Rows:
+class DuckDBRows:
     """Columns of some files, by their names, as a query of DuckDB."""
 
     def __init__(self, path: Path, columns: Columns, form: Format) -> None:
@@ -148,13 +148,13 @@ class Rows:
         """
         alike: dict[tuple[Any, ...], list[str]] = {}
         for file in files:
-            header = read_header(file, form)
-            check_columns(file, header.names, [*self._columns])
+            header, is_first_line = read_header(file, form)
+            check_columns(file, header, [*self._columns])
             sep, encoding = form.of(file).values()
-            if encoding != "utf-8-sig" or not header.is_first_line:
+            if encoding != "utf-8-sig" or not is_first_line:
                 return self._lenient_text(files, form)
-            places = tuple(header.names.index(name) for name in self._columns)
-            names = alike.setdefault((sep, len(header.names), places), [])
+            places = tuple(header.index(name) for name in self._columns)
+            names = alike.setdefault((sep, len(header), places), [])
             names.append(quote_text(glob.escape(str(file))))
         queries = []
         for (sep, n_columns, places), names in alike.items():

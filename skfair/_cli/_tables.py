@@ -84,7 +84,7 @@ def read_names(path: Path, form: Format) -> list[str]:
             raise ValueError(f"{path} cannot be read: {_one_line(error)}") from error
     if path.suffix.lower() == ".xlsx":
         return [*map(str, _read_excel(path, [], []).columns)]
-    return read_header(path, form).names
+    return read_header(path, form)[0]
 
 
 def line_of(path: Path, position: int, form: Format) -> int:

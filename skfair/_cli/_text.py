@@ -50,13 +50,6 @@ class Format:
         return {"sep": sep, "encoding": encoding}
 
 
-class Header(NamedTuple):
-    """Names of the columns of a file, and whether its first line has all of them."""
-
-    names: list[str]
-    is_first_line: bool
-
-
 class _Record(NamedTuple):
     """Text of a header or of a row, and the line in which it begins."""
 
@@ -64,8 +57,8 @@ class _Record(NamedTuple):
     text: str
 
 
-def read_header(path: Path, form: Format) -> Header:
-    """Read the names of the columns."""
+def read_header(path: Path, form: Format) -> tuple[list[str], bool]:
+    """Read the names of the columns, and whether the first line has all of them."""
     with text_problems(path, form):
         first = next(_records(path, form), None)
     if first is None:
@@ -84,7 +77,7 @@ def read_header(path: Path, form: Format) -> Header:
         skipinitialspace=True,
     ).iloc[0]
     is_first_line = first.line == 1 and len(first.text.splitlines()) == 1
-    return Header([str(name).strip(BLANKS) for name in names], is_first_line)
+    return [str(name).strip(BLANKS) for name in names], is_first_line
 
 
 def read_rows(
@@ -95,9 +88,9 @@ def read_rows(
     The quotation marks are checked first, since pandas takes all that is written
     between one that is never closed and the next for one cell.
     """
-    header = read_header(path, form)
-    check_columns(path, header.names, wanted)
-    columns = {name: header.names.index(name) for name in wanted}
+    names, _ = read_header(path, form)
+    check_columns(path, names, wanted)
+    columns = {name: names.index(name) for name in wanted}
     with text_problems(path, form):
         for _ in _records(path, form):
             pass
@@ -107,7 +100,7 @@ def read_rows(
             with pd.read_csv(
                 path,
                 header=0,
-                names=range(len(header.names)),
+                names=range(len(names)),
                 index_col=False,
                 dtype=dict.fromkeys(columns.values(), str),
                 keep_default_na=False,
@@ -264,22 +257,20 @@ def _too_long(path: Path, form: Format) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
-class _Quotes:
-    """Patterns of a line, or of the rest of one that begins within quotation marks."""
+def _patterns_of_quotes(
+    sep: str, within: bool
+) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Patterns of a line that ends a row, and of one whose last cell goes on.
 
-    ends: re.Pattern[str]
-    goes_on: re.Pattern[str]
-
-    @classmethod
-    def of(cls, sep: str, within: bool) -> _Quotes:
-        mark, blank = re.escape(sep), f"[{BLANKS.replace(sep, '')}]"
-        inside = r'(?:[^"]|"")*+'
-        cell = rf'{blank}*+(?:"{inside}"{blank}*+|(?!")[^{mark}]*+)'
-        begins = rf'{inside}"{blank}*+' if within else cell
-        opens = rf'(?:{cell}{mark})*+{blank}*+"{inside}'
-        again = rf'{inside}(?:"{blank}*+{mark}{opens})?' if within else opens
-        return cls(re.compile(rf"{begins}(?:{mark}{cell})*+[\r\n]*"), re.compile(again))
+    `within` says that the line begins within quotation marks.
+    """
+    mark, blank = re.escape(sep), f"[{BLANKS.replace(sep, '')}]"
+    inside = r'(?:[^"]|"")*+'
+    cell = rf'{blank}*+(?:"{inside}"{blank}*+|(?!")[^{mark}]*+)'
+    begins = rf'{inside}"{blank}*+' if within else cell
+    opens = rf'(?:{cell}{mark})*+{blank}*+"{inside}'
+    again = rf'{inside}(?:"{blank}*+{mark}{opens})?' if within else opens
+    return re.compile(rf"{begins}(?:{mark}{cell})*+[\r\n]*"), re.compile(again)
 
 
 def _records(path: Path, form: Format) -> Iterator[_Record]:
@@ -289,7 +280,7 @@ def _records(path: Path, form: Format) -> Iterator[_Record]:
     closing one and the separator, which shows that one is missing before.
     """
     sep = form.of(path)["sep"]
-    outside, inside = (_Quotes.of(sep, within) for within in (False, True))
+    outside, inside = (_patterns_of_quotes(sep, within) for within in (False, True))
     blanks = BLANKS.replace(sep, "") + "\r\n"
     start, size, parts = 0, 0, list[str]()
     for number, line in enumerate(_lines(path, form), start=1):
@@ -300,12 +291,12 @@ def _records(path: Path, form: Format) -> Iterator[_Record]:
         if not parts and '"' not in line:
             yield _Record(number, line)
             continue
-        quotes = inside if parts else outside
+        ends, goes_on = inside if parts else outside
         parts.append(line)
-        if quotes.ends.fullmatch(line):
+        if ends.fullmatch(line):
             yield _Record(start, "".join(parts))
             parts.clear()
-        elif not quotes.goes_on.fullmatch(line):
+        elif not goes_on.fullmatch(line):
             raise ValueError(
                 f"{path} cannot be read as CSV: a closing quotation mark in line "
                 f"{number} is not followed by a separator."

@@ -61,7 +61,7 @@ def smooth_gap(
     # over its rows i. It tends to the CDF as the temperature grows (theorem 3.5 of Jin,
     # Li, Feng, ICML 2024), while fewer scores have a gradient. At each threshold t the
     # largest difference over pairs of groups is the largest minus the least F_g.
-    shares, codes, present = _shares(codes, sample_weight)
+    shares, codes, present = _shares_of_rows(codes, sample_weight)
     rows = _Rows(np.asarray(scores, dtype=np.float64), codes, shares, temperature)
     if len(present) < 2:
         return _no_gap(len(scores))
@@ -135,7 +135,7 @@ def threshold_grid(temperature: float) -> Array:
     return np.linspace(0, 1, int(min(max(2 * temperature, low), high)) + 1)
 
 
-def _shares(
+def _shares_of_rows(
     codes: NDArray[np.integer], sample_weight: Array | None
 ) -> tuple[Array, NDArray[np.integer], NDArray[np.intp]]:
     """Share of each row in its group's weight, new codes, and the old code of each.

@@ -122,6 +122,14 @@ def as_array(values: Any, name: str, n_samples: int | None = None) -> NDArray[An
     return array
 
 
+def check_length(name: str, length: int, expected: int) -> None:
+    """Raise unless an argument has as many rows as the others."""
+    if length != expected:
+        raise ValueError(
+            f"{name} has {length} rows, expected {expected}, one per sample."
+        )
+
+
 class RowError(ValueError):
     """Says what is wrong with a row, which may be a line of a file elsewhere."""
 

@@ -11,8 +11,8 @@ from sklearn.utils import Bunch
 from skfair.datasets._tables import (
     as_dataset,
     data_directory,
-    describe,
     download_table,
+    read_description,
     read_table,
     require_columns,
     with_categories,
@@ -146,7 +146,7 @@ def fetch_bank_marketing(
         with_categories(table),
         target=TARGET,
         sensitive_features=SENSITIVE_FEATURES,
-        descr=describe(f"bank_marketing_{edition}"),
+        descr=read_description(f"bank_marketing_{edition}"),
         return_X_y=return_X_y,
         as_frame=as_frame,
         extras={},

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from sklearn.utils import Bunch
 
-from skfair.datasets._tables import as_dataset, describe, with_categories
+from skfair.datasets._tables import as_dataset, read_description, with_categories
 
 # department, sex, admitted, rejected
 COUNTS = (
@@ -106,7 +106,7 @@ def load_berkeley_admissions(
         with_categories(table.astype({"admitted": "int64"})),
         target="admitted",
         sensitive_features=["sex"],
-        descr=describe("berkeley_admissions"),
+        descr=read_description("berkeley_admissions"),
         return_X_y=return_X_y,
         as_frame=as_frame,
         extras={},

@@ -11,8 +11,8 @@ from sklearn.utils import Bunch
 from skfair.datasets._tables import (
     as_dataset,
     data_directory,
-    describe,
     optional_columns,
+    read_description,
     read_table,
     require_columns,
     with_categories,
@@ -159,7 +159,7 @@ def fetch_oulad(
         table.astype({TARGET: "int64"}),
         target=TARGET,
         sensitive_features=SENSITIVE_FEATURES,
-        descr=describe("oulad", course=course, size=f"{len(table):,}"),
+        descr=read_description("oulad", course=course, size=f"{len(table):,}"),
         return_X_y=return_X_y,
         as_frame=as_frame,
         extras=extras,

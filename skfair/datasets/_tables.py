@@ -135,7 +135,7 @@ def with_categories(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def describe(name: str, **values: str) -> str:
+def read_description(name: str, **values: str) -> str:
     """Read ``descr/name.rst``, with `values` for the names in braces."""
     text = (files("skfair.datasets") / "descr" / f"{name}.rst").read_text("utf-8")
     return text.format(**values)

@@ -125,7 +125,7 @@ class _Labels:
     def encode(self, batch: Any, out: Integers, work: Integers) -> bool:
         """Write codes of rows to `out`, unless types are rare or labels too many."""
         self.types = [batch.schema.field(name).type for name in self.names]
-        encoded = [_encode(batch.column(name)) for name in self.names]
+        encoded = [_encode_batch(batch.column(name)) for name in self.names]
         parts = [part for part in encoded if part is not None]
         values = [part.values for part in parts]
         size = math.prod(map(len, values))
@@ -176,7 +176,7 @@ class _Encoded(NamedTuple):
     values: list[Hashable]
 
 
-def _encode(column: Any) -> _Encoded | None:
+def _encode_batch(column: Any) -> _Encoded | None:
     """Encode a column; None if its type is rare."""
     import pyarrow as pa
 

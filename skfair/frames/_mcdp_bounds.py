@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -27,7 +27,7 @@ from skfair.metrics._distribution._gap import EveryPair, Pair, compared_pairs
 from skfair.metrics._distribution._metric_bounds import (
     Band,
     Cells,
-    cells_of,
+    cells_of_histogram,
     largest_bounds,
     on_band_of,
 )
@@ -39,24 +39,31 @@ from skfair.statistics._grouped_histogram import MAX_BINS, join_attributes
 
 #: Bounds of MCDP(0) of a difference of CDFs that lies within a band.
 _ON_BAND = on_band_of(mcdp)[0]
-#: Bins of the first pass: engines count few cells faster, and further passes see finer.
-_FIRST_BINS = 2**11
-#: How much finer bins become with each pass, at least.
-_FINER = 2**4
-#: Bins of all groups that a further pass counts, unless that is not finer.
-_MAX_CELLS = 2**16
-#: Up to this many rows are counted by score, which ends the search; more cost more than
-#: a pass of finer bins, unless that pass is the last.
-_MAX_SCORES, _MAX_SCORES_AT_LAST = 2**19, 2**21
-#: The same for rows that were kept while all were counted.
-_MAX_KEPT_SCORES = 2**15
-#: The first rows of a table show whether scores are crowded: where one range of bins
-#: has more than this share of them, and the largest gap, its bins become finer.
-_FIRST_ROWS, _CROWDED = 2**16, 0.25
-#: Finer bins of all groups in the first pass.
-_FIRST_CELLS = 2**14
-#: Ranges of scores that a query asks for; each is compared with every row.
-_MAX_RANGES = 4
+
+
+class PassSizes(NamedTuple):
+    """How finely rows are counted, which decides how many passes there are."""
+
+    #: Bins of the first pass: engines count few cells faster, and later bins are finer.
+    first_bins: int = 2**11
+    #: How much finer bins become with each pass, at least.
+    finer: int = 2**4
+    #: Bins of all groups that a further pass counts, unless that is not finer.
+    max_cells: int = 2**16
+    #: Up to this many rows are counted by score, which ends the search; more cost more
+    #: than a pass of finer bins, unless that pass is the last.
+    max_scores: int = 2**19
+    max_scores_at_last: int = 2**21
+    #: The same for rows that were kept while all were counted.
+    max_kept_scores: int = 2**15
+    #: The first rows of a table show whether scores are crowded: where one range of
+    #: bins has more than this share of them, and the largest gap, it gets finer bins.
+    first_rows: int = 2**16
+    crowded: float = 0.25
+    #: Finer bins of all groups in the first pass.
+    first_cells: int = 2**14
+    #: Ranges of scores that a query asks for; each is compared with every row.
+    max_ranges: int = 4
 
 
 @dataclass(frozen=True)
@@ -190,16 +197,28 @@ def mcdp_bounds(
         control_features=control_features,
     )
     n_control = len(control_names(control_features))
-    finer = _find_crowded_bins(table, multigroup, n_control)
+    return refine_bounds(table, n_control, multigroup, tol, max_passes, PassSizes())
+
+
+def refine_bounds(
+    table: Table,
+    n_control: int,
+    multigroup: Multigroup,
+    tol: float,
+    max_passes: int,
+    sizes: PassSizes,
+) -> RefinedBounds:
+    """Bound MCDP(0) of a table, of whose attributes the first are the strata."""
+    finer = find_crowded_bins(table, multigroup, n_control, sizes)
 
     def undecided(some: Counted) -> Ranges:
         histogram = histogram_of(some)
         pairs = _pairs(histogram.labels, multigroup, n_control)
-        return _ranges_of_sample(_cells_of(histogram, finer), pairs)
+        return _ranges_of_sample(_cells_of(histogram, finer, sizes), pairs, sizes)
 
-    counted = count_rows_by(table, _FIRST_BINS, finer=finer, undecided=undecided)
+    counted = count_rows_by(table, sizes.first_bins, finer=finer, undecided=undecided)
     found = histogram_of(counted)
-    histogram = found.coarsen(_FIRST_BINS)
+    histogram = found.coarsen(sizes.first_bins)
     pairs = _pairs(histogram.labels, multigroup, n_control)
     if n_control:
         undefined = _warn_of_strata(counted, n_control, histogram.labels, not pairs)
@@ -207,8 +226,8 @@ def mcdp_bounds(
         undefined = warn_if_undefined("mcdp", histogram)
     if undefined:
         return RefinedBounds(math.nan, math.nan, 1, histogram)
-    cells = _cells_of(found, finer)
-    return _refine(table, histogram, cells, tol, max_passes, pairs, counted.count_again)
+    cells, again = _cells_of(found, finer, sizes), counted.count_again
+    return _count_finer(table, histogram, cells, tol, max_passes, pairs, again, sizes)
 
 
 def _pairs(
@@ -217,11 +236,11 @@ def _pairs(
     """Pair the groups to compare: all, or those whose labels begin with a stratum."""
     if not n_control:
         return compared_pairs(len(labels), multigroup)
-    strata = _by_stratum(labels, n_control).values()
+    strata = _groups_by_stratum(labels, n_control).values()
     return EveryPair(*([*groups.values()] for groups in strata))
 
 
-def _by_stratum(
+def _groups_by_stratum(
     labels: tuple[Any, ...], n_control: int
 ) -> dict[Hashable, dict[Hashable, int]]:
     """Positions of the groups of each stratum, by the labels of both."""
@@ -250,7 +269,7 @@ def _warn_of_strata(
     if reason is not None:
         warn_undefined("mcdp", reason)
         return True
-    strata = _by_stratum(labels, n_control)
+    strata = _groups_by_stratum(labels, n_control)
     every = sort_labels({label for present in strata.values() for label in present})
     reasons = {}
     for stratum, present in strata.items():
@@ -276,13 +295,15 @@ class _CountedCells(Cells):
         return starts, starts + self.widths[cells]
 
 
-def _cells_of(histogram: GroupedHistogram, finer: FinerBins | None) -> _CountedCells:
+def _cells_of(
+    histogram: GroupedHistogram, finer: FinerBins | None, sizes: PassSizes
+) -> _CountedCells:
     """Cells of the first pass."""
-    widths = np.full(len(histogram.codes), 1 / _FIRST_BINS)
+    widths = np.full(len(histogram.codes), 1 / sizes.first_bins)
     if finer is not None:
         edges = histogram.bins / finer.n_bins
         widths[(edges >= finer.low) & (edges < finer.high)] = 1 / finer.n_bins
-    cells = cells_of(histogram)
+    cells = cells_of_histogram(histogram)
     return _CountedCells(
         cells.codes,
         cells.lows,
@@ -294,35 +315,36 @@ def _cells_of(histogram: GroupedHistogram, finer: FinerBins | None) -> _CountedC
     )
 
 
-def _find_crowded_bins(
-    table: Table, multigroup: Multigroup, n_control: int = 0
+def find_crowded_bins(
+    table: Table, multigroup: Multigroup, n_control: int, sizes: PassSizes
 ) -> FinerBins | None:
-    """Look at the first rows for bins that hold many rows and the largest gap.
+    """Find in the first rows the bins that hold many rows and the largest gap.
 
     No bounds depend on what is found, but passes do.
     """
-    if isinstance(table.frame, nw.DataFrame) and len(table.frame) < _FIRST_ROWS:
+    n_bins = sizes.first_bins
+    if isinstance(table.frame, nw.DataFrame) and len(table.frame) < sizes.first_rows:
         return None
-    rows = table.frame.head(_FIRST_ROWS)
+    rows = table.frame.head(sizes.first_rows)
     try:
-        look = count_bins(replace(table, frame=rows), _FIRST_BINS)
+        look = count_bins(replace(table, frame=rows), n_bins)
     except ValueError:  # the first pass will say what is wrong with all rows
         return None
     n_rows = look.rows.sum()
-    if n_rows < _FIRST_ROWS or look.n_groups < 2 or not look.totals.all():
+    if n_rows < sizes.first_rows or look.n_groups < 2 or not look.totals.all():
         return None
-    cells = _cells_of(look, None)
+    cells = _cells_of(look, None, sizes)
     pairs = _pairs(look.labels, multigroup, n_control)
     found, pairs = largest_bounds(cells, pairs, _ON_BAND)
     if not pairs:
         return None
-    ranges = _undecided_ranges(cells, pairs, found.lower)
+    ranges = _undecided_ranges(cells, pairs, found.lower, sizes)
     low, high = max(ranges[0][0], 0), min(ranges[-1][1], 1)
-    inside = (look.bins >= low * _FIRST_BINS) & (look.bins < high * _FIRST_BINS)
-    n_bins = power_of_two(_FIRST_CELLS / (high - low) / look.n_groups)
-    if look.rows[inside].sum() <= _CROWDED * n_rows or n_bins <= _FIRST_BINS:
+    inside = (look.bins >= low * n_bins) & (look.bins < high * n_bins)
+    n_finer = power_of_two(sizes.first_cells / (high - low) / look.n_groups)
+    if look.rows[inside].sum() <= sizes.crowded * n_rows or n_finer <= n_bins:
         return None
-    return FinerBins(low, high, n_bins)
+    return FinerBins(low, high, n_finer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,19 +360,21 @@ class _SampledCells(_CountedCells):
         return band._replace(low=band.low - noise, high=band.high + noise)
 
 
-def _ranges_of_sample(cells: _CountedCells, pairs: Sequence[Pair]) -> Ranges:
+def _ranges_of_sample(
+    cells: _CountedCells, pairs: Sequence[Pair], sizes: PassSizes
+) -> Ranges:
     """Ranges of scores of which rows are kept until all rows are counted."""
     if not pairs:
         return []
     sample = _SampledCells(**vars(cells))
     found, pairs = largest_bounds(sample, pairs, _ON_BAND)
-    ranges = _undecided_ranges(sample, pairs, found.lower)
+    ranges = _undecided_ranges(sample, pairs, found.lower, sizes)
     inside = lie_in(ranges, cells.lows)
     one_score = cells.lows[inside] == cells.highs[inside]
     return [] if one_score.all() else ranges  # bins of one score are exact as they are
 
 
-def _refine(
+def _count_finer(
     table: Table,
     histogram: GroupedHistogram,
     cells: _CountedCells,
@@ -358,6 +382,7 @@ def _refine(
     max_passes: int,
     pairs: Sequence[Pair],
     count_kept: Callable[[Ranges, int | None], Counted | None] | None,
+    sizes: PassSizes,
 ) -> RefinedBounds:
     """Count rows again, in the bins that may contain the largest gap."""
     lower, n_passes = 0.0, 1
@@ -366,16 +391,16 @@ def _refine(
         lower = found.lower
         if found.width <= tol:
             break
-        ranges = _undecided_ranges(cells, pairs, lower)
+        ranges = _undecided_ranges(cells, pairs, lower, sizes)
         again = lie_in(ranges, cells.lows)
         width = sum(min(high, 1) - max(low, 0) for low, high in ranges)
         n_bins = max(
-            power_of_two(_MAX_CELLS / width / histogram.n_groups),
-            _FINER * round(1 / cells.widths[again].min()),
+            power_of_two(sizes.max_cells / width / histogram.n_groups),
+            sizes.finer * round(1 / cells.widths[again].min()),
         )
         n_rows, counted = cells.n_rows[again].sum(), None
         if count_kept is not None:
-            wanted = _bins_unless_few(n_bins, n_rows, _MAX_KEPT_SCORES)
+            wanted = _bins_unless_few(n_bins, n_rows, sizes.max_kept_scores)
             counted = count_kept(ranges, wanted)
             if counted is None or wanted is None:  # read again, or known by score
                 count_kept = None
@@ -383,10 +408,11 @@ def _refine(
             if n_passes == max_passes:
                 break
             n_passes += 1
-            limit = _MAX_SCORES_AT_LAST if n_passes == max_passes else _MAX_SCORES
+            at_last = n_passes == max_passes
+            limit = sizes.max_scores_at_last if at_last else sizes.max_scores
             wanted = _bins_unless_few(n_bins, n_rows, limit)
             counted = count_rows_by(table, wanted, ranges)
-        cells = _replace(cells, again, counted, histogram.labels, 1 / n_bins)
+        cells = _replace_cells(cells, again, counted, histogram.labels, 1 / n_bins)
     return RefinedBounds(found.lower, found.upper, n_passes, histogram)
 
 
@@ -401,7 +427,7 @@ def power_of_two(number: float) -> int:
 
 
 def _undecided_ranges(
-    cells: _CountedCells, pairs: Any, lower: float
+    cells: _CountedCells, pairs: Any, lower: float, sizes: PassSizes
 ) -> list[tuple[float, float]]:
     """Ranges of scores where a gap may be larger than the largest known one."""
     undecided = []
@@ -412,18 +438,20 @@ def _undecided_ranges(
     starts, ends = cells.bins()
     scores = np.unique(np.concatenate(undecided))
     bins = np.unique(np.searchsorted(starts, scores, side="right") - 1)
-    return _merge_ranges(starts[bins], ends[bins])
+    return _merge_ranges(starts[bins], ends[bins], sizes.max_ranges)
 
 
 def merge_bins(bins: Floats, n_bins: int) -> list[tuple[float, float]]:
     """Cover sorted bins by a few ranges of scores, closed on the left."""
-    return _merge_ranges(bins / n_bins, (bins + 1) / n_bins)
+    return _merge_ranges(bins / n_bins, (bins + 1) / n_bins, PassSizes().max_ranges)
 
 
-def _merge_ranges(starts: Floats, ends: Floats) -> list[tuple[float, float]]:
+def _merge_ranges(
+    starts: Floats, ends: Floats, max_ranges: int
+) -> list[tuple[float, float]]:
     """Cover sorted ranges of scores by a few, closed on the left."""
     gaps = starts[1:] - ends[:-1]
-    kept = np.sort(np.argsort(-gaps, kind="stable")[: _MAX_RANGES - 1])
+    kept = np.sort(np.argsort(-gaps, kind="stable")[: max_ranges - 1])
     kept = kept[gaps[kept] > 0]
     first = starts[np.concatenate([[0], kept + 1])]
     last = ends[np.concatenate([kept, [-1]])]
@@ -433,7 +461,7 @@ def _merge_ranges(starts: Floats, ends: Floats) -> list[tuple[float, float]]:
     return list(zip(first.tolist(), last.tolist(), strict=True))
 
 
-def _replace(
+def _replace_cells(
     cells: _CountedCells,
     again: NDArray[np.bool_],
     counted: Counted,

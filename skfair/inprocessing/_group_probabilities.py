@@ -60,7 +60,7 @@ def group_probabilities(
             held_out = replace(rows.take(tested), y=places)
             stopping = EarlyStopping(held_out, n_iter_no_change)
         model = fit_plain(
-            _of_groups(estimator),
+            _classifier_of_groups(estimator),
             replace(rows.take(known), y=labels),
             params_of_rows(params, known, len(codes)),
             stopping,
@@ -105,7 +105,7 @@ def joint_probabilities(
     return found[:, :-1].reshape(-1, n_strata, n_groups)
 
 
-def _of_groups(estimator: Any) -> Any:
+def _classifier_of_groups(estimator: Any) -> Any:
     """Return the classifier without what is about labels, and with half the trees.
 
     Of half the rows, fewer trees can learn something that holds for new rows.

@@ -164,10 +164,10 @@ def choose_round(
     records: list[dict[str, Any]] = []
     least = math.inf
     for found in rounds:
-        record = {"round": found.number, **_columns(found.evaluation)}
+        record = {"round": found.number, **_history_columns(found.evaluation)}
         value = -math.inf
         if found.held_out is not None:
-            record |= _columns(found.held_out[1], "validation_")
+            record |= _history_columns(found.held_out[1], "validation_")
             value = found.held_out[1].penalised_loss
         records.append(record)
         shown = [f"{name} {value:.4f}" for name, value in record.items()][1:]
@@ -197,7 +197,7 @@ def _finite_scores(estimator: Any, X: Any, number: int) -> Array:
     return scores
 
 
-def _columns(evaluation: Evaluation, prefix: str = "") -> dict[str, float]:
+def _history_columns(evaluation: Evaluation, prefix: str = "") -> dict[str, float]:
     """Columns of the history."""
     names = ("loss", "gap", "threshold", "penalised_loss")
     return {prefix + name: getattr(evaluation, name) for name in names}

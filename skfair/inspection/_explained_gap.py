@@ -26,9 +26,9 @@ from skfair.inspection._standardisation import (
     as_they_are,
     draw_noise,
     given_columns,
-    interval,
     interval_of_difference,
-    outcomes_of,
+    interval_of_gap,
+    outcomes_of_metric,
     standardise,
 )
 from skfair.metrics import abcc, demographic_parity_difference, mcdp
@@ -274,8 +274,8 @@ def explained_gap(
         codes, weights = rows.groups.codes.astype(np.intp), rows.sample_weight
         fit_params = {} if weights is None else {"sample_weight": weights}
         before = as_they_are(codes, np.ones(len(kept)) if weights is None else weights)
-        outcomes = outcomes_of(metric, rows.y_score, len(labels))
-        lower, upper = interval(
+        outcomes = outcomes_of_metric(metric, rows.y_score, len(labels))
+        lower, upper = interval_of_gap(
             value, draw_noise([before], outcomes, generator)[0], level
         )
         for i, columns in enumerate(sets.values()):
@@ -283,7 +283,7 @@ def explained_gap(
             given = given_columns(
                 part, before, estimator, fit_params, cv=cv, rng=rng, n_jobs=n_jobs
             )
-            alike = standardise(before, given, target)
+            alike = standardise(before, *given, target)
             sizes.iloc[i] = alike.effective_sizes
             without = 1 - np.average(alike.overlap, weights=before.weights)
             numbers = [math.nan] * 6
@@ -294,7 +294,7 @@ def explained_gap(
                 noise = draw_noise([before, alike], outcomes, generator)
                 numbers = [
                     again,
-                    *interval(again, noise[1], level),
+                    *interval_of_gap(again, noise[1], level),
                     value - again,
                     *interval_of_difference((value, again), noise, level),
                 ]
@@ -333,7 +333,7 @@ def _sets_of_columns(explained_by: Any, n_samples: int) -> dict[str, pd.DataFram
     for end in range(2, len(names) + 1):
         together = pd.concat(tables[:end], axis=1)
         found[" + ".join(names[:end])] = together.set_axis(
-            _distinct(list(together.columns)), axis=1
+            _numbered(list(together.columns)), axis=1
         )
     return found
 
@@ -351,12 +351,12 @@ def _as_table(data: Any, name: str, n_samples: int) -> pd.DataFrame:
     return pd.DataFrame(
         {
             one: _numbers_or_categories(column, one)
-            for one, column in zip(_distinct(shown), columns, strict=True)
+            for one, column in zip(_numbered(shown), columns, strict=True)
         }
     )
 
 
-def _distinct(names: list[str]) -> list[str]:
+def _numbered(names: list[str]) -> list[str]:
     """Return names with a number where they occur several times."""
     numbers = [names[:i].count(name) + 1 for i, name in enumerate(names)]
     return [

@@ -64,13 +64,6 @@ class Standardised(NamedTuple):
         return np.asarray(found)
 
 
-class GivenColumns(NamedTuple):
-    """Probability of each group given the columns, and a regression on the columns."""
-
-    probabilities: Floats
-    regress: Regression
-
-
 def given_columns(
     columns: pd.DataFrame,
     rows: Standardised,
@@ -80,10 +73,11 @@ def given_columns(
     cv: int,
     rng: np.random.RandomState,
     n_jobs: int | None,
-) -> GivenColumns:
-    """Count groups in cells of equal rows, or predict them by cross-fitted classifiers.
+) -> tuple[Floats, Regression]:
+    """Probability of each group given the columns, and a regression on the columns.
 
-    Cells are taken without an estimator and where they are few.
+    Groups are counted in cells of equal rows if there is no estimator and the cells are
+    few; otherwise they are predicted by cross-fitted classifiers.
     """
     codes, n_groups = rows.codes, int(rows.codes.max()) + 1
     if estimator is None:
@@ -94,7 +88,7 @@ def given_columns(
         if len(cells) >= _ROWS_PER_CELL * (cells.max() + 1):
             members = (codes[:, None] == np.arange(n_groups)).astype(np.float64)
             shares = _mean_in_cells(cells, members, rows.weights)(slice(None))
-            return GivenColumns(shares, partial(_mean_in_cells, cells))
+            return shares, partial(_mean_in_cells, cells)
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         estimator = HistGradientBoostingClassifier(
@@ -117,7 +111,7 @@ def given_columns(
     fitted = np.full((len(codes), n_groups), _LEAST_PROBABILITY)
     for test, groups, predicted in parts:
         fitted[np.ix_(test, groups)] = np.maximum(predicted, _LEAST_PROBABILITY)
-    return GivenColumns(fitted, partial(_least_squares, _design(columns)))
+    return fitted, partial(_least_squares, _design(columns))
 
 
 def _predict(
@@ -173,24 +167,28 @@ def as_they_are(codes: Integers, sample_weight: NDArray[Any]) -> Standardised:
 
 
 def standardise(
-    rows: Standardised, given: GivenColumns, target: int | None
+    rows: Standardised,
+    probabilities: Floats,
+    regress: Regression,
+    target: int | None,
 ) -> Standardised:
     """Weight rows so that all groups have the columns of one, or, for None, of overlap.
 
-    With `p` the probability of its group a row has the weight ``h / p``. Its influence
+    The first arguments after the rows are what `given_columns` returns. With `p` the
+    probability of its group a row has the weight ``h / p``. Its influence
     is h and the derivative of h in the probabilities times their error, which add up to
     ``(h / p) ** 2`` for overlap, and to 1 in the group that is the target.
     """
     codes, sample_weight = rows.codes, rows.weights
     shares = np.bincount(codes, sample_weight) / sample_weight.sum()
-    overlap = (given.probabilities >= _OVERLAP * shares).all(axis=1)
-    own = np.take_along_axis(given.probabilities, codes[:, None], axis=1)[:, 0]
+    overlap = (probabilities >= _OVERLAP * shares).all(axis=1)
+    own = np.take_along_axis(probabilities, codes[:, None], axis=1)[:, 0]
     if target is None:
         with np.errstate(divide="ignore"):
-            relative = 1 / (1 / given.probabilities).sum(axis=1) / own
+            relative = 1 / (1 / probabilities).sum(axis=1) / own
         influence = relative**2
     else:
-        relative = np.where(overlap, given.probabilities[:, target], 0) / own
+        relative = np.where(overlap, probabilities[:, target], 0) / own
         influence = overlap * (codes == target)
     return Standardised(
         codes,
@@ -198,7 +196,7 @@ def standardise(
         sample_weight * relative,
         sample_weight * influence,
         overlap,
-        given.regress,
+        regress,
     )
 
 
@@ -215,7 +213,7 @@ class Outcomes(NamedTuple):
     between: bool
 
 
-def outcomes_of(metric: str, scores: Floats, n_groups: int) -> Outcomes:
+def outcomes_of_metric(metric: str, scores: Floats, n_groups: int) -> Outcomes:
     """Outcomes whose gaps the metric is the largest of, or the integral of."""
     if metric == "demographic_parity_difference":
         return Outcomes(lambda rows: scores[rows, None], 1, None, False)
@@ -344,7 +342,7 @@ def _of_areas(gaps: Floats, errors: Floats, widths: Floats) -> Noise:
     return Noise(above[:, near].max(axis=1), below[:, near], again)
 
 
-def interval(value: float, noise: Noise, level: float) -> tuple[float, float]:
+def interval_of_gap(value: float, noise: Noise, level: float) -> tuple[float, float]:
     """Confidence interval of a gap, from draws of its noise."""
     tail = (1 - level) / 2
     lower = value - float(np.quantile(noise.above, 1 - tail))
@@ -363,7 +361,9 @@ def interval_of_difference(
     first, second = noises
     tail, difference = (1 - level) / 2, values[0] - values[1]
     errors = [first.again - second.again, first.above - second.above]
-    lowest = [interval(*one, level)[0] for one in zip(values, noises, strict=True)]
+    lowest = [
+        interval_of_gap(*one, level)[0] for one in zip(values, noises, strict=True)
+    ]
     if lowest[1] == 0 < lowest[0]:
         errors.append(first.again - second.above)
     low, high = np.quantile(errors, [tail, 1 - tail], axis=1)

@@ -161,7 +161,7 @@ def split_classes(
         options.get("scale", "probability"),
         TAKES_ANY if specification.statistic is GroupedScores else "",
     )
-    _check_classes(y_true, len(columns[0]), len(columns), name)
+    _check_n_classes(y_true, len(columns[0]), len(columns), name)
     return [*columns]
 
 
@@ -200,7 +200,7 @@ def _columns_of_classes(
     return columns
 
 
-def _check_classes(y_true: Any, n_samples: int, n_classes: int, name: str) -> None:
+def _check_n_classes(y_true: Any, n_samples: int, n_classes: int, name: str) -> None:
     """Raise if there are more true classes than columns of scores."""
     if y_true is None:
         return

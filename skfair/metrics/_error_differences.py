@@ -27,7 +27,7 @@ def errors_of(y_true: Any, y_pred: Any) -> Floats:
     return predicted - check_numbers(true, "y_true")
 
 
-def _difference(
+def _difference_of_errors(
     title: str, errors: Floats, groups: Any, weights: Any, multigroup: Multigroup
 ) -> float:
     """Largest difference of mean errors, or nan with the reason."""
@@ -109,7 +109,7 @@ default=None
     """
     errors = errors_of(y_true, y_pred)
     given = errors, sensitive_features, sample_weight, multigroup
-    return _difference("mean_error_difference", *given)
+    return _difference_of_errors("mean_error_difference", *given)
 
 
 @specify(compares_errors=never, maximum=math.inf)
@@ -179,4 +179,4 @@ default=None
     """
     errors = np.abs(errors_of(y_true, y_pred))
     given = errors, sensitive_features, sample_weight, multigroup
-    return _difference("mean_absolute_error_difference", *given)
+    return _difference_of_errors("mean_absolute_error_difference", *given)

@@ -20,6 +20,7 @@ from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     as_array,
     check_integer,
+    check_length,
     check_real,
     check_shape,
     check_weights,
@@ -47,7 +48,7 @@ from skfair.metrics._inputs import (
 from skfair.metrics._measures import (
     RATES,
     Columns,
-    Measure,
+    GroupMetric,
     find_measures,
     prepare,
 )
@@ -302,17 +303,19 @@ default=None
         )
     n_resamples = check_integer("n_resamples", n_resamples, 1)
     generator = check_seed(random_state)
-    columns, groups, strata = _rows(
+    columns, groups, strata = _check_rows(
         y_true, y_pred, y_score, sample_weight, sensitive_features, control_features
     )
     measures = [prepare(one, columns, pos_label) for one in find_measures(metrics)]
     others = [one for one in measures if one.rate is None]
     parts = []
-    for label, part, rows in _by_stratum(groups, strata):
+    for label, part, rows in _rows_by_stratum(groups, strata):
         kept = {name: column[rows] for name, column in columns.items()}
         draws: dict[str, Any] = {}
         if level is not None and others:
-            drawn = _resample(others, kept, part, n_resamples, generator, n_jobs)
+            drawn = _values_of_resamples(
+                others, kept, part, n_resamples, generator, n_jobs
+            )
             names = [one.name for one in others]
             draws = dict(zip(names, np.moveaxis(drawn, 1, 0), strict=True))
         for one in measures:
@@ -327,7 +330,7 @@ default=None
     return GroupMetricsResult(*tables, sizes, level)
 
 
-def _rows(
+def _check_rows(
     y_true: Any,
     y_pred: Any,
     y_score: Any,
@@ -353,10 +356,8 @@ def _rows(
     if not columns:
         raise ValueError("y_pred and y_score are both None, expected one of them.")
     n_samples = len(next(iter(columns.values())))
-    if y_score is not None and len(columns["y_score"]) != n_samples:
-        raise ValueError(
-            f"y_score has {len(columns['y_score'])} rows, expected {n_samples}."
-        )
+    if y_score is not None:
+        check_length("y_score", len(columns["y_score"]), n_samples)
     if y_true is not None:
         columns["y_true"] = as_array(y_true, "y_true", n_samples)
     weights = check_weights(sample_weight, n_samples)
@@ -375,7 +376,7 @@ def _rows(
     return columns, groups[kept], None if strata is None else strata[kept]
 
 
-class _Found(NamedTuple):
+class _ByGroup(NamedTuple):
     """Numbers of a metric, of each group and, last, of everyone."""
 
     labels: tuple[Hashable, ...]
@@ -389,8 +390,8 @@ class _Found(NamedTuple):
 
 
 def _measure_rate(
-    measure: Measure, columns: Columns, groups: Groups, level: float | None
-) -> _Found:
+    measure: GroupMetric, columns: Columns, groups: Groups, level: float | None
+) -> _ByGroup:
     """Compute a proportion of each group, with intervals that keep their level."""
     rate, complement = RATES[str(measure.rate)]
     pos_label = measure.options.get("pos_label")
@@ -418,9 +419,9 @@ def _measure_rate(
         if level is not None and not math.isnan(value):
             ends = _interval_of_rates(key, statistic, level)
         disparities[key] = (value, *ends)
-    _warn_if_undefined(measure.name, groups, rates, counts)
+    _warn_of_groups(measure.name, groups, rates, counts)
     n = _and_all(groups.sizes())
-    return _Found(groups.labels, n, counts, rates, lower, upper, disparities)
+    return _ByGroup(groups.labels, n, counts, rates, lower, upper, disparities)
 
 
 def _and_all(values: NDArray[Any]) -> NDArray[Any]:
@@ -471,19 +472,19 @@ def _at_most_one(ratios: Floats) -> Floats:
 
 
 def _measure_any(
-    measure: Measure,
+    measure: GroupMetric,
     columns: Columns,
     groups: Groups,
     level: float,
     draws: Floats | None,
-) -> _Found:
+) -> _ByGroup:
     """Compute any metric of each group, with bootstrap intervals.
 
     `draws` are its values on resamples, of shape (n_resamples, n_groups + 1).
     """
     n = _and_all(groups.sizes())
     order = np.argsort(groups.codes, kind="stable")
-    values = _evaluate([measure], columns, groups, order)[0]
+    values = _evaluate_by_group([measure], columns, groups, order)[0]
     values[n < groups.min_group_size] = np.nan
     few = n[:-1] < _LEAST_ROWS
     lower, upper = np.full((2, len(n)), np.nan)
@@ -496,7 +497,7 @@ def _measure_any(
         if draws is not None and not few.any() and not math.isnan(value):
             ends = _basic_interval(key, value, _disparity(key, draws), level)
         disparities[key] = (value, *ends)
-    _warn_if_undefined(measure.name, groups, values, n)
+    _warn_of_groups(measure.name, groups, values, n)
     if draws is not None and few.any():
         names = listed([repr(groups.labels[i]) for i in np.flatnonzero(few)])
         warn_user(
@@ -505,11 +506,11 @@ def _measure_any(
             "Pass confidence_level=None for no intervals.",
             UndefinedMetricWarning,
         )
-    return _Found(groups.labels, n, n, values, lower, upper, disparities)
+    return _ByGroup(groups.labels, n, n, values, lower, upper, disparities)
 
 
-def _resample(
-    measures: list[Measure],
+def _values_of_resamples(
+    measures: list[GroupMetric],
     columns: Columns,
     groups: Groups,
     n_resamples: int,
@@ -528,7 +529,7 @@ def _resample(
             _, first, counts = np.unique(cells, return_index=True, return_counts=True)
             draw = partial(_draw_counts, columns, groups, first, counts, generator)
     drawn = (draw() for _ in range(n_resamples))
-    evaluate = delayed(partial(_evaluate, measures, quietly=True))
+    evaluate = delayed(partial(_evaluate_by_group, measures, quietly=True))
     return np.array(Parallel(n_jobs=n_jobs)(evaluate(*one) for one in drawn))
 
 
@@ -556,8 +557,8 @@ def _draw_counts(
     return {**alike, "sample_weight": drawn[kept]}, of_cells[kept], np.arange(len(kept))
 
 
-def _evaluate(
-    measures: list[Measure],
+def _evaluate_by_group(
+    measures: list[GroupMetric],
     columns: Columns,
     groups: Groups,
     rows: Integers,
@@ -615,7 +616,7 @@ def _basic_interval(
     return 1 - high, 1 - low
 
 
-def _warn_if_undefined(
+def _warn_of_groups(
     name: str, groups: Groups, values: Floats, counts: Integers
 ) -> None:
     """Warn of groups for which a metric has no value, or that there is one group."""
@@ -634,7 +635,7 @@ def _warn_if_undefined(
         )
 
 
-def _by_stratum(
+def _rows_by_stratum(
     groups: Groups, strata: Groups | None
 ) -> Iterator[tuple[Hashable, Groups, Any]]:
     """Yield the label, the groups and the rows of each stratum, or of everyone."""
@@ -650,7 +651,7 @@ def _by_stratum(
 
 
 def _tables(
-    parts: list[tuple[str, Hashable, _Found]], groups: Groups, strata: Groups | None
+    parts: list[tuple[str, Hashable, _ByGroup]], groups: Groups, strata: Groups | None
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Arrange the numbers of groups, of everyone and of disparities."""
     columns = ["n", "n_counted", *_NUMBERS]
@@ -663,9 +664,9 @@ def _tables(
         of_everyone[above] = everyone
         for key, numbers in found.disparities.items():
             of_disparities[*above, *key] = numbers
-    names = ["metric", *([] if strata is None else _names(strata, "stratum"))]
+    names = ["metric", *([] if strata is None else _level_names(strata, "stratum"))]
     return (
-        _table(of_groups, [*names, *_names(groups, "group")], columns),
+        _table(of_groups, [*names, *_level_names(groups, "group")], columns),
         _table(of_everyone, names, columns),
         _table(of_disparities, [*names, "disparity", "multigroup"], _NUMBERS),
     )
@@ -678,27 +679,27 @@ def _sizes(
     classes = [] if true is None else sort_labels(pd.unique(true).tolist())
     classes = classes if len(classes) <= _MAX_LABELS else []
     counts = {}
-    for stratum, part, rows in _by_stratum(groups, strata):
+    for stratum, part, rows in _rows_by_stratum(groups, strata):
         by_class = [part.sizes()]
         for label in classes:
             of_label = np.flatnonzero(true[rows] == label)  # type: ignore[index]
             by_class.append(part[of_label].sizes())
         for label, row in zip(part.labels, zip(*by_class, strict=True), strict=True):
             counts[*_cells(stratum, strata), *_cells(label, groups)] = row
-    names = [] if strata is None else _names(strata, "stratum")
+    names = [] if strata is None else _level_names(strata, "stratum")
     columns = ["n", *(f"y_true={label}" for label in classes)]
-    return _table(counts, [*names, *_names(groups, "group")], columns)
+    return _table(counts, [*names, *_level_names(groups, "group")], columns)
 
 
 def _cells(label: Hashable, groups: Groups | None) -> tuple[Hashable, ...]:
     """Cells of the index for a label: one for each column of an intersection."""
     if groups is None:
         return ()
-    several = len(_names(groups, "")) > 1 and isinstance(label, tuple)
+    several = len(_level_names(groups, "")) > 1 and isinstance(label, tuple)
     return label if several else (label,)  # type: ignore[return-value]
 
 
-def _names(groups: Groups, default: str) -> list[str]:
+def _level_names(groups: Groups, default: str) -> list[str]:
     """Names of the levels of the index: those of columns, or made of a default."""
     lengths = {len(one) if isinstance(one, tuple) else 1 for one in groups.labels}
     n_levels = lengths.pop() if len(lengths) == 1 else 1

@@ -50,7 +50,7 @@ _OF_SCORES = (sklearn.metrics.log_loss, sklearn.metrics.d2_log_loss_score)
 Columns: TypeAlias = dict[str, NDArray[Any]]
 
 
-class Measure(NamedTuple):
+class GroupMetric(NamedTuple):
     """A metric, and how it is called."""
 
     name: str
@@ -74,7 +74,7 @@ class Measure(NamedTuple):
         known = getattr(self.function, "__module__", "").startswith("sklearn.")
         return known and not self.takes_scores and self.takes("sample_weight")
 
-    def with_option(self, name: str, value: Any) -> Measure:
+    def with_option(self, name: str, value: Any) -> GroupMetric:
         """Set an option."""
         return self._replace(options={**self.options, name: value})
 
@@ -83,7 +83,9 @@ class Measure(NamedTuple):
         true = columns["y_true"][rows]
         if self.positive is not None:
             true = (true == self.positive).astype(int)
-        given = _scores(columns) if self.takes_scores else columns["y_pred"]
+        given = (
+            _scores_or_predictions(columns) if self.takes_scores else columns["y_pred"]
+        )
         options = dict(self.options)
         if "sample_weight" in columns:
             options["sample_weight"] = columns["sample_weight"][rows]
@@ -99,13 +101,13 @@ def _parameters(function: Any) -> list[str]:
         return []
 
 
-def find_measures(metrics: Any) -> list[Measure]:
+def find_measures(metrics: Any) -> list[GroupMetric]:
     """Return the metrics with their names, which are distinct."""
     if isinstance(metrics, Mapping):
-        found = [_measure(metric, str(name)) for name, metric in metrics.items()]
+        found = [_find_metric(metric, str(name)) for name, metric in metrics.items()]
     else:
         several = isinstance(metrics, (list, tuple))
-        found = [_measure(metric) for metric in (metrics if several else [metrics])]
+        found = [_find_metric(metric) for metric in (metrics if several else [metrics])]
     if not found:
         raise ValueError("metrics must hold at least one metric, got none.")
     names = [one.name for one in found]
@@ -118,14 +120,14 @@ def find_measures(metrics: Any) -> list[Measure]:
     return found
 
 
-def _measure(metric: Any, name: str | None = None) -> Measure:
+def _find_metric(metric: Any, name: str | None = None) -> GroupMetric:
     """Find how a metric is called that is given by name, as function or as scorer."""
     if isinstance(metric, str):
         if metric in RATES:
-            return Measure(name or metric, None, {}, rate=metric)
-        return _measure(_find(metric), name or metric)
+            return GroupMetric(name or metric, None, {}, rate=metric)
+        return _find_metric(_find(metric), name or metric)
     if isinstance(metric, _Scorer):
-        found = _measure(partial(metric._score_func, **metric._kwargs), name)
+        found = _find_metric(partial(metric._score_func, **metric._kwargs), name)
         scores = metric._response_method != "predict"
         rate = found.rate if metric._sign == 1 else None
         return found._replace(sign=metric._sign, takes_scores=scores, rate=rate)
@@ -135,7 +137,7 @@ def _measure(metric: Any, name: str | None = None) -> Measure:
             f"dictionary of these, got {metric!r}."
         )
     function, options = unwrapped(metric)
-    return Measure(
+    return GroupMetric(
         name or getattr(function, "__name__", None) or repr(function),
         function,
         options,
@@ -172,7 +174,7 @@ def _rate_of(function: Any, options: dict[str, Any]) -> str | None:
     return None
 
 
-def prepare(measure: Measure, columns: Columns, pos_label: Any) -> Measure:
+def prepare(measure: GroupMetric, columns: Columns, pos_label: Any) -> GroupMetric:
     """Check what a metric is given, and tell it the positive label and the labels."""
     if "y_true" not in columns and measure.rate != "selection_rate":
         raise ValueError(f"y_true must be given for {measure.name}, got None.")
@@ -186,13 +188,15 @@ def prepare(measure: Measure, columns: Columns, pos_label: Any) -> Measure:
     return _prepare_for_labels(measure, columns, pos_label)
 
 
-def _prepare_for_labels(measure: Measure, columns: Columns, pos_label: Any) -> Measure:
+def _prepare_for_labels(
+    measure: GroupMetric, columns: Columns, pos_label: Any
+) -> GroupMetric:
     """Tell a metric of predicted labels which of two labels is positive."""
     asks = measure.rate not in (None, "accuracy", "error_rate")
     asks = asks or measure.takes("pos_label")
     if not asks or measure.options.get("average", "binary") != "binary":
         return measure
-    classes = _classes(columns, ("y_true", "y_pred"))
+    classes = _labels_in(columns, ("y_true", "y_pred"))
     if measure.function is not None and len(classes) > 2:
         return measure._replace(rate=None)  # whose error names other averages
     given = measure.options.get("pos_label", pos_label)
@@ -203,15 +207,17 @@ def _prepare_for_labels(measure: Measure, columns: Columns, pos_label: Any) -> M
     return measure
 
 
-def _prepare_for_scores(measure: Measure, columns: Columns, pos_label: Any) -> Measure:
+def _prepare_for_scores(
+    measure: GroupMetric, columns: Columns, pos_label: Any
+) -> GroupMetric:
     """Tell a metric of scores which true label is positive, and which there are."""
-    scores = _scores(columns)
+    scores = _scores_or_predictions(columns)
     if "y_score" not in columns and (has_text(scores) or len(pd.unique(scores)) < 3):
         raise ValueError(
             f"{measure.name} takes scores, but y_pred holds labels: pass "
             "y_score=<probabilities or decision values> as well."
         )
-    classes = _classes(columns, ("y_true",))
+    classes = _labels_in(columns, ("y_true",))
     if scores.ndim == 1 and len(classes) <= 2:
         given = measure.options.get("pos_label", pos_label)
         positive = positive_class(classes, "y_true", given)
@@ -223,12 +229,12 @@ def _prepare_for_scores(measure: Measure, columns: Columns, pos_label: Any) -> M
     )
 
 
-def _scores(columns: Columns) -> NDArray[Any]:
+def _scores_or_predictions(columns: Columns) -> NDArray[Any]:
     """Scores, for which predictions may stand."""
     return columns["y_score"] if "y_score" in columns else columns["y_pred"]
 
 
-def _classes(columns: Columns, names: tuple[str, ...]) -> list[Any]:
+def _labels_in(columns: Columns, names: tuple[str, ...]) -> list[Any]:
     """Sorted distinct labels in some columns."""
     found: list[Any] = []
     for name in names:

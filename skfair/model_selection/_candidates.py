@@ -32,8 +32,8 @@ class Rule(ABC):
     fairness: str = "neg_mcdp"
 
     def __post_init__(self) -> None:
-        check_metric("performance", self.performance)
-        check_metric("fairness", self.fairness)
+        check_metric_name("performance", self.performance)
+        check_metric_name("fairness", self.fairness)
 
     def __eq__(self, other: object) -> bool:
         # After a search, `score` looks up the scorer under the key `refit`: as a key, a
@@ -107,7 +107,7 @@ def _best_by_any(
     return 0, "the first, since no score is finite"
 
 
-def check_metric(parameter: str, value: Any) -> None:
+def check_metric_name(parameter: str, value: Any) -> None:
     """Raise unless a parameter is the name of a metric."""
     if not isinstance(value, str):
         raise ValueError(

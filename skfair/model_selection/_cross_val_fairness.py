@@ -314,7 +314,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         verbose=verbose,
     )
     options = positive_label(metric, method, _classes_of(folds), {})
-    held_out = _join(folds, partial(metric, **options), y, found, strata, weights)
+    held_out = _join_folds(folds, partial(metric, **options), y, found, strata, weights)
     rows: tuple[Any, ...] = (held_out, None, held_out.rows)
     drawn: dict[str, Any] = {
         "sensitive_features": held_out.groups,
@@ -332,7 +332,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     )
     corrected = _correct(held_out, test.value, within)
     fold_values = _fold_values(held_out, folds, found, strata)
-    return _result(resampled, test, corrected, held_out, fold_values)
+    return _describe_folds(resampled, test, corrected, held_out, fold_values)
 
 
 def _find_groups(
@@ -536,7 +536,7 @@ def _classes_of(folds: list[_Fold]) -> list[Any]:
     return classes
 
 
-def _join(
+def _join_folds(
     folds: list[_Fold],
     metric: Callable[..., float],
     y: NDArray[Any],
@@ -631,7 +631,7 @@ def _interval(
     return max(0.0, low), high
 
 
-def _result(
+def _describe_folds(
     resampled: BootstrapResult,
     test: PermutationTestResult,
     corrected: float,

@@ -51,7 +51,6 @@ from skfair.model_selection._gain_bound import FoldNoise, fold_noise, gain_bound
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
 from skfair.model_selection._model_comparison import (
     ModelComparison,
-    Scored,
     models_table,
 )
 from skfair.model_selection._paired_tests import Place, largest_gap_place
@@ -484,9 +483,9 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         answers = [_Answers(model, confirm.rows.X, confirm.labels) for model in fitted]
         weights = confirm.rows.sample_weight
         models = {
-            i: Scored(
+            i: (
                 partial(_performance, self.scorer_, answer, confirm.y, weights),
-                _scores(answer, self.disparity),
+                _scores_of_answers(answer, self.disparity),
             )
             for i, answer in zip(taken, answers, strict=True)
         }
@@ -671,7 +670,7 @@ def _performance(
     return float(scorer(answers, rows, y[rows], **options))
 
 
-def _scores(answers: Any, disparity: str) -> Floats:
+def _scores_of_answers(answers: Any, disparity: str) -> Floats:
     """Probabilities, or decisions, whose largest gap is the disparity."""
     if disparity == "mcdp":
         return np.asarray(answers.predict_proba(slice(None))[:, 1], dtype=float)
@@ -684,4 +683,4 @@ def _held_out_scores(
 ) -> tuple[Integers, Floats]:
     """Positions of the rows of a fold, and their scores."""
     of_rows = {name: take_rows(values, rows) for name, values in labels.items()}
-    return rows, _scores(_Answers(estimator, X, of_rows), disparity)
+    return rows, _scores_of_answers(_Answers(estimator, X, of_rows), disparity)

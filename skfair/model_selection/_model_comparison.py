@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,14 +38,14 @@ from skfair._utils._validation import (
 from skfair.groups import Groups, resolve_groups
 from skfair.metrics import mcdp
 from skfair.model_selection._paired_tests import (
-    Measure,
     PairedTest,
+    Performance,
     Place,
     gap_test,
     holm,
     largest_gap_place,
-    parts_of,
     performance_test,
+    random_parts,
     subsets,
 )
 from skfair.model_selection._pareto_front import non_dominated
@@ -242,7 +242,7 @@ class ModelComparison:
         """Names of columns and text of each cell."""
         table = self.table.reset_index(names="model")
         rows = [
-            [_text(value) for value in row]
+            [_text_of_cell(value) for value in row]
             for row in table.itertuples(index=False, name=None)
         ]
         return [name.replace("_", " ") for name in table.columns], rows
@@ -299,7 +299,7 @@ def _on_axis(
     return first + (values - low) / span * (last - first), marks
 
 
-def _text(value: Any) -> str:
+def _text_of_cell(value: Any) -> str:
     """Write a cell of the table."""
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
@@ -329,15 +329,8 @@ def _plain_value(value: Any) -> Any:
     return " ".join(repr(value).split())
 
 
-class Scored(NamedTuple):
-    """A model as the tests see it: its performance on some rows, and its scores."""
-
-    measure: Measure
-    scores: Floats
-
-
 def models_table(
-    models: Mapping[Any, Scored],
+    models: Mapping[Any, tuple[Performance, Floats]],
     groups: Groups,
     classes: Integers,
     weights: Floats,
@@ -348,20 +341,19 @@ def models_table(
 ) -> pd.DataFrame:
     """Test every model against the first one; the table of a `ModelComparison`.
 
+    A model is its performance, a function of the positions of rows, and its scores.
     Without the place of the first model's gap it is found on a quarter of the rows, and
     gaps are tested on the others.
     """
     weighted = np.flatnonzero(weights > 0)
     grouped = weighted[groups.codes[weighted] >= 0]
-    each = subsets([weighted[part] for part in parts_of(classes[weighted])])
-    values = [
-        np.array([model.measure(rows) for rows in each]) for model in models.values()
-    ]
-    gaps = [_gap(model.scores, groups, weights) for model in models.values()]
-    scores = [model.scores for model in models.values()]
+    each = subsets([weighted[part] for part in random_parts(classes[weighted])])
+    scores = [own for _, own in models.values()]
+    gaps = [_disparity_of(own, groups, weights) for own in scores]
+    values = [np.array([of(rows) for rows in each]) for of, _ in models.values()]
     if place is None and not math.isnan(gaps[0]):
         cells = groups.codes[grouped].astype(np.intp)
-        finding, *others = parts_of(cells, _N_PLACES)
+        finding, *others = random_parts(cells, _N_PLACES)
         found = grouped[finding]
         place = largest_gap_place(scores[0][found], groups.codes[found], weights[found])
         grouped = grouped[np.sort(np.concatenate(others))]
@@ -394,7 +386,7 @@ def models_table(
     return table
 
 
-def _gap(scores: Floats, groups: Groups, weights: Floats) -> float:
+def _disparity_of(scores: Floats, groups: Groups, weights: Floats) -> float:
     """MCDP(0), for which only the order of scores counts."""
     return mcdp(
         None, scores, sensitive_features=groups, scale="rank", sample_weight=weights
@@ -534,9 +526,7 @@ def compare_models(
         options = {} if weights is None else {"sample_weight": weights[rows]}
         return float(metric(y[rows], own[rows], **options))
 
-    models = {
-        label: Scored(partial(measure, own), own) for label, own in scores.items()
-    }
+    models = {label: (partial(measure, own), own) for label, own in scores.items()}
     table = models_table(
         models,
         groups,

@@ -11,13 +11,17 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from skfair._utils._types import Floats, Integers
-from skfair.groups import Codes
+from skfair.groups import Codes, Groups
+from skfair.metrics._distribution._gap import largest_gap
+from skfair.metrics._distribution._mcdp import sustained_gap
+from skfair.statistics import GroupedScores
+from skfair.statistics._grouped_scores import gap_between
 
 #: Parts that are left out one after the other for the error of a performance.
 N_PARTS = 30
 
 #: A performance of some rows, by position.
-Measure = Callable[[Integers], float]
+Performance = Callable[[Integers], float]
 
 
 class PairedTest(NamedTuple):
@@ -31,7 +35,7 @@ class PairedTest(NamedTuple):
     pvalue: float
 
 
-def parts_of(cells: Codes, n_parts: int = N_PARTS) -> list[Integers]:
+def random_parts(cells: Codes, n_parts: int = N_PARTS) -> list[Integers]:
     """Positions of rows in random parts, each with its share of every cell.
 
     The parts are the same in every call.
@@ -69,7 +73,11 @@ def performance_test(
 
 
 class Place(NamedTuple):
-    """Score at which two groups differ most, and their codes: most below it, least."""
+    """Score at which two groups differ most.
+
+    `high` is the code of the group with the larger share of rows up to the score, and
+    `low` that of the other group.
+    """
 
     threshold: float
     high: int
@@ -77,15 +85,21 @@ class Place(NamedTuple):
 
 
 def largest_gap_place(scores: Floats, codes: Codes, weights: Floats) -> Place:
-    """Find where the largest gap is attained."""
-    order = np.argsort(scores, kind="stable")
-    ends = _last_of_ties(scores[order])
-    present = np.unique(codes).tolist()
-    sums = [_below(order, weights * (codes == group))[ends] for group in present]
-    heights = np.array([one / one[-1] for one in sums])
-    best = int(np.ptp(heights, axis=0).argmax())
-    high, low = (present[find(heights[:, best])] for find in (np.argmax, np.argmin))
-    return Place(float(scores[order][ends[best]]), high, low)
+    """Find the score and the groups at which MCDP(0) is attained."""
+    present, own = np.unique(codes, return_inverse=True)
+    labels = tuple(present.tolist())
+    statistic = GroupedScores.from_scores(
+        scores,
+        sensitive_features=Groups(own, labels),
+        sample_weight=weights,
+        scale="rank",
+    )
+    first, second = largest_gap(statistic, "pairwise", sustained_gap).pair
+    assert second is not None  # groups are compared in pairs
+    gap = gap_between(statistic, first, second)
+    best = int(np.abs(gap.signed).argmax())
+    high, low = (first, second) if gap.signed[best] > 0 else (second, first)
+    return Place(float(gap.scores[best]), labels[high], labels[low])
 
 
 def _last_of_ties(ordered: Floats) -> Integers:
@@ -116,14 +130,14 @@ def gap_test(
     """
     worst_bound = worst_z = -math.inf
     quantile = float(ndtri(level))
-    for mean, variance in _differences(scores, baseline, place, codes, weights):
+    for mean, variance in _paired_differences(scores, baseline, place, codes, weights):
         error = np.sqrt(variance)
         worst_bound = max(worst_bound, float((mean + quantile * error).max()))
         worst_z = max(worst_z, float((mean / error).max()))
     return PairedTest(worst_bound, float(ndtr(worst_z)))
 
 
-def _differences(
+def _paired_differences(
     scores: Floats, baseline: Floats, place: Place, codes: Codes, weights: Floats
 ) -> Iterator[tuple[Floats, Floats]]:
     """Gap at each score minus that of the baseline, and the variance, of each pair."""

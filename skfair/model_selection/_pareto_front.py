@@ -14,7 +14,7 @@ from skfair._utils._types import Bools, Floats
 from skfair._utils._warnings import warn_user
 from skfair.model_selection._candidates import (
     CVResults,
-    check_metric,
+    check_metric_name,
     compared_means,
     scores_of,
     statistics_of,
@@ -95,7 +95,7 @@ def pareto_front(
     >>> round(front.attrs["hypervolume"], 6)
     0.01
     """
-    _check_metrics(metrics)
+    _check_names(metrics)
     means = compared_means(cv_results, *metrics)
     points = means.to_numpy()
     reference = _reference(reference_point, points, len(metrics))
@@ -121,14 +121,14 @@ def pareto_front(
     return front
 
 
-def _check_metrics(metrics: Any) -> None:
+def _check_names(metrics: Any) -> None:
     """Raise unless `metrics` is a list of distinct names."""
     if isinstance(metrics, str) or not len(metrics):
         raise ValueError(
             f"metrics must be a list of one or more names, got {metrics!r}."
         )
     for name in metrics:
-        check_metric("every entry of metrics", name)
+        check_metric_name("every entry of metrics", name)
     if len(set(metrics)) < len(metrics):
         raise ValueError(f"metrics must be distinct, got {list(metrics)}.")
 

@@ -145,7 +145,7 @@ def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
     if labels is None:
         predicted = column_or_1d(model.predict(X))
         predicted = check_numbers(predicted, f"{type(model).__name__}.predict")
-        return _without_rounding(predicted)[:, None]
+        return _to_40_digits(predicted)[:, None]
     found = np.asarray(model.predict_proba(X), dtype=np.float64)
     classes = np.asarray(model.classes_).tolist()
     if found.ndim != 2 or found.shape[1] != len(classes) or len(classes) < 2:
@@ -159,7 +159,7 @@ def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
     return np.clip(padded[:, columns], 0, 1)
 
 
-def _without_rounding(predicted: Floats) -> Floats:
+def _to_40_digits(predicted: Floats) -> Floats:
     """Return numbers to 40 binary digits, so that equal ones do not differ by rounding.
 
     Products of matrices, for instance, give equal rows predictions that differ by
@@ -270,7 +270,7 @@ def distributions(rows: TrainingRows) -> GroupedScores:
     )
 
 
-def cells_of(groups: Groups, strata: Groups | None) -> Groups:
+def strata_and_groups(groups: Groups, strata: Groups | None) -> Groups:
     """Strata and groups together; rows in no stratum stay in their groups."""
     if strata is None or len(strata.labels) == 1:
         return groups
@@ -365,7 +365,7 @@ def _to_common(
 ) -> Floats:
     """Return scores of one model on the common scale."""
     found = _rescale(scores, own, common)
-    return _without_rounding(found) if scale == "real" else found
+    return _to_40_digits(found) if scale == "real" else found
 
 
 def _rescale(scores: Floats, own: ScoreScale, other: ScoreScale) -> Floats:

@@ -320,7 +320,7 @@ class Mixture(NamedTuple):
         return bool(self.level != 0)
 
 
-class Band(NamedTuple):
+class TargetBand(NamedTuple):
     """Target ``clip(F_g, lowest, lowest + width)``, in a band that all groups share.
 
     The band lies so that the mean of all targets, by weight, is the mean of the CDFs.
@@ -385,7 +385,7 @@ class Band(NamedTuple):
         return np.clip(heights, self.lowest + margin, self.lowest + self.width - margin)
 
 
-Path: TypeAlias = Mixture | Band
+Path: TypeAlias = Mixture | TargetBand
 
 
 def lowest_of_band(
@@ -419,7 +419,7 @@ def repaired_at(groups: GroupCDFs, path: Path, group: int, heights: Floats) -> F
         # Rounding must not make the target fall.
         np.maximum.accumulate(knots, out=knots)
     scores: Floats = np.repeat(groups.pooled.scores, 2)
-    if isinstance(path, Band):
+    if isinstance(path, TargetBand):
         scores = path.scores
     return np.interp(heights, knots, scores)
 

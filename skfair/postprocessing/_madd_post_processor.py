@@ -28,7 +28,6 @@ from skfair.postprocessing._calibration import BetaCalibration
 from skfair.postprocessing._held_out import (
     MeanVote,
     average_repeats,
-    cells_of,
     fit_all,
     groups_to_repair,
     held_out_rows,
@@ -42,6 +41,7 @@ from skfair.postprocessing._held_out import (
     predict_folds,
     repair_held_out,
     share_scores,
+    strata_and_groups,
 )
 from skfair.postprocessing._repair_losses import (
     LossOptions,
@@ -401,7 +401,7 @@ class MADDPostProcessor(
         for_fit, labels = routed.estimator.fit, self.classes_[rows.y]
         if not self.groups_:
             return self._keep_plain(fit_all(self.estimator, rows.X, labels, for_fit))
-        cells = cells_of(rows.groups, rows.strata)
+        cells = strata_and_groups(rows.groups, rows.strata)
         splits = []
         if not isinstance(self.estimator, FrozenEstimator):
             splits = make_splits(self, rows.X, labels, cells, routed.splitter.split)

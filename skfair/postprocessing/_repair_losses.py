@@ -26,12 +26,12 @@ from skfair.postprocessing._held_out import (
     weight_keywords,
 )
 from skfair.postprocessing._linear_cdf import (
-    Band,
     GroupCDFs,
     Limit,
     LinearCDF,
     Mixture,
     Path,
+    TargetBand,
     has_ties,
     repaired_at,
     sampling_noise,
@@ -463,7 +463,7 @@ def _at_ends(
     heights = np.stack([cdf.ends_at(scores, upper) for cdf in groups.cdfs])
     path: Path
     if grid.are_gaps:
-        path = Band.at(groups, scores, heights, grid.amounts, limit)
+        path = TargetBand.at(groups, scores, heights, grid.amounts, limit)
         scores = path.scores
     else:
         path = Mixture(grid.amounts, groups.pooled.ends_at(scores, upper))
@@ -507,5 +507,5 @@ def _repaired(grid: RepairGrid) -> Iterator[Floats]:
 def _path(grid: RepairGrid, amount: float) -> Path:
     """One amount of repair at all knots."""
     if grid.are_gaps:
-        return Band.within(grid.groups, amount)
+        return TargetBand.within(grid.groups, amount)
     return Mixture(amount, grid.groups.pooled.ends)

@@ -49,7 +49,7 @@ def thin_knots(scores: Floats, repaired: Floats, tol: float) -> Knots:
 def table_of_pieces(groups: tuple[Hashable, ...], knots: list[Knots]) -> pd.DataFrame:
     """One row for each linear piece, group by group."""
     positions = np.repeat(np.arange(len(groups)), [len(x) - 1 for x, _ in knots])
-    columns = columns_of(groups)
+    columns = labels_by_column(groups)
     names = (
         ["group"] if len(columns) == 1 else [f"group_{i}" for i in range(len(columns))]
     )
@@ -98,7 +98,7 @@ def write_map(
     real: bool,
 ) -> list[str]:
     """Lines of the map as a SQL expression, NULL where a score cannot be repaired."""
-    columns = columns_of(groups)
+    columns = labels_by_column(groups)
     names = names_of(sensitive_features)
     if len(names) != len(columns):
         raise ValueError(
@@ -108,7 +108,7 @@ def write_map(
     names = [quote_name(name, quote) for name in names]
     score = quote_name(y_score, quote)
     tests = [
-        [_test(name, label, labels, quote) for label in labels]
+        [_sql_test(name, label, labels, quote) for label in labels]
         for name, labels in zip(names, columns, strict=True)
     ]
     largest = float(np.finfo(np.float64).max)
@@ -130,7 +130,7 @@ def write_map(
     return [*lines, "END END"]
 
 
-def columns_of(groups: tuple[Hashable, ...]) -> list[tuple[Any, ...]]:
+def labels_by_column(groups: tuple[Hashable, ...]) -> list[tuple[Any, ...]]:
     """Labels by column: those of an intersection are tuples."""
     if all(isinstance(label, tuple) for label in groups):
         return list(zip(*groups, strict=True))
@@ -164,7 +164,7 @@ def _number(value: float) -> str:
     return str(np.format_float_scientific(value, trim="0"))
 
 
-def _test(name: str, label: Any, labels: tuple[Any, ...], quote: str) -> str:
+def _sql_test(name: str, label: Any, labels: tuple[Any, ...], quote: str) -> str:
     """Write the test whether a column has a label."""
     if label != MISSING_LABEL:
         return f"{name} = {_literal(label, quote)}"

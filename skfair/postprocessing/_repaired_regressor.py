@@ -16,7 +16,6 @@ from skfair._utils._types import Floats
 from skfair._utils._validation import ParameterError, count_rows
 from skfair.groups import Selector
 from skfair.postprocessing._held_out import (
-    cells_of,
     check_repair,
     fit_all,
     groups_to_repair,
@@ -29,6 +28,7 @@ from skfair.postprocessing._held_out import (
     on_common_scale,
     predict_folds,
     repair_held_out,
+    strata_and_groups,
 )
 from skfair.postprocessing._repair_losses import parts_of
 from skfair.postprocessing._score_repairer import ScoreRepairer
@@ -264,7 +264,7 @@ class RepairedRegressor(
             return self
         splits = []
         if not isinstance(self.estimator, FrozenEstimator):
-            cells = cells_of(rows.groups, rows.strata)
+            cells = strata_and_groups(rows.groups, rows.strata)
             splits = make_splits(self, rows.X, rows.y, cells, routed.splitter.split)
         with self._tip_to_drop(X):
             folds = predict_folds(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from skfair._comparison import mean_gap
+from skfair._comparison import mean_mcdp
 from skfair._penalty._penalised_loss import PenalisedLoss, clip_scores
 from skfair._training_rows import Array, TrainingRows
 from skfair._utils._types import Floats, Integers
@@ -347,7 +347,7 @@ def _measure(rows: PredictedRows, scores: Floats) -> tuple[float, float]:
         hits = np.diff(positive, prepend=0.0)
         precision = float(hits @ (found / selected) / positive[-1])
     if rows.strata is not None:
-        gap = mean_gap(scores, rows.groups, rows.weights, rows.strata.codes).value
+        gap = mean_mcdp(scores, rows.groups, rows.weights, rows.strata.codes).value
         return precision, -gap
     groups = range(len(rows.groups.labels))
     totals = np.array([cumulated(rows.codes == group) for group in groups])

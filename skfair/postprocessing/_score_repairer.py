@@ -43,11 +43,11 @@ from skfair.groups import (
 from skfair.metrics._inputs import in_place_of_rows
 from skfair.postprocessing._calibration import BetaCalibration
 from skfair.postprocessing._linear_cdf import (
-    Band,
     GroupCDFs,
     LinearCDF,
     Mixture,
     Path,
+    TargetBand,
     ends_of,
     interpolate,
     repaired_at,
@@ -55,7 +55,7 @@ from skfair.postprocessing._linear_cdf import (
 )
 from skfair.postprocessing._repair_sql import (
     Knots,
-    columns_of,
+    labels_by_column,
     table_of_pieces,
     thin_knots,
     write_map,
@@ -462,7 +462,7 @@ class ScoreRepairer(
             if self.confidence is not None:
                 noise, rows = learnt.noise(1 - self.confidence)
             aim = max(0.0, self.max_mcdp - noise - rows)
-            self._path = Band.within(learnt, aim)
+            self._path = TargetBand.within(learnt, aim)
         self.repaired_scores_: tuple[Floats, ...] = tuple(
             repaired_at(learnt, self._path, group, cdf.middle)
             for group, cdf in enumerate(self.cdfs_)
@@ -631,7 +631,7 @@ class ScoreRepairer(
     ) -> tuple[Groups, Groups | None]:
         """Check the groups and the strata of rows to repair."""
         if groups is not None:
-            columns = columns_of(self.groups_)
+            columns = labels_by_column(self.groups_)
             is_group = any(MISSING_LABEL in labels for labels in columns)
             groups = encode_groups(groups, missing="group" if is_group else "drop")
         groups = resolve_groups(groups, n_samples=n_samples)
@@ -646,12 +646,16 @@ class ScoreRepairer(
         unknown = self._codes(groups) < 0
         if self._left_rows_out:
             unknown &= groups.codes >= 0
-        check_known("sensitive_features", "groups", groups, unknown, self.groups_)
+        check_known_groups(
+            "sensitive_features", "groups", groups, unknown, self.groups_
+        )
         if strata is not None and self.stratum_repairers_:
             known = {*self.strata_, *self._left_out}
             labels = np.array([label not in known for label in strata.labels] + [True])
             unknown = labels[strata.codes]
-            check_known("control_features", "strata", strata, unknown, self.strata_)
+            check_known_groups(
+                "control_features", "strata", strata, unknown, self.strata_
+            )
 
     def _repair(self, values: Floats, groups: Groups, strata: Groups | None) -> Floats:
         """Repair scores of known groups within known strata; all others stay."""
@@ -1077,7 +1081,7 @@ def strata_to_repair(
     return resolve_strata(control_features, n_samples=n_samples)
 
 
-def check_known(
+def check_known_groups(
     argument: str,
     what: str,
     groups: Groups,

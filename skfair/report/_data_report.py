@@ -13,7 +13,12 @@ from numpy.typing import ArrayLike
 from skfair._utils._columns import names_columns, positions_of, select_columns
 from skfair._utils._files import write_text
 from skfair._utils._text import visible_text
-from skfair._utils._validation import check_choice, check_integer, check_real
+from skfair._utils._validation import (
+    check_choice,
+    check_integer,
+    check_length,
+    check_real,
+)
 from skfair.groups import Groups, columns_of, encode_groups
 from skfair.metrics._inputs import positive_class
 from skfair.report._data_numbers import (
@@ -52,7 +57,7 @@ DEFAULT_TITLE = "Who is in the data"
 _TELLS = 0.6
 
 
-class Table(NamedTuple):
+class TextTable(NamedTuple):
     """A table in words: what it says, its heading, and text cells of its rows."""
 
     title: str
@@ -175,9 +180,9 @@ dataframe, Groups, or mapping of str to array-like
         seed = check_integer("random_state", random_state, 0)
         smallest = check_integer("min_group_size", min_group_size, 1)
         with speaking(language):
-            columns, attributes = _read(X, sensitive_features, smallest)
+            columns, attributes = _encode_table(X, sensitive_features, smallest)
             n_rows = len(attributes[0].every)
-            positive, label = _positive(y, pos_label, n_rows)
+            positive, label = _positive_rows(y, pos_label, n_rows)
             return cls(
                 {
                     "format": FORMAT,
@@ -189,7 +194,7 @@ dataframe, Groups, or mapping of str to array-like
                     "n_columns": len(columns),
                     "positive": label,
                     "attributes": [
-                        _attribute(
+                        _describe_attribute(
                             one,
                             columns if len(one.groups.names) < 2 else [],
                             positive,
@@ -255,7 +260,7 @@ dataframe, Groups, or mapping of str to array-like
                 self.summary,
                 record_of(date, source),
                 [*_leads(self.summary)],
-                [*_tables(self.summary)],
+                [*_tables_of_attributes(self.summary)],
                 [say(text) for text in _CANNOT],
             )
         if path is not None:
@@ -267,8 +272,10 @@ dataframe, Groups, or mapping of str to array-like
             n = self.summary["n_rows"]
             lines = [self.summary["title"], say("{n} rows.", n=whole(n)), ""]
             lines += _leads(self.summary)
-            for table in (one for one in _tables(self.summary) if one.rows):
-                lines += ["", table.title, *_aligned([table.head, *table.rows])]
+            for table in (
+                one for one in _tables_of_attributes(self.summary) if one.rows
+            ):
+                lines += ["", table.title, *_text_columns([table.head, *table.rows])]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -276,7 +283,7 @@ dataframe, Groups, or mapping of str to array-like
         return f"DataReport({self.summary['n_rows']:,} rows, groups by {names})"
 
 
-def _read(
+def _encode_table(
     X: Any, sensitive_features: Any, min_group_size: int
 ) -> tuple[list[Column], tuple[Attribute, ...]]:
     """Encode features and groups, missing groups as -1."""
@@ -297,11 +304,7 @@ def _read(
         ).items()
     }
     for name, groups in each.items():
-        if len(groups) != n_rows:
-            raise ValueError(
-                f"sensitive_features {name!r} has {len(groups)} rows, expected "
-                f"{n_rows}."
-            )
+        check_length(f"sensitive_features {name!r}", len(groups), n_rows)
     columns = [
         read_column(visible_text(name or f"{i}"), column)
         for i, (name, column) in enumerate(zip(names, values, strict=True))
@@ -310,18 +313,17 @@ def _read(
     return columns, with_intersection(each, None)
 
 
-def _positive(y: Any, pos_label: Any, n_rows: int) -> tuple[Any, str | None]:
+def _positive_rows(y: Any, pos_label: Any, n_rows: int) -> tuple[Any, str | None]:
     """Which rows are positive, and the name of their label; None without labels."""
     if y is None:
         return None, None
     codes, classes = encode_classes("y", y)
-    if len(codes) != n_rows:
-        raise ValueError(f"y has {len(codes)} rows, expected {n_rows}.")
+    check_length("y", len(codes), n_rows)
     label = positive_class(classes, "y", pos_label)
     return positives(codes, classes, label), name_of(label)
 
 
-def _attribute(
+def _describe_attribute(
     attribute: Attribute,
     columns: list[Column],
     positive: Any,
@@ -397,7 +399,7 @@ def _lacks(group: Summary) -> bool:
     return group["own_needed"] is not None and group["n"] < group["own_needed"]
 
 
-def _tables(summary: Summary) -> Iterator[Table]:
+def _tables_of_attributes(summary: Summary) -> Iterator[TextTable]:
     """Tables of each attribute, of which those without rows are left out."""
     limit = figure(f"{summary['settings']['limit']:g}")
     level = figure(f"{100 * summary['settings']['confidence_level']:g}")
@@ -415,7 +417,7 @@ def _tables(summary: Summary) -> Iterator[Table]:
         ]
         head = [say("Column"), say("Everyone"), say("Most"), say("Least")]
         text = say("Share of rows without a value.")
-        yield Table(say("Missing values by {name}", name=name), text, head, found)
+        yield TextTable(say("Missing values by {name}", name=name), text, head, found)
         found = [
             [
                 row["column"],
@@ -431,7 +433,7 @@ def _tables(summary: Summary) -> Iterator[Table]:
             "it picks the row of the group, of one row of it and one of the others: "
             "0.5 is guessing, 1 is knowing."
         )
-        yield Table(say("Proxies of {name}", name=name), text, head, found)
+        yield TextTable(say("Proxies of {name}", name=name), text, head, found)
         found = [
             [row["column"], number(row["value"]), interval(row["lower"], row["upper"])]
             for row in attribute["distances"]
@@ -443,12 +445,12 @@ def _tables(summary: Summary) -> Iterator[Table]:
             "if groups do not overlap."
         )
         title = say("Columns of numbers by {name}", name=name)
-        yield Table(title, text, head, found)
+        yield TextTable(title, text, head, found)
 
 
 def _group_table(
     attribute: Summary, positive: str | None, limit: str, level: str
-) -> Table:
+) -> TextTable:
     """Table of the groups of an attribute."""
     head = [say("Group"), say("Rows"), say("Share of rows")]
     if positive is not None:
@@ -476,10 +478,10 @@ def _group_table(
     if attribute["n_missing"]:
         rows_without = counted(attribute["n_missing"], "row")
         text += " " + say("Without a group: {rows}.", rows=rows_without)
-    return Table(say("Groups by {name}", name=attribute["name"]), text, head, rows)
+    return TextTable(say("Groups by {name}", name=attribute["name"]), text, head, rows)
 
 
-def _aligned(rows: list[list[str]]) -> list[str]:
+def _text_columns(rows: list[list[str]]) -> list[str]:
     """Write rows of text in columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [

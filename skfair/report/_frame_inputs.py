@@ -81,7 +81,7 @@ def read_frame(
     columns = _Columns(
         names_of(sensitive_features),
         control_names(control_features),
-        _models(y_score, y_pred),
+        _columns_of_models(y_score, y_pred),
         y_true,
         sample_weight,
     )
@@ -101,7 +101,9 @@ def read_frame(
     return audits
 
 
-def _models(y_score: Any, y_pred: Any) -> dict[str, tuple[str | None, str | None]]:
+def _columns_of_models(
+    y_score: Any, y_pred: Any
+) -> dict[str, tuple[str | None, str | None]]:
     """Columns of each model: one of each is one model, several are matched by name."""
     scores, predicted = _named("y_score", y_score), _named("y_pred", y_pred)
     by_name = isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)
@@ -253,7 +255,7 @@ def _count_rows(
         control=columns.control,
         scale="rank" if options.scale == "rank" else "probability",
     )
-    entries = _count(by, n_rows, options)
+    entries = _count_scores(by, n_rows, options)
     if columns.weight is None:
         entries = entries.split((entries.rows == 2) & entries.blurred)
     values = dict(zip(classes, entries.classes, strict=False))
@@ -271,10 +273,14 @@ def _count_rows(
         options=options,
         n_alike=entries.rows,
     )
-    return audit if score is None else replace(audit, blur=_blur(audit, entries))
+    return (
+        audit
+        if score is None
+        else replace(audit, blur=_blur_of_entries(audit, entries))
+    )
 
 
-def _count(table: Table, n_rows: int, options: Options) -> _Entries:
+def _count_scores(table: Table, n_rows: int, options: Options) -> _Entries:
     """Count rows by score, or in bins, of which those of many rows become finer."""
     progress = Progress("FairnessReport", options.verbose)
     progress.line(f"counting {n_rows:,} rows")
@@ -320,7 +326,7 @@ def _in_unit_interval(table: Table) -> Table:
     return replace(table, frame=rows, scale="probability")
 
 
-def _blur(audit: Audit, entries: _Entries) -> tuple[float, float]:
+def _blur_of_entries(audit: Audit, entries: _Entries) -> tuple[float, float]:
     """Largest width of the bounds of MCDP(0), and how far ABCC may move.
 
     That is the length of the longest interval of scores, or, since a rank moves by at

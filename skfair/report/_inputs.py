@@ -21,6 +21,7 @@ from skfair._utils._validation import (
     ParameterError,
     check_choice,
     check_integer,
+    check_length,
     check_numbers,
     check_real,
     check_weights,
@@ -300,7 +301,7 @@ def make_audit(
     scores, predicted, n_samples = _read_models(y_score, y_pred, options)
     true, classes = _read_true(y_true, predicted, pos_label, bool(scores), of_numbers)
     if true is not None:
-        _check_length("y_true", len(true), n_samples)
+        check_length("y_true", len(true), n_samples)
     proxy = _read_proxy(group_probabilities, cells, n_samples, sample_weight)
     weights = check_weights(sample_weight, n_samples)
     kept = np.arange(n_samples) if weights is None else np.flatnonzero(weights)
@@ -450,7 +451,7 @@ def _read_models(
     if not lengths:
         raise ValueError("y_score and y_pred are both None, expected at least one.")
     for name, length in lengths:
-        _check_length(f"model {name!r}", length, lengths[0][1])
+        check_length(f"model {name!r}", length, lengths[0][1])
     return scores, predicted, lengths[0][1]
 
 
@@ -572,7 +573,7 @@ def _attributes(
     each = {}
     for name, column in columns.items():
         groups = encode_groups(column, min_group_size=options.min_group_size)
-        _check_length(f"sensitive_features {name!r}", len(groups), n_samples)
+        check_length(f"sensitive_features {name!r}", len(groups), n_samples)
         each[name] = groups[kept]
     return with_intersection(each, n_alike)
 
@@ -610,11 +611,6 @@ def set_aside(name: str, groups: Groups, n_alike: Integers | None) -> Attribute:
         warn_or_collect(many, f"{many}, and the report leaves small ones out. {tip}")
     kept = np.array([sizes[label] for label in labels], dtype=np.intp)
     return Attribute(name, compared, groups, aside, int(n_missing), kept)
-
-
-def _check_length(what: str, length: int, expected: int) -> None:
-    if length != expected:
-        raise ValueError(f"{what} has {length} rows, expected {expected}.")
 
 
 def estimator_inputs(

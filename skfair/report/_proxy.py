@@ -15,7 +15,7 @@ from skfair.groups import CROSS, recode
 from skfair.inspection._proxy_bounds import bounds_by_odds_ratio
 from skfair.metrics import ProxyBoundsResult, proxy_bounds
 from skfair.metrics._proxy._cells import ProxyRows
-from skfair.metrics._proxy._confidence import check_known
+from skfair.metrics._proxy._confidence import compare_known_rows
 from skfair.report._inputs import Attribute, Audit, Model, mid_ranks
 from skfair.report._language import (
     counted,
@@ -97,7 +97,7 @@ def _check(
         None,
         cells.labels,
     )
-    refuted, odds_ratio = check_known(rows)
+    refuted, odds_ratio = compare_known_rows(rows)
     words = {
         "name": visible_text(attribute.name),
         "rows": counted(int(np.count_nonzero(known >= 0)), "row"),
@@ -125,7 +125,7 @@ def _check(
 def _of_model(audit: Audit, model: Model) -> Summary:
     """Bounds of the metrics of a model, and the curve of the first of them."""
     keys = [key for key in KEYS if key in keys_of(audit, model)]
-    found = {key: _bounds(audit, model, MEASURES[key]) for key in keys}
+    found = {key: _bounds_by_cells(audit, model, MEASURES[key]) for key in keys}
     defined = [one for one in found.values() if not math.isnan(one.estimate)]
     limit = audit.options.proxy_limit
     curve = bounds_by_odds_ratio(defined[0], limit) if defined else None
@@ -136,12 +136,14 @@ def _of_model(audit: Audit, model: Model) -> Summary:
         curve["tipping"] = _finite(curve["tipping"])
     return {
         "model": visible_text(model.name),
-        "measures": [_measure(audit, MEASURES[key], found[key]) for key in keys],
+        "measures": [
+            _summary_of_bounds(audit, MEASURES[key], found[key]) for key in keys
+        ],
         "curve": curve,
     }
 
 
-def _bounds(audit: Audit, model: Model, measure: Measure) -> ProxyBoundsResult:
+def _bounds_by_cells(audit: Audit, model: Model, measure: Measure) -> ProxyBoundsResult:
     """Bounds of one metric, from counts by cell alone."""
     assert audit.proxy is not None
     cells, shares = audit.proxy
@@ -170,20 +172,22 @@ def _bounds(audit: Audit, model: Model, measure: Measure) -> ProxyBoundsResult:
             statistic,
             group_probabilities=shares,
             odds_ratio=options.odds_ratio,
-            confidence_level=_level(audit, measure),
+            confidence_level=_level_of_bounds(audit, measure),
             random_state=options.random_state,
         )
 
 
-def _level(audit: Audit, measure: Measure) -> float | None:
+def _level_of_bounds(audit: Audit, measure: Measure) -> float | None:
     """Level of confidence bounds; counts of labels lack the squares of weights."""
     if measure.question == "errors" and audit.sample_weight is not None:
         return None
     return audit.options.confidence_level
 
 
-def _measure(audit: Audit, measure: Measure, found: ProxyBoundsResult) -> Summary:
-    limit, level = audit.options.proxy_limit, _level(audit, measure)
+def _summary_of_bounds(
+    audit: Audit, measure: Measure, found: ProxyBoundsResult
+) -> Summary:
+    limit, level = audit.options.proxy_limit, _level_of_bounds(audit, measure)
     tipping = found.tipping_odds_ratio(limit)
     title = measure.title_of(vars(audit.options))
     ends = {

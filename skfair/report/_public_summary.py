@@ -100,8 +100,10 @@ def public_summary(
     check_choice("rate", rate, tuple(_HEADINGS))
     _check_table(table)
     fields = {
-        "Date of the bias audit": _date("audit_date", audit_date),
-        "Distribution date of the tool": _date("distribution_date", distribution_date),
+        "Date of the bias audit": _written_date("audit_date", audit_date),
+        "Distribution date of the tool": _written_date(
+            "distribution_date", distribution_date
+        ),
         "Source and explanation of the data": _text("source", source),
         "Number of people in an unknown category": _unknown(table),
     }
@@ -114,7 +116,7 @@ def public_summary(
     lines = ["# Summary of the results of the bias audit", ""]
     lines += [f"- {name}: {plain(text)}" for name, text in fields.items()]
     for attribute in dict.fromkeys(table.index.get_level_values(0)):
-        rows = markdown_table(_rows(table.loc[[attribute]], rate))
+        rows = markdown_table(_table_of_rates(table.loc[[attribute]], rate))
         lines += ["", f"## {plain(str(attribute))}", "", rows]
     return "\n".join(lines)
 
@@ -138,7 +140,7 @@ def _check_table(table: Any) -> None:
         )
 
 
-def _date(name: str, value: Any) -> str:
+def _written_date(name: str, value: Any) -> str:
     """Write a date as in 2026-03-02."""
     try:
         return datetime.date.fromisoformat(str(value)).isoformat()
@@ -162,7 +164,7 @@ def _unknown(table: pd.DataFrame) -> str:
     return "; ".join(f"{int(n):,} by {attribute}" for attribute, n in counts.items())
 
 
-def _rows(table: pd.DataFrame, rate: str) -> pd.DataFrame:
+def _table_of_rates(table: pd.DataFrame, rate: str) -> pd.DataFrame:
     """Rows of one attribute, by category, under the headings of the rules."""
     known = table[table["status"] != "unknown"].droplevel(0)
     shown = known[_COLUMNS].astype({"impact_ratio": object})

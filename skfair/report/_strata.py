@@ -60,7 +60,9 @@ class _CountableInStratum(NamedTuple):
         return self.rows.statistic(replace(groups, codes=codes, labels=self.labels))
 
 
-def within_strata(sample: Sample) -> tuple[list[Part], list[dict[str, Any]]] | None:
+def values_within_strata(
+    sample: Sample,
+) -> tuple[list[Part], list[dict[str, Any]]] | None:
     """Strata, and of each metric the largest value over them, and their mean.
 
     None without strata. Tests draw rows, so they are left out where the report draws

@@ -37,7 +37,7 @@ from skfair.report._metrics import (
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
 from skfair.report._proxy import by_proxy, lead
 from skfair.report._sample import Finding, Sample
-from skfair.report._strata import within_strata
+from skfair.report._strata import values_within_strata
 from skfair.report._words import (
     LEVEL,
     chance_text,
@@ -118,7 +118,9 @@ def summarize(
     if claimed is None:
         found = [(sample, find_all(sample)) for sample in samples]
         done = DrawsDone(found, audit.options.verbose)
-        results = [_result(*one, uncertainties(*one, done)) for one in found]
+        results = [
+            _summary_of_attribute(*one, uncertainties(*one, done)) for one in found
+        ]
     else:
         results = [
             _recomputed(sample, claimed["attributes"][i // n_models]["results"])
@@ -162,7 +164,7 @@ def _recomputed(sample: Sample, claimed: Sequence[Summary]) -> Summary:
             low, high = measure["searched"]
             known[key] = Finding(float(measure["value"]), bounds=(low, high))
     found = find_all(sample, known)
-    result = _result(sample, found, stated(sample, found, measures))
+    result = _summary_of_attribute(sample, found, stated(sample, found, measures))
     if result["strata"] is not None:
         rows = result["strata"]["rows"]
         for row, of_row in zip(rows, of_model["strata"]["rows"], strict=True):
@@ -198,14 +200,14 @@ def _attribute(attribute: Attribute) -> Summary:
     }
 
 
-def _result(
+def _summary_of_attribute(
     sample: Sample, found: dict[str, Finding], drawn: dict[str, Uncertainty]
 ) -> Summary:
     """Everything about one model and one attribute."""
     return {
         "model": visible_text(sample.model.name),
         "measures": [
-            _measure(sample, MEASURES[key], one, drawn[key])
+            _summary_of_metric(sample, MEASURES[key], one, drawn[key])
             for key, one in found.items()
         ],
         "groups": _groups(sample),
@@ -215,7 +217,7 @@ def _result(
     }
 
 
-def _measure(
+def _summary_of_metric(
     sample: Sample, measure: Measure, found: Finding, drawn: Uncertainty
 ) -> Summary:
     options, sizes = sample.audit.options, sample.attribute.sizes
@@ -274,7 +276,7 @@ def _impact_ratios(sample: Sample) -> list[Summary] | None:
 
 def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
     """Metrics within strata, beside those of everyone; None unless there are strata."""
-    within = within_strata(sample)
+    within = values_within_strata(sample)
     if within is None:
         return None
     parts, numbers = within

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import MAX_EXACT_SUM
+from skfair._utils._validation import MAX_EXACT_SUM, check_length
 from skfair.groups import (
     columns_of,
     drop_weightless,
@@ -107,17 +107,8 @@ class GroupedConfusion(JSONStatistic):
             On missing or continuous labels, wrong lengths, missing groups, negative
             weights, or a group whose rows all weigh zero.
         """
-        true, true_classes = encode_classes("y_true", y_true)
-        predicted, predicted_classes = encode_classes("y_pred", y_pred)
-        if len(true) != len(predicted):
-            raise ValueError(
-                f"y_true has {len(true)} rows, expected {len(predicted)}, one for "
-                "each row of y_pred."
-            )
-        classes = join_labels(true_classes, predicted_classes)
+        cells, classes = encode_label_pairs(y_true, y_pred)
         n_classes = len(classes)
-        cells = positions_in(classes, true_classes)[true] * n_classes
-        cells += positions_in(classes, predicted_classes)[predicted]
         groups = resolve_groups(sensitive_features, n_samples=len(cells))
         cells, codes, weights, sizes = drop_weightless(cells, groups, sample_weight)
         shape = len(sizes), n_classes, n_classes
@@ -190,8 +181,8 @@ class GroupedConfusion(JSONStatistic):
         return cls(
             array,
             label_counts,
-            _names("classes", classes, array.shape[1]),
-            _names("labels", labels, len(array)),
+            _given_labels("classes", classes, array.shape[1]),
+            _given_labels("labels", labels, len(array)),
         )
 
     @property
@@ -215,22 +206,22 @@ class GroupedConfusion(JSONStatistic):
 
         The row of a class that a group never has is zero.
         """
-        return _shares(self.matrices)
+        return _shares_of_sums(self.matrices)
 
     @property
     def group_weights(self) -> Floats:
         """Share of each group in the population, of shape (n_groups,)."""
-        return _shares(self.totals)
+        return _shares_of_sums(self.totals)
 
     @property
     def label_frequencies(self) -> Floats:
         """Share of each true class in each group, of shape (n_groups, n_classes)."""
-        return _shares(self.matrices.sum(axis=2))
+        return _shares_of_sums(self.matrices.sum(axis=2))
 
     @property
     def prediction_frequencies(self) -> Floats:
         """Share of each prediction in each group, of shape (n_groups, n_classes)."""
-        return _shares(self.matrices.sum(axis=1))
+        return _shares_of_sums(self.matrices.sum(axis=1))
 
     def __add__(self, other: GroupedConfusion) -> GroupedConfusion:
         if not isinstance(other, GroupedConfusion):
@@ -287,14 +278,14 @@ class GroupedConfusion(JSONStatistic):
         return f"GroupedConfusion({len(self.classes)} classes; {groups})"
 
 
-def _shares(values: NDArray[Any]) -> Floats:
+def _shares_of_sums(values: NDArray[Any]) -> Floats:
     sums = values.sum(axis=-1, keepdims=True)
     shares = np.zeros(values.shape)
     np.divide(values, sums, out=shares, where=sums > 0)
     return shares
 
 
-def _names(
+def _given_labels(
     name: str, given: Sequence[Hashable] | None, length: int
 ) -> tuple[Hashable, ...]:
     names = tuple(range(length)) if given is None else tuple(given)
@@ -335,3 +326,19 @@ def encode_classes(
         kept = tuple(classes[i] for i in np.sort(present))
         codes, classes = recode(codes, classes, kept), kept
     return codes, classes
+
+
+def encode_label_pairs(
+    y_true: Any, y_pred: Any
+) -> tuple[Integers, tuple[Hashable, ...]]:
+    """Encode both labels of each row as one number, and return all classes.
+
+    The number is the position of the cell in a flattened confusion matrix.
+    """
+    true, true_classes = encode_classes("y_true", y_true)
+    predicted, predicted_classes = encode_classes("y_pred", y_pred)
+    check_length("y_true", len(true), len(predicted))
+    classes = join_labels(true_classes, predicted_classes)
+    cells = positions_in(classes, true_classes)[true] * len(classes)
+    cells += positions_in(classes, predicted_classes)[predicted]
+    return cells, classes

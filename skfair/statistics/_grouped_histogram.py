@@ -153,7 +153,15 @@ class GroupedHistogram(JSONStatistic):
         ones = np.ones(len(scores), np.int64)
         weights = ones if weights is None else weights
         squares = ones if weights is ones else np.square(weights, dtype=float)
-        cells = (codes, bins_of(scores, n_bins), ones, weights, squares, scores, scores)
+        cells = (
+            codes,
+            bins_of_scores(scores, n_bins),
+            ones,
+            weights,
+            squares,
+            scores,
+            scores,
+        )
         return cls(
             *join_cells(*cells),
             n_bins,
@@ -332,7 +340,7 @@ def check_n_bins(n_bins: Any, largest: int = MAX_BINS) -> int:
     return checked
 
 
-def bins_of(scores: Floats, n_bins: int) -> Integers:
+def bins_of_scores(scores: Floats, n_bins: int) -> Integers:
     """Bin of each score; the last bin is closed. The product has no rounding."""
     return np.minimum(np.floor(scores * n_bins), n_bins - 1).astype(np.int64)
 
@@ -455,7 +463,9 @@ def _find_problem_of_cells(
         return "a cell has no rows or no weight"
     if (lows > highs).any() or (highs > 1).any():
         return "a least score is above the largest, or a score is above 1"
-    inside = (bins_of(lows, n_bins) == bins) & (bins_of(highs, n_bins) == bins)
+    inside = (bins_of_scores(lows, n_bins) == bins) & (
+        bins_of_scores(highs, n_bins) == bins
+    )
     if not inside.all():
         cell = int((~inside).argmax())
         return (

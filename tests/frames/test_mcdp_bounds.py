@@ -12,6 +12,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair.frames import _batches as batches
 from skfair.frames import _mcdp_bounds as module
 from skfair.frames import grouped_histogram, mcdp_bounds
+from skfair.frames._grouped import open_scores
+from skfair.frames._mcdp_bounds import PassSizes, find_crowded_bins, refine_bounds
 from skfair.metrics import mcdp, metric_bounds
 
 COLUMNS = {"y_score": "score", "sensitive_features": "group"}
@@ -29,7 +31,40 @@ def random_case(rng):
     )
 
 
-def check(rng, table_of=lambda frame: frame):
+#: Small cases take many passes.
+COARSE = PassSizes(
+    first_bins=2,
+    finer=4,
+    max_cells=16,
+    max_scores=3,
+    max_scores_at_last=3,
+    max_ranges=2,
+)
+#: A look at the first rows makes some bins finer, for every number of rows.
+CROWDED = COARSE._replace(first_bins=4, first_rows=8, crowded=0.0, first_cells=64)
+SETTINGS = pytest.mark.parametrize(
+    "sizes", [COARSE, CROWDED], ids=["coarse", "crowded"]
+)
+
+
+def bounds(
+    frame,
+    sizes,
+    *,
+    control=(),
+    sample_weight=None,
+    multigroup="pairwise",
+    max_passes=10,
+):
+    """What `mcdp_bounds` returns, for passes of other sizes."""
+    table = open_scores(
+        frame, "score", "group", sample_weight, control_features=control or None
+    )
+    n_control = 1 if isinstance(control, str) else len(control)
+    return refine_bounds(table, n_control, multigroup, 0.0, max_passes, sizes)
+
+
+def check(rng, sizes, table_of=lambda frame: frame):
     frame = random_case(rng)
     weight = [None, "weight"][rng.integers(2)]
     multigroup = ["pairwise", "pooled"][rng.integers(2)]
@@ -42,12 +77,12 @@ def check(rng, table_of=lambda frame: frame):
     )
     width = math.inf
     for max_passes in (1, 2, 4, 30):
-        found = mcdp_bounds(
+        found = bounds(
             table_of(frame),
+            sizes,
             max_passes=max_passes,
             sample_weight=weight,
             multigroup=multigroup,
-            **COLUMNS,
         )
         assert found.lower <= value <= found.upper
         assert found.width <= width
@@ -56,28 +91,17 @@ def check(rng, table_of=lambda frame: frame):
     assert found.lower == found.upper == value
 
 
-@pytest.fixture
-def coarse(monkeypatch):
-    """Small cases take many passes."""
-    monkeypatch.setattr(module, "_FIRST_BINS", 2)
-    monkeypatch.setattr(module, "_FINER", 4)
-    monkeypatch.setattr(module, "_MAX_CELLS", 16)
-    monkeypatch.setattr(module, "_MAX_SCORES", 3)
-    monkeypatch.setattr(module, "_MAX_SCORES_AT_LAST", 3)
-    monkeypatch.setattr(module, "_MAX_RANGES", 2)
-
-
-def test_every_pass_contains_the_value(coarse):
+def test_every_pass_contains_the_value():
     rng = np.random.default_rng(0)
     for _ in range(2):
-        check(rng)
+        check(rng, COARSE)
 
 
 @pytest.mark.slow
-def test_every_pass_contains_the_value_of_many_cases(coarse):
+def test_every_pass_contains_the_value_of_many_cases():
     rng = np.random.default_rng(1)
     for _ in range(200):
-        check(rng)
+        check(rng, COARSE)
 
 
 def draw(n, seed=0):
@@ -86,60 +110,50 @@ def draw(n, seed=0):
     return pd.DataFrame({"score": rng.beta(2 + 0.3 * groups, 3), "group": groups})
 
 
-def test_rows_of_scores_of_their_own(monkeypatch):
+def test_rows_of_scores_of_their_own():
     frame = draw(20_000)
     value = mcdp(None, frame["score"], sensitive_features=frame["group"])
     found = mcdp_bounds(frame, **COLUMNS)
     assert (found.lower, found.upper, found.n_passes) == (value, value, 2)
     # Too many rows to count each score: finer bins, then finer ones.
-    monkeypatch.setattr(module, "_MAX_SCORES", 0)
-    monkeypatch.setattr(module, "_MAX_SCORES_AT_LAST", 0)
-    found = mcdp_bounds(frame, **COLUMNS, max_passes=2)
+    sizes = PassSizes(max_scores=0, max_scores_at_last=0)
+    found = bounds(frame, sizes, max_passes=2)
     assert found.lower <= value <= found.upper
     assert found.width < 1e-3
-    assert mcdp_bounds(frame, **COLUMNS).width == 0
-
-
-@pytest.fixture
-def crowded(coarse, monkeypatch):
-    """A look at the first rows makes some bins finer, for every number of rows."""
-    monkeypatch.setattr(module, "_FIRST_BINS", 4)
-    monkeypatch.setattr(module, "_FIRST_ROWS", 8)
-    monkeypatch.setattr(module, "_CROWDED", 0.0)
-    monkeypatch.setattr(module, "_FIRST_CELLS", 64)
+    assert bounds(frame, sizes).width == 0
 
 
 @pytest.mark.slow
-def test_finer_bins_of_the_first_pass(crowded):
+def test_finer_bins_of_the_first_pass():
     rng = np.random.default_rng(2)
     for _ in range(3):
-        check(rng)
+        check(rng, CROWDED)
 
 
 @pytest.mark.slow
-def test_finer_bins_of_the_first_pass_in_many_cases(crowded):
+def test_finer_bins_of_the_first_pass_in_many_cases():
     rng = np.random.default_rng(3)
     for _ in range(60):
-        check(rng)
+        check(rng, CROWDED)
 
 
 @pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame, pl.LazyFrame])
-def test_crowded_scores(container, monkeypatch):
+def test_crowded_scores(container):
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, 20_000)
     scores = np.exp(rng.normal(-6 + 0.4 * groups, 2)).clip(0, 1)
     frame = container({"score": scores, "group": groups})
-    monkeypatch.setattr(module, "_FIRST_ROWS", 5_000)
-    table = module.open_scores(frame, "score", "group", None)
-    finer = module._find_crowded_bins(table, "pairwise")
+    sizes = PassSizes(first_rows=5_000)
+    table = open_scores(frame, "score", "group", None)
+    finer = find_crowded_bins(table, "pairwise", 0, sizes)
     assert finer.low == 0
     assert finer.high < 0.02
-    found = mcdp_bounds(frame, max_passes=1, **COLUMNS)
+    found = bounds(frame, sizes, max_passes=1)
     assert found.width < 0.01
     one = grouped_histogram(frame, n_bins=2048, **COLUMNS)
     assert found.histogram.to_dict() == one.to_dict()
     assert metric_bounds(mcdp, one).width > 0.05
-    found = mcdp_bounds(frame, **COLUMNS)
+    found = bounds(frame, sizes)
     value = mcdp(None, scores, sensitive_features=groups)
     assert (found.lower, found.upper, found.n_passes) == (value, value, 2)
 
@@ -147,11 +161,11 @@ def test_crowded_scores(container, monkeypatch):
 @pytest.mark.parametrize(
     "first", [{"score": 2.0}, {"group": None}, {"group": 1.0}, {"score": 0.5}]
 )
-def test_first_rows_that_show_nothing(first, monkeypatch):
-    monkeypatch.setattr(module, "_FIRST_ROWS", 100)
+def test_first_rows_that_show_nothing(first):
     frame = draw(1000).assign(**first)
-    table = module.open_scores(frame, "score", "group", None)
-    assert module._find_crowded_bins(table, "pairwise") is None
+    table = open_scores(frame, "score", "group", None)
+    sizes = PassSizes(first_rows=100)
+    assert find_crowded_bins(table, "pairwise", 0, sizes) is None
 
 
 def test_few_distinct_scores_take_one_pass():
@@ -170,18 +184,15 @@ def duckdb_table(monkeypatch):
     return duckdb.connect().from_df
 
 
-@pytest.mark.parametrize("setting", ["coarse", "crowded"])
+@SETTINGS
 @pytest.mark.parametrize("max_kept", [10, 1000])
 @pytest.mark.parametrize("n_cases", [1, pytest.param(25, marks=pytest.mark.slow)])
-def test_tables_of_duckdb(
-    duckdb_table, setting, max_kept, n_cases, request, monkeypatch
-):
-    request.getfixturevalue(setting)
+def test_tables_of_duckdb(duckdb_table, sizes, max_kept, n_cases, monkeypatch):
     monkeypatch.setattr(batches, "_MAX_KEPT", max_kept)
-    monkeypatch.setattr(module, "_MAX_KEPT_SCORES", 5)
+    sizes = sizes._replace(max_kept_scores=5)
     rng = np.random.default_rng(6)
     for _ in range(n_cases):
-        check(rng, duckdb_table)
+        check(rng, sizes, duckdb_table)
 
 
 @pytest.mark.slow
@@ -205,11 +216,11 @@ def test_duckdb_reads_a_table_once(weight, scores, monkeypatch):
     )
     monkeypatch.setattr(batches, "_BATCH", 5_000)
     monkeypatch.setattr(batches, "_FIRST_ROWS", 20_000)
-    monkeypatch.setattr(module, "_MAX_KEPT_SCORES", 100)
+    sizes = PassSizes(max_kept_scores=100)
 
     def audit(rows):
         table = duckdb.connect().from_df(rows)
-        return mcdp_bounds(table, sample_weight=weight, **COLUMNS)
+        return bounds(table, sizes, sample_weight=weight)
 
     found = audit(frame)
     assert (found.lower, found.upper, found.n_passes) == (value, value, 1)
@@ -281,7 +292,7 @@ def test_many_groups():
     assert found.lower == found.upper == value
 
 
-def check_strata(rng):
+def check_strata(rng, sizes):
     """Bounds of the largest value within strata hold at every pass, and end at it."""
     frame = random_case(rng)
     frame["stratum"] = rng.integers(0, 3, len(frame))
@@ -300,12 +311,12 @@ def check_strata(rng):
     for max_passes in (1, 2, 30):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = mcdp_bounds(
+            found = bounds(
                 frame,
+                sizes,
                 max_passes=max_passes,
-                control_features=control,
+                control=control,
                 sample_weight=weight,
-                **COLUMNS,
             )
         assert [str(one.message).lower() for one in caught] == [
             str(one.message).lower() for one in of_metric
@@ -318,21 +329,19 @@ def check_strata(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", ["coarse", "crowded"])
-def test_strata(setting, request):
-    request.getfixturevalue(setting)
+@SETTINGS
+def test_strata(sizes):
     rng = np.random.default_rng(4)
     for _ in range(4):
-        check_strata(rng)
+        check_strata(rng, sizes)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", ["coarse", "crowded"])
-def test_strata_of_many_cases(setting, request):
-    request.getfixturevalue(setting)
+@SETTINGS
+def test_strata_of_many_cases(sizes):
     rng = np.random.default_rng(5)
     for _ in range(100):
-        check_strata(rng)
+        check_strata(rng, sizes)
 
 
 def test_strata_of_any_table():

@@ -11,7 +11,7 @@ from scipy.special import expit
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 
-from skfair._comparison import compare_with_plain, mean_gap
+from skfair._comparison import compare_with_plain, mean_mcdp
 from skfair._penalty._penalised_loss import PenalisedLoss
 from skfair._penalty._smooth_gap import OBJECTIVES, mean_over_strata, smooth_gap
 from skfair._training_rows import TrainingRows, hold_out
@@ -208,11 +208,11 @@ def test_the_comparison_is_within_strata(rows):
     assert found.average_precision == pytest.approx(
         average_precision_score(rows.y, other, sample_weight=rows.weights)
     )
-    gap = mean_gap(other, groups, rows.weights, rows.stratum_codes)
+    gap = mean_mcdp(other, groups, rows.weights, rows.stratum_codes)
     for row in range(0, 120, 17):
         moved = rows.weights + 1e-6 * (np.arange(120) == row)
         slope = (
-            mean_gap(other, groups, moved, rows.stratum_codes).value - gap.value
+            mean_mcdp(other, groups, moved, rows.stratum_codes).value - gap.value
         ) / 1e-6
         assert_allclose(gap.derivative[row], slope, atol=1e-6)
 

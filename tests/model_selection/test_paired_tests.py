@@ -10,8 +10,8 @@ from skfair.model_selection._paired_tests import (
     gap_test,
     holm,
     largest_gap_place,
-    parts_of,
     performance_test,
+    random_parts,
     subsets,
 )
 
@@ -85,14 +85,14 @@ def test_a_model_beside_itself_is_not_lower():
 
 def test_parts_are_disjoint_and_have_their_share_of_each_cell():
     cells = np.repeat([0, 1], [60, 30])
-    parts = parts_of(cells, 10)
+    parts = random_parts(cells, 10)
     assert np.sort(np.concatenate(parts)).tolist() == list(range(90))
     assert all((cells[part] == 1).sum() == 3 for part in parts)
 
 
 def test_the_error_of_a_mean_is_its_standard_error():
     values = np.random.default_rng(0).normal(size=3000)
-    parts = parts_of(np.zeros(3000, int))
+    parts = random_parts(np.zeros(3000, int))
     means = np.array([values[rows].mean() for rows in subsets(parts)])
     found = performance_test(means, np.zeros_like(means), 0.0, 0.95)
     error = (means[0] - found.bound) / 1.699
@@ -155,7 +155,7 @@ def test_lower_performances_at_the_margin_are_rarely_called_as_good():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [500, 100])
     # Two models as good as each other, and the baseline raised by the margin.
-    rejected, each = 0, subsets(parts_of(y))
+    rejected, each = 0, subsets(random_parts(y))
     for _ in range(500):
         values = [
             np.array([average_precision(y[rows], scores[rows]) for rows in each])

@@ -8,11 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logit, ndtr
 
 from skfair.postprocessing._linear_cdf import (
-    Band,
     GroupCDFs,
     Limit,
     LinearCDF,
     Mixture,
+    TargetBand,
     _shrinkage,
     has_ties,
     interpolate,
@@ -250,7 +250,7 @@ def test_band_whose_targets_keep_the_mean(shares, margins, expected):
     heights, margins = np.array([[0.2], [0.8]]), np.array(margins)[:, None]
     lowest = lowest_of_band(heights, np.array(shares), margins, 0.2)
     assert lowest == pytest.approx(expected)
-    band = Band(lowest, 0.2, margins.ravel())
+    band = TargetBand(lowest, 0.2, margins.ravel())
     targets = [band.target(row, group) for group, row in enumerate(heights)]
     assert targets[0] == pytest.approx(lowest + margins[0])
     assert targets[1] == pytest.approx(lowest + 0.2 - margins[1])
@@ -268,7 +268,7 @@ def test_scores_that_stay_within_rounding_stay_to_the_last_digit(score, sign):
     rounding = sign * 1e-9 * min(score, 1 - score)
     for factor, stays in ((0.9, True), (1.1, False)):
         moved = score + factor * rounding
-        band = Band.at(
+        band = TargetBand.at(
             BOTH_UNIFORM,
             np.array([score]),
             np.full((2, 1), moved),
@@ -281,16 +281,16 @@ def test_scores_that_stay_within_rounding_stay_to_the_last_digit(score, sign):
 
 def test_clipped_heights_get_the_mean_of_the_scores_of_the_groups():
     groups = GroupCDFs.of(statistic([0.1, 0.2, 0.3], [0.5, 0.7, 0.9]), np.zeros(2))
-    none = Band.within(groups, 0.0)
+    none = TargetBand.within(groups, 0.0)
     # At the score 0.1 the CDFs are 1/6 and 1/30, so both targets are 1/10, which is the
     # height of the scores 0.06 and 0.3; at the score 0.9 likewise.
     heights = np.array([0.1, 0.5 * (5 / 6 + 5 / 6 + 1 / 7)])
     for group in (0, 1):
         moved = repaired_at(groups, none, group, heights)
         assert_allclose(moved, [0.18, (0.6 + 0.9 + 0.3 / 7) / 2])
-    whole = Band.within(groups, groups.largest_gap())
+    whole = TargetBand.within(groups, groups.largest_gap())
     assert not whole.moves
-    assert Band.within(groups, groups.largest_gap() - 1e-6).moves
+    assert TargetBand.within(groups, groups.largest_gap() - 1e-6).moves
 
 
 @pytest.mark.parametrize("shrunk", [0, 1])
@@ -300,5 +300,5 @@ def test_band_is_narrower_for_a_group_whose_cdf_is_shrunk(shrunk):
     groups = GroupCDFs.of(statistic(scores**2, scores), np.eye(2)[shrunk] / 4)
     gap, margin = groups.largest_gap(), groups.margins()[shrunk]
     assert margin > 0.02
-    assert Band.within(groups, gap + 0.9 * margin).moves
-    assert not Band.within(groups, gap + 1.1 * margin).moves
+    assert TargetBand.within(groups, gap + 0.9 * margin).moves
+    assert not TargetBand.within(groups, gap + 1.1 * margin).moves

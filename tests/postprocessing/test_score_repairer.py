@@ -13,7 +13,7 @@ from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.metrics import madd, mcdp
 from skfair.postprocessing import ScoreRepairer, _linear_cdf
-from skfair.postprocessing._linear_cdf import Band, lowest_of_band, spread_in_bins
+from skfair.postprocessing._linear_cdf import TargetBand, lowest_of_band, spread_in_bins
 from skfair.statistics import GroupedHistogram, GroupedScores, sum_statistics
 
 
@@ -459,7 +459,7 @@ def test_band_keeps_order_and_mean(n_groups, n_knots, max_mcdp, random):
     shares = generator.dirichlet(np.ones(n_groups))
     margins = generator.uniform(0, max_mcdp / 2, n_groups)
     lowest = lowest_of_band(heights, shares, margins[:, None], max_mcdp)
-    band = Band(lowest, max_mcdp, margins)
+    band = TargetBand(lowest, max_mcdp, margins)
     targets = np.stack([band.target(row, i) for i, row in enumerate(heights)])
     assert np.ptp(targets, axis=0).max() <= max_mcdp + 1e-12
     assert np.diff(targets, axis=1).min() >= -1e-8

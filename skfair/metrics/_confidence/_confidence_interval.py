@@ -193,7 +193,7 @@ default=None
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     bounds = None
     if isinstance(y_score, GroupedHistogram):
-        bounds, y_score = _bounds(metric, y_score), y_score.at_edges()
+        bounds, y_score = _bounds_of_histogram(metric, y_score), y_score.at_edges()
     comparisons = compare_rows(
         metric,
         y_true,
@@ -214,7 +214,9 @@ default=None
     return ConfidenceInterval(value, low, high, level, method)
 
 
-def _bounds(metric: Callable[..., float], histogram: GroupedHistogram) -> MetricBounds:
+def _bounds_of_histogram(
+    metric: Callable[..., float], histogram: GroupedHistogram
+) -> MetricBounds:
     """Bounds of a metric of the rows behind a histogram."""
     specification, _ = bounded_metric(metric)
     if specification.statistic is not GroupedScores:

@@ -74,7 +74,7 @@ def compare_mcdp(
     measure = mcdp_measure(epsilon=epsilon, n_subdivisions=n_subdivisions)
     bounds_of = partial(bound_pairs, epsilon=epsilon)
     gaps = measured_gaps(statistic, multigroup, measure, bounds_of)
-    shares = _shares(statistic)
+    shares = _shares_of_groups(statistic)
     windows_of_data = ranked and epsilon > 0
     if bounds == "band" and multigroup == "pairwise" and not windows_of_data:
         return _gap_comparisons(gaps, sizes, at_one_score=epsilon == 0)
@@ -149,7 +149,7 @@ def compare_abcc(
     """
     statistic, sizes, _ = observed
     gaps = measured_gaps(statistic, multigroup, area, sums_of_distances(area))
-    shares = _shares(statistic)
+    shares = _shares_of_groups(statistic)
     above, below = distribution_free(sizes, shares, multigroup, method)
     if method == "band":
         moments = mean_moments(statistic)
@@ -176,7 +176,7 @@ def compare_seminorm(
     scores, too.
     """
     statistic, sizes, _ = observed
-    shares = _shares(statistic)
+    shares = _shares_of_groups(statistic)
     gaps = measured_gaps(statistic, multigroup, measure, sums_of_distances(measure))
     _, noise = distribution_free(sizes, shares, multigroup, method)
     if method == "band":
@@ -201,7 +201,7 @@ def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
     sums = np.cumsum(weights.reshape(-1, n_groups), axis=0)
     cdfs = (sums[:-1] / statistic.totals).T
     variances = np.maximum(cdfs * (1 - cdfs), 0) / sizes[:, None]  # rounded
-    noise = np.sqrt(contrast(variances, _shares(statistic), multigroup))
+    noise = np.sqrt(contrast(variances, _shares_of_groups(statistic), multigroup))
     return np.asarray(MEAN_ABSOLUTE * noise @ np.diff(scores))
 
 
@@ -220,5 +220,5 @@ def _moved(gaps: MeasuredGaps, above: Quantiles, below: Quantiles) -> Comparison
     )
 
 
-def _shares(statistic: GroupedScores) -> Floats:
+def _shares_of_groups(statistic: GroupedScores) -> Floats:
     return np.asarray(statistic.totals / statistic.totals.sum())

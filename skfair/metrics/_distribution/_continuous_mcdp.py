@@ -203,7 +203,9 @@ default=None
     cuts = _cut_points(statistic, min_share)
     if _warn_without_cuts(cuts, statistic, min_share):
         return math.nan
-    return _largest(cuts, lambda cut: measure(_gap_at(statistic, cuts, cut)))[0]
+    return _largest_over_cuts(cuts, lambda cut: measure(_gap_at(statistic, cuts, cut)))[
+        0
+    ]
 
 
 def continuous_mcdp_cuts(
@@ -286,7 +288,7 @@ def continuous_mcdp_cuts(
     def gap_at(cut: int) -> float:
         return measure(_gap_at(statistic, cuts, cut))
 
-    value, best = _largest(cuts, gap_at)
+    value, best = _largest_over_cuts(cuts, gap_at)
     place = largest_sustained_gap(_two_sides(statistic, cuts, best), float(epsilon))
     listed = _listed(cuts, best)
     n_at_most = int(cuts.sizes[best])
@@ -398,7 +400,9 @@ def _gap_at(statistic: GroupedScores, cuts: _Cuts, cut: int) -> Gap:
     return gap_between(_two_sides(statistic, cuts, cut), 0, 1)
 
 
-def _largest(cuts: _Cuts, gap_at: Callable[[int], float]) -> tuple[float, int]:
+def _largest_over_cuts(
+    cuts: _Cuts, gap_at: Callable[[int], float]
+) -> tuple[float, int]:
     """Largest gap over the cut points, and the first at which it is attained.
 
     Let p be the share of the rows at most at a cut, F their CDF and G that of all

@@ -81,13 +81,14 @@ def grouped_scores(
 class LargestGap(NamedTuple):
     """Largest value of a metric over pairs of groups, and the first such pair.
 
-    `score` is the first from which on the two CDFs are so far apart, where the metric
-    is MCDP(0) and somebody has looked for it.
+    Of MCDP also the first score from which on the two CDFs are so far apart, and the
+    scores between which they are nowhere closer; nan for other metrics, and at 0.
     """
 
     value: float
     pair: Pair
     score: float = math.nan
+    window: tuple[float, float] = (math.nan, math.nan)
 
 
 class EveryPair(Sequence[Pair]):

@@ -222,7 +222,9 @@ def stable_interval(
     `values` belong to the bandwidths 1 / n_values, ..., 1 / 2, 1. Of the intervals with
     the smallest standard deviation it is the first.
     """
-    starts, stops, sizes = _intervals(len(values), totals, min_points, min_length)
+    starts, stops, sizes = _eligible_intervals(
+        len(values), totals, min_points, min_length
+    )
     sums, squares = _running(values - values.mean())
     variances: Any = (squares[stops] - squares[starts]) / sizes
     variances -= ((sums[stops] - sums[starts]) / sizes) ** 2
@@ -235,7 +237,7 @@ def stable_interval(
 
 
 @lru_cache(maxsize=1)
-def _intervals(
+def _eligible_intervals(
     n_values: int, totals: tuple[float, float], min_points: int, min_length: float
 ) -> tuple[Integers, Integers, Floats]:
     """First and last positions of intervals, and sizes, infinite if not eligible.

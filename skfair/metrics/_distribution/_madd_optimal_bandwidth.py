@@ -184,7 +184,7 @@ default=None
     def find(y_true: Any, y_score: Any, **rows: Any) -> MADDBandwidthResult:
         groups, weights = rows["sensitive_features"], rows.get("sample_weight")
         statistic = grouped_scores(y_true, y_score, groups, weights, scale)
-        return _find(statistic, multigroup, n_bandwidths, search)
+        return _find_interval(statistic, multigroup, n_bandwidths, search)
 
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     if control_features is None:
@@ -218,7 +218,7 @@ def _undefined(n_bandwidths: int) -> MADDBandwidthResult:
     )
 
 
-def _find(
+def _find_interval(
     statistic: GroupedScores,
     multigroup: Multigroup,
     n_bandwidths: int,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import Scale, check_choice, check_integer, check_real
 from skfair.metrics._distribution._gap import (
     BoundPairs,
-    Pair,
+    LargestGap,
     compared_pairs,
     grouped_scores,
     largest_gap,
@@ -196,7 +196,7 @@ default=None
     return value_of_gaps("mcdp", statistic, multigroup, measure, bounds)
 
 
-def _combine_curves(
+def _combine_steps(
     curves: list[tuple[Floats, Floats]], weights: Sequence[float] | None
 ) -> tuple[Floats, Floats]:
     """Largest of several step functions, or their weighted mean."""
@@ -210,7 +210,7 @@ def _combine_curves(
     return merge_steps(epsilons, combine_numbers(heights, weights))
 
 
-@specify(statistic=GroupedScores, combine=_combine_curves, compares_errors=never)
+@specify(statistic=GroupedScores, combine=_combine_steps, compares_errors=never)
 def mcdp_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -304,46 +304,35 @@ def _upper_envelope(curves: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats
     return merge_steps(epsilons, values)
 
 
-class SustainedGap(NamedTuple):
-    """MCDP(epsilon), the pair of groups it is attained at, and where.
-
-    The gap equals `value` from `score` on, and is nowhere smaller in `window`; both
-    are nan where `value` is 0.
-    """
-
-    value: float
-    pair: Pair
-    score: float
-    window: tuple[float, float]
-
-
 def largest_sustained_gap(
     statistic: GroupedScores, epsilon: float, multigroup: Multigroup = "pairwise"
-) -> SustainedGap:
+) -> LargestGap:
     """MCDP(epsilon) with the pair of groups and the scores at which it is attained."""
     measure = partial(sustained_gap, epsilon=epsilon)
     bounds = partial(bound_pairs, epsilon=epsilon)
-    value, pair, _ = largest_gap(statistic, multigroup, measure, bounds)
+    found = largest_gap(statistic, multigroup, measure, bounds)
+    value, pair = found.value, found.pair
     if value == 0:
-        return SustainedGap(value, pair, math.nan, (math.nan, math.nan))
+        return found
     gap = gap_between(statistic, *pair)
     heights = np.abs(gap.signed) / gap.scale
     if epsilon == 0:
         score = float(gap.scores[heights.argmax()])
-        return SustainedGap(value, pair, score, (score, score))
+        return LargestGap(value, pair, score, (score, score))
     window = _roomiest_window(gap.scores, heights >= value, epsilon)
-    # Every window of the run sees the value, or a higher one would be sustained.
+    # Each window of the run has a score at which the gap is the value: otherwise
+    # MCDP would be larger.
     seen = np.searchsorted(gap.scores, window, side="right") - 1
     pieces = np.arange(max(seen[0], 0), seen[1] + 1)
     nearest = pieces[np.abs(heights[pieces] - value).argmin()]
-    return SustainedGap(value, pair, max(float(gap.scores[nearest]), window[0]), window)
+    return LargestGap(value, pair, max(float(gap.scores[nearest]), window[0]), window)
 
 
 def _roomiest_window(
     scores: Floats, above: Bools, epsilon: float
 ) -> tuple[float, float]:
     """Centre a window in the run of pieces that has most room for it."""
-    first, last = _runs(above)
+    first, last = _runs_of_true(above)
     starts, stops = scores[first], scores[last]
     room = (stops - starts) / 2
     room[starts == 0] = stops[starts == 0]  # a window may be cut at 0
@@ -443,7 +432,7 @@ def _sustained(scores: Floats, heights: NDArray[Any], epsilon: float) -> Any:
     upper = _highest(edges, np.maximum.reduceat(heights, starts), epsilon)
     if lower == upper:
         return lower
-    first, last = _runs(heights > lower)
+    first, last = _runs_of_true(heights > lower)
     fits = _fits_window(scores, first, last, epsilon)
     kept = _ranges(first[fits], last[fits] + 1)
     if not len(kept):
@@ -465,7 +454,7 @@ def _highest(
     low, high = 0, len(levels)
     while low < high:
         middle = (low + high) // 2
-        first, last = _runs(heights >= levels[middle])
+        first, last = _runs_of_true(heights >= levels[middle])
         if _fits_window(scores, first, last, epsilon).any():
             low = middle + 1
         else:
@@ -473,7 +462,7 @@ def _highest(
     return levels[low - 1] if low else lower
 
 
-def _runs(above: Bools) -> tuple[Integers, Integers]:
+def _runs_of_true(above: Bools) -> tuple[Integers, Integers]:
     """First piece of each run of true values, and the piece after its last."""
     changes = np.flatnonzero(above[1:] != above[:-1]) + 1
     if above[0]:

@@ -147,7 +147,7 @@ def metric_bounds(
     if warn_if_undefined(specification.name, histogram):
         return MetricBounds(math.nan, math.nan)
     pairs = compared_pairs(histogram.n_groups, multigroup)
-    return largest_bounds(cells_of(histogram), pairs, on_band, limit=limit)[0]
+    return largest_bounds(cells_of_histogram(histogram), pairs, on_band, limit=limit)[0]
 
 
 class Band(NamedTuple):
@@ -233,7 +233,7 @@ def _sums(at: Floats, weights: NDArray[Any], scores: Floats) -> NDArray[Any]:
     return np.repeat(sums, lengths)
 
 
-def cells_of(histogram: GroupedHistogram) -> Cells:
+def cells_of_histogram(histogram: GroupedHistogram) -> Cells:
     """Cells of a histogram."""
     parts = histogram.codes, histogram.lows, histogram.highs, histogram.weights
     return Cells(*parts, histogram.totals)

@@ -186,7 +186,7 @@ def impact_ratios(
         attributes = _of_rows(outcomes, sensitive_features, sample_weight)
     tables = []
     for attribute in attributes:  # a comprehension would change the place of warnings
-        tables.append(_table(attribute, min_share, level))
+        tables.append(_table_of_ratios(attribute, min_share, level))
     return pd.concat(tables)
 
 
@@ -244,7 +244,7 @@ def _of_rows(
     """Add up the outcomes by each attribute, and by the intersection of all."""
     if sensitive_features is None or isinstance(sensitive_features, Groups):
         groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
-        found = _of_groups("", outcomes, groups, sample_weight)
+        found = _count_outcomes("", outcomes, groups, sample_weight)
         return _by_attribute(found.outcomes, found.n_unknown)
     names, columns = columns_of(sensitive_features)
     named = [name or f"attribute {i + 1}" for i, name in enumerate(names)]
@@ -258,12 +258,12 @@ def _of_rows(
         encoded.append(intersect(encoded))
         named.append(CROSS.join(named))
     return [
-        _of_groups(name, outcomes, Groups(codes, labels), sample_weight)
+        _count_outcomes(name, outcomes, Groups(codes, labels), sample_weight)
         for name, (codes, labels) in zip(named, encoded, strict=True)
     ]
 
 
-def _of_groups(
+def _count_outcomes(
     name: str, outcomes: Bools, groups: Groups, sample_weight: ArrayLike | None
 ) -> _Attribute:
     """Add up the outcomes of each group, and count the rows without one."""
@@ -306,7 +306,9 @@ def _margin(statistic: GroupedOutcomes, values: Sequence[Any]) -> GroupedOutcome
     return replace(statistic, labels=labels, names=(), **sums)
 
 
-def _table(attribute: _Attribute, min_share: float, level: float) -> pd.DataFrame:
+def _table_of_ratios(
+    attribute: _Attribute, min_share: float, level: float
+) -> pd.DataFrame:
     """Rates, ratios and intervals of the groups of an attribute."""
     name, statistic, n_unknown = attribute
     totals, rates = statistic.totals, statistic.means

@@ -12,7 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._text import counted, listed
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import as_array, check_choice, check_weights
+from skfair._utils._validation import (
+    as_array,
+    check_choice,
+    check_length,
+    check_weights,
+)
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
     Codes,
@@ -110,7 +115,7 @@ def rows_by_cell(
                 "group_probabilities", group_probabilities, table, cell_labels, cells
             )
         else:
-            _check_length("group_probabilities", len(table), n_rows)
+            check_length("group_probabilities", len(table), n_rows)
             if cells is None:
                 codes, cell_labels = _bins_of(table)
             table = _means(table, codes, weights, len(cell_labels))
@@ -199,7 +204,7 @@ def _encode_cells(cells: Any, n_rows: int) -> tuple[Codes, Labels]:
         for name, column in zip(names, columns, strict=True)
     ]
     codes, labels = intersect(encoded, "cells")
-    _check_length("cells", len(codes), n_rows)
+    check_length("cells", len(codes), n_rows)
     return codes, labels
 
 
@@ -208,15 +213,8 @@ def _encode_known(sensitive_features: Any, n_rows: int) -> tuple[Codes, Labels]:
     if sensitive_features is None:
         return np.full(n_rows, -1, dtype=np.int8), ()
     groups = encode_groups(sensitive_features, missing="drop")
-    _check_length("sensitive_features", len(groups), n_rows)
+    check_length("sensitive_features", len(groups), n_rows)
     return groups.codes, groups.labels
-
-
-def _check_length(name: str, length: int, expected: int) -> None:
-    if length != expected:
-        raise ValueError(
-            f"{name} has {length} rows, expected {expected}, one per sample."
-        )
 
 
 def _shares_of_known(

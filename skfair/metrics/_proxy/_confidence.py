@@ -241,7 +241,7 @@ def _slopes(q: Floats, odds_ratio: float) -> tuple[Floats, Floats]:
     return np.nan_to_num(low), np.nan_to_num(high)
 
 
-def check_known(rows: ProxyRows) -> tuple[Bools, float]:
+def compare_known_rows(rows: ProxyRows) -> tuple[Bools, float]:
     """Compare the known rows of each cell with its probabilities.
 
     Returns which cells they contradict, and how far the odds of some scores of a cell

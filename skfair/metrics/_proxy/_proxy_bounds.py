@@ -22,7 +22,6 @@ from skfair._utils._validation import (
     check_y_true,
 )
 from skfair._utils._warnings import warn_user
-from skfair.groups import join_labels, positions_in
 from skfair.metrics._demographic_parity import (
     demographic_parity_difference,
     parity_outcomes,
@@ -45,12 +44,12 @@ from skfair.metrics._proxy._cells import (
     rows_by_cell,
     statistic_by_cell,
 )
-from skfair.metrics._proxy._confidence import check_known, margins
+from skfair.metrics._proxy._confidence import compare_known_rows, margins
 from skfair.metrics._proxy._linear_program import sharp_lower_bound
 from skfair.metrics._spec import unwrapped
 from skfair.metrics._undefined import warn_undefined
 from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
-from skfair.statistics._grouped_confusion import encode_classes
+from skfair.statistics._grouped_confusion import encode_label_pairs
 
 #: What is done with the gap of each metric, and the options that it may have.
 _KNOWN: dict[Any, tuple[Kind, tuple[str, ...]]] = {
@@ -371,7 +370,7 @@ or dict, default=None
     ratios = check_odds_ratios(odds_ratio)
     if confidence_level is not None:
         check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    evidence = _read(
+    evidence = _read_evidence(
         metric,
         y_true,
         y_score,
@@ -427,7 +426,7 @@ def check_odds_ratios(odds_ratio: Any) -> Floats:
     return ratios
 
 
-def _read(
+def _read_evidence(
     metric: Callable[..., float], y_true: Any, y_score: Any, **given: Any
 ) -> _Evidence:
     """Read rows or a statistic, and what the metric compares."""
@@ -449,7 +448,7 @@ def _read(
     check_multigroup(multigroup)
     cells: ScoreCells | DenseCells
     if function is equalized_odds_difference:
-        rows, n_classes = _read_labels(y_true, y_score, given)
+        rows, n_classes = _label_pairs_by_cell(y_true, y_score, given)
         kinds = rows.lows.astype(np.intp)
         split = partial(_split_labels, n_classes, np.unique(kinds // n_classes))
         cells = DenseCells.of(rows, kinds, n_classes**2, split)
@@ -489,23 +488,14 @@ def _read_scores(
     return rows_by_cell(values, **given)
 
 
-def _read_labels(
+def _label_pairs_by_cell(
     y_true: Any, y_pred: Any, given: dict[str, Any]
 ) -> tuple[ProxyRows, int]:
     """Rows whose value is the position of true and predicted label, and the classes."""
     if isinstance(y_pred, GroupedConfusion):
         rows = statistic_by_cell(y_pred, y_true=y_true, **given)
         return rows, len(y_pred.classes)
-    true, true_classes = encode_classes("y_true", y_true)
-    predicted, predicted_classes = encode_classes("y_pred", y_pred)
-    if len(true) != len(predicted):
-        raise ValueError(
-            f"y_true has {len(true)} rows, expected {len(predicted)}, one for each row "
-            "of y_pred."
-        )
-    classes = join_labels(true_classes, predicted_classes)
-    kinds = positions_in(classes, true_classes)[true] * len(classes)
-    kinds += positions_in(classes, predicted_classes)[predicted]
+    kinds, classes = encode_label_pairs(y_true, y_pred)
     return rows_by_cell(kinds.astype(float), **given), len(classes)
 
 
@@ -539,7 +529,7 @@ def _warn_if_undefined(rows: ProxyRows) -> bool:
 
 def _warn_if_refuted(rows: ProxyRows) -> float:
     """Warn of probabilities that known rows contradict; return the odds ratio shown."""
-    refuted, odds_ratio = check_known(rows)
+    refuted, odds_ratio = compare_known_rows(rows)
     n_refuted = int(refuted.sum())
     if n_refuted:
         warn_user(

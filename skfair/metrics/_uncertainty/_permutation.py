@@ -238,7 +238,9 @@ def permutation_tests(
         kept = [metrics[i] for i in defined], shuffled, [observed[i] for i in defined]
         null[:, defined] = evaluate_each(*kept, **options)
     return [
-        _result(observed[i], null[:, i, 0], _count_below(rows, metric, null[:, i, 1]))
+        _summarise(
+            observed[i], null[:, i, 0], _count_below(rows, metric, null[:, i, 1])
+        )
         for i, metric in enumerate(metrics)
     ]
 
@@ -356,7 +358,7 @@ def permute_hits(
                 delayed(block)(*task) for task in zip(starts, generators, strict=True)
             )
         )
-    return _result(observed, null)
+    return _summarise(observed, null)
 
 
 def shuffled_hits(
@@ -372,7 +374,9 @@ def shuffled_hits(
     )
 
 
-def _result(observed: float, null: Floats, n_below: int = 0) -> PermutationTestResult:
+def _summarise(
+    observed: float, null: Floats, n_below: int = 0
+) -> PermutationTestResult:
     """Summarise the values; `n_below` of those that are equal count as smaller."""
     defined = ~np.isnan(null)
     return PermutationTestResult(

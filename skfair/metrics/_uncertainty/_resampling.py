@@ -212,14 +212,16 @@ def _evaluate(
     """Values of all metrics on each of some resamples."""
     return [
         [
-            _value(rows, metric, None if observed is None else observed[position])
+            _value_or_tie(
+                rows, metric, None if observed is None else observed[position]
+            )
             for position, metric in enumerate(metrics)
         ]
         for rows in resamples
     ]
 
 
-def _value(
+def _value_or_tie(
     rows: Rows | Counts, metric: Metric, observed: float | None
 ) -> tuple[float, float]:
     """Value of a metric, and of the one that breaks ties if it is the observed one."""

@@ -93,7 +93,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
         terms=terms_of(summary),
         shown=_SHOWN,
         several=len(summary["models"]) > 1,
-        record=_head(record),
+        record=_page_head(record),
     )
     return str(page)
 
@@ -109,7 +109,7 @@ def render_tables(
         .render(
             **summary,
             style=_style(),
-            record=_head(record),
+            record=_page_head(record),
             leads=leads,
             tables=tables,
             cannot=cannot,
@@ -125,7 +125,7 @@ def _style() -> Any:
     return Markup((templates / "report.css").read_text())
 
 
-def _head(record: Mapping[str, Any]) -> dict[str, str]:
+def _page_head(record: Mapping[str, Any]) -> dict[str, str]:
     """Name and shorten what is written at the head of a page."""
     return {say(key): visible_text(value, 200) for key, value in record.items()}
 

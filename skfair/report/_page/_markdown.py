@@ -101,7 +101,7 @@ def markdown_table(table: pd.DataFrame, *, digits: int = 3) -> str:
             table.index, table.itertuples(index=False, name=None), strict=True
         )
     )
-    return "\n".join(_lines([*levels, *map(str, table.columns)], rows, digits))
+    return "\n".join(_table_lines([*levels, *map(str, table.columns)], rows, digits))
 
 
 def render_markdown(summary: Summary, record: Mapping[str, str]) -> str:
@@ -124,10 +124,10 @@ def sections(summary: Summary) -> Iterator[Section]:
             yield 2, title, _metrics(result["measures"], tested)
             if result["groups"]:
                 rows = [{**row, "interval": _ends(row)} for row in result["groups"]]
-                yield 3, f"{say('Groups')}: {title}", _of_groups(rows, OF_GROUPS)
+                yield 3, f"{say('Groups')}: {title}", _table_of_groups(rows, OF_GROUPS)
             for table in result.get("impact_ratios") or ():
                 lines = [plain(table["sentence"]), ""]
-                lines += _of_groups(table["rows"], OF_RATIOS)
+                lines += _table_of_groups(table["rows"], OF_RATIOS)
                 yield 3, f"{say(RATIOS[table['kind']])}: {title}", lines
             if result.get("strata"):
                 lines = [plain(result["strata"]["sentence"]), ""]
@@ -135,7 +135,7 @@ def sections(summary: Summary) -> Iterator[Section]:
                 yield 3, f"{say('Within strata')}: {title}", lines
     for part in summary.get("why") or ():
         lines = [line for text in part["texts"] for line in (plain(text), "")]
-        yield 2, plain(part["title"]), lines + _lines(part["head"], part["rows"])
+        yield 2, plain(part["title"]), lines + _table_lines(part["head"], part["rows"])
     if summary.get("proxy"):
         yield from _by_proxy(summary["proxy"])
     for heading, key in SECTIONS.items():
@@ -185,7 +185,7 @@ def _metrics(measures: list[Summary], tested: bool) -> list[str]:
         ends = None if m["lower"] is None else amounts(m["lower"], m["upper"], key)
         value, null = (_in_unit(m[name], key) for name in ("value", "null_mean"))
         rows.append([m["title"], value, ends, null, m["pvalue"]][:n_columns])
-    return _lines(head, rows)
+    return _table_lines(head, rows)
 
 
 def _within_strata(rows: list[Summary]) -> list[str]:
@@ -202,7 +202,7 @@ def _within_strata(rows: list[Summary]) -> list[str]:
         )
         numbers = [everyone, value, row["stratum"], mean, ends, null]
         cells.append([row["title"], *numbers, row["pvalue"]])
-    return _lines(head, cells)
+    return _table_lines(head, cells)
 
 
 def _in_unit(value: float | None, key: str) -> Any:
@@ -228,13 +228,13 @@ def _by_proxy(section: Summary) -> Iterator[Section]:
             ]
             for m in measures
         ]
-        lines = _lines([say("Metric"), *ratios, say("Limit possible from")], rows)
+        lines = _table_lines([say("Metric"), *ratios, say("Limit possible from")], rows)
         lines += ["", *(f"- {plain(m['sentence'])}" for m in result["measures"])]
         heading = say("Bounds by the odds ratio")
         yield 3, f"{heading}: {plain(result['model'])}", lines
 
 
-def _of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
+def _table_of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
     """Table of groups, without the columns that no group has a number for."""
     kept = [k for k in headings if any(row.get(k) is not None for row in rows)]
     head = [say("Group"), *(say(headings[key]) for key in kept)]
@@ -242,38 +242,40 @@ def _of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
         [say(row[k]) if k == "status" else row.get(k) for k in kept] for row in rows
     ]
     labels = [row["label"] for row in rows]
-    return _lines(head, ([a, *b] for a, b in zip(labels, cells, strict=True)))
+    return _table_lines(head, ([a, *b] for a, b in zip(labels, cells, strict=True)))
 
 
-def _lines(
+def _table_lines(
     head: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 3
 ) -> list[str]:
     """Lines of a table, numbers of a column with the same decimal places."""
     table = [list(row) for row in rows]
     places = [_places(column, digits) for column in zip(*table, strict=True)]
     lines = [[plain(name) for name in head], ["---"] * len(head)]
-    lines += [[_cell(v, n) for v, n in zip(row, places, strict=True)] for row in table]
+    lines += [
+        [_written(v, n) for v, n in zip(row, places, strict=True)] for row in table
+    ]
     return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
 def _places(column: Iterable[Any], digits: int) -> int:
     """Return 0 for counts, else `digits`; shares may happen to be 0 and 1."""
-    found = [v for v in column if _is_number(v)]
+    found = [v for v in column if _has_number(v)]
     whole = all(float(v).is_integer() for v in found)
     counts = all(isinstance(v, numbers.Integral) for v in found) or max(found) > 1
     return 0 if whole and counts else digits
 
 
-def _is_number(value: Any) -> bool:
+def _has_number(value: Any) -> bool:
     """Whether a value is a number that exists."""
     if isinstance(value, bool):
         return False
     return isinstance(value, numbers.Real) and not math.isnan(value)
 
 
-def _cell(value: Any, digits: int) -> str:
+def _written(value: Any, digits: int) -> str:
     """Write a number, or text on one line; nothing where there is none."""
-    if _is_number(value):
+    if _has_number(value):
         return figure(f"{value:,.{digits}f}")
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""

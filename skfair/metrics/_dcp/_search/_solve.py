@@ -43,15 +43,6 @@ class SearchOptions:
         self.verbose = check_verbose(self.verbose)
 
 
-@dataclass(frozen=True, eq=False)
-class _RowProblem:
-    """One true class, and the rates and weights of the groups that have it."""
-
-    position: int
-    rates: Floats
-    weights: Floats
-
-
 def solve_rows(
     confusion: Floats, weights: Floats, options: SearchOptions
 ) -> list[RowResult]:
@@ -62,7 +53,7 @@ def solve_rows(
     """
     clock = Clock.of(options.time_limit)
     problems = [
-        _RowProblem(y, confusion[present, y], weights[present, y])
+        (y, confusion[present, y], weights[present, y])
         for y, present in enumerate(weights.T > 0)
     ]
     tol = options.tol / len(problems)
@@ -78,28 +69,27 @@ def solve_rows(
 
 
 def _solve_some(
-    problems: Sequence[_RowProblem],
+    problems: Sequence[tuple[int, Floats, Floats]],
     options: SearchOptions,
     tol: float,
     time_limit: float,
 ) -> list[RowResult]:
-    """Solve one by one, each in an equal share of the time that is left."""
+    """Solve one by one, each in an equal share of the time that is left.
+
+    A problem is a true class, and the rates and weights of the groups that have it.
+    """
     clock = Clock.of(time_limit)
     searches: dict[int, RowSearch] = {}
     results: list[RowResult] = []
 
-    shown = [
-        Progress(f"dcp_bounds: class {problem.position}", options.verbose)
-        for problem in problems
-    ]
-
-    for i, problem in enumerate(problems):
+    shown = [Progress(f"dcp_bounds: class {y}", options.verbose) for y, *_ in problems]
+    for i, (_, rates, weights) in enumerate(problems):
         own = clock.part(1 / (len(problems) - i))
-        if _needs_branch_and_bound(problem, options.method):
-            searches[i] = RowSearch(problem.rates, problem.weights, tol)
+        if _needs_branch_and_bound(rates, options.method):
+            searches[i] = RowSearch(rates, weights, tol)
             results.append(searches[i].run(own, shown[i]))
         else:
-            results.append(_solve_row(problem, options.method, own))
+            results.append(_solve_row(rates, weights, options.method, own))
         shown[i].line(str(results[i]))
     # The time that easy classes did not need goes to searches that have not ended.
     while not clock.is_over():
@@ -112,16 +102,17 @@ def _solve_some(
     return results
 
 
-def _needs_branch_and_bound(problem: _RowProblem, method: SearchMethod) -> bool:
+def _needs_branch_and_bound(rates: Floats, method: SearchMethod) -> bool:
     """Whether a class is solved by branch and bound."""
     if method == "branch_and_bound":
-        return len(problem.rates) > 0
-    return method == "auto" and n_vertices(*problem.rates.shape) > _MAX_AUTO_VERTICES
+        return len(rates) > 0
+    return method == "auto" and n_vertices(*rates.shape) > _MAX_AUTO_VERTICES
 
 
-def _solve_row(problem: _RowProblem, method: SearchMethod, clock: Clock) -> RowResult:
+def _solve_row(
+    rates: Floats, weights: Floats, method: SearchMethod, clock: Clock
+) -> RowResult:
     """Solve one class by any method but branch and bound."""
-    rates, weights = problem.rates, problem.weights
     n_groups, n_classes = rates.shape
     if not n_groups:  # no group has this class: any row will do
         return RowResult(0.0, 0.0, np.full(n_classes, 1 / n_classes), 0)

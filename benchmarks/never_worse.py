@@ -215,16 +215,21 @@ def main() -> None:
                 parts = draw(task, rate, seed)
                 for name, pair in mitigators(seed).items():
                     record = measure(parts, *pair)
-                    found.append({"positives": rate, "mitigator": name, **record})
+                    cell = {"positives": rate, "seed": seed, "mitigator": name}
+                    found.append(cell | record)
         lines = pd.DataFrame(found)
         warned = lines[["says worse", "no gain", "says else"]].any(axis=1)
-        silent = int((lines["worse"] & ~warned).sum())
+        unsaid = lines[lines["worse"] & ~warned]
+        silent = len(unsaid)
         fine = lines[~lines["worse"]]
         false = int((fine["says worse"] & (fine["MCDP"] < fine["plain MCDP"])).sum())
-        means = lines.groupby(["mitigator", "positives"]).mean().round(3)
+        cells = lines.drop(columns="seed").groupby(["mitigator", "positives"])
+        means = cells.mean().round(3)
         print(f"\n{table}, means of {len(SEEDS)} seeds\n{means.to_string()}")
         verdict = "reached" if not silent else "MISSED"
         print(f"worse without a warning: {silent} of {len(lines)} (none: {verdict})")
+        if silent:
+            print(unsaid.to_string())
         verdict = "reached" if false <= 0.05 * len(fine) else "MISSED"
         print(f"falsely called worse: {false} of {len(fine)} (at most 5 %: {verdict})")
         print(lines[["says worse", "no gain", "says else"]].sum().to_string())

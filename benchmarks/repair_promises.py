@@ -25,6 +25,10 @@ from skfair.metrics import mcdp
 from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
 
 N_QUANTILES, N_NEW = 10_000, 100_000
+#: For small problems.
+TREES = LGBMClassifier(
+    n_estimators=40, min_child_samples=10, n_jobs=1, verbose=-1, random_state=0
+)
 
 
 def scores_of(seed: int) -> tuple[list[Any], NDArray[np.int64], float]:
@@ -142,9 +146,6 @@ def problem(seed: int) -> tuple[int, dict[str, Any]]:
 
 def problems() -> None:
     """Count fits on small problems whose gap is larger than the plain model's."""
-    trees = LGBMClassifier(
-        n_estimators=40, min_child_samples=10, n_jobs=1, verbose=-1, random_state=0
-    )
     for seeds, fallback in ((range(70), False), (range(140, 210), True)):
         increases = []
         for seed in seeds:
@@ -154,7 +155,7 @@ def problems() -> None:
                 8000, random_state=5000 + seed, **options
             )
             groups, new_groups = X.pop("group"), new.pop("group")
-            for plain in (LogisticRegression(), trees):
+            for plain in (LogisticRegression(), TREES):
                 scores = plain.fit(X, y).predict_proba(new)[:, 1]
                 before = mcdp(None, scores, sensitive_features=new_groups)
                 for amount in ({}, {"max_mcdp": 0.0}, {"max_mcdp": 0.05}):

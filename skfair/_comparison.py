@@ -209,24 +209,38 @@ class PlainComparison(_BesidePlain):
         """What is worse than it should be by more than noise, one sentence for each.
 
         With fewer than ten rows of the rarer class a lower average precision is enough
-        where the gap is above noise and not shown to be lower; the sentence then says
-        that rows are too few to tell.
+        where the gap is above noise and not lower by a standard error; the sentence
+        then says that rows are too few to tell.
         """
         loss = self.plain_average_precision - self.average_precision
         increase = self.mcdp - self.plain_mcdp
         less_precise = loss > _N_ERRORS * self.average_precision_error
         less_fair = increase > _N_ERRORS * self.mcdp_error
-        untold = self.n_rarer < _FEWEST_RARE and self.n_samples >= _FEWEST_ROWS
-        no_fairer = increase > -self.mcdp_error and self.mcdp > self.noise
         found = []
         if less_fair or (less_precise and increase >= 0):
             found.append(self._figures)
-        elif untold and loss > 0 and no_fairer:
+        elif self._untold:
             found.append(
                 f"no gain is shown, and {self.n_rarer} rows of the rarer class are too "
                 f"few to tell what is lost: {self._figures}"
             )
         return [*found, *self._beyond_limit]
+
+    @property
+    def shows_gain(self) -> bool:
+        """Whether MCDP(0) is below the plain one by half a standard error or more.
+
+        By a whole one where rows are too few to tell what is lost, see `problems`.
+        """
+        return super().shows_gain and not self._untold
+
+    @property
+    def _untold(self) -> bool:
+        """Whether average precision may have been lost for a gap that may be noise."""
+        few = self.n_rarer < _FEWEST_RARE and self.n_samples >= _FEWEST_ROWS
+        less_precise = self.average_precision < self.plain_average_precision
+        no_fairer = self.mcdp > max(self.noise, self.plain_mcdp - self.mcdp_error)
+        return few and less_precise and no_fairer
 
     @property
     def _qualities(self) -> tuple[float, float]:

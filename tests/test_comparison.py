@@ -263,6 +263,28 @@ def test_no_gain_keeps_the_plain_classifier():
         assert not fairer.keeps_plain(Fallback(), "Do something")
 
 
+def test_what_is_said_to_show_no_gain_is_not_kept():
+    found = compare(*draw(900))
+    few = replace(
+        found,
+        plain_average_precision=0.1,
+        average_precision=0.05,
+        average_precision_error=0.04,
+        plain_mcdp=0.2,
+        mcdp=0.17,  # lower by three quarters of a standard error
+        mcdp_error=0.04,
+        noise=0.09,
+        n_rarer=5,
+    )
+    (problem,) = few.problems
+    assert problem.startswith("no gain is shown, and 5 rows of the rarer class are too")
+    assert not few.shows_gain
+    with pytest.warns(MitigationWarning, match="The plain classifier is kept"):
+        assert few.keeps_plain(Fallback(), "Do something")
+    for enough in ({"n_rarer": 10}, {"mcdp": 0.15}, {"average_precision": 0.1}):
+        assert replace(few, **enough).shows_gain
+
+
 def test_what_is_worse_is_said_also_if_it_is_kept():
     y, plain, _, groups = draw(2000)
     worse = compare(y, plain, expit(3 * groups.codes - plain), groups)

@@ -443,6 +443,18 @@ FUNCTIONS = {
             **SEED,
         },
     ),
+    "worst_subgroup of calibration": (
+        worst_subgroup,
+        {
+            "y_true": classes,
+            "y_score_or_pred": scores,
+            "sensitive_features": groups,
+            "quality": constant("calibration"),
+            "min_group_size": constant(2),
+            "n_permutations": constant(0, 2),
+            **SEED,
+        },
+    ),
     "worst_subgroup of rates": (
         worst_subgroup,
         {

@@ -18,6 +18,7 @@ from skfair.metrics import (
     values_by_class,
 )
 from skfair.metrics._distribution._calibration_gap import score_cells
+from skfair.metrics._uncertainty._drawn_labels import in_deviations
 from skfair.model_selection import cross_val_fairness
 
 
@@ -211,3 +212,34 @@ def test_level(sizes):
             ).pvalue,
         ) <= np.float64(0.05)
     assert (np.abs(found / 400 - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 400)).all()
+
+
+def test_deviations_are_those_of_the_bound_by_bennett():
+    """Never more than error over standard deviation, and that if errors are small."""
+    rng = np.random.default_rng(0)
+    variances, largest = rng.random(500) ** 4, 1 / rng.integers(1, 100, 500)
+    errors = largest * rng.integers(0, 50, 500)
+    found = in_deviations(errors, variances, largest)
+    exponents = -(found**2) / 2
+    x = largest * errors / variances
+    bound = -variances / largest**2 * ((1 + x) * np.log(1 + x) - x)
+    np.testing.assert_allclose(exponents, bound, rtol=1e-6, atol=1e-9)
+    assert (found <= errors / np.sqrt(variances) + 1e-9).all()
+    small = in_deviations(1e-4 * variances, variances, np.ones(500))
+    np.testing.assert_allclose(small, 1e-4 * np.sqrt(variances), rtol=1e-4)
+    none = in_deviations(np.array([0.0, 0.1]), np.zeros(2), np.ones(2))
+    assert none.tolist() == [0, np.inf]
+
+
+def test_one_rare_outcome_does_not_hide_a_large_group():
+    """One positive row where .06 are expected is 3.9 deviations of a normal error."""
+    rng = np.random.default_rng(0)
+    y_score = np.append(rng.random(4_000), np.full(60, 0.001))
+    y_true = rng.random(4_060) < np.append(y_score[:4_000] ** 0.94, np.zeros(60))
+    y_true[-1] = True
+    groups = np.repeat(["large", "rare"], [4_000, 60])
+    result = calibration_test(
+        y_true, y_score, sensitive_features=groups, n_draws=199, random_state=0
+    )
+    assert result.group == "large"
+    assert result.pvalue <= 0.02

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._results import NumbersResult
-from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import check_integer
 from skfair.metrics._distribution._calibration_gap import labelled_rows
+from skfair.metrics._uncertainty._drawn_labels import (
+    blocks_of_draws,
+    curve_ranges,
+    in_deviations,
+)
 from skfair.metrics._uncertainty._resampling import check_seed, exact_pvalue
-
-#: More than the rounding of a sum.
-_ROUNDING = 1e-12
-#: Ratio of an error where the scores allow none.
-_LARGE = 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +30,13 @@ class CalibrationTestResult(NumbersResult):
     value : float
         `calibration_error` of the data as given.
     pvalue : float in (0, 1]
-        Share of the draws, the given labels among them, whose largest ratio of a
-        group's error to its noise is at least as large.
+        Share of the draws, the given labels among them, in which the largest error of a
+        group, in standard deviations of its noise, is at least as large.
     null_mean : float
         Mean of the calibration error over the draws: what noise alone gives.
     group : hashable
-        Group with the largest ratio; None where the test is undefined.
+        Group with the largest error in standard deviations of its noise; None where the
+        test is undefined.
     n_draws : int
     """
 
@@ -106,9 +106,18 @@ def calibration_test(
 
     Notes
     -----
-    The error of each group is divided by the standard deviation of its mean outcome
-    under the hypothesis, and the largest ratio is compared with those of the draws:
-    otherwise the noise of the smallest group would hide all others.
+    The error of each group is counted in standard deviations of its mean outcome under
+    the hypothesis, and the largest number is compared with those of the draws:
+    otherwise the noise of the smallest group would hide all others. Of a group in which
+    few positive rows are expected large errors are more frequent than of a normal
+    variable. So the number is that at which a normal variable has the bound of
+    Bennett's inequality, exp(-z**2 / 2) [1]_: error over standard deviation where the
+    error is small beside the variance, less elsewhere.
+
+    References
+    ----------
+    .. [1] Bennett. "Probability Inequalities for the Sum of Independent Random
+       Variables". Journal of the American Statistical Association 57, 1962.
 
     Examples
     --------
@@ -134,47 +143,21 @@ def calibration_test(
     if rows.weights is not None:
         weights = rows.weights[order].astype(np.float64)
     weights = weights / statistic.totals[codes]
-    noise = np.bincount(codes, weights**2 * scores * (1 - scores))
-    errors_of = _errors_of(scores, codes, weights)
-    null = np.array(
-        [errors_of(generator.random(len(scores)) < scores) for _ in range(n_draws)]
+    variances = np.bincount(codes, weights**2 * scores * (1 - scores))
+    largest = np.maximum.reduceat(weights, np.flatnonzero(np.diff(codes, prepend=-1)))
+    errors_of = curve_ranges(scores, codes, weights)
+    null = np.concatenate(
+        [
+            errors_of(generator.random((size, len(scores))) < scores)
+            for size in blocks_of_draws(n_draws, len(scores))
+        ]
     )
     errors = errors_of(positive)
-    ratios, drawn = (_ratios(values, np.sqrt(noise)) for values in (errors, null))
+    found, drawn = (in_deviations(one, variances, largest) for one in (errors, null))
     return CalibrationTestResult(
         float(errors.max()),
-        exact_pvalue(float(ratios.max()), drawn.max(axis=1)),
+        exact_pvalue(float(found.max()), drawn.max(axis=1)),
         float(null.max(axis=1).mean()),
-        statistic.labels[int(ratios.argmax())],
+        statistic.labels[int(found.argmax())],
         n_draws,
     )
-
-
-def _errors_of(
-    scores: Floats, codes: Integers, weights: Floats
-) -> Callable[[Bools], Floats]:
-    """Make the function of outcomes that gives the calibration error of each group.
-
-    Rows are sorted by group, then score.
-    """
-    new = np.append(True, codes[1:] != codes[:-1])
-    starts = np.flatnonzero(new)
-    # A group's curve is 0 before its first row, and changes after the last of a score.
-    last = np.append(new[1:] | (scores[1:] != scores[:-1]), True)
-    ends = np.flatnonzero(last)
-    first = np.searchsorted(ends, starts)
-
-    def errors(outcomes: Bools) -> Floats:
-        steps = weights * (outcomes - scores)
-        sums = np.cumsum(steps)
-        before = sums[starts] - steps[starts]
-        high = np.maximum(np.maximum.reduceat(sums[ends], first), before)
-        return high - np.minimum(np.minimum.reduceat(sums[ends], first), before)
-
-    return errors
-
-
-def _ratios(errors: Floats, deviations: Floats) -> Floats:
-    """Divide errors by their noise; without noise any error counts as a large one."""
-    ratios = np.where(errors > _ROUNDING, _LARGE, 0.0)
-    return np.divide(errors, deviations, out=ratios, where=deviations > 0)

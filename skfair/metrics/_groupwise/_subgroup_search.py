@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._utils._types import Floats, Integers
+from skfair._utils._types import Bools, Floats, Integers
+from skfair.metrics._uncertainty._drawn_labels import curve_ranges, in_deviations
 
 #: More than the rounding of a difference of two shares.
 _ROUNDING = 1e-12
@@ -23,10 +24,22 @@ class Entries(NamedTuple):
     below: Integers  # rows of the whole table with a lower score
     through: Integers  # rows with at most this score
     codes: NDArray[np.integer]  # of shape (n_columns, n_entries)
+    positive: NDArray[Any] | None = None  # number of rows with a positive true label
 
     @property
     def n_rows(self) -> int:
         return int(self.through[-1]) if len(self.through) else 0
+
+    def drawn(self, generator: np.random.Generator, n_draws: int) -> NDArray[Any]:
+        """Share of positive rows of each entry, drawn by the scores.
+
+        Of shape (n_draws, n_entries).
+        """
+        shape = n_draws, len(self.scores)
+        if (self.weights == 1).all():
+            return np.asarray(generator.random(shape) < self.scores)
+        hits = generator.binomial(self.weights, self.scores, shape)
+        return np.asarray(hits / self.weights)
 
 
 class Population(NamedTuple):
@@ -36,9 +49,15 @@ class Population(NamedTuple):
     score_codes: Integers  # of each row, increasing
     cells: Integers  # of each row
     cell_codes: NDArray[np.integer]  # of shape (n_columns, n_cells)
+    positive: Bools | None = None  # of each row, its true label
 
     @classmethod
-    def of(cls, scores: Floats, codes: NDArray[np.integer]) -> Population:
+    def of(
+        cls,
+        scores: Floats,
+        codes: NDArray[np.integer],
+        positive: Bools | None = None,
+    ) -> Population:
         """Sort the rows by score once for all permutations."""
         order = np.argsort(scores, kind="stable")
         distinct, score_codes = np.unique(scores[order], return_inverse=True)
@@ -47,7 +66,9 @@ class Population(NamedTuple):
             pair = cells * (int(column.max(initial=0)) + 1) + column
             cells = np.unique(pair, return_inverse=True)[1]
         first = np.unique(cells, return_index=True)[1]
-        return cls(distinct, score_codes, cells[order], codes[:, first])
+        if positive is not None:
+            positive = positive[order]
+        return cls(distinct, score_codes, cells[order], codes[:, first], positive)
 
     @property
     def n_rows(self) -> int:
@@ -62,12 +83,17 @@ class Population(NamedTuple):
         n_cells = self.cell_codes.shape[1]
         through = np.cumsum(np.bincount(self.score_codes, minlength=len(self.scores)))
         score_codes, cells = self.score_codes, self.cells
+        positive: NDArray[Any] | None = self.positive
         weights = np.ones(len(cells), dtype=np.intp)
         if len(self.scores) * n_cells < len(cells):
-            counts = np.bincount(score_codes * n_cells + cells)
+            key_of_row = score_codes * n_cells + cells
+            counts = np.bincount(key_of_row)
             keys = np.flatnonzero(counts)
             weights = counts[keys]
             score_codes, cells = np.divmod(keys, n_cells)
+            if positive is not None:
+                hits = np.bincount(key_of_row[positive], minlength=len(counts))
+                positive = hits[keys]
         before = np.append(0, through)
         return Entries(
             self.scores[score_codes],
@@ -75,6 +101,7 @@ class Population(NamedTuple):
             before[score_codes],
             through[score_codes],
             self.cell_codes[:, cells],
+            positive,
         )
 
 
@@ -204,20 +231,93 @@ def _bounds(own: _Own, entries: Entries, min_size: int) -> Floats:
 
 def _keep(child: Subgroup, best: list[Subgroup], n_best: int) -> None:
     """Put a subgroup in its place among the best, once for the same rows."""
-    if len(best) == n_best and child.value < best[-1].value:
+    if len(best) == n_best and child.value < best[-1].value - _ROUNDING:
         return
 
-    def rank(one: Subgroup) -> tuple[float, int, tuple[tuple[int, int], ...]]:
-        return -one.value, len(one.conditions), one.conditions
+    def length(one: Subgroup) -> tuple[int, tuple[tuple[int, int], ...]]:
+        return len(one.conditions), one.conditions
 
     for i, other in enumerate(best):
-        if other.value == child.value and np.array_equal(other.entries, child.entries):
-            best[i] = min(other, child, key=rank)
+        if other.size == child.size and np.array_equal(other.entries, child.entries):
+            best[i] = min(other, child, key=length)
             break
     else:
         best.append(child)
-    best.sort(key=rank)
+    best.sort(key=lambda one: (-one.value, *length(one)))
     del best[n_best:]
+
+
+def search_calibration(entries: Entries, min_size: int, n_best: int) -> list[Subgroup]:
+    """Subgroups whose calibration errors are the most deviations, largest first."""
+    best: list[Subgroup] = []
+    assert entries.positive is not None  # a search of calibration knows true labels
+    means = (entries.positive / entries.weights)[np.newaxis]
+    for columns, rows, labels in _partitions(entries, min_size):
+        sizes, (values,) = _errors_in_deviations(entries, rows, labels, means)
+        starts = np.searchsorted(labels, np.arange(len(sizes) + 1))
+        values[entries.n_rows - sizes < min_size] = -1.0
+        for i in np.argsort(-values, kind="stable")[:n_best]:
+            if values[i] >= 0:
+                chosen = rows[starts[i] : starts[i + 1]]
+                codes = entries.codes[:, chosen[0]]
+                conditions = tuple((column, int(codes[column])) for column in columns)
+                found = float(values[i]), conditions, chosen, int(sizes[i]), math.inf
+                _keep(Subgroup(*found), best, n_best)
+    return best
+
+
+def largest_errors(
+    strata: Sequence[Entries], drawn: Sequence[NDArray[Any]], min_size: int
+) -> Floats:
+    """Largest error of any subgroup of any stratum, in each draw, in deviations."""
+    largest = np.zeros(len(drawn[0]))
+    for entries, means in zip(strata, drawn, strict=True):
+        for _, rows, labels in _partitions(entries, min_size):
+            sizes, values = _errors_in_deviations(entries, rows, labels, means)
+            kept = values[:, entries.n_rows - sizes >= min_size]
+            largest = np.maximum(largest, kept.max(axis=1, initial=0))
+    return largest
+
+
+def _partitions(
+    entries: Entries, min_size: int
+) -> Iterator[tuple[tuple[int, ...], Integers, Integers]]:
+    """Yield sets of columns, and the entries of each subgroup by their values.
+
+    Entries are in the order of the subgroups, whose numbers follow, then of scores.
+    Those of subgroups with too few rows are left out, since no refinement has more.
+    """
+    everyone = np.arange(len(entries.weights))
+    stack: list[tuple[tuple[int, ...], Integers, Integers]] = [
+        ((), everyone, np.zeros_like(everyone))
+    ]
+    while stack:
+        columns, parent, above = stack.pop()
+        for column in range(columns[-1] + 1 if columns else 0, len(entries.codes)):
+            codes = entries.codes[column]
+            labels = above * (int(codes.max()) + 1) + codes[parent]
+            large = np.bincount(labels, entries.weights[parent]) >= min_size
+            kept = large[labels]
+            if not kept.any():
+                continue
+            numbers = np.cumsum(large) - 1
+            labels = numbers[labels[kept]]
+            # Few numbers take few bits, which sort faster.
+            few = labels.astype(np.min_scalar_type(numbers[-1]))
+            order = np.argsort(few, kind="stable")
+            stack.append(((*columns, column), parent[kept][order], labels[order]))
+            yield stack[-1]
+
+
+def _errors_in_deviations(
+    entries: Entries, rows: Integers, labels: Integers, means: NDArray[Any]
+) -> tuple[Integers, Floats]:
+    """Rows of each subgroup, and its calibration errors, shape (n_draws, n_groups)."""
+    scores, weights = entries.scores[rows], entries.weights[rows]
+    sizes = np.bincount(labels, weights)
+    variances = np.bincount(labels, weights * scores * (1 - scores)) / sizes**2
+    errors = curve_ranges(scores, labels, weights / sizes[labels])(means[:, rows])
+    return sizes.astype(np.intp), in_deviations(errors, variances, 1 / sizes)
 
 
 def compare_with_others(
@@ -246,3 +346,25 @@ def compare_with_others(
         "rate_of_others": others,
         "difference": rate - others,
     }
+
+
+def compare_with_scores(one: Subgroup, entries: Entries) -> dict[str, float]:
+    """Interval of scores over which outcomes of a subgroup differ from them most."""
+    assert entries.positive is not None
+    scores, weights = entries.scores[one.entries], entries.weights[one.entries]
+    positive = entries.positive[one.entries].astype(np.float64)
+    expected = weights * scores
+    # The curve before the first row, and after the last of each score.
+    after = np.append(0, np.flatnonzero(np.append(np.diff(scores) > 0, True)) + 1)
+    curve = np.append(0, np.cumsum(positive - expected))[after]
+    first, stop = sorted((int(curve.argmin()), int(curve.argmax())))
+    part = slice(after[first], after[stop])
+    found = {"n_rows": one.size, "low": math.nan, "high": math.nan}
+    found |= {"rate": math.nan, "mean_score": math.nan}
+    if first < stop:
+        n_rows = weights[part].sum()
+        found |= {"low": scores[part][0], "high": scores[part][-1]}
+        found["rate"] = positive[part].sum() / n_rows
+        found["mean_score"] = expected[part].sum() / n_rows
+    found["difference"] = found["rate"] - found["mean_score"]
+    return found | {"error": np.ptp(curve) / one.size, "deviations": one.value}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -16,8 +17,10 @@ from sklearn.utils.parallel import Parallel, delayed
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
     Scale,
+    as_array,
     check_choice,
     check_integer,
+    check_scores,
     check_y_true,
     scores_on,
 )
@@ -27,11 +30,20 @@ from skfair.metrics._groupwise._subgroup_search import (
     Population,
     Subgroup,
     compare_with_others,
+    compare_with_scores,
+    largest_errors,
     largest_value,
+    search_calibration,
     search_subgroups,
 )
-from skfair.metrics._inputs import Quality, QualityName, outcomes_of
+from skfair.metrics._inputs import (
+    Quality,
+    QualityName,
+    outcomes_of,
+    positive_rows,
+)
 from skfair.metrics._strata import split_strata, warn_of_strata
+from skfair.metrics._uncertainty._drawn_labels import blocks_of_draws
 from skfair.metrics._uncertainty._resampling import check_seed, exact_pvalue
 from skfair.metrics._undefined import warn_undefined
 
@@ -45,21 +57,23 @@ class WorstSubgroupResult:
 
     Attributes
     ----------
-    value : float in [0, 1]
-        Largest absolute difference between a subgroup and everyone else; nan if no
-        subgroup can be compared.
+    value : float
+        Largest absolute difference between a subgroup and everyone else, in [0, 1]; for
+        "calibration" the largest calibration error of a subgroup, in standard
+        deviations of its noise. nan if no subgroup can be compared.
     subgroup : str
         The subgroup, as text; "" if there is none.
     pvalue : float in (0, 1]
         Share of permutations, the given order among them, in which the search finds a
-        value at least as large. nan without permutations.
+        value at least as large; for "calibration" of draws of true labels. nan without
+        permutations.
     conditions : tuple of dict
         For each row of `table`, the value of each column of the conjunction. Of a
         column with bins the value is a text.
     table : DataFrame
-        The subgroups furthest from everyone else, see `worst_subgroup`.
+        The subgroups of the largest values, see `worst_subgroup`.
     null_distribution : ndarray of shape (n_permutations,)
-        Largest value found in each permutation.
+        Largest value found in each permutation or draw.
     stratum : object
         Label of the stratum of the first subgroup; None without strata.
     """
@@ -73,7 +87,7 @@ class WorstSubgroupResult:
     stratum: Hashable = field(default=None, repr=False)
 
     def to_frame(self) -> pd.DataFrame:
-        """Table of the subgroups furthest from everyone else.
+        """Table of the subgroups of the largest values.
 
         Returns
         -------
@@ -107,7 +121,7 @@ def worst_subgroup(
     *,
     sensitive_features: Any,
     control_features: Any = None,
-    quality: Literal["mcdp"] | Quality = "mcdp",
+    quality: Literal["mcdp", "calibration"] | Quality = "mcdp",
     scale: Scale = "probability",
     pos_label: Any = None,
     bins: Mapping[Any, Sequence[float]] | None = None,
@@ -118,21 +132,22 @@ def worst_subgroup(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> WorstSubgroupResult:
-    """Find the subgroup that differs most from everyone else.
+    """Find the subgroup that differs most from everyone else, or from its scores.
 
     Subgroups are all conjunctions of values of the columns, such as ``sex = F and
     race = B`` or ``sex = F`` alone, that leave a least number of rows in them and
-    outside. Each is compared with all other rows. It is the question of an auditor who
-    does not know beforehand which intersection to look at. `max_gap` compares the
-    intersections of all columns only, with their average.
+    outside. Each is compared with all other rows; for ``quality="calibration"`` its
+    outcomes are compared with its scores. It is the question of an auditor who does not
+    know beforehand which intersection to look at. `max_gap` compares the intersections
+    of all columns only, with their average.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
         True labels, where the quality needs them.
     y_score_or_pred : array-like of shape (n_samples,)
-        Probabilities of the positive class for "mcdp", or any finite numbers with
-        ``scale="rank"``; predicted labels otherwise.
+        Probabilities of the positive class for "mcdp" and "calibration"; any finite
+        numbers for "mcdp" with ``scale="rank"``; predicted labels otherwise.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 or Groups
         Columns whose values are combined. Missing values raise ValueError, unless a
@@ -142,16 +157,18 @@ default=None
         Stratum of each row, such as its department or its true label, within which
         subgroups are compared with all other rows; the value is the largest over
         strata. Strata without a subgroup are left out, with a warning that names them.
-    quality : {"mcdp", "selection_rate", "true_positive_rate", \
+    quality : {"mcdp", "calibration", "selection_rate", "true_positive_rate", \
 "false_positive_rate", "accuracy", "error_rate"} or callable, default="mcdp"
         What is compared: "mcdp" is the largest difference, over all thresholds,
-        between the shares of scores above it; the others are rates, see `max_gap`.
+        between the shares of scores above it. "calibration" is the `calibration_error`
+        of a subgroup, in standard deviations of its noise. The others are rates, see
+        `max_gap`.
     scale : {"probability", "rank"}, default="probability"
         ``"rank"`` is for scores of "mcdp" that are no probabilities, such as predicted
         numbers or their errors. Ranks do not change the value, and thresholds of the
         table are in the unit of the scores.
     pos_label : int, float, bool or str, default=None
-        The positive class of a rate, see `max_gap`.
+        The positive class of a rate or of "calibration", see `max_gap`.
     bins : mapping of column to increasing numbers, default=None
         Edges of the bins of numeric columns, by name (or position, for an array): 30
         and 50 give "at most 30", "above 30, at most 50" and "above 50". A numeric
@@ -163,9 +180,10 @@ default=None
     n_subgroups : int, default=10
         Number of subgroups in the table.
     n_permutations : int, default=99
-        Number of permutations for p-values, each a search of its own; 0 for none.
+        Number of permutations, or for "calibration" of draws of true labels, for
+        p-values, each a search of its own; 0 for none.
     random_state : int, RandomState instance or None, default=None
-        Seed of the permutations.
+        Seed of the permutations or draws.
     n_jobs : int, default=None
         Number of processes; None is 1 unless in a `joblib.parallel_config` context,
         -1 uses all processors. The result does not depend on it.
@@ -178,9 +196,14 @@ default=None
         Its `table` has a row for each subgroup, the furthest first, indexed by its
         conjunction: ``stratum``, if there are strata, ``n_rows``, ``rate`` and
         ``rate_of_others``, ``difference`` of the two, ``pvalue``. For "mcdp" the rates
-        are shares of scores above ``score``, the threshold at which they differ most. A
-        subgroup that can be described in several ways has one row, with the fewest
-        conditions.
+        are shares of scores above ``score``, the threshold at which they differ most.
+        For "calibration" ``low`` and ``high`` are the ends of the interval of scores in
+        which outcomes differ most from scores; ``rate`` is the share of positive rows
+        there, ``mean_score`` what it should be, and ``difference`` that of the two.
+        ``error``, the `calibration_error`, is their difference times the share of the
+        subgroup's rows in the interval; ``deviations`` is ``error`` in standard
+        deviations of its noise. A subgroup that can be described in several ways has
+        one row, with the fewest conditions.
 
     Raises
     ------
@@ -195,6 +218,7 @@ default=None
 
     See Also
     --------
+    calibration_test : Whether the scores are calibrated in given groups.
     continuous_mcdp : The same for cut points of a number.
     max_gap : Largest distance of an intersection from the average.
     top_groups : Intersections that differ, at a given false discovery rate.
@@ -210,9 +234,17 @@ default=None
     too. For true and false positive rates only rows of one true label count, so that
     groups may differ in their base rates.
 
+    For "calibration" the hypothesis is that each row is positive with the probability
+    that its score says. True labels are drawn by it, the same for all subgroups, so
+    that the p-value is exact at any sample size. Errors are counted in standard
+    deviations as in `calibration_test`, since otherwise the search would always find a
+    small subgroup. The number is infinite where all scores of a subgroup are 0 or 1,
+    and one is wrong.
+
     Of a subgroup only those refinements are looked at that can exceed the best found:
     the bound is that of the most extreme rows a refinement could consist of. What is
-    found equals what enumeration finds.
+    found equals what enumeration finds. For "calibration" all subgroups that have
+    enough rows are looked at, those of the same columns at once.
 
     Examples
     --------
@@ -227,12 +259,26 @@ default=None
     >>> y_score = rng.beta(np.where(concerned, 2, 4), 4)
     >>> worst_subgroup(None, y_score, sensitive_features=people, random_state=0)
     WorstSubgroupResult(value=0.43..., subgroup='sex = F and race = b', pvalue=0.01)
+
+    Women of race b succeed more often than their scores say:
+
+    >>> y_true = rng.random(1000) < np.where(concerned, y_score**0.5, y_score)
+    >>> found = worst_subgroup(
+    ...     y_true,
+    ...     y_score,
+    ...     sensitive_features=people,
+    ...     quality="calibration",
+    ...     random_state=0,
+    ... )
+    >>> found.subgroup, found.pvalue
+    ('sex = F and race = b', 0.01)
     """
     min_group_size = check_integer("min_group_size", min_group_size, 1)
     n_subgroups = check_integer("n_subgroups", n_subgroups, 1)
     n_permutations = check_integer("n_permutations", n_permutations, 0)
     generator = check_seed(random_state)
-    scores, kept = _scores(y_true, y_score_or_pred, quality, pos_label, scale)
+    given = y_true, y_score_or_pred, quality, pos_label, scale
+    scores, kept, positive = _scores(*given)
     columns = _columns(sensitive_features, bins, len(kept))
     if isinstance(sensitive_features, Groups):
         kept &= sensitive_features.codes >= 0
@@ -240,12 +286,15 @@ default=None
     codes = np.array([column.codes for column in columns])
     rows_of, reasons = _rows_of_strata(kept, control_features)
     parts = {
-        label: Population.of(scores[rows], codes[:, rows])
+        label: Population.of(
+            scores[rows], codes[:, rows], None if positive is None else positive[rows]
+        )
         for label, rows in rows_of.items()
     }
     entries = {label: rows.entries() for label, rows in parts.items()}
+    search = search_subgroups if positive is None else search_calibration
     best = {
-        label: search_subgroups(part, min_group_size, n_subgroups)
+        label: search(part, min_group_size, n_subgroups)
         for label, part in entries.items()
     }
     for label, part in entries.items():
@@ -258,22 +307,15 @@ default=None
         warn_of_strata("worst_subgroup", reasons, not any(best.values()))
     elif reasons:
         warn_undefined("worst_subgroup", reasons[None])
-    searched = [rows for label, rows in parts.items() if best[label]]
     null = np.full(n_permutations, np.nan)
-    if searched and n_permutations:
-        shuffled = (
-            [rows.permuted(generator) for rows in searched]
-            for _ in range(n_permutations)
-        )
-        null = np.array(
-            Parallel(n_jobs=n_jobs, verbose=verbose)(
-                delayed(largest_value)(drawn, min_group_size) for drawn in shuffled
-            )
-        )
+    if any(best.values()) and n_permutations:
+        searched = [rows for label, rows in parts.items() if best[label]]
+        tasks = _searches(searched, min_group_size, n_permutations, generator)
+        null = np.hstack(Parallel(n_jobs=n_jobs, verbose=verbose)(tasks))
     found = [(label, one) for label, several in best.items() for one in several]
     found = sorted(found, key=lambda pair: -pair[1].value)[:n_subgroups]
-    is_rate, labels = quality != "mcdp", [label for label, _ in found]
-    result = _result(found, entries, columns, null, is_rate=is_rate)
+    labels = [label for label, _ in found]
+    result = _result(found, entries, columns, null, quality)
     if control_features is None:
         return result
     result.table.insert(0, "stratum", pd.Series(labels, result.table.index, object))
@@ -298,6 +340,25 @@ def _rows_of_strata(
     return rows, {one.label: one.reason for one in strata if one.reason}
 
 
+def _searches(
+    strata: list[Population],
+    min_group_size: int,
+    n_permutations: int,
+    generator: np.random.Generator,
+) -> Iterator[Any]:
+    """Yield the searches of permuted scores, or of blocks of drawn true labels."""
+    if strata[0].positive is None:
+        for _ in range(n_permutations):
+            shuffled = [rows.permuted(generator) for rows in strata]
+            yield delayed(largest_value)(shuffled, min_group_size)
+        return
+    entries = [rows.entries() for rows in strata]
+    n_entries = sum(len(rows.weights) for rows in entries)
+    for size in blocks_of_draws(n_permutations, n_entries):
+        drawn = [rows.drawn(generator, size) for rows in entries]
+        yield delayed(largest_errors)(entries, drawn, min_group_size)
+
+
 class _Column(NamedTuple):
     """A column: its name, the code of each row, and the values and texts of codes."""
 
@@ -313,25 +374,41 @@ def _scores(
     quality: Any,
     pos_label: Any,
     scale: Scale,
-) -> tuple[Floats, Bools]:
-    """Scores, or outcomes as scores of 0 and 1, and which rows count.
+) -> tuple[Floats, Bools, Bools | None]:
+    """Scores, or outcomes as scores of 0 and 1, which rows count, and true labels.
 
-    The CDFs of outcomes differ at 0 only, by the difference of the rates.
+    The CDFs of outcomes differ at 0 only, by the difference of the rates. Only
+    "calibration" looks at true labels in the search.
     """
     if not callable(quality):
-        check_choice("quality", quality, ("mcdp", *get_args(QualityName)))
+        names = "mcdp", "calibration", *get_args(QualityName)
+        check_choice("quality", quality, names)
     check_choice("scale", scale, get_args(Scale))
     if isinstance(quality, str) and quality == "mcdp":
         scores = scores_on(scale, response, "y_score_or_pred")
         check_y_true(y_true, scores, scale)
-        return scores, np.ones(len(scores), dtype=bool)
+        return scores, np.ones(len(scores), dtype=bool), None
     if scale != "probability":
         raise ValueError(
             f"scale must be 'probability' unless quality is 'mcdp', got {scale!r}."
         )
+    if isinstance(quality, str) and quality == "calibration":
+        return _labelled_scores(y_true, response, pos_label)
     outcomes, mask = outcomes_of(y_true, response, quality, pos_label)
     kept = np.ones(len(outcomes), dtype=bool) if mask is None else mask
-    return outcomes.astype(np.float64), kept
+    return outcomes.astype(np.float64), kept, None
+
+
+def _labelled_scores(
+    y_true: ArrayLike | None, y_score: ArrayLike, pos_label: Any
+) -> tuple[Floats, Bools, Bools]:
+    """Scores, that all rows count, and whether each true label is positive."""
+    if y_true is None:
+        raise ValueError("y_true must be a true label for each row, got None.")
+    scores = check_scores(y_score, "y_score_or_pred")
+    true = as_array(y_true, "y_true", len(scores))
+    positive = positive_rows(true, "y_true", pos_label)
+    return scores, np.ones(len(scores), dtype=bool), positive
 
 
 def _columns(data: Any, bins: Any, n_samples: int) -> list[_Column]:
@@ -435,21 +512,28 @@ def _result(
     entries: Mapping[Hashable, Entries],
     columns: list[_Column],
     null: Floats,
-    *,
-    is_rate: bool,
+    quality: Any,
 ) -> WorstSubgroupResult:
     """Describe the subgroups, with p-values that pay for the search."""
+    compare: Callable[[Subgroup, Entries], dict[str, float]] = partial(
+        compare_with_others, is_rate=quality != "mcdp"
+    )
+    names = ["rate", "rate_of_others", "difference"]
+    if quality == "mcdp":
+        names.insert(0, "score")
+    elif quality == "calibration":
+        compare = compare_with_scores
+        names = ["low", "high", "rate", "mean_score", "difference"]
+        names += ["error", "deviations"]
+    names = ["n_rows", *names, "pvalue"]
     lines, texts, conditions = [], [], []
     for stratum, one in found:
         chosen = [(columns[column], code) for column, code in one.conditions]
         texts.append(" and ".join(column.texts[code] for column, code in chosen))
         conditions.append({column.name: column.values[code] for column, code in chosen})
         pvalue = exact_pvalue(one.value, null) if len(null) else math.nan
-        compared = compare_with_others(one, entries[stratum], is_rate)
+        compared = compare(one, entries[stratum])
         lines.append({**compared, "pvalue": pvalue})
-    names = ["n_rows", "rate", "rate_of_others", "difference", "pvalue"]
-    if not is_rate:
-        names.insert(1, "score")
     table = pd.DataFrame(lines, pd.Index(texts, name="subgroup", dtype=object), names)
     types = {name: "int64" if name == "n_rows" else "float64" for name in names}
     table = table.astype(types)  # also without rows

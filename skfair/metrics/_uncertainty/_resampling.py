@@ -300,5 +300,6 @@ def exact_pvalue(observed: float, null: Floats, n_below: int = 0) -> float:
     """
     if math.isnan(observed):
         return math.nan
-    as_large = ~(null < observed - ROUNDING * max(abs(observed), 1))
+    rounding = ROUNDING * max(abs(observed), 1) if math.isfinite(observed) else 0.0
+    as_large = ~(null < observed - rounding)
     return float((1 + as_large.sum() - n_below) / (1 + len(null)))

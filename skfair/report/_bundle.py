@@ -17,7 +17,14 @@ from skfair._utils._files import write_text
 from skfair._utils._text import visible_text
 from skfair._utils._validation import check_integer
 from skfair.metrics._undefined import collected_reasons
-from skfair.report._counted import from_data, of_each_model, reduced, to_data
+from skfair.report._counted import (
+    from_data,
+    joined,
+    n_tables,
+    of_each_model,
+    to_data,
+    without_small_cells,
+)
 from skfair.report._draws import DRAWN, DRAWN_ENDS
 from skfair.report._inputs import Audit, Options
 from skfair.report._language import speaking
@@ -32,7 +39,8 @@ FORMAT = "skfair.bundle/1"
 MANIFEST = "manifest.json"
 #: Files of a bundle beside its manifest.
 FILES = ("call.json", "page.html", "statistics.json", "summary.json")
-#: Distinct entries of all models together; more are joined. Each takes some 25 bytes.
+#: Distinct entries of all statistics together; more are joined. Each takes some 25
+#: bytes, and 20 more for a weight that is no whole number.
 _MOST_ENTRIES = 120_000
 #: Bytes of all files of a bundle.
 _MOST_BYTES = 2**26
@@ -83,28 +91,31 @@ def write_bundle(
 ) -> None:
     """Write a report and its statistics into a directory, which holds nothing else."""
     folder = Path(directory)
-    if audits[0].options.scale == "real":
-        raise ValueError("scale must not be 'real': numbers have no bundle yet.")
     check_folder(folder)
+    n_withheld = 0
     if min_cell is not None:
-        check_integer("min_cell", min_cell, 2)
-        _check_min_cell(audits)
-    options = audits[0].options
+        _check_min_cell(min_cell, audits, summary)
+        with collected_reasons():
+            only, n_withheld = without_small_cells(audits[0], min_cell)
+        audits = [only]
     models = [one for audit in audits for one in of_each_model(audit)]
-    found = [reduced(one, min_cell, _MOST_ENTRIES // len(models)) for one in models]
-    counted = [audit for audit, _ in found]
+    most = _MOST_ENTRIES // (len(models) * n_tables(models[0]))
+    weights = models[0].weights
+    if weights is not None and weights.dtype.kind == "f":
+        most //= 2
+    counted = [joined(one, min_cell, most) for one in models]
     if min_cell is not None:
-        summary = _summary_of_cells(counted, summary, min_cell, found[0][1])
+        summary = _summary_of_cells(counted, summary, min_cell, n_withheld)
     blur = [max(one.blur[i] for one in counted) for i in (0, 1)]
     summary = {**summary, "settings": {**summary["settings"], "blur": blur}}
     statistics = {"models": [to_data(one) for one in counted]}
     call = {
-        "options": _options_to_data(options),
+        "options": _options_to_data(audits[0].options),
         "record": dict(record),
         "input": None if sha256 is None else {"sha256": sha256},
         "versions": versions_of("jinja2", "matplotlib"),
     }
-    summary = _recompute(statistics, call, summary)
+    summary = _recompute(_audits_of(statistics, call, summary), summary)
     with speaking(summary["language"]):
         page = render(summary, record)
     texts = {
@@ -139,18 +150,18 @@ def check_folder(folder: Path) -> None:
             )
 
 
-def _check_min_cell(audits: Sequence[Audit]) -> None:
+def _check_min_cell(min_cell: Any, audits: Sequence[Audit], summary: Data) -> None:
     """Raise where cells of enough rows would not be enough."""
-    audit = audits[0]
+    check_integer("min_cell", min_cell, 2)
     reasons = {
-        "weights, which tell of single rows": audit.sample_weight is not None,
-        "group_probabilities, whose bounds count each row": audit.proxy is not None,
-        "several models, whose cells may differ by single rows": len(audits) > 1
-        or len(audit.models) > 1,
+        "with_explanations has added sections to, which tell of all rows": "why"
+        in summary,
+        "from_frame has counted for each of several models apart, so that decisions of "
+        "two models are not known together": len(audits) > 1,
     }
     for reason in (text for text, holds in reasons.items() if holds):
         raise ValueError(
-            f"min_cell must be None for a report with {reason}, got a number."
+            f"min_cell must be None for a report that {reason}, got {min_cell}."
         )
 
 
@@ -168,15 +179,16 @@ def _summary_of_cells(
     return found
 
 
-def _recompute(statistics: Data, call: Data, claimed: Data) -> Data:
-    """Compute a summary from statistics, and take from it what these do not tell."""
+def _audits_of(statistics: Data, call: Data, claimed: Data) -> list[Audit]:
+    """Read the audit of each model."""
     options = _options_from_data(call["options"])
-    low, high = claimed["settings"]["blur"]
-    audits = [
-        from_data(one, options, (float(low), float(high)))
-        for one in statistics["models"]
-    ]
-    with collected_reasons(), speaking(options.language):
+    low, high = map(float, claimed["settings"]["blur"])
+    return [from_data(one, options, (low, high)) for one in statistics["models"]]
+
+
+def _recompute(audits: Sequence[Audit], claimed: Data) -> Data:
+    """Compute a summary from audits, and take from it what these do not tell."""
+    with collected_reasons(), speaking(audits[0].options.language):
         return summarize(audits, claimed["title"], claimed)
 
 
@@ -263,10 +275,13 @@ def verify_bundle(directory: str | PathLike[str]) -> BundleCheck:
     if problems:
         return BundleCheck(tuple(problems), 0, ())
     claimed, call = data["summary.json"], data["call.json"]
+    statistics = data["statistics.json"]
     try:
-        found = _recompute(data["statistics.json"], call, claimed)
-        if data["statistics.json"] != _counted_again(data["statistics.json"], call):
+        audits = _audits_of(statistics, call, claimed)
+        again = {"models": [to_data(one) for one in audits]}
+        if any(True for _ in _differences("statistics", again, statistics)):
             problems.append("statistics.json is not in the form that it is written in.")
+        found = _recompute(audits, claimed)
         differing = [*_differences("summary", found, claimed)]
         problems += differing[:_MOST_PROBLEMS]
         if not problems:
@@ -280,12 +295,18 @@ def verify_bundle(directory: str | PathLike[str]) -> BundleCheck:
         text = visible_text(f"{type(error).__name__}: {error}", 300)
         problem = f"the numbers cannot be computed again: {text}"
         return BundleCheck((*problems, problem), 0, ())
-    n_numbers, stated = _count_numbers(found), _stated(found)
-    n_verified = n_numbers - sum(stated.values()) - len(differing)
+    stated = {text: _count_numbers(numbers) for text, numbers in _stated(found)}
+    n_verified = _count_numbers(found) - sum(stated.values()) - len(differing)
     listed = [f"{text} ({n:,} numbers)" for text, n in stated.items() if n]
+    if found.get("why"):
+        listed.append(_WHY)
     return BundleCheck(tuple(problems), max(n_verified, 0), (*listed, *_NEVER))
 
 
+_WHY = (
+    "sections on what a gap goes with, which need the rows, and the columns or the "
+    "model that they tell of"
+)
 #: What no statistic tells.
 _NEVER = (
     "how decisions were made, the title, the options, seed and versions, and the date "
@@ -350,16 +371,6 @@ def _problems_of_hashes(texts: dict[str, bytes], data: Mapping[str, Any]) -> lis
     return problems
 
 
-def _counted_again(statistics: Data, call: Data) -> Data:
-    """Write the statistics again, from the rows that they count."""
-    options = _options_from_data(call["options"])
-    return {
-        "models": [
-            to_data(from_data(one, options, (0.0, 0.0))) for one in statistics["models"]
-        ]
-    }
-
-
 def _differences(where: str, found: Any, claimed: Any) -> Iterator[str]:
     """Name what a claimed summary has in another way than the one found."""
     if isinstance(found, dict) and isinstance(claimed, dict) and [*found] == [*claimed]:
@@ -411,39 +422,36 @@ def _count_numbers(value: Any) -> int:
     return int(type(value) in (int, float))
 
 
-def _stated(summary: Data) -> dict[str, int]:
-    """Count the numbers that statistics do not determine, by what they are."""
-    counts = dict.fromkeys(_STATED, 0)
-    of_draws, of_resamples, of_search, of_proxy, of_joining = counts
-    for attribute in summary["attributes"]:
-        for result in attribute["results"]:
-            for measure in result["measures"]:
-                drawn = [measure[name] for name in DRAWN]
-                counts[of_draws] += _count_numbers(drawn)
-                if not MEASURES[measure["key"]].bounded:
-                    ends = [measure[name] for name in DRAWN_ENDS]
-                    counts[of_resamples] += _count_numbers(ends)
-                if measure["searched"] is not None:
-                    counts[of_search] += 1 + _count_numbers(measure["searched"])
-            for row in (result["strata"] or {"rows": ()})["rows"]:
-                counts[of_draws] += _count_numbers([row["null_mean"], row["pvalue"]])
-    counts[of_proxy] = _count_numbers(summary["proxy"])
-    stated = [summary["settings"][name] for name in STATED]
-    counts[of_joining] = _count_numbers(stated) if any(map(_some, stated)) else 0
-    return counts
-
-
-def _some(value: Any) -> bool:
-    return value not in (None, False, [0.0, 0.0])
-
-
-_STATED = (
-    "p-values and means by chance, which are draws of the rows",
-    "intervals of DCP, which are resampled",
-    "DCP where its search ended early, and its bounds",
-    "bounds by a proxy, which need the cells of the proxy",
-    "how far joining scores may move a number, and how many rows are withheld",
-)
+def _stated(summary: Data) -> list[tuple[str, list[Any]]]:
+    """Numbers that statistics do not determine, by what they are."""
+    results = [one for named in summary["attributes"] for one in named["results"]]
+    measures = [measure for result in results for measure in result["measures"]]
+    resampled = [one for one in measures if not MEASURES[one["key"]].bounded]
+    searched = [one for one in measures if one["searched"] is not None]
+    strata = [row for one in results if one["strata"] for row in one["strata"]["rows"]]
+    drawn = [[one[name] for name in DRAWN] for one in measures]
+    drawn += [[row["null_mean"], row["pvalue"]] for row in strata]
+    settings = [summary["settings"][name] for name in STATED]
+    some = any(one not in (None, False, [0.0, 0.0]) for one in settings)
+    return [
+        ("p-values and means by chance, which are draws of the rows", drawn),
+        (
+            "intervals of DCP, which are resampled",
+            [[one[name] for name in DRAWN_ENDS] for one in resampled],
+        ),
+        (
+            "DCP where its search ended early, and its bounds",
+            [[one["value"], one["searched"]] for one in searched],
+        ),
+        (
+            "bounds by a proxy, which need the cells of the proxy",
+            [summary["proxy"]],
+        ),
+        (
+            "how far joining scores may move a number, and how many rows are withheld",
+            settings if some else [],
+        ),
+    ]
 
 
 def _dump(data: Any) -> str:

@@ -1,12 +1,14 @@
-"""An audit as statistics: how many rows share groups, classes, weight and score.
+"""An audit as statistics: how many rows share groups, classes and score.
 
 A report is computed again from them, but for what is drawn row by row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -25,48 +27,86 @@ from skfair.report._inputs import (
 )
 from skfair.report._sample import count_outcomes
 from skfair.statistics import GroupedOutcomes, GroupedScores
-from skfair.statistics._json import check_entries, label_to_json, labels_from_json
+from skfair.statistics._json import (
+    check_entries,
+    label_to_json,
+    labels_from_json,
+    list_from_json,
+)
 
 Data = dict[str, Any]
+#: Codes of rows, and the labels that they stand for.
+Column = tuple[Any, tuple[Any, ...]]
 
 _ENTRIES = "model decided_by classes labelled weighted attributes strata statistic"
+_ENTRIES += " squares errors true_numbers"
 #: Numbers of intervals of scores; their edges are short as decimal numbers.
 _N_BINS = (10_000, 5_000, 2_000, 1_000, 500, 200, 100)
+#: Least number of intervals of predicted numbers, of which neighbours are joined.
+_N_FINE = 2**17
 
 
 def of_each_model(audit: Audit) -> list[Audit]:
-    """One audit for each model, without the probabilities of a proxy."""
-    return [replace(audit, models=(model,), proxy=None) for model in audit.models]
+    """One audit for each model."""
+    return [replace(audit, models=(model,)) for model in audit.models]
+
+
+def n_tables(audit: Audit) -> int:
+    """Count the statistics of a model: numbers with true values have three."""
+    return 3 if audit.of_numbers and audit.y_true is not None else 1
 
 
 def to_data(audit: Audit) -> Data:
-    """Return the statistic of one model, and what its cells stand for, as in JSON."""
+    """Return the statistics of one model, and what their cells stand for, as in JSON.
+
+    Of numbers, predictions, errors and true values are counted apart.
+    """
     (model,) = audit.models
-    names, columns = _columns(audit)
-    codes, labels = intersect(columns)
-    cells = Groups(codes, labels, tuple(names))
-    rows = np.ones(len(codes), np.int64) if audit.n_alike is None else audit.n_alike
+    names = [one.name for one in _given(audit)]
+    names += [] if audit.strata is None else ["stratum"]
+    names += [] if audit.of_numbers or audit.y_true is None else ["true label"]
+    audit = replace(audit, n_alike=_rows_of(audit))
+    codes, labels = intersect(_columns(audit))
+    cells = Groups(codes, labels, (*names, "decision"))
     statistic: GroupedScores | GroupedOutcomes
-    if model.y_score is not None:
-        statistic = GroupedScores.from_counts(
-            model.y_score, sensitive_features=cells, n_rows=rows, scale="real"
-        )
-    else:
+    squares = None
+    if model.y_score is None:
         last = (model.y_pred == len(audit.classes) - 1).astype(float)
-        statistic = count_outcomes(replace(audit, sample_weight=None), last, cells)
+        statistic = count_outcomes(audit, last, cells)
+    else:
+        statistic = _count(audit, cells, model.y_score)
+        if audit.weighted:
+            squares = np.bincount(codes, audit.squares, len(labels)).tolist()
+    errors = true_numbers = None
+    if n_tables(audit) > 1:
+        errors = _count(audit, cells, audit.errors_of(model)).to_dict()
+        assert audit.y_true is not None
+        true_numbers = _count(audit, cells, audit.y_true).to_dict()
     return {
         "type": "counted",
         "model": model.name,
         "decided_by": model.decided_by,
         "classes": [label_to_json(label) for label in audit.classes],
         "labelled": audit.y_true is not None,
-        "weighted": audit.sample_weight is not None,
+        "weighted": audit.weighted,
         "attributes": [
             {"name": one.name, **_groups_to_data(one.every)} for one in _given(audit)
         ],
         "strata": None if audit.strata is None else _groups_to_data(audit.strata),
         "statistic": statistic.to_dict(),
+        "squares": squares,
+        "errors": errors,
+        "true_numbers": true_numbers,
     }
+
+
+def _count(audit: Audit, cells: Groups, values: NDArray[Any]) -> GroupedScores:
+    """Count numbers by cell, with their weights."""
+    counted = GroupedScores.from_scores(
+        values, sensitive_features=cells, sample_weight=audit.weights, scale="real"
+    )
+    rows = np.bincount(cells.codes, audit.n_alike, len(cells.labels))
+    return replace(counted, counts=rows.astype(np.intp))
 
 
 def _given(audit: Audit) -> tuple[Attribute, ...]:
@@ -75,24 +115,25 @@ def _given(audit: Audit) -> tuple[Attribute, ...]:
     return audit.attributes[:-1] if several else audit.attributes
 
 
-def _columns(audit: Audit) -> tuple[list[str], list[tuple[Any, tuple[Any, ...]]]]:
-    """Names, codes and labels of what the rows of a cell share; None is no group."""
-    (model,) = audit.models
-    found: list[tuple[str, Any, tuple[Any, ...]]] = []
-    groups = [(one.name, one.every) for one in _given(audit)]
-    if audit.strata is not None:
-        groups.append(("stratum", audit.strata))
-    for name, one in groups:
-        found.append((name, one.codes + np.intp(1), (None, *one.labels)))
-    if audit.y_true is not None:
-        found.append(("true label", audit.y_true, audit.classes))
-    found.append(("decision", model.y_pred, audit.classes))
-    weights = audit.sample_weight
-    if weights is None:
-        weights = np.ones(len(model.y_pred), np.int64)
-    distinct, levels = np.unique(weights, return_inverse=True)
-    found.append(("weight", levels, tuple(distinct.tolist())))
-    return [name for name, _, _ in found], [(codes, to) for _, codes, to in found]
+def _columns(audit: Audit) -> list[Column]:
+    """List what the rows of a cell of one model share; None is no group."""
+    return [*_groups_of(audit), *_labels_of(audit), *_decisions_of(audit)]
+
+
+def _groups_of(audit: Audit) -> list[Column]:
+    groups = [one.every for one in _given(audit)]
+    groups += [] if audit.strata is None else [audit.strata]
+    return [(one.codes + np.intp(1), (None, *one.labels)) for one in groups]
+
+
+def _labels_of(audit: Audit) -> list[Column]:
+    numbers = audit.of_numbers or audit.y_true is None
+    return [] if numbers else [(audit.y_true, audit.classes)]
+
+
+def _decisions_of(audit: Audit) -> list[Column]:
+    """Decisions of each model; of numbers there is one, 0."""
+    return [(model.y_pred, audit.classes or (0,)) for model in audit.models]
 
 
 def _groups_to_data(groups: Groups) -> Data:
@@ -107,46 +148,107 @@ def from_data(data: Any, options: Options, blur: tuple[float, float]) -> Audit:
     """Return the audit of counted rows, or raise ValueError, KeyError or TypeError."""
     check_entries(data, "counted", _ENTRIES.split())
     classes = labels_from_json("classes", data["classes"])
-    kind = data["statistic"].get("type")
-    statistic: Any = GroupedScores if kind == "GroupedScores" else GroupedOutcomes
-    statistic = statistic.from_dict(data["statistic"])
-    scores, codes, rows = None, np.arange(statistic.n_groups), statistic.counts
+    numbers = options.scale == "real"
+    tables = [_read_table(data["statistic"])]
+    if numbers and data["labelled"]:
+        tables += [_read_table(data[name]) for name in ("errors", "true_numbers")]
+    statistic = tables[0]
+    values: list[Any] = [None] * 3
+    codes, weights = np.arange(statistic.n_groups), statistic.totals
     if isinstance(statistic, GroupedScores):
-        scores = scores_on(options.scale, statistic.scores)
-        codes, rows = statistic.codes, statistic.weights
-    if not len(rows) or rows.dtype.kind != "i" or not (rows > 0).all():
-        raise ValueError("counts must be whole numbers above 0, of at least one row.")
+        codes, weights, values[: len(tables)] = _coupled(tables)
+        values[0] = scores_on(options.scale, values[0])
+    known = _read_weights(data, statistic, codes, weights)
     described = [*data["attributes"]]
     described += [] if data["strata"] is None else [data["strata"]]
-    n_columns = len(described) + bool(data["labelled"]) + 2
+    with_labels = bool(data["labelled"]) and not numbers
+    n_columns = len(described) + with_labels + 1
     if any(
         not isinstance(one, tuple) or len(one) != n_columns for one in statistic.labels
     ):
         raise ValueError(f"labels must be lists of {n_columns} values.")
     columns = iter(zip(*statistic.labels, strict=True))
     groups = [_groups_from_data(one, next(columns), codes) for one in described]
-    true = _positions(next(columns), classes)[codes] if data["labelled"] else None
-    predicted = _positions(next(columns), classes)[codes]
-    weights = np.array([*next(columns)])[codes]
-    if weights.dtype.kind not in "if" or not ((weights > 0) & (weights < 1e150)).all():
-        raise ValueError("weights must be numbers above 0.")
+    true = _positions(next(columns), classes)[codes] if with_labels else values[2]
+    predicted = _positions(next(columns), classes or (0,))[codes]
     strata = groups.pop() if data["strata"] is not None else None
     each = {
         one["name"]: group
         for one, group in zip(data["attributes"], groups, strict=True)
     }
-    model = Model(data["model"], scores, predicted, data["decided_by"])
+    name, decided_by = data["model"], data["decided_by"]
     return Audit(
-        models=(model,),
-        attributes=with_intersection(each, rows),
+        models=(Model(name, values[0], predicted, decided_by, values[1]),),
+        attributes=with_intersection(each, known["n_alike"]),
         y_true=true,
         classes=classes,
-        sample_weight=weights if data["weighted"] else None,
+        sample_weight=None,
         options=options,
-        n_alike=rows,
+        **known,
         blur=blur,
         strata=strata,
     )
+
+
+def _read_table(data: Any) -> Any:
+    """Read a statistic, each of whose cells has rows."""
+    kind = data.get("type")
+    statistic: Any = GroupedScores if kind == "GroupedScores" else GroupedOutcomes
+    statistic = statistic.from_dict(data)
+    if not len(statistic.counts) or not (statistic.counts > 0).all():
+        raise ValueError("counts must be above 0, of at least one cell.")
+    return statistic
+
+
+def _coupled(tables: Sequence[GroupedScores]) -> tuple[Any, Any, list[Floats]]:
+    """Cells, weights and values of entries that have a value of each table.
+
+    Numbers depend on the distribution of each table in each cell alone, so that the
+    values of a cell may be put side by side in any order.
+    """
+    first = tables[0]
+    orders = [np.argsort(one.codes, kind="stable") for one in tables]
+    ends = []
+    for table, order in zip(tables, orders, strict=True):
+        same = table.labels == first.labels and (table.counts == first.counts).all()
+        if not same or not np.allclose(table.totals, first.totals, rtol=1e-9, atol=0):
+            raise ValueError("statistics of numbers must have the same cells.")
+        until = np.cumsum(table.weights[order])
+        last = np.cumsum(np.bincount(table.codes)) - 1
+        of_cell = np.cumsum(first.totals)
+        until[last] = of_cell
+        ends.append(np.minimum(until, of_cell[table.codes[order]]))
+    edges = np.unique(np.concatenate(ends))
+    places = [np.searchsorted(np.maximum.accumulate(one), edges) for one in ends]
+    found = [order[place] for order, place in zip(orders, places, strict=True)]
+    values = [table.scores[at] for table, at in zip(tables, found, strict=True)]
+    return first.codes[found[0]], np.diff(edges, prepend=edges[:1] * 0), values
+
+
+def _read_weights(
+    data: Data, statistic: Any, codes: Integers, weights: NDArray[Any]
+) -> dict[str, Any]:
+    """Rows of each entry, or its weight, with the rows and squares of its cell."""
+    counts = statistic.counts
+    if not data["weighted"]:
+        if (weights % 1).any() or (counts != statistic.totals).any():
+            raise ValueError("weights must be counts of rows.")
+        return {"n_alike": weights.astype(np.int64)}
+    squares = getattr(statistic, "squares", None)
+    if squares is None:
+        squares = np.array(list_from_json("squares", data["squares"]), dtype=float)
+    most = statistic.totals.astype(float) ** 2
+    if (
+        squares.shape != counts.shape
+        or not (
+            (squares * counts >= most * (1 - 1e-9)) & (squares <= most * (1 + 1e-9))
+        ).all()
+    ):
+        raise ValueError("squares must be those of the weights of the rows.")
+    first = np.unique(codes, return_index=True)[1]
+    rows, squared = np.zeros(len(codes), np.int64), np.zeros(len(codes))
+    rows[first], squared[first] = counts, squares
+    return {"n_alike": rows, "totals": weights, "squared": squared}
 
 
 def _groups_from_data(
@@ -170,42 +272,46 @@ def _positions(column: tuple[Any, ...], labels: tuple[Any, ...]) -> Integers:
     return np.array([known[value] for value in column], dtype=np.intp)
 
 
-def reduced(audit: Audit, min_cell: int | None, n_entries: int) -> tuple[Audit, int]:
-    """Count at most so many entries, each of enough rows, and rows that are left out.
+def without_small_cells(audit: Audit, min_cell: int) -> tuple[Audit, int]:
+    """Leave out what has few rows, and count the rows that are left out.
 
-    Scores are joined in intervals where they are too many; since these are written with
-    few digits, there may be twice as many. With `min_cell` all rows of
-    an intersection of groups and strata are left out if fewer than that have one pair
-    of true label and decision, and intervals hold at least as many rows of each cell.
+    All rows of an intersection of groups and strata, and of a cell of a proxy, are left
+    out if fewer rows of it have one combination of true label and decisions of any two
+    models, since numbers of two models may be subtracted.
     """
-    n_left_out = 0
-    if min_cell is not None:
-        kept = _large_enough(audit, min_cell)
-        n_left_out = audit.count(~kept)
-        if not kept.any():
-            raise ValueError(
-                f"min_cell is {min_cell}: each group has fewer rows of some pair of "
-                "true label and decision, so that nothing is left."
-            )
-        audit = _only(audit, kept)
-    (model,) = audit.models
-    cells = intersect(_columns(audit)[1])[0].astype(np.intp)
-    if model.y_score is None:
-        return audit, n_left_out
-    pairs = np.unique(np.stack([cells.astype(float), model.y_score]), axis=1)
-    if min_cell is None and pairs.shape[1] <= n_entries:
-        return audit, n_left_out
-    return _joined(audit, cells, min_cell or 1, 2 * n_entries), n_left_out
+    parts = [_groups_of(audit)] if audit.attributes else []
+    if audit.proxy is not None:
+        parts.append([(audit.proxy[0].codes, audit.proxy[0].labels)])
+    rows = _rows_of(audit)
+    kept, before = np.ones(len(rows), dtype=bool), -1
+    while before != kept.sum():
+        before = kept.sum()
+        for part in parts:
+            of_part = intersect(part)[0]
+            for classes in _classes_of_two_models(audit):
+                cells = intersect([*part, *classes])[0]
+                sizes = np.bincount(cells, rows * kept)
+                few = kept & (sizes[cells] < min_cell)
+                kept &= ~np.isin(of_part, of_part[few])
+    if not kept.any():
+        raise ValueError(
+            f"min_cell is {min_cell}: each group has fewer rows of some combination of "
+            "true label and decisions, so that nothing is left."
+        )
+    return _only(audit, kept), int(rows[~kept].sum())
 
 
-def _large_enough(audit: Audit, min_cell: int) -> Bools:
-    """Whether the groups and stratum of each entry have no small cell."""
-    n_groups = len(_given(audit)) + (audit.strata is not None)
-    cells, labels = intersect(_columns(audit)[1])
-    rows = np.bincount(cells, audit.n_alike, len(labels))
-    parts = [label[:n_groups] for label in labels if isinstance(label, tuple)]
-    small = {part for part, n in zip(parts, rows, strict=True) if 0 < n < min_cell}
-    return ~np.array([part in small for part in parts])[cells]
+def _classes_of_two_models(audit: Audit) -> Iterator[list[Column]]:
+    """Yield true labels with the decisions of each two models, or of the only one."""
+    for decisions in combinations(_decisions_of(audit), min(2, len(audit.models))):
+        yield [*_labels_of(audit), *decisions]
+
+
+def _rows_of(audit: Audit) -> Integers:
+    """Rows of each entry."""
+    if audit.n_alike is None:
+        return np.ones(len(audit.models[0].y_pred), np.int64)
+    return audit.n_alike
 
 
 def _only(audit: Audit, kept: Bools) -> Audit:
@@ -219,49 +325,138 @@ def _only(audit: Audit, kept: Bools) -> Audit:
         codes = np.where(codes < 0, -1, position[codes])
         return replace(groups, codes=codes, labels=labels)
 
-    rest = audit.at(kept, audit.models[0].at(kept))
+    rest = audit.at(kept, *(model.at(kept) for model in audit.models))
     each = {one.name: of(one.every) for one in _given(audit)}
+    proxy = audit.proxy
+    if proxy is not None:
+        cells = of(proxy[0])
+        proxy = cells, {label: proxy[1][label] for label in cells.labels}
     return replace(
         rest,
         attributes=with_intersection(each, rest.n_alike),
         strata=None if audit.strata is None else of(audit.strata),
+        proxy=proxy,
     )
 
 
-def _joined(audit: Audit, cells: Integers, min_cell: int, n_entries: int) -> Audit:
-    """Join the scores of each cell in intervals, and count as their middles."""
+def joined(audit: Audit, min_cell: int | None, n_entries: int) -> Audit:
+    """Join numbers in intervals if their entries are too many, or of too few rows.
+
+    Each table of a model has at most so many entries, or twice as many where intervals
+    are written with few digits.
+    """
     (model,) = audit.models
-    scores = model.y_score
-    assert scores is not None
+    if model.y_score is None:
+        return audit
+    cells = intersect(_columns(audit))[0].astype(np.intp)
+    numbers = {"scores": model.y_score}
+    if n_tables(audit) > 1:
+        assert audit.y_true is not None
+        numbers |= {"errors": audit.errors_of(model), "true": audit.y_true}
+    if min_cell is None and all(
+        _n_distinct(cells, values) <= n_entries for values in numbers.values()
+    ):
+        return audit
     if audit.options.scale == "rank":
-        scores = mid_ranks(scores, audit.weights)
-    rows = np.ones(len(cells), np.int64) if audit.n_alike is None else audit.n_alike
-    for n_bins in _N_BINS:
-        bins = np.minimum((scores * n_bins).astype(np.int64), n_bins - 1)
-        keys = cells * n_bins + bins
-        keys, entries = np.unique(keys, return_inverse=True)
-        if len(keys) <= n_entries:
-            break
-    else:
-        raise ValueError(
-            f"rows have {len(keys):,} distinct groups, labels and weights, expected at "
-            f"most {n_entries:,} in a bundle: weights that are rounded are fewer."
-        )
-    sizes = np.bincount(entries, rows)
-    parts = _runs(keys // n_bins, sizes, min_cell)
-    first = np.flatnonzero(np.diff(parts, prepend=-1))
-    last = np.append(first[1:], len(keys)) - 1
-    lows, highs = (keys[first] % n_bins) / n_bins, (keys[last] % n_bins + 1) / n_bins
-    # The sum of two whole numbers is exact, so that middles are short numbers.
-    middles = (keys[first] % n_bins + keys[last] % n_bins + 1) / (2 * n_bins)
-    entry_of = parts[entries]
-    blur = _blur(audit, lows[entry_of], highs[entry_of])
+        numbers["scores"] = mid_ranks(model.y_score, audit.weights)
+    found = {
+        name: _in_intervals(audit, values, cells, min_cell or 1, 2 * n_entries)
+        for name, values in numbers.items()
+    }
+    middles = {name: one[2] for name, one in found.items()}
+    of_scores, length = _blur(audit, *found["scores"][:2])
+    if audit.of_numbers:
+        # Of true numbers R2 alone depends.
+        moved = [_moved(audit, numbers[k] - middles[k]) for k in numbers if k != "true"]
+        length = max(moved)
+    scores, errors = middles["scores"], middles.get("errors")
     return replace(
         audit,
-        models=(replace(model, y_score=middles[entry_of]),),
-        n_alike=rows,
-        blur=(audit.blur[0] + blur[0], audit.blur[1] + blur[1]),
+        models=(replace(model, y_score=scores, errors=errors),),
+        y_true=middles.get("true", audit.y_true),
+        blur=(audit.blur[0] + of_scores, audit.blur[1] + length),
     )
+
+
+def _n_distinct(cells: Integers, values: Floats) -> int:
+    """Count distinct pairs of a cell and a value."""
+    order = np.lexsort((values, cells))
+    cells, values = cells[order], values[order]
+    return 1 + int(np.count_nonzero((np.diff(cells) != 0) | (np.diff(values) != 0)))
+
+
+def _in_intervals(
+    audit: Audit, values: Floats, cells: Integers, least: int, n_entries: int
+) -> tuple[Floats, Floats, Floats]:
+    """Find the ends of the interval of each entry, and the number it counts as.
+
+    Intervals consist of bins whose edges are short as decimal numbers. Scores count as
+    the middle of the bin that holds the mean of their interval. Predicted numbers and
+    errors count as one of two numbers with the mean and the variance of their interval,
+    on which confidence intervals depend; these may lie outside of it.
+    """
+    grids = [(1, n) for n in _N_BINS]
+    if audit.of_numbers:
+        grids = [_fine_grid(values)]
+    for up, down in grids:
+        bins = np.floor(values / up * down).astype(np.int64)
+        if not audit.of_numbers:
+            bins = np.minimum(bins, down - 1)
+        lowest, n_bins = bins.min(), np.ptp(bins) + 1
+        keys, entries = np.unique(cells * n_bins + bins - lowest, return_inverse=True)
+        if len(keys) <= n_entries:
+            break
+    n_cells, rows = int(cells.max()) + 1, _rows_of(audit)
+    if len(keys) > n_entries and audit.of_numbers and 4 * n_cells <= n_entries:
+        least = max(least, math.ceil(rows.sum() / (n_entries - 2 * n_cells)))
+    elif len(keys) > n_entries:
+        raise ValueError(
+            f"rows have {n_cells:,} distinct groups and labels, too many for a bundle, "
+            f"whose statistics have at most {n_entries:,} entries."
+        )
+    if audit.of_numbers and least > 1:
+        least *= 2  # each of two numbers stands for half of the rows
+    parts = _runs(keys // n_bins, np.bincount(entries, rows), least)
+    first = np.flatnonzero(np.diff(parts, prepend=-1))
+    last = np.append(first[1:], len(keys)) - 1
+    bins, part_of = keys % n_bins + lowest, parts[entries]
+    if audit.of_numbers:
+        middles = np.floor(_two_numbers(audit, values, part_of) / up * down)
+    else:
+        means = np.bincount(part_of, rows * values) / np.bincount(part_of, rows)
+        middles = np.clip(np.floor(means * down), bins[first], bins[last])[part_of]
+    # Twice a middle is a whole number of steps, so that middles are short numbers.
+    found = bins[first][part_of] * 2.0, bins[last][part_of] * 2.0 + 2, middles * 2 + 1
+    lows, highs, middles = (steps * up / (2 * down) for steps in found)
+    return np.minimum(lows, middles), np.maximum(highs, middles), middles
+
+
+def _two_numbers(audit: Audit, values: Floats, parts: Integers) -> Floats:
+    """Replace the lower and the upper half of each part by one number each.
+
+    The two numbers of a part have its mean and its variance.
+    """
+    weights = _weights(audit)
+    order, sizes = np.lexsort((values, parts)), np.bincount(parts)
+    ranks = np.empty(len(parts), np.intp)
+    ranks[order] = np.arange(len(parts)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    upper = 2 * ranks >= sizes[parts]
+    totals = np.bincount(parts, weights)
+    means = np.bincount(parts, weights * values) / totals
+    squares = np.bincount(parts, weights * (values - means[parts]) ** 2)
+    above = np.bincount(parts, weights * upper)
+    odds = np.divide(totals - above, above, out=np.zeros(len(totals)), where=above > 0)
+    shift = np.sqrt(squares / totals * odds)
+    down = np.divide(shift, odds, out=np.zeros(len(totals)), where=odds > 0)
+    return np.asarray(means[parts] + np.where(upper, shift[parts], -down[parts]))
+
+
+def _fine_grid(values: Floats) -> tuple[int, int]:
+    """Numerator and denominator of a step of 1, 2 or 5 times a power of ten."""
+    size = max(float(np.ptp(values)) / _N_FINE, float(np.abs(values).max()) / 2**40)
+    power = math.floor(math.log10(max(size, 1e-290)))
+    digit = next((d for d in (1, 2, 5) if d * 10.0**power >= size), 10)
+    return digit * 10 ** max(power, 0), 10 ** max(-power, 0)
 
 
 def _runs(cells: Integers, sizes: NDArray[Any], min_cell: int) -> Integers:
@@ -292,20 +487,55 @@ def _blur(audit: Audit, lows: Floats, highs: Floats) -> tuple[float, float]:
     At each threshold a group's share moves by at most the share of its intervals that
     contain it; a rank by at most the share of everyone whose interval overlaps.
     """
-    weights = np.ones(len(lows)) if audit.weights is None else audit.weights
+    weights = _weights(audit)
     width = 0.0
-    for attribute in audit.attributes:
-        codes = attribute.groups.codes
-        of_groups = [
-            _most_within(lows[codes == i], highs[codes == i], weights[codes == i])
-            for i in range(len(attribute.groups.labels))
-        ]
-        if len(of_groups) > 1:
-            width = max(width, sum(sorted(of_groups)[-2:]))
+    for codes in _codes_of_groups(audit):
+        width = max(
+            width,
+            _of_two_groups(
+                _most_within(lows[own], highs[own], weights[own]) for own in codes
+            ),
+        )
     if audit.options.scale == "rank":
         below, above = _total(highs, weights, lows), _total(-lows, weights, -highs)
         return width, 2 * float(1 - ((below + above) / weights.sum()).min())
     return width, float((highs - lows).max())
+
+
+def _moved(audit: Audit, changes: Floats) -> float:
+    """How far differences of means, and areas, move where numbers change so far.
+
+    It is rounded up to two digits, since it is a number of all rows.
+    """
+    weights = _weights(audit)
+    moved = max(
+        (
+            _of_two_groups(
+                float(np.average(np.abs(changes[own]), weights=weights[own]))
+                for own in codes
+            )
+            for codes in _codes_of_groups(audit)
+        ),
+        default=0.0,
+    )
+    return float(f"{1.06 * moved:.1e}")
+
+
+def _codes_of_groups(audit: Audit) -> Iterator[list[Bools]]:
+    """Of each attribute with groups to compare, which entries are in each group."""
+    for attribute in audit.attributes:
+        n_groups = len(attribute.groups.labels)
+        if n_groups > 1:
+            yield [attribute.groups.codes == i for i in range(n_groups)]
+
+
+def _of_two_groups(numbers: Iterator[float]) -> float:
+    """Sum of the two largest numbers."""
+    return sum(sorted(numbers)[-2:])
+
+
+def _weights(audit: Audit) -> NDArray[Any]:
+    return _rows_of(audit) if audit.weights is None else audit.weights
 
 
 def _most_within(lows: Floats, highs: Floats, weights: Floats) -> float:

@@ -181,14 +181,18 @@ def stated(
     results = bounds(sample, found)
     for key in found:
         names = [*DRAWN] if MEASURES[key].bounded else [*DRAWN, *DRAWN_ENDS]
-        drawn = {name: _share_or_number(claimed[key][name]) for name in names}
+        largest = 2.0 if MEASURES[key].maximum is not None else math.inf
+        drawn = {name: _drawn(claimed[key][name], largest) for name in names}
         results[key] = results[key]._replace(**drawn)
     return results
 
 
-def _share_or_number(value: Any) -> float | None:
-    if value is not None and not (type(value) in (int, float) and abs(value) <= 2):
-        raise ValueError(f"the summary must have shares or nothing, got {value!r}.")
+def _drawn(value: Any, largest: float) -> float | None:
+    """Check a number that was drawn, of which there may be none."""
+    if value is not None and not (
+        type(value) in (int, float) and abs(value) <= largest
+    ):
+        raise ValueError(f"the summary must have numbers or nothing, got {value!r}.")
     return None if value is None else float(value)
 
 

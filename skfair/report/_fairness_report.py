@@ -548,7 +548,9 @@ n_groups), or dict, default=None
         with speaking(self.summary.get("language", "en")):
             sections = [section_of(result) for result in results]
         before = self.summary.get("why") or []
-        return type(self)({**self.summary, "why": [*before, *sections]})
+        report = type(self)({**self.summary, "why": [*before, *sections]})
+        report._audits = self._audits
+        return report
 
     def to_frame(
         self,
@@ -828,7 +830,8 @@ default="metrics"
         min_cell : int, default=None
             Least number of rows that a count of the bundle may tell of, at least 2.
             Scores are joined in intervals, rows of groups that cannot be counted so are
-            left out of every number, and the page says so. None counts every row: with
+            left out of every number, and the page says so. Of several models, no two
+            then differ in the decisions of fewer people. None counts every row: with
             distinct scores a bundle then has the score, group, true label and decision
             of each person.
 
@@ -836,9 +839,9 @@ default="metrics"
         ------
         ValueError
             If the report was restored from a summary or a file, so that it has no rows;
-            if it is on predicted numbers (``scale="real"``);
-            if labels are no text, numbers or dates; if `min_cell` is given for a report
-            with weights, several models or a proxy, or leaves nothing.
+            if labels are no text, numbers or dates; if `min_cell` leaves nothing, or is
+            given for a report with the sections of `with_explanations`, or on several
+            models that `from_frame` has counted one by one.
         OSError
             If the directory cannot be written, or has other files.
         ImportError
@@ -851,9 +854,10 @@ default="metrics"
         Notes
         -----
         Statistics have at most 120,000 entries: distinct scores, by intersection,
-        stratum, true label, decision and weight. More are joined in up to 10,000
-        intervals of scores, of which the bundle's page then states how far this may
-        move a number; its p-values are those of the rows.
+        stratum, true label and decision, with their total weight. More are joined in up
+        to 10,000 intervals of scores, of which the bundle's page then states how far
+        this may move a number; its p-values are those of the rows. Of predicted numbers
+        (``scale="real"``) predictions, errors and true values are counted apart.
 
         Examples
         --------

@@ -66,12 +66,14 @@ def _performance_of_numbers(audit: Audit, model: Model, rows: Any) -> Numbers:
     """Mean prediction, and with true values mean errors and R2."""
     assert model.y_score is not None
     predicted, weights = model.y_score[rows], _weights(audit)[rows]
-    given = weights, audit.options.confidence_level
+    squares = audit.squares
+    total = len(predicted) if squares is None else float(squares[rows].sum())
+    given = weights, total, audit.options.confidence_level
     found = _mean_of("mean_prediction", predicted, *given)
     if audit.y_true is None:
         return found
     true = audit.y_true[rows]
-    errors = predicted - true
+    errors = audit.errors_of(model)[rows]
     found |= _mean_of("mean_error", errors, *given)
     found |= _mean_of("mean_absolute_error", np.abs(errors), *given)
     spread = weights @ (true - np.average(true, weights=weights)) ** 2
@@ -79,10 +81,12 @@ def _performance_of_numbers(audit: Audit, model: Model, rows: Any) -> Numbers:
     return found
 
 
-def _mean_of(name: str, values: Floats, weights: NDArray[Any], level: float) -> Numbers:
+def _mean_of(
+    name: str, values: Floats, weights: NDArray[Any], squares: float, level: float
+) -> Numbers:
     """Mean of values, with the ends of Student's interval; None for a single row."""
     mean = float(np.average(values, weights=weights))
-    size = float(weights.sum() ** 2 / (weights @ weights))
+    size = float(weights.sum() ** 2 / squares)
     if size <= 1:
         return {name: mean, f"{name}_lower": None, f"{name}_upper": None}
     variance = np.average((values - mean) ** 2, weights=weights) / (size - 1)
@@ -154,7 +158,7 @@ def _rates(audit: Audit, model: Model, rows: Integers) -> Numbers:
 
 def _selections(sample: Sample) -> list[dict[str, Any]]:
     """Compute the selection rate of each group, and whether it differs."""
-    options, weights = sample.audit.options, sample.audit.sample_weight
+    options = sample.audit.options
     positions = tuple(range(sample.decisions.n_groups))
     selected = replace(sample.decisions, labels=positions, names=())
     with warnings.catch_warnings():
@@ -167,7 +171,7 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
             confidence_level=options.confidence_level,
         ).sort_index()
     differs = None
-    if weights is None and sample.comparable:
+    if not sample.audit.weighted and sample.comparable:
         differs = set(top_groups(None, selected).index)
     average = float(selected.means.mean())
     return [

@@ -155,18 +155,25 @@ class Model:
     """Scores and predicted classes, as positions in `Audit.classes`.
 
     Scores lie in [0, 1], unless the scale of the report is "rank" or "real". Where they
-    are predicted numbers, no classes are predicted, and `y_pred` is 0.
+    are predicted numbers, no classes are predicted, and `y_pred` is 0; `errors` are
+    then their errors, where these were counted apart from predicted and true numbers.
     """
 
     name: str
     y_score: Floats | None
     y_pred: Integers
     decided_by: str
+    errors: Floats | None = None
 
     def at(self, entries: Any) -> Model:
         """Model of some entries."""
-        scores = None if self.y_score is None else self.y_score[entries]
-        return replace(self, y_score=scores, y_pred=self.y_pred[entries])
+        return replace(self, **_at(self, entries, "y_score", "y_pred", "errors"))
+
+
+def _at(record: Any, entries: Any, *names: str) -> dict[str, Any]:
+    """Take some entries of the columns that a record has."""
+    columns = {name: getattr(record, name) for name in names}
+    return {name: one[entries] for name, one in columns.items() if one is not None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +205,9 @@ class Audit:
     Numbers have no classes, and `y_true` holds them, not positions of classes.
     An entry is a row, or stands for as many as `n_alike` says, which are alike in
     groups, classes and weight, and nearly in score: `blur` is how far this may move
-    MCDP(0), and the length of the longest interval of scores that count as one.
+    MCDP(0), and ABCC and differences of means.
+    `totals` are total weights of entries whose rows differ in weight, `squared` those
+    of the squared weights, which like `n_alike` are known of cells of entries alone.
     `proxy` holds the cell of each entry, and the shares of the groups in each cell.
     """
 
@@ -209,6 +218,8 @@ class Audit:
     sample_weight: NDArray[Any] | None
     options: Options
     n_alike: Integers | None = None
+    totals: NDArray[Any] | None = None
+    squared: Floats | None = None
     blur: tuple[float, float] = (0.0, 0.0)
     strata: Groups | None = None
     proxy: tuple[Groups, Shares] | None = None
@@ -226,17 +237,16 @@ class Audit:
 
     def at(self, entries: Any, *models: Model) -> Audit:
         """Audit of some entries, of models of these, without attributes or cells."""
-        columns = {
-            name: column[entries]
-            for name in ("y_true", "sample_weight", "n_alike")
-            if (column := getattr(self, name)) is not None
-        }
+        names = "y_true", "sample_weight", "n_alike", "totals", "squared"
+        columns = _at(self, entries, *names)
         nothing: dict[str, Any] = {"attributes": (), "strata": None, "proxy": None}
         return replace(self, models=models, **nothing, **columns)
 
     @property
     def weights(self) -> NDArray[Any] | None:
         """Total weight of each entry; None where each is one row that weighs one."""
+        if self.totals is not None:
+            return self.totals
         if self.n_alike is None:
             return self.sample_weight
         if self.sample_weight is None:
@@ -246,10 +256,25 @@ class Audit:
     @property
     def squares(self) -> NDArray[Any] | None:
         """Sum of the squared weights of each entry, None as for `weights`."""
+        if self.squared is not None:
+            return self.squared
         if self.sample_weight is None:
             return self.n_alike
         squares = np.square(self.sample_weight, dtype=float)
         return np.asarray(squares if self.n_alike is None else squares * self.n_alike)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights of their own."""
+        return self.sample_weight is not None or self.totals is not None
+
+    def errors_of(self, model: Model) -> Floats:
+        """Predicted minus true numbers."""
+        if model.errors is not None:
+            return model.errors
+        assert model.y_score is not None
+        assert self.y_true is not None
+        return np.asarray(model.y_score - self.y_true)
 
     @property
     def counts_are_drawn(self) -> bool:

@@ -42,11 +42,12 @@ KEYS = (
 )
 
 
-def by_proxy(audit: Audit) -> Summary | None:
+def by_proxy(audits: Sequence[Audit]) -> Summary | None:
     """Bounds of the metrics of each model; None without probabilities of groups.
 
     Odds ratios and tipping points that are infinite are None.
     """
+    audit = audits[0]
     if audit.proxy is None:
         return None
     cells, shares = audit.proxy
@@ -70,7 +71,7 @@ def by_proxy(audit: Audit) -> Summary | None:
         ],
         "limit": audit.options.proxy_limit,
         "odds_ratios": [_finite(ratio) for ratio in audit.options.odds_ratio],
-        "results": [_of_model(audit, model) for model in audit.models],
+        "results": [_of_model(one, model) for one in audits for model in one.models],
     }
 
 

@@ -103,12 +103,10 @@ class Sample:
 
     def _numbers(self, question: str) -> NDArray[Any]:
         """Scores or errors that a question is about."""
-        scores, true = self.model.y_score, self.audit.y_true
-        assert scores is not None
         if question == "scores":
-            return scores
-        assert true is not None
-        errors = np.asarray(scores - true)
+            assert self.model.y_score is not None
+            return self.model.y_score
+        errors = self.audit.errors_of(self.model)
         return errors if question == "mean errors" else np.abs(errors)
 
     def _of_numbers(self, question: str) -> Any:

@@ -217,7 +217,7 @@ def share_set_aside(sample: Sample, found: Finding, names: Names) -> str:
 
 
 def difference_of_errors(sample: Sample, found: Finding, names: Names) -> str:
-    weighted = sample.audit.sample_weight is not None
+    weighted = sample.audit.weighted
     ours, theirs = (
         say("{rate} of {group}", rate=percent(rate), group=name)
         if weighted

@@ -108,8 +108,8 @@ def summarize(
     """Compute a report, of strings, numbers, None, lists and dicts as in JSON.
 
     One audit holds several models of the same rows; several hold one model each, whose
-    rows were counted by its own scores. What was drawn, what a proxy bounds and what
-    was counted is taken from a claimed summary, where one is given.
+    rows were counted by its own scores. What was drawn, what a proxy bounds, what was
+    counted and what a gap goes with is taken from a claimed summary, if one is given.
     """
     by_attribute = zip(*map(make_samples, audits), strict=True)
     samples = [sample for group in by_attribute for sample in group]
@@ -138,7 +138,7 @@ def summarize(
             {**_attribute(attribute), "results": results[i * n_models :][:n_models]}
             for i, attribute in enumerate(audit.attributes)
         ],
-        "proxy": by_proxy(audit),
+        "proxy": by_proxy(audits),
         "settings": _settings(audit, audits),
         "versions": versions_of("scikit-learn", "NumPy", "SciPy", "pandas"),
     }
@@ -146,7 +146,13 @@ def summarize(
         summary |= {"proxy": claimed["proxy"], "versions": claimed["versions"]}
         counted = {name: claimed["settings"][name] for name in STATED}
         summary["settings"] |= counted
-    return {**summary, "verdict": verdict(summary), "cautions": cautions(summary)}
+    explained = (claimed or {}).get("why")
+    return {
+        **summary,
+        "verdict": verdict(summary),
+        "cautions": cautions(summary),
+        **({} if explained is None else {"why": explained}),
+    }
 
 
 def _recomputed(sample: Sample, claimed: Sequence[Summary]) -> Summary:
@@ -365,7 +371,7 @@ def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
         "positive label": _positive(audit),
         "decisions": {visible_text(m.name): m.decided_by for _, m in models},
         **{name: getattr(options, name) for name in stated},
-        "sample_weight": audit.sample_weight is not None,
+        "sample_weight": audit.weighted,
         "control_features": audit.strata is not None,
         "counts_are_drawn": audit.counts_are_drawn,
         "blur": [max(one.blur[i] for one in audits) for i in (0, 1)],
@@ -707,12 +713,23 @@ def _about_cells(settings: Summary) -> list[str]:
     if least is None:
         return []
     n = say("fewer than {n}", n=least) if withheld is None else whole(withheld)
+    if settings["scale"] == "real":
+        return [
+            say(
+                "No number tells of fewer than {least} people: predictions, errors and "
+                "true values were counted apart, in intervals that hold {least} rows "
+                "or more of each group, and the rows of groups that have fewer are "
+                "left out of every number ({n}).",
+                least=least,
+                n=n,
+            )
+        ]
     return [
         say(
             "No number tells of fewer than {least} people: scores were counted in "
             "intervals that hold {least} rows or more of each group, true label and "
-            "decision, and the rows of groups that have fewer of one pair of true "
-            "label and decision are left out of every number ({n}).",
+            "decision, and the rows of groups that have fewer of one combination of "
+            "true label and decisions are left out of every number ({n}).",
             least=least,
             n=n,
         )
@@ -732,30 +749,46 @@ def _about_scores(settings: Summary) -> list[str]:
             )
         )
     of_mcdp, length = settings["blur"]
-    if length and of_ranks:
+    within = {"of_mcdp": _at_most(of_mcdp), "length": _at_most(length)}
+    if length and settings["scale"] == "real":
+        texts.append(
+            say(
+                "Predictions, errors and true values were counted in narrow intervals, "
+                "and those of one count as equal. MCDP(0) is within {of_mcdp}, the "
+                "Wasserstein distance and the differences of means are within {length} "
+                "of those of the single numbers; the other numbers are close to "
+                "theirs.",
+                **within,
+            )
+        )
+    elif length and of_ranks:
         texts.append(
             say(
                 "Scores were counted in narrow intervals, and those of one count as "
                 "equal. MCDP(0) is within {of_mcdp}, ABCC is within {length} of those "
                 "of the single scores; the other numbers that depend on scores are "
                 "close to theirs.",
-                of_mcdp=figure(f"{of_mcdp:.1g}"),
-                length=figure(f"{length:.1g}"),
+                **within,
             )
         )
     elif length:
         texts.append(
             say(
-                "Scores were counted in narrow intervals, and count as the middle of "
-                "the least and the largest score in theirs. MCDP(0) is within "
-                "{of_mcdp}, ABCC and the difference of mean scores are within {length} "
-                "of those of the single scores; the other numbers that depend on "
-                "scores are close to theirs.",
-                of_mcdp=figure(f"{of_mcdp:.1g}"),
-                length=figure(f"{length:.1g}"),
+                "Scores were counted in narrow intervals, and those of one count as "
+                "equal. MCDP(0) is within {of_mcdp}, ABCC and the difference of mean "
+                "scores are within {length} of those of the single scores; the other "
+                "numbers that depend on scores are close to theirs.",
+                **within,
             )
         )
     return texts
+
+
+def _at_most(value: float) -> str:
+    """Write a bound with one digit, rounded up."""
+    power = math.floor(math.log10(value)) if value else 0
+    most = math.ceil(value / 10.0**power - 1e-9) * 10.0**power
+    return figure(f"{most:,.{max(-power, 0)}f}")
 
 
 def _about_groups(attribute: Summary, of_numbers: bool) -> list[str]:

@@ -9,9 +9,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skfair.groups import encode_groups
+from skfair.inspection import explained_gap
 from skfair.report import FairnessReport, _bundle, verify_bundle
 
 pytest.importorskip("jinja2")
@@ -70,6 +72,16 @@ def round_trip(report, folder, **options):
     return found, json.loads((folder / "summary.json").read_text())
 
 
+def forged(folder, summary):
+    """What verifying finds where the summary and its hash are replaced."""
+    text = _bundle._dump(summary)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"]["summary.json"] = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "summary.json").write_text(text)
+    (folder / "manifest.json").write_text(_bundle._dump(manifest))
+    return verify_bundle(folder)
+
+
 def assert_same(first, second):
     assert [*_bundle._differences("summary", first, second)] == []
 
@@ -96,6 +108,9 @@ def cases(scored):
     many = rng.integers(0, 14, len(y_true)).astype(str)
     born = np.array([datetime.date(1990, 1, 1), datetime.date(2000, 1, 1)])
     one = {"sensitive_features": {"sex": people["sex"]}}
+    n, real = len(y_true), {"scale": "real", **one}
+    predicted = np.exp(9 + 2 * y_score + rng.normal(0, 0.3, n)).round()
+    salary = predicted + rng.normal(0, 3_000, n)
     return {
         "labels": (y_true, None, {"y_pred": y_score > 0.4, **one}),
         "text labels": (
@@ -128,18 +143,34 @@ def cases(scored):
             {"y_pred": {"labels": (y_score > 0.3) * 1}, "sensitive_features": people},
         ),
         "proxy": (y_true, y_score, {"group_probabilities": y_score.round(1)}),
+        "numbers": (salary, predicted, {**real, "control_features": place}),
+        "numbers alone": (None, predicted, {**real, "sensitive_features": missing}),
+        "weighted numbers": (
+            salary,
+            {"one": predicted, "other": predicted.round(-3)},
+            {**real, "sensitive_features": people, "sample_weight": rng.random(n)},
+        ),
+        "numbers by weights": (
+            salary,
+            predicted,
+            {**real, "sample_weight": rng.integers(0, 3, n), "language": "de"},
+        ),
     }
+
+
+N_CASES = 19
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("index", range(15))
+@pytest.mark.parametrize("index", range(N_CASES))
 def test_every_kind_of_report_is_verified(index, make_report, scored, tmp_path):
     y_true, y_score, options = [*cases(scored).values()][index]
     report = make_report(y_true, y_score, **options)
     found, summary = round_trip(report, tmp_path / "new")
     assert found.problems == ()
     assert_same(report.summary, summary)
+    assert len(cases(scored)) == N_CASES
 
 
 @pytest.mark.slow
@@ -378,30 +409,166 @@ def test_min_cell_holds_for_any_scores(seed, make_report, tmp_path):
         assert np.array(statistic["weights"])[of_cell].sum() == rows.sum()
 
 
-def test_min_cell_needs_one_model_without_weights(make_report, scored, tmp_path):
+def counts_of_cells(folder):
+    """Number of rows and of entries of each cell of each statistic."""
+    data = json.loads((folder / "statistics.json").read_text())
+    for model in data["models"]:
+        for name in ("statistic", "errors", "true_numbers"):
+            if model[name] is not None:
+                entries = model[name].get("codes", range(len(model[name]["counts"])))
+                n = np.bincount(entries, minlength=len(model[name]["counts"]))
+                yield np.array(model[name]["counts"]), n
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("index", range(N_CASES))
+def test_min_cell_holds_for_every_kind_of_report(index, make_report, scored, tmp_path):
+    y_true, y_score, options = [*cases(scored).values()][index]
+    report, k = make_report(y_true, y_score, **options), 4
+    found, summary = round_trip(report, tmp_path / "new", min_cell=k)
+    assert found.problems == ()
+    assert summary["settings"]["min_cell"] == k
+    assert summary["n_rows"] <= report.summary["n_rows"]
+    for rows, n_entries in counts_of_cells(tmp_path / "new"):
+        assert rows.min() >= k
+        assert (rows >= k * n_entries).all()
+    if summary["proxy"] is not None:
+        assert summary["proxy"]["smallest_cell"] >= k
+
+
+@pytest.fixture(scope="module")
+def salaries(make_report):
+    """Report on regressors, and a table of true and predicted numbers with tails."""
+    rng = np.random.default_rng(0)
+    group = rng.choice(["F", "M"], 400)
+    predicted = np.exp(rng.normal(10, 1, 400) + 0.3 * (group == "M"))
+    true = predicted * np.exp(rng.normal(0, 0.5, 400))
+    options = {"sensitive_features": group, "scale": "real"}
+    return make_report(true, predicted, **options), true, predicted
+
+
+def test_numbers_are_verified_and_have_no_small_cell(salaries, tmp_path):
+    report, *_ = salaries
+    found, summary = round_trip(report, tmp_path / "all")
+    assert found.problems == ()
+    assert_same(report.summary, summary)
+    assert found.n_verified > 50
+    summary["models"][0]["performance"]["r2"] += 1e-6
+    assert "performance.r2" in forged(tmp_path / "all", summary).problems[0]
+    found, summary = round_trip(report, tmp_path / "new", min_cell=10)
+    assert found.problems == ()
+    for rows, n_entries in counts_of_cells(tmp_path / "new"):
+        assert (rows >= 10 * n_entries).all()
+    assert_moved_at_most(report, summary)
+    assert "predictions, errors and true values were counted" in summary["cautions"][-2]
+
+
+def assert_moved_at_most(report, summary):
+    """Numbers that joining moves stay within what the summary states."""
+    of_mcdp, length = summary["settings"]["blur"]
+    before, after = (
+        one.to_frame().set_index("metric")["value"]
+        for one in (report, FairnessReport(summary))
+    )
+    moved = (before - after).abs()
+    assert 0 < moved.pop("mcdp") <= of_mcdp < 0.5
+    assert (moved <= length).all()
+    assert length > 0
+    # Joined numbers keep their variance, so that no interval is too narrow.
+    ends = ["mean_error_lower", "mean_error_upper", "mean_prediction_upper"]
+    before, after = (
+        [one["models"][0]["performance"][name] for name in ends]
+        for one in (report.summary, summary)
+    )
+    np.testing.assert_allclose(before, after, 1e-3)
+
+
+def test_many_numbers_are_joined(salaries, tmp_path, monkeypatch):
+    report, *_ = salaries
+    monkeypatch.setattr(_bundle, "_MOST_ENTRIES", 150)
+    found, summary = round_trip(report, tmp_path)
+    assert found.problems == ()
+    assert all(n.sum() <= 100 for _, n in counts_of_cells(tmp_path))
+    assert_moved_at_most(report, summary)
+
+
+def test_any_weights_are_added_up(make_report, scored, tmp_path, monkeypatch):
     y_true, y_score, people = scored
-    weighted = make_report(
+    report = make_report(
         y_true,
         y_score,
         sensitive_features=people["sex"],
-        sample_weight=np.full(len(y_true), 2),
-        metrics=["mcdp"],
+        sample_weight=np.random.default_rng(0).random(len(y_true)) + 0.1,
+        metrics=LIGHT,
     )
-    with pytest.raises(ValueError, match=r"min_cell must be None .* weights"):
-        weighted.to_bundle(tmp_path / "new", min_cell=5)
+    monkeypatch.setattr(_bundle, "_MOST_ENTRIES", 800)
+    found, summary = round_trip(report, tmp_path, min_cell=10)
+    assert found.problems == ()
+    rates = (
+        FairnessReport(one).to_frame().set_index("metric")
+        for one in (report.summary, summary)
+    )
+    before, after = (one.loc[LIGHT[1:], ["value", "lower", "upper"]] for one in rates)
+    np.testing.assert_allclose(before, after, rtol=1e-9)
 
 
-def test_a_report_on_numbers_has_no_bundle_yet(make_report, scored, tmp_path):
+def test_models_that_differ_in_few_rows_are_counted_without_them(
+    make_report, scored, tmp_path
+):
     y_true, y_score, people = scored
+    decided = (y_score > 0.5).astype(int)
+    other = decided.copy()
+    other[np.flatnonzero(people["sex"] == "F")[:3]] ^= 1
     report = make_report(
-        y_true.astype(float),
-        1000 * y_score,
+        y_true,
+        y_pred={"one": decided, "other": other},
         sensitive_features=people["sex"],
-        scale="real",
+        metrics=["demographic_parity_difference"],
     )
-    with pytest.raises(ValueError, match="numbers have no bundle yet"):
-        report.to_bundle(tmp_path / "new")
-    assert "<h1>" in report.to_html()
+    found, summary = round_trip(report, tmp_path, min_cell=5)
+    assert found.problems == ()
+    assert summary["n_rows"] == (people["sex"] == "M").sum()
+    for result in summary["attributes"][0]["results"]:
+        assert [group["label"] for group in result["groups"]] == ["M"]
+
+
+def test_what_min_cell_cannot_withhold_is_refused(salaries, light, tmp_path):
+    _, true, predicted = salaries
+    frame = pd.DataFrame({"y": true > 2e4, "p": predicted > 2e4, "sex": "F"})
+    counted = FairnessReport.from_frame(
+        pd.concat([frame] * 130),
+        y_true="y",
+        y_pred=["p", "y"],
+        sensitive_features="sex",
+        n_permutations=0,
+    )
+    with pytest.raises(ValueError, match="from_frame has counted for each of several"):
+        counted.to_bundle(tmp_path / "new", min_cell=5)
+    explained = light.with_explanations()
+    with pytest.raises(ValueError, match=r"with_explanations has added .* got 5"):
+        explained.to_bundle(tmp_path / "new", min_cell=5)
+    with pytest.raises(ValueError, match="min_cell must be an integer of at least 2"):
+        light.to_bundle(tmp_path / "new", min_cell=1)
+    assert not (tmp_path / "new").exists()
+
+
+def test_sections_on_what_a_gap_goes_with_are_in_the_bundle(
+    light, scored, schema, tmp_path
+):
+    _, y_score, people = scored
+    given = {"sensitive_features": people["sex"], "random_state": 0}
+    result = explained_gap(y_score, explained_by=people[["race"]], **given)
+    report = light.with_explanations(result)
+    found, summary = round_trip(report, tmp_path / "new")
+    assert found.problems == ()
+    assert summary["why"] == report.summary["why"]
+    assert conforms(summary, schema, schema["$defs"])
+    assert any("what a gap goes with" in text for text in found.not_verified)
+    page = (tmp_path / "new" / "page.html").read_text()
+    assert report.summary["why"][0]["rows"][0][1] in page
+    for why in ([{"title": "All is well"}], [1], "well"):
+        assert not forged(tmp_path / "new", {**summary, "why": why}).ok
 
 
 def test_a_report_without_rows_has_no_bundle(light, tmp_path):

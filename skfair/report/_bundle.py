@@ -414,12 +414,13 @@ def _count_numbers(value: Any) -> int:
 def _stated(summary: Data) -> dict[str, int]:
     """Count the numbers that statistics do not determine, by what they are."""
     counts = dict.fromkeys(_STATED, 0)
-    of_draws, of_resamples, of_search, of_proxy, of_joining = counts
+    of_draws, of_resamples, of_search, of_proxy, of_joining, of_pairs = counts
     for attribute in summary["attributes"]:
         for result in attribute["results"]:
             for measure in result["measures"]:
                 drawn = [measure[name] for name in DRAWN]
                 counts[of_draws] += _count_numbers(drawn)
+                counts[of_pairs] += _count_numbers(measure["beside_first"])
                 if not MEASURES[measure["key"]].bounded:
                     ends = [measure[name] for name in DRAWN_ENDS]
                     counts[of_resamples] += _count_numbers(ends)
@@ -427,6 +428,8 @@ def _stated(summary: Data) -> dict[str, int]:
                     counts[of_search] += 1 + _count_numbers(measure["searched"])
             for row in (result["strata"] or {"rows": ()})["rows"]:
                 counts[of_draws] += _count_numbers([row["null_mean"], row["pvalue"]])
+    pairs = [model["beside_first"] for model in summary["models"]]
+    counts[of_pairs] += _count_numbers(pairs)
     counts[of_proxy] = _count_numbers(summary["proxy"])
     stated = [summary["settings"][name] for name in STATED]
     counts[of_joining] = _count_numbers(stated) if any(map(_some, stated)) else 0
@@ -443,6 +446,7 @@ _STATED = (
     "DCP where its search ended early, and its bounds",
     "bounds by a proxy, which need the cells of the proxy",
     "how far joining scores may move a number, and how many rows are withheld",
+    "differences to the first model, which pair the rows",
 )
 
 

@@ -27,8 +27,14 @@ from skfair.report._why import section_of
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
 _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
+#: Of a metric, and of a performance: what it has more than that of the first model.
+_DIFFERENCE = {
+    "value": "difference",
+    "lower": "difference_lower",
+    "upper": "difference_upper",
+}
 #: Tables of a report.
-Table = Literal["metrics", "groups", "impact_ratios", "strata", "proxy"]
+Table = Literal["metrics", "models", "groups", "impact_ratios", "strata", "proxy"]
 
 
 class ReportOptions(TypedDict, total=False):
@@ -558,12 +564,13 @@ n_groups), or dict, default=None
 
         Parameters
         ----------
-        table : {"metrics", "groups", "impact_ratios", "strata", "proxy"}, \
+        table : {"metrics", "models", "groups", "impact_ratios", "strata", "proxy"}, \
 default="metrics"
-            Which numbers: of the metrics, of each group, the impact ratios, which only
-            a report with ``impact_ratios=True`` has, of the metrics within strata,
-            which only one with `control_features` has, or the bounds by a proxy, which
-            only one with `group_probabilities` has.
+            Which numbers: of the metrics, of the performance of each model, of each
+            group, the impact ratios, which only a report with ``impact_ratios=True``
+            has, of the metrics within strata, which only one with `control_features`
+            has, or the bounds by a proxy, which only one with `group_probabilities`
+            has.
 
         Returns
         -------
@@ -573,8 +580,13 @@ default="metrics"
             ``metric``, ``value``, ``lower`` and ``upper`` ends of the interval,
             ``certified`` (the least value that the rows certify, see
             `skfair.metrics.certify`), ``null_mean`` (mean under shuffled groups),
-            ``pvalue``, ``n`` rows, ``n_groups``, ``smallest_group``, ``sentence`` and
-            ``note``.
+            ``pvalue``, ``difference``, ``difference_lower`` and ``difference_upper``,
+            ``n`` rows, ``n_groups``, ``smallest_group``, ``sentence`` and ``note``. The
+            difference is that to the first model on the same rows, of the difference of
+            selection rates and of MCDP(0); nan where rows were counted for each model.
+
+            Or with a row for each ``model`` and ``performance``, such as accuracy:
+            ``value``, ``lower``, ``upper``, and the difference to the first model.
 
             Or with a row for each model, attribute and group: ``model``,
             ``attribute``, ``group``, and the rates and the quality of its predictions,
@@ -599,6 +611,8 @@ default="metrics"
         check_choice("table", table, get_args(Table))
         if table == "proxy":
             return self._proxy_frame()
+        if table == "models":
+            return self._models_frame()
         if table != "metrics":
             return self._groups_frame(table)
         rows = [
@@ -607,13 +621,30 @@ default="metrics"
                 "attribute": attribute["name"],
                 "comparison": attribute["comparison"],
                 **measure,
+                **_difference(measure.get("beside_first")),
             }
             for attribute, result in self._results()
             for measure in result["measures"]
         ]
-        columns = ["model", "attribute", "comparison", "key", *_NUMBERS, *_OTHERS]
+        numbers = [*_NUMBERS, *_DIFFERENCE.values()]
+        columns = ["model", "attribute", "comparison", "key", *numbers, *_OTHERS]
         frame = pd.DataFrame(rows, columns=columns).rename(columns={"key": "metric"})
-        return frame.astype(dict.fromkeys(_NUMBERS, "float64"))
+        return frame.astype(dict.fromkeys(numbers, "float64"))
+
+    def _models_frame(self) -> pd.DataFrame:
+        """Rows of performances of each model, and differences to the first."""
+        rows = []
+        for model in self.summary["models"]:
+            found, beside = model["performance"], model.get("beside_first") or {}
+            for name in found:
+                if name.endswith(("_lower", "_upper")):
+                    continue
+                ends = {end: found.get(f"{name}_{end}") for end in ("lower", "upper")}
+                named = {"model": model["name"], "performance": name}
+                of_first = _difference(beside.get(name))
+                rows.append({**named, "value": found[name], **ends, **of_first})
+        frame = pd.DataFrame(rows)
+        return frame.astype(dict.fromkeys(frame.columns[2:], "float64"))
 
     def _results(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """Each attribute with its result for each model."""
@@ -883,3 +914,8 @@ default="metrics"
         leads = self.summary["verdict"]["leads"]
         lines = [f"{lead['model']}: {lead['text']}" for lead in leads]
         return "\n".join([f"FairnessReport({self.summary['n_rows']:,} rows)", *lines])
+
+
+def _difference(found: dict[str, Any] | None) -> dict[str, Any]:
+    """Columns of a difference to the first model."""
+    return {name: (found or {}).get(key) for key, name in _DIFFERENCE.items()}

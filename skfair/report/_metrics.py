@@ -514,6 +514,12 @@ def amount(value: float | None, key: str) -> str:
     return in_unit(value) if MEASURES[key].maximum is None else number(value)
 
 
+def signed(value: float, key: str | None = None) -> str:
+    """Write a difference of two values of a metric, or of a performance."""
+    text = number(value) if key is None else amount(value, key)
+    return f"+{text}" if value > 0 else text
+
+
 def amounts(low: float, high: float, key: str) -> str:
     """Write an interval of a metric for a table."""
     return say("{low} to {high}", low=amount(low, key), high=amount(high, key))

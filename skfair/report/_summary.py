@@ -13,8 +13,14 @@ import numpy as np
 
 import skfair
 from skfair._utils._text import or_none, visible_text
-from skfair.report._draws import DrawsDone, Uncertainty, stated, uncertainties
-from skfair.report._groups import group_numbers, impact_tables, performance
+from skfair.report._draws import (
+    DrawsDone,
+    Uncertainty,
+    gaps_beside_first,
+    stated,
+    uncertainties,
+)
+from skfair.report._groups import group_numbers, impact_tables
 from skfair.report._inputs import Attribute, Audit, Model
 from skfair.report._language import (
     counted,
@@ -34,6 +40,7 @@ from skfair.report._metrics import (
     questions_of,
     word_of,
 )
+from skfair.report._performance import beside_first, with_intervals
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
 from skfair.report._proxy import by_proxy, lead
 from skfair.report._sample import Finding, Sample
@@ -119,6 +126,9 @@ def summarize(
         found = [(sample, find_all(sample)) for sample in samples]
         done = DrawsDone(found, audit.options.verbose)
         results = [_result(*one, uncertainties(*one, done)) for one in found]
+        for i, sample in enumerate(samples):
+            first = i - i % n_models
+            _pair(sample, samples[first], results[i], results[first])
     else:
         results = [
             _recomputed(sample, claimed["attributes"][i // n_models]["results"])
@@ -142,6 +152,11 @@ def summarize(
     }
     if claimed is not None:
         summary |= {"proxy": claimed["proxy"], "versions": claimed["versions"]}
+        for one, of_model in zip(summary["models"], claimed["models"], strict=True):
+            one["beside_first"] = {
+                name: _difference(found)
+                for name, found in (of_model["beside_first"] or {}).items()
+            } or None
         counted = {name: claimed["settings"][name] for name in STATED}
         summary["settings"] |= counted
     return {**summary, "verdict": verdict(summary), "cautions": cautions(summary)}
@@ -163,11 +178,19 @@ def _recomputed(sample: Sample, claimed: Sequence[Summary]) -> Summary:
             known[key] = Finding(float(measure["value"]), bounds=(low, high))
     found = find_all(sample, known)
     result = _result(sample, found, stated(sample, found, measures))
+    for measure in result["measures"]:
+        if beside := measures[measure["key"]]["beside_first"]:
+            measure["beside_first"] = _difference(beside)
     if result["strata"] is not None:
         rows = result["strata"]["rows"]
         for row, of_row in zip(rows, of_model["strata"]["rows"], strict=True):
             row |= {name: of_row[name] for name in ("null_mean", "pvalue")}
     return result
+
+
+def _difference(claimed: Summary) -> Summary:
+    """Difference of two models as it is claimed, whose rows are paired."""
+    return {name: float(claimed[name]) for name in ("value", "lower", "upper")}
 
 
 def _positive(audit: Audit) -> str | None:
@@ -179,7 +202,8 @@ def _model(audit: Audit, model: Model) -> Summary:
         "name": visible_text(model.name),
         "scores": model.y_score is not None,
         "decided_by": model.decided_by,
-        "performance": performance(audit, model),
+        "performance": with_intervals(audit, model),
+        "beside_first": beside_first(audit, model),
     }
 
 
@@ -196,6 +220,21 @@ def _attribute(attribute: Attribute) -> Summary:
         ],
         "n_missing": attribute.n_missing,
     }
+
+
+def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> None:
+    """Add to each metric what it has more than that of the first model, if paired.
+
+    Like other intervals, that of the difference is extended to the value.
+    """
+    values = {measure["key"]: measure["value"] for measure in of_first["measures"]}
+    intervals = gaps_beside_first(sample, first)
+    for measure in result["measures"]:
+        key = measure["key"]
+        if key in intervals and measure["value"] is not None:
+            value, (low, high) = measure["value"] - values[key], intervals[key]
+            ends = {"lower": min(low, value), "upper": max(high, value)}
+            measure["beside_first"] = {"value": value, **ends}
 
 
 def _result(
@@ -237,6 +276,7 @@ def _measure(
         "as_large": drawn.as_large,
         "without_test": drawn.without_test,
         "searched": None if found.bounds is None else list(found.bounds),
+        "beside_first": None,
         "left_out": few_of_labels(sample, found),
         "note": note(measure.key, found, drawn),
         "finding": finding,

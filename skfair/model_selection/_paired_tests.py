@@ -207,7 +207,7 @@ def _differences(
         square = factor**2 * cdf - 2 * factor * own * both + own**2 * share
         return _variance_of_mean(mean, square, n_rows)
 
-    pairs = permutations(present, 2)
+    pairs: Iterator[tuple[int, int]] = permutations(present, 2)
     if EVERYONE in place[1:]:
         pairs = ((a, b) for g in present for a, b in ((g, EVERYONE), (EVERYONE, g)))
     for high, low in pairs:

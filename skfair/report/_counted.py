@@ -23,13 +23,14 @@ from skfair.report._inputs import (
     mid_ranks,
     with_intersection,
 )
+from skfair.report._language import Unnamed
 from skfair.report._sample import count_outcomes
 from skfair.statistics import GroupedOutcomes, GroupedScores
 from skfair.statistics._json import check_entries, label_to_json, labels_from_json
 
 Data = dict[str, Any]
 
-_ENTRIES = "model decided_by classes labelled weighted attributes strata statistic"
+_ENTRIES = "model threshold classes labelled weighted attributes strata statistic"
 #: Numbers of intervals of scores; their edges are short as decimal numbers.
 _N_BINS = (10_000, 5_000, 2_000, 1_000, 500, 200, 100)
 
@@ -56,13 +57,14 @@ def to_data(audit: Audit) -> Data:
         statistic = count_outcomes(replace(audit, sample_weight=None), last, cells)
     return {
         "type": "counted",
-        "model": model.name,
-        "decided_by": model.decided_by,
+        "model": _name_to_data(model.name),
+        "threshold": model.threshold,
         "classes": [label_to_json(label) for label in audit.classes],
         "labelled": audit.y_true is not None,
         "weighted": audit.sample_weight is not None,
         "attributes": [
-            {"name": one.name, **_groups_to_data(one.every)} for one in _given(audit)
+            {"name": _name_to_data(one.name), **_groups_to_data(one.every)}
+            for one in _given(audit)
         ],
         "strata": None if audit.strata is None else _groups_to_data(audit.strata),
         "statistic": statistic.to_dict(),
@@ -93,6 +95,15 @@ def _columns(audit: Audit) -> tuple[list[str], list[tuple[Any, tuple[Any, ...]]]
     distinct, levels = np.unique(weights, return_inverse=True)
     found.append(("weight", levels, tuple(distinct.tolist())))
     return [name for name, _, _ in found], [(codes, to) for _, codes, to in found]
+
+
+def _name_to_data(name: str) -> str | list[str]:
+    """Write a name, one that nobody gave within a list."""
+    return [str(name)] if isinstance(name, Unnamed) else name
+
+
+def _name_from_data(data: str | list[str]) -> str:
+    return Unnamed(data[0]) if isinstance(data, list) else data
 
 
 def _groups_to_data(groups: Groups) -> Data:
@@ -132,10 +143,11 @@ def from_data(data: Any, options: Options, blur: tuple[float, float]) -> Audit:
         raise ValueError("weights must be numbers above 0.")
     strata = groups.pop() if data["strata"] is not None else None
     each = {
-        one["name"]: group
+        _name_from_data(one["name"]): group
         for one, group in zip(data["attributes"], groups, strict=True)
     }
-    model = Model(data["model"], scores, predicted, data["decided_by"])
+    threshold = None if data["threshold"] is None else float(data["threshold"])
+    model = Model(_name_from_data(data["model"]), scores, predicted, threshold)
     return Audit(
         models=(model,),
         attributes=with_intersection(each, rows),

@@ -164,7 +164,9 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
     audit, model, other = sample.audit, sample.model, first.model
     if model is other or audit.n_alike is not None or not sample.comparable:
         return {}
-    compared = {"demographic_parity_difference": (model.y_pred, other.y_pred)}
+    compared: dict[str, tuple[Any, Any]] = {
+        "demographic_parity_difference": (model.y_pred, other.y_pred)
+    }
     if model.y_score is not None and other.y_score is not None:
         compared["mcdp"] = model.y_score, other.y_score
     keys = [key for key in compared if key in sample.keys]

@@ -18,12 +18,12 @@ from skfair._utils._validation import AnyScale, Scale, check_choice, count_rows
 from skfair.report._bundle import write_bundle
 from skfair.report._frame_inputs import read_frame
 from skfair.report._inputs import Audit, estimator_inputs, make_audit
-from skfair.report._language import say, speaking
+from skfair.report._language import LANGUAGES, say, speaking
 from skfair.report._metrics import checked_options
 from skfair.report._page._html import record_of, render
 from skfair.report._page._markdown import card_sections, render_markdown
-from skfair.report._summary import DEFAULT_TITLE, summarize
-from skfair.report._why import section_of
+from skfair.report._summary import DEFAULT_TITLE, reworded, summarize
+from skfair.report._why import data_of, section_of
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
 _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
@@ -333,8 +333,9 @@ n_groups), or dict, default=None
         title : str, default="Fairness report"
             Title of the page.
         language : {"en", "de"}, default="en"
-            Language of the sentences and of the page, and how its numbers are written.
-            Names of groups, attributes, models and classes are data, and stay.
+            Language of the sentences, and how numbers are written. `to_html` and
+            other methods write the same report in another language, too. Names of
+            groups, attributes, models and classes are data, and stay.
         random_state : int, RandomState instance or None, default=None
             Seed of resamples and permutations. The report states it.
         n_jobs : int, default=None
@@ -551,8 +552,9 @@ n_groups), or dict, default=None
         >>> report.summary["why"][0]["rows"][0][3]  # share of rows without overlap
         '0.0%'
         """
-        with speaking(self.summary.get("language", "en")):
-            sections = [section_of(result) for result in results]
+        sections = [{"result": data_of(result)} for result in results]
+        with speaking(self.summary["language"]):
+            sections = [one | section_of(one["result"]) for one in sections]
         before = self.summary.get("why") or []
         return type(self)({**self.summary, "why": [*before, *sections]})
 
@@ -710,12 +712,20 @@ default="metrics"
         frame = pd.DataFrame(rows).drop(columns=["key", "title"], errors="ignore")
         return frame.rename(columns={"label": "group"})
 
+    def _in(self, language: str | None) -> dict[str, Any]:
+        """Return the summary in a language, by default that of the report."""
+        if language is None:
+            return self.summary
+        check_choice("language", language, LANGUAGES)
+        return reworded(self.summary, language)
+
     def to_html(
         self,
         path: str | PathLike[str] | None = None,
         *,
         date: str | datetime.date | None = None,
         source: str | None = None,
+        language: str | None = None,
     ) -> str:
         """Write one self-contained page: no script, nothing loaded from elsewhere.
 
@@ -729,6 +739,9 @@ default="metrics"
         source : str, default=None
             Where the rows come from, for the head of the page: the name of a file and
             its hash, for instance.
+        language : {"en", "de"}, default=None
+            Language of the page, by default that of the report. Nothing is computed
+            again.
 
         Returns
         -------
@@ -741,8 +754,9 @@ default="metrics"
         OSError
             If the file cannot be written; it names the path.
         """
-        with speaking(self.summary.get("language", "en")):
-            page = render(self.summary, record_of(date, source))
+        summary = self._in(language)
+        with speaking(summary["language"]):
+            page = render(summary, record_of(date, source))
         if path is not None:
             write_text(path, page)
         return page
@@ -753,6 +767,7 @@ default="metrics"
         *,
         date: str | datetime.date | None = None,
         source: str | None = None,
+        language: str | None = None,
     ) -> str:
         """Write the report as Markdown, as for a model card.
 
@@ -768,6 +783,8 @@ default="metrics"
             Date to write at the head, by default none.
         source : str, default=None
             Where the rows come from, for the head.
+        language : {"en", "de"}, default=None
+            Language of the text, by default that of the report.
 
         Returns
         -------
@@ -778,8 +795,9 @@ default="metrics"
         OSError
             If the file cannot be written; it names the path.
         """
-        with speaking(self.summary.get("language", "en")):
-            text = render_markdown(self.summary, record_of(date, source))
+        summary = self._in(language)
+        with speaking(summary["language"]):
+            text = render_markdown(summary, record_of(date, source))
         if path is not None:
             write_text(path, text + "\n")
         return text
@@ -791,6 +809,7 @@ default="metrics"
         section: str = "Fairness",
         date: str | datetime.date | None = None,
         source: str | None = None,
+        language: str | None = None,
     ) -> Any:
         """Add the report to a model card of skops, as a section with subsections.
 
@@ -809,6 +828,8 @@ default="metrics"
             Date to write in the section, by default none.
         source : str, default=None
             Where the rows come from, for the section.
+        language : {"en", "de"}, default=None
+            Language of the sections, by default that of the report.
 
         Returns
         -------
@@ -822,10 +843,9 @@ default="metrics"
         """
         if not callable(getattr(card, "add", None)) or not hasattr(card, "select"):
             raise TypeError(f"card must be a skops.card.Card, got {type(card)}.")
-        with speaking(self.summary.get("language", "en")):
-            for path, text in card_sections(
-                self.summary, section, record_of(date, source)
-            ):
+        summary = self._in(language)
+        with speaking(summary["language"]):
+            for path, text in card_sections(summary, section, record_of(date, source)):
                 card.add(**{path: text})
         return card
 
@@ -903,7 +923,7 @@ default="metrics"
     def _repr_html_(self) -> str:
         """Show the page in a frame, so that neither styles the other."""
         style = "width: 100%; height: 40rem; border: 0"
-        with speaking(self.summary.get("language", "en")):
+        with speaking(self.summary["language"]):
             title = html.escape(say(DEFAULT_TITLE))
         return (
             f'<iframe title="{title}" sandbox style="{style}" '

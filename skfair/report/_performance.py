@@ -175,7 +175,8 @@ def beside_first(audit: Audit, model: Model) -> dict[str, Numbers] | None:
     z = float(ndtri((1 + audit.options.confidence_level) / 2))
     own, other = performance(audit, model), performance(audit, first)
     influences = _influences(audit, model, own)
-    of_first, found = _influences(audit, first, other), {}
+    of_first = _influences(audit, first, other)
+    found: dict[str, Numbers] = {}
     for name in (name for name in influences if name in of_first):
         value, of_other = own[name], other[name]
         assert value is not None

@@ -24,7 +24,7 @@ def audit_of(rng, n_rows, weights=None, scale="probability"):
     if scale == "real":
         true = scores[1] + rng.normal(size=n_rows)
     models = tuple(
-        Model(name, one, (one >= 0.5).astype(np.intp), "")
+        Model(name, one, (one >= 0.5).astype(np.intp), 0.5)
         for name, one in zip("ab", scores, strict=True)
     )
     options = Options(random_state=0, scale=scale, confidence_level=0.9)

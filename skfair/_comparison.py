@@ -343,8 +343,8 @@ def compare_with_plain(
     average precision only.
     """
     y, old, new, weights, gaps = _compare_gaps(rows, plain_scores, scores, max_mcdp)
-    plain_precision = _average_precision(y, old, weights)
-    precision = _average_precision(y, new, weights)
+    plain_precision = average_precision(y, old, weights)
+    precision = average_precision(y, new, weights)
     return PlainComparison(
         average_precision=precision.value,
         plain_average_precision=plain_precision.value,
@@ -449,7 +449,7 @@ def _error(first: _Estimate, second: _Estimate, weights: Array) -> float:
     return float(np.linalg.norm(weights * (first.derivative - second.derivative)))
 
 
-def _average_precision(y: Array, scores: Array, weights: Array) -> _Estimate:
+def average_precision(y: Array, scores: Array, weights: Array) -> _Estimate:
     """Average precision, the mean precision at the positive rows."""
     # Levels are the distinct scores from the largest on.
     _, level = np.unique(-scores, return_inverse=True)

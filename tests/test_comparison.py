@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.metrics import average_precision_score
 
-from skfair._comparison import _average_precision, _largest_gap, compare_with_plain
+from skfair._comparison import _largest_gap, average_precision, compare_with_plain
 from skfair._training_rows import TrainingRows
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, encode_groups
@@ -72,7 +72,7 @@ def test_derivatives_are_finite_differences(decimals):
     y, scores, _, groups = draw(60)
     scores, weights = scores.round(decimals), np.random.default_rng(1).random(60)
     for estimate in (
-        lambda weights: _average_precision(y * 1.0, scores, weights),
+        lambda weights: average_precision(y * 1.0, scores, weights),
         lambda weights: _largest_gap(scores, groups.codes, weights),
     ):
         found = estimate(weights)

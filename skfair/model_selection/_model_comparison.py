@@ -38,6 +38,7 @@ from skfair._utils._validation import (
 from skfair.groups import Groups, resolve_groups
 from skfair.metrics import mcdp
 from skfair.model_selection._paired_tests import (
+    N_PLACES,
     PairedTest,
     Performance,
     Place,
@@ -50,8 +51,6 @@ from skfair.model_selection._paired_tests import (
 )
 from skfair.model_selection._pareto_front import non_dominated
 
-#: The place of the baseline's gap is found on one of so many parts of the rows.
-_N_PLACES = 4
 #: Columns of the tests, in the order of the table.
 TESTED = (
     "performance",
@@ -353,7 +352,7 @@ def models_table(
     values = [np.array([of(rows) for rows in each]) for of, _ in models.values()]
     if place is None and not math.isnan(gaps[0]):
         cells = groups.codes[grouped].astype(np.intp)
-        finding, *others = random_parts(cells, _N_PLACES)
+        finding, *others = random_parts(cells, N_PLACES)
         found = grouped[finding]
         place = largest_gap_place(scores[0][found], groups.codes[found], weights[found])
         grouped = grouped[np.sort(np.concatenate(others))]

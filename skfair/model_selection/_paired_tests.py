@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from itertools import permutations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
@@ -14,6 +15,7 @@ from skfair._utils._types import Floats, Integers
 from skfair.groups import Codes, Groups
 from skfair.metrics._distribution._gap import largest_gap
 from skfair.metrics._distribution._mcdp import sustained_gap
+from skfair.metrics._inputs import Multigroup
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import gap_between
 
@@ -72,11 +74,17 @@ def performance_test(
     return PairedTest(bound, float(stdtr(n_parts - 1, -excess / error)))
 
 
+#: Stands for the code of a group in a `Place`: all rows that have a group.
+EVERYONE = -1
+#: The place of a gap is found on one of so many parts of the rows.
+N_PLACES = 4
+
+
 class Place(NamedTuple):
     """Score at which two groups differ most.
 
     `high` is the code of the group with the larger share of rows up to the score, and
-    `low` that of the other group.
+    `low` that of the other group. One of the two may be everyone.
     """
 
     threshold: float
@@ -84,7 +92,9 @@ class Place(NamedTuple):
     low: int
 
 
-def largest_gap_place(scores: Floats, codes: Codes, weights: Floats) -> Place:
+def largest_gap_place(
+    scores: Floats, codes: Codes, weights: Floats, multigroup: Multigroup = "pairwise"
+) -> Place:
     """Find the score and the groups at which MCDP(0) is attained."""
     present, own = np.unique(codes, return_inverse=True)
     labels = tuple(present.tolist())
@@ -94,12 +104,12 @@ def largest_gap_place(scores: Floats, codes: Codes, weights: Floats) -> Place:
         sample_weight=weights,
         scale="rank",
     )
-    first, second = largest_gap(statistic, "pairwise", sustained_gap).pair
-    assert second is not None  # groups are compared in pairs
+    first, second = largest_gap(statistic, multigroup, sustained_gap).pair
     gap = gap_between(statistic, first, second)
     best = int(np.abs(gap.signed).argmax())
-    high, low = (first, second) if gap.signed[best] > 0 else (second, first)
-    return Place(float(gap.scores[best]), labels[high], labels[low])
+    pair = labels[first], EVERYONE if second is None else labels[second]
+    high, low = pair if gap.signed[best] > 0 else pair[::-1]
+    return Place(float(gap.scores[best]), high, low)
 
 
 def _last_of_ties(ordered: Floats) -> Integers:
@@ -137,6 +147,31 @@ def gap_test(
     return PairedTest(worst_bound, float(ndtr(worst_z)))
 
 
+def gap_interval(
+    scores: Floats,
+    baseline: Floats,
+    codes: Codes,
+    weights: Floats,
+    level: float,
+    multigroup: Multigroup = "pairwise",
+) -> tuple[float, float]:
+    """Interval of the largest gap of a candidate minus that of the baseline.
+
+    Each end is a bound of `gap_test`, with the place of the other model's gap found on
+    a part of the rows. Codes are of rows that have a group.
+    """
+    finding, *others = random_parts(codes, N_PLACES)
+    rows = np.sort(np.concatenate(others or [finding]))
+
+    def upper(own: Floats, other: Floats) -> float:
+        of_place = other[finding], codes[finding], weights[finding]
+        place = largest_gap_place(*of_place, multigroup)
+        given = place, codes[rows], weights[rows], (1 + level) / 2
+        return gap_test(own[rows], other[rows], *given).bound
+
+    return -upper(baseline, scores), upper(scores, baseline)
+
+
 def _paired_differences(
     scores: Floats, baseline: Floats, place: Place, codes: Codes, weights: Floats
 ) -> Iterator[tuple[Floats, Floats]]:
@@ -144,41 +179,56 @@ def _paired_differences(
     order = np.argsort(scores, kind="stable")
     ends = _last_of_ties(scores[order])
     below = baseline <= place.threshold
-    cdfs, variances = {}, {}
-    present, gap = np.unique(codes).tolist(), 0.0
-    for group in present:
-        of_group = weights * (codes == group)
-        size = of_group.sum()
-        n_rows = size**2 / float(of_group @ of_group)
-        # Groups count with 1 or -1 in the gap of the baseline, or not at all.
-        own = (group == place.high) - (group == place.low)
-        share = of_group @ below / size
-        cdf, both = (
-            _below(order, of_group * values)[ends] / size for values in (1, below)
-        )
-        cdfs[group], gap = cdf, gap + own * share
-        variances[group] = [
-            _variance_of_mean(
-                sign * cdf - own * share,
-                abs(sign) * cdf - 2 * sign * own * both + abs(own) * share,
-                n_rows,
-            )
-            for sign in (0, 1, -1)
+    present = np.unique(codes).tolist()
+    sizes = {group: weights[codes == group].sum() for group in present}
+    total = sum(sizes.values())
+
+    def factors(high: int, low: int) -> list[float]:
+        """Return the factor of each group in the gap of two, one perhaps everyone."""
+        everyone = (high == EVERYONE) - (low == EVERYONE)
+        return [
+            (group == high) - (group == low) + everyone * sizes[group] / total
+            for group in present
         ]
-    absent = sum(variance[0] for variance in variances.values())
-    for high, low in permutations(present, 2):
-        others = absent - variances[high][0] - variances[low][0]
-        noise = others + variances[high][1] + variances[low][2]
-        yield cdfs[high] - cdfs[low] - gap, noise
+
+    cdfs, found, gap = [], [], 0.0
+    for group, own in zip(present, factors(place.high, place.low), strict=True):
+        of_group = weights * (codes == group)
+        n_rows = sizes[group] ** 2 / float(of_group @ of_group)
+        share = of_group @ below / sizes[group]
+        cdf, both = (
+            _below(order, of_group * values)[ends] / sizes[group]
+            for values in (1, below)
+        )
+        gap += own * share
+        cdfs.append(cdf)
+        found.append((own, share, both, n_rows))
+
+    @functools.cache
+    def variance(i: int, factor: float) -> Any:
+        """Variance of the part of a group, a number where it does not count."""
+        own, share, both, n_rows = found[i]
+        cdf, both = (cdfs[i], both) if factor else (0.0, 0.0)
+        mean = factor * cdf - own * share
+        square = factor**2 * cdf - 2 * factor * own * both + own**2 * share
+        return _variance_of_mean(mean, square, n_rows)
+
+    pairs: Iterator[tuple[int, int]] = permutations(present, 2)
+    if EVERYONE in place[1:]:
+        pairs = ((a, b) for g in present for a, b in ((g, EVERYONE), (EVERYONE, g)))
+    for high, low in pairs:
+        counts = [(i, one) for i, one in enumerate(factors(high, low))]
+        mean = sum(one * cdfs[i] for i, one in counts if one)
+        yield mean - gap, sum(variance(i, one) for i, one in counts)
 
 
-def _variance_of_mean(first: Floats, second: Floats, n_rows: float) -> Floats:
+def _variance_of_mean(first: Any, second: Any, n_rows: float) -> Any:
     """Variance of a mean of differences in [-1, 1], from the means of both powers.
 
     Two rows, 1 and -1, are added: a group whose rows all agree would have no noise.
     """
     mean, square = n_rows * first / (n_rows + 2), (n_rows * second + 2) / (n_rows + 2)
-    return np.asarray((square - mean**2) / n_rows)
+    return (square - mean**2) / n_rows
 
 
 def holm(pvalues: Floats) -> Floats:

@@ -30,6 +30,7 @@ from skfair.report._inputs import Audit, Options
 from skfair.report._language import speaking
 from skfair.report._metrics import MEASURES
 from skfair.report._page._html import render
+from skfair.report._performance import ENDS_OF_R2
 from skfair.report._summary import STATED, summarize, versions_of
 
 Data = dict[str, Any]
@@ -450,6 +451,17 @@ def _stated(summary: Data) -> list[tuple[str, list[Any]]]:
         (
             "how far joining scores may move a number, and how many rows are withheld",
             settings if some else [],
+        ),
+        (
+            "differences to the first model, which pair the rows",
+            [one["beside_first"] for one in (*summary["models"], *measures)],
+        ),
+        (
+            "intervals of R2, which need the error and the true number of each row",
+            [
+                [one["performance"].get(end) for end in ENDS_OF_R2]
+                for one in summary["models"]
+            ],
         ),
     ]
 

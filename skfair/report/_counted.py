@@ -25,6 +25,7 @@ from skfair.report._inputs import (
     mid_ranks,
     with_intersection,
 )
+from skfair.report._language import Unnamed
 from skfair.report._sample import count_outcomes
 from skfair.statistics import GroupedOutcomes, GroupedScores
 from skfair.statistics._json import (
@@ -38,7 +39,7 @@ Data = dict[str, Any]
 #: Codes of rows, and the labels that they stand for.
 Column = tuple[Any, tuple[Any, ...]]
 
-_ENTRIES = "model decided_by classes labelled weighted attributes strata statistic"
+_ENTRIES = "model threshold classes labelled weighted attributes strata statistic"
 _ENTRIES += " squares errors true_numbers"
 #: Numbers of intervals of scores; their edges are short as decimal numbers.
 _N_BINS = (10_000, 5_000, 2_000, 1_000, 500, 200, 100)
@@ -62,7 +63,7 @@ def to_data(audit: Audit) -> Data:
     Of numbers, predictions, errors and true values are counted apart.
     """
     (model,) = audit.models
-    names = [one.name for one in _given(audit)]
+    names = [str(one.name) for one in _given(audit)]
     names += [] if audit.strata is None else ["stratum"]
     names += [] if audit.of_numbers or audit.y_true is None else ["true label"]
     audit = replace(audit, n_alike=_rows_of(audit))
@@ -84,13 +85,14 @@ def to_data(audit: Audit) -> Data:
         true_numbers = _count(audit, cells, audit.y_true).to_dict()
     return {
         "type": "counted",
-        "model": model.name,
-        "decided_by": model.decided_by,
+        "model": _name_to_data(model.name),
+        "threshold": model.threshold,
         "classes": [label_to_json(label) for label in audit.classes],
         "labelled": audit.y_true is not None,
         "weighted": audit.weighted,
         "attributes": [
-            {"name": one.name, **_groups_to_data(one.every)} for one in _given(audit)
+            {"name": _name_to_data(one.name), **_groups_to_data(one.every)}
+            for one in _given(audit)
         ],
         "strata": None if audit.strata is None else _groups_to_data(audit.strata),
         "statistic": statistic.to_dict(),
@@ -136,6 +138,15 @@ def _decisions_of(audit: Audit) -> list[Column]:
     return [(model.y_pred, audit.classes or (0,)) for model in audit.models]
 
 
+def _name_to_data(name: str) -> str | list[str]:
+    """Write a name, one that nobody gave within a list."""
+    return [str(name)] if isinstance(name, Unnamed) else name
+
+
+def _name_from_data(data: str | list[str]) -> str:
+    return Unnamed(data[0]) if isinstance(data, list) else data
+
+
 def _groups_to_data(groups: Groups) -> Data:
     return {
         "labels": [label_to_json(label) for label in groups.labels],
@@ -173,12 +184,13 @@ def from_data(data: Any, options: Options, blur: tuple[float, float]) -> Audit:
     predicted = _positions(next(columns), classes or (0,))[codes]
     strata = groups.pop() if data["strata"] is not None else None
     each = {
-        one["name"]: group
+        _name_from_data(one["name"]): group
         for one, group in zip(data["attributes"], groups, strict=True)
     }
-    name, decided_by = data["model"], data["decided_by"]
+    threshold = None if data["threshold"] is None else float(data["threshold"])
+    name = _name_from_data(data["model"])
     return Audit(
-        models=(Model(name, values[0], predicted, decided_by, values[1]),),
+        models=(Model(name, values[0], predicted, threshold, values[1]),),
         attributes=with_intersection(each, known["n_alike"]),
         y_true=true,
         classes=classes,

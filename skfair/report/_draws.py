@@ -45,6 +45,7 @@ from skfair.metrics._uncertainty import (
     permutations,
     resamples,
 )
+from skfair.model_selection._paired_tests import gap_interval
 from skfair.report._metrics import MEASURES
 from skfair.report._sample import Finding, Sample, count_outcomes
 from skfair.statistics import GroupedOutcomes, GroupedScores
@@ -151,6 +152,45 @@ def bounds(sample: Sample, found: Mapping[str, Finding]) -> dict[str, Uncertaint
                 certified=upper_bound(compared, 2 * tail),
             )
     return results
+
+
+def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, float]]:
+    """Interval of what each gap has more than that of the first model, by metric.
+
+    Rows are paired; counted ones cannot be. Where groups are small, the intervals of
+    the two gaps tell more: each end is the better of both, at half the error each. The
+    gap of decisions, 0 or 1, is the difference of selection rates.
+    """
+    audit, model, other = sample.audit, sample.model, first.model
+    if model is other or audit.n_alike is not None or not sample.comparable:
+        return {}
+    compared: dict[str, tuple[Any, Any]] = {
+        "demographic_parity_difference": (model.y_pred, other.y_pred)
+    }
+    if model.y_score is not None and other.y_score is not None:
+        compared["mcdp"] = model.y_score, other.y_score
+    keys = [key for key in compared if key in sample.keys]
+    rows = np.flatnonzero(sample.groups.codes >= 0)
+    weights = np.ones(len(rows)) if audit.weights is None else audit.weights[rows]
+    tail = (1 - audit.options.confidence_level) / 2
+    given = sample.groups.codes[rows], weights.astype(float), 1 - tail
+    own, others = (
+        dict(compare_metrics(one, bounded_metrics(one, keys)))
+        for one in (sample, first)
+    )
+    found = {}
+    for key in keys:
+        of_model, of_first = (values[rows] for values in compared[key])
+        low, high = gap_interval(
+            of_model, of_first, *given, sample.attribute.comparison
+        )
+        ends = [
+            bound(one[key], tail / 4)
+            for one in (own, others)
+            for bound in (lower_bound, upper_bound)
+        ]
+        found[key] = max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
+    return found
 
 
 def uncertainties(

@@ -18,17 +18,23 @@ from skfair._utils._validation import AnyScale, Scale, check_choice, count_rows
 from skfair.report._bundle import write_bundle
 from skfair.report._frame_inputs import read_frame
 from skfair.report._inputs import Audit, estimator_inputs, make_audit
-from skfair.report._language import say, speaking
+from skfair.report._language import LANGUAGES, say, speaking
 from skfair.report._metrics import checked_options
 from skfair.report._page._html import record_of, render
 from skfair.report._page._markdown import card_sections, render_markdown
-from skfair.report._summary import DEFAULT_TITLE, summarize
-from skfair.report._why import section_of
+from skfair.report._summary import DEFAULT_TITLE, reworded, summarize
+from skfair.report._why import data_of, section_of
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
 _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
+#: Of a metric, and of a performance: what it has more than that of the first model.
+_DIFFERENCE = {
+    "value": "difference",
+    "lower": "difference_lower",
+    "upper": "difference_upper",
+}
 #: Tables of a report.
-Table = Literal["metrics", "groups", "impact_ratios", "strata", "proxy"]
+Table = Literal["metrics", "models", "groups", "impact_ratios", "strata", "proxy"]
 
 
 class ReportOptions(TypedDict, total=False):
@@ -327,8 +333,9 @@ n_groups), or dict, default=None
         title : str, default="Fairness report"
             Title of the page.
         language : {"en", "de"}, default="en"
-            Language of the sentences and of the page, and how its numbers are written.
-            Names of groups, attributes, models and classes are data, and stay.
+            Language of the sentences, and how numbers are written. `to_html` and
+            other methods write the same report in another language, too. Names of
+            groups, attributes, models and classes are data, and stay.
         random_state : int, RandomState instance or None, default=None
             Seed of resamples and permutations. The report states it.
         n_jobs : int, default=None
@@ -545,8 +552,9 @@ n_groups), or dict, default=None
         >>> report.summary["why"][0]["rows"][0][3]  # share of rows without overlap
         '0.0%'
         """
-        with speaking(self.summary.get("language", "en")):
-            sections = [section_of(result) for result in results]
+        sections = [{"result": data_of(result)} for result in results]
+        with speaking(self.summary["language"]):
+            sections = [one | section_of(one["result"]) for one in sections]
         before = self.summary.get("why") or []
         report = type(self)({**self.summary, "why": [*before, *sections]})
         report._audits = self._audits
@@ -560,12 +568,13 @@ n_groups), or dict, default=None
 
         Parameters
         ----------
-        table : {"metrics", "groups", "impact_ratios", "strata", "proxy"}, \
+        table : {"metrics", "models", "groups", "impact_ratios", "strata", "proxy"}, \
 default="metrics"
-            Which numbers: of the metrics, of each group, the impact ratios, which only
-            a report with ``impact_ratios=True`` has, of the metrics within strata,
-            which only one with `control_features` has, or the bounds by a proxy, which
-            only one with `group_probabilities` has.
+            Which numbers: of the metrics, of the performance of each model, of each
+            group, the impact ratios, which only a report with ``impact_ratios=True``
+            has, of the metrics within strata, which only one with `control_features`
+            has, or the bounds by a proxy, which only one with `group_probabilities`
+            has.
 
         Returns
         -------
@@ -575,8 +584,13 @@ default="metrics"
             ``metric``, ``value``, ``lower`` and ``upper`` ends of the interval,
             ``certified`` (the least value that the rows certify, see
             `skfair.metrics.certify`), ``null_mean`` (mean under shuffled groups),
-            ``pvalue``, ``n`` rows, ``n_groups``, ``smallest_group``, ``sentence`` and
-            ``note``.
+            ``pvalue``, ``difference``, ``difference_lower`` and ``difference_upper``,
+            ``n`` rows, ``n_groups``, ``smallest_group``, ``sentence`` and ``note``. The
+            difference is that to the first model on the same rows, of the difference of
+            selection rates and of MCDP(0); nan where rows were counted for each model.
+
+            Or with a row for each ``model`` and ``performance``, such as accuracy:
+            ``value``, ``lower``, ``upper``, and the difference to the first model.
 
             Or with a row for each model, attribute and group: ``model``,
             ``attribute``, ``group``, and the rates and the quality of its predictions,
@@ -601,6 +615,8 @@ default="metrics"
         check_choice("table", table, get_args(Table))
         if table == "proxy":
             return self._proxy_frame()
+        if table == "models":
+            return self._models_frame()
         if table != "metrics":
             return self._groups_frame(table)
         rows = [
@@ -609,13 +625,30 @@ default="metrics"
                 "attribute": attribute["name"],
                 "comparison": attribute["comparison"],
                 **measure,
+                **_difference(measure.get("beside_first")),
             }
             for attribute, result in self._results()
             for measure in result["measures"]
         ]
-        columns = ["model", "attribute", "comparison", "key", *_NUMBERS, *_OTHERS]
+        numbers = [*_NUMBERS, *_DIFFERENCE.values()]
+        columns = ["model", "attribute", "comparison", "key", *numbers, *_OTHERS]
         frame = pd.DataFrame(rows, columns=columns).rename(columns={"key": "metric"})
-        return frame.astype(dict.fromkeys(_NUMBERS, "float64"))
+        return frame.astype(dict.fromkeys(numbers, "float64"))
+
+    def _models_frame(self) -> pd.DataFrame:
+        """Rows of performances of each model, and differences to the first."""
+        rows = []
+        for model in self.summary["models"]:
+            found, beside = model["performance"], model.get("beside_first") or {}
+            for name in found:
+                if name.endswith(("_lower", "_upper")):
+                    continue
+                ends = {end: found.get(f"{name}_{end}") for end in ("lower", "upper")}
+                named = {"model": model["name"], "performance": name}
+                of_first = _difference(beside.get(name))
+                rows.append({**named, "value": found[name], **ends, **of_first})
+        frame = pd.DataFrame(rows)
+        return frame.astype(dict.fromkeys(frame.columns[2:], "float64"))
 
     def _results(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """Each attribute with its result for each model."""
@@ -681,12 +714,20 @@ default="metrics"
         frame = pd.DataFrame(rows).drop(columns=["key", "title"], errors="ignore")
         return frame.rename(columns={"label": "group"})
 
+    def _in(self, language: str | None) -> dict[str, Any]:
+        """Return the summary in a language, by default that of the report."""
+        if language is None:
+            return self.summary
+        check_choice("language", language, LANGUAGES)
+        return reworded(self.summary, language)
+
     def to_html(
         self,
         path: str | PathLike[str] | None = None,
         *,
         date: str | datetime.date | None = None,
         source: str | None = None,
+        language: str | None = None,
     ) -> str:
         """Write one self-contained page: no script, nothing loaded from elsewhere.
 
@@ -700,6 +741,9 @@ default="metrics"
         source : str, default=None
             Where the rows come from, for the head of the page: the name of a file and
             its hash, for instance.
+        language : {"en", "de"}, default=None
+            Language of the page, by default that of the report. Nothing is computed
+            again.
 
         Returns
         -------
@@ -712,8 +756,9 @@ default="metrics"
         OSError
             If the file cannot be written; it names the path.
         """
-        with speaking(self.summary.get("language", "en")):
-            page = render(self.summary, record_of(date, source))
+        summary = self._in(language)
+        with speaking(summary["language"]):
+            page = render(summary, record_of(date, source))
         if path is not None:
             write_text(path, page)
         return page
@@ -724,6 +769,7 @@ default="metrics"
         *,
         date: str | datetime.date | None = None,
         source: str | None = None,
+        language: str | None = None,
     ) -> str:
         """Write the report as Markdown, as for a model card.
 
@@ -739,6 +785,8 @@ default="metrics"
             Date to write at the head, by default none.
         source : str, default=None
             Where the rows come from, for the head.
+        language : {"en", "de"}, default=None
+            Language of the text, by default that of the report.
 
         Returns
         -------
@@ -749,8 +797,9 @@ default="metrics"
         OSError
             If the file cannot be written; it names the path.
         """
-        with speaking(self.summary.get("language", "en")):
-            text = render_markdown(self.summary, record_of(date, source))
+        summary = self._in(language)
+        with speaking(summary["language"]):
+            text = render_markdown(summary, record_of(date, source))
         if path is not None:
             write_text(path, text + "\n")
         return text
@@ -762,6 +811,7 @@ default="metrics"
         section: str = "Fairness",
         date: str | datetime.date | None = None,
         source: str | None = None,
+        language: str | None = None,
     ) -> Any:
         """Add the report to a model card of skops, as a section with subsections.
 
@@ -780,6 +830,8 @@ default="metrics"
             Date to write in the section, by default none.
         source : str, default=None
             Where the rows come from, for the section.
+        language : {"en", "de"}, default=None
+            Language of the sections, by default that of the report.
 
         Returns
         -------
@@ -793,10 +845,9 @@ default="metrics"
         """
         if not callable(getattr(card, "add", None)) or not hasattr(card, "select"):
             raise TypeError(f"card must be a skops.card.Card, got {type(card)}.")
-        with speaking(self.summary.get("language", "en")):
-            for path, text in card_sections(
-                self.summary, section, record_of(date, source)
-            ):
+        summary = self._in(language)
+        with speaking(summary["language"]):
+            for path, text in card_sections(summary, section, record_of(date, source)):
                 card.add(**{path: text})
         return card
 
@@ -876,7 +927,7 @@ default="metrics"
     def _repr_html_(self) -> str:
         """Show the page in a frame, so that neither styles the other."""
         style = "width: 100%; height: 40rem; border: 0"
-        with speaking(self.summary.get("language", "en")):
+        with speaking(self.summary["language"]):
             title = html.escape(say(DEFAULT_TITLE))
         return (
             f'<iframe title="{title}" sandbox style="{style}" '
@@ -887,3 +938,8 @@ default="metrics"
         leads = self.summary["verdict"]["leads"]
         lines = [f"{lead['model']}: {lead['text']}" for lead in leads]
         return "\n".join([f"FairnessReport({self.summary['n_rows']:,} rows)", *lines])
+
+
+def _difference(found: dict[str, Any] | None) -> dict[str, Any]:
+    """Columns of a difference to the first model."""
+    return {name: (found or {}).get(key) for key, name in _DIFFERENCE.items()}

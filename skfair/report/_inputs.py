@@ -44,7 +44,7 @@ from skfair.metrics._inputs import Multigroup, positive_class
 from skfair.metrics._proxy._cells import rows_by_cell
 from skfair.metrics._proxy._proxy_bounds import check_odds_ratios
 from skfair.metrics._undefined import tip_for_numbers, warn_or_collect
-from skfair.report._language import LANGUAGES, figure, say
+from skfair.report._language import LANGUAGES, Unnamed
 from skfair.statistics._grouped_confusion import encode_classes
 from skfair.statistics._grouped_scores import SortedScores
 
@@ -157,12 +157,13 @@ class Model:
     Scores lie in [0, 1], unless the scale of the report is "rank" or "real". Where they
     are predicted numbers, no classes are predicted, and `y_pred` is 0; `errors` are
     then their errors, where these were counted apart from predicted and true numbers.
+    A decision is positive from `threshold` on; None if decisions are given.
     """
 
     name: str
     y_score: Floats | None
     y_pred: Integers
-    decided_by: str
+    threshold: float | None
     errors: Floats | None = None
 
     def at(self, entries: Any) -> Model:
@@ -339,13 +340,18 @@ def make_audit(
     scores = {name: values[kept] for name, values in scores.items()}
     return Audit(
         models=tuple(
-            Model(name, scores[name], *_decide(scores[name], totals, options))
+            Model(
+                name,
+                scores[name],
+                _decide(scores[name], totals, options),
+                options.threshold,
+            )
             if name not in predicted
             else Model(
                 name,
                 scores.get(name),
                 _recode(predicted[name], classes)[kept],
-                say("as predicted"),
+                None,
             )
             for name in dict.fromkeys([*scores, *predicted])
         ),
@@ -410,7 +416,7 @@ def _read_proxy(
                 "group_probabilities must be given beside cells, got None."
             )
         return None
-    names: list[str | None] = [say("probability")]
+    names: list[str | None] = [Unnamed("probability")]
     if cells is not None:
         names = columns_of(cells, "cells")[0]
     rows = rows_by_cell(
@@ -430,7 +436,9 @@ def _read_proxy(
         for label, of_cell in zip(rows.cell_labels, rows.probabilities, strict=True)
         if label in labels
     }
-    return Groups(codes, labels, tuple(name or say("proxy") for name in names)), shares
+    return Groups(
+        codes, labels, tuple(name or Unnamed("proxy") for name in names)
+    ), shares
 
 
 def _positive_column(y_true: Any, y_score: Any, pos_label: Any) -> Any:
@@ -480,18 +488,13 @@ def _read_models(
     return scores, predicted, lengths[0][1]
 
 
-def _decide(
-    scores: Floats, weights: NDArray[Any] | None, options: Options
-) -> tuple[Integers, str]:
-    """Compare scores, or their ranks, with the threshold, and say so."""
+def _decide(scores: Floats, weights: NDArray[Any] | None, options: Options) -> Integers:
+    """Compare scores, or their ranks, with the threshold."""
     if options.scale == "real":
-        return np.zeros(len(scores), np.intp), ""
-    threshold = figure(f"{options.threshold:g}")
-    decided_by = say("score of at least {threshold}", threshold=threshold)
+        return np.zeros(len(scores), np.intp)
     if options.scale == "rank":
-        decided_by = say("rank of at least {threshold}", threshold=threshold)
         scores = mid_ranks(scores, weights)
-    return np.asarray(scores >= options.threshold, dtype=np.intp), decided_by
+    return np.asarray(scores >= options.threshold, dtype=np.intp)
 
 
 def mid_ranks(scores: Floats, weights: NDArray[Any] | None) -> Floats:
@@ -515,9 +518,11 @@ def _models(
     """Read the column of each model."""
     if values is None:
         return {}
-    unnamed = say("model")
+    unnamed = Unnamed("model")
     return {
-        name: read(argument if name == unnamed else f"{argument}[{name!r}]", column)
+        name: read(
+            argument if isinstance(name, Unnamed) else f"{argument}[{name!r}]", column
+        )
         for name, column in named_columns(argument, values, unnamed).items()
     }
 
@@ -529,7 +534,7 @@ def _of_one_model(
     if len(scores) != 1 or len(predicted) != 1:
         return scores, predicted
     names = [*scores, *predicted]
-    name = next((name for name in names if name != say("model")), names[0])
+    name = next((name for name in names if not isinstance(name, Unnamed)), names[0])
     return {name: scores[names[0]]}, {name: predicted[names[1]]}
 
 
@@ -557,7 +562,7 @@ def named_columns(
                 "without names. Of the probabilities of two classes pass the column of "
                 "the positive one."
             )
-        names = [f"{numbered} {i + 1}" for i in range(len(columns))]
+        names = [Unnamed(f"{numbered} {i + 1}") for i in range(len(columns))]
     named = [name or unnamed for name in names]
     repeated = sorted({name for name in named if named.count(name) > 1})
     if repeated:
@@ -593,7 +598,7 @@ def _attributes(
             "sensitive_features is None, expected group labels, or "
             "group_probabilities where groups are known by a proxy only."
         )
-    unnamed = say("group"), say("attribute")
+    unnamed = Unnamed("group"), "attribute"
     columns = named_columns("sensitive_features", sensitive_features, *unnamed)
     each = {}
     for name, column in columns.items():

@@ -12,7 +12,7 @@ import functools
 import importlib.resources
 import json
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -28,22 +28,27 @@ _language: ContextVar[str] = ContextVar("language", default="en")
 
 
 @contextmanager
-def speaking(language: str) -> Iterator[None]:
-    """Write messages and numbers in a language."""
-    token = _language.set(language)
+def speaking(code: str) -> Iterator[None]:
+    """Write messages and numbers in a language, given by its code."""
+    token = _language.set(code)
     try:
         yield
     finally:
         _language.reset(token)
 
 
+def language() -> str:
+    """Return the language that is spoken."""
+    return _language.get()
+
+
 @functools.cache
-def catalogue(language: str) -> dict[str, str]:
+def catalogue(code: str) -> dict[str, str]:
     """Read the translations of a language, by the message in English."""
-    if language == "en":
+    if code == "en":
         return {}
     folder = importlib.resources.files("skfair.report") / "languages"
-    found: dict[str, str] = json.loads((folder / f"{language}.json").read_text("utf-8"))
+    found: dict[str, str] = json.loads((folder / f"{code}.json").read_text("utf-8"))
     return found
 
 
@@ -53,16 +58,40 @@ def say(message: str, **values: Any) -> str:
     return text.format(**values) if values else text
 
 
+class Unnamed(str):
+    """A name that nobody gave, in English: a message, and perhaps a number."""
+
+    __slots__ = ()
+
+
+def unnamed(name: str) -> str | None:
+    """Return the English of a name that nobody gave; None of others, which are data."""
+    return str(name) if isinstance(name, Unnamed) else None
+
+
+def say_name(name: str) -> str:
+    """Write a name, which is a message if nobody gave it."""
+    if not isinstance(name, Unnamed):
+        return visible_text(name)
+    word, space, number = name.partition(" ")
+    return f"{say(word)}{space}{number}"
+
+
 def name_of(label: Hashable) -> str:
     """Write a label as `label_text` does; that of missing values is a message."""
-    if isinstance(label, tuple):
-        return label_text(tuple(name_of(part) for part in label))
-    text = visible_text(label)
-    return say(text) if text in _NO_NAMES else text
+    return str(say_label(label_text(label), {text: text for text in NO_NAMES}))
+
+
+def say_label(text: Any, known: Mapping[str, str]) -> Any:
+    """Write a label, in whose parts some texts stand for messages; no other value."""
+    if not isinstance(text, str):
+        return text
+    parts = text.split(", ")
+    return ", ".join(say(known[one]) if one in known else one for one in parts)
 
 
 #: Labels of missing values and of empty texts.
-_NO_NAMES = MISSING_LABEL, visible_text("")
+NO_NAMES = MISSING_LABEL, visible_text("")
 
 
 def in_english() -> bool:

@@ -46,7 +46,7 @@ from skfair.report import _sentences as sentences
 from skfair.report._inputs import Attribute, Audit, Model, Options
 from skfair.report._language import figure, in_unit, number, percent, points, say
 from skfair.report._sample import Finding, Sample
-from skfair.report._sentences import DCP_SECONDS, Names
+from skfair.report._sentences import DCP_SECONDS, About, Names
 
 #: The questions that metrics answer, in the order of the page.
 QUESTIONS = {
@@ -96,7 +96,7 @@ class Measure:
     #: Finds the value, and where it is attained.
     find: Callable[[Sample], Finding]
     #: Says what was found, without regard to chance and without full stop.
-    sentence: Callable[[Sample, Finding, Names], str]
+    sentence: Callable[[About, Finding, Names], str]
     #: Writes a value as its sentence does; percentage points are left out.
     unit: Callable[[float], str]
     #: Says what chance alone gives.
@@ -512,6 +512,12 @@ KEYS = tuple(MEASURES)
 def amount(value: float | None, key: str) -> str:
     """Write a value of a metric for a table."""
     return in_unit(value) if MEASURES[key].maximum is None else number(value)
+
+
+def signed(value: float, key: str | None = None) -> str:
+    """Write a difference of two values of a metric, or of a performance."""
+    text = number(value) if key is None else amount(value, key)
+    return f"+{text}" if value > 0 else text
 
 
 def amounts(low: float, high: float, key: str) -> str:

@@ -16,8 +16,9 @@ from skfair.inspection._proxy_bounds import bounds_by_odds_ratio
 from skfair.metrics import ProxyBoundsResult, proxy_bounds
 from skfair.metrics._proxy._cells import ProxyRows
 from skfair.metrics._proxy._confidence import compare_known_rows
-from skfair.report._inputs import Attribute, Audit, Model, mid_ranks
+from skfair.report._inputs import Audit, Model, mid_ranks
 from skfair.report._language import (
+    Unnamed,
     counted,
     figure,
     interval,
@@ -25,6 +26,8 @@ from skfair.report._language import (
     name_of,
     number,
     say,
+    say_name,
+    unnamed,
 )
 from skfair.report._metrics import MEASURES, Measure, keys_of
 from skfair.report._words import with_size
@@ -55,7 +58,8 @@ def by_proxy(audits: Sequence[Audit]) -> Summary | None:
     table = np.array([list(shares[label].values()) for label in cells.labels])
     groups = next(iter(shares.values()))
     return {
-        "names": visible_text(CROSS.join(cells.names)),
+        "names": visible_text(CROSS.join(map(say_name, cells.names))),
+        "unnamed": [unnamed(name) for name in cells.names],
         "shares": f"shares = {shares}",
         "n_cells": len(sizes),
         "smallest_cell": int(sizes.min()),
@@ -64,11 +68,12 @@ def by_proxy(audits: Sequence[Audit]) -> Summary | None:
             {"label": name_of(label), "expected": float(n)}
             for label, n in zip(groups, sizes @ table, strict=True)
         ],
-        "known": [
-            _check(audit, attribute, table, tuple(groups))
-            for attribute in audit.attributes
+        "checks": [
+            _check(audit, position, table, tuple(groups))
+            for position, attribute in enumerate(audit.attributes)
             if {*attribute.every.labels} <= {*groups}
         ],
+        "known": [],
         "limit": audit.options.proxy_limit,
         "odds_ratios": [_finite(ratio) for ratio in audit.options.odds_ratio],
         "results": [_of_model(one, model) for one in audits for model in one.models],
@@ -76,12 +81,12 @@ def by_proxy(audits: Sequence[Audit]) -> Summary | None:
 
 
 def _check(
-    audit: Audit, attribute: Attribute, table: Floats, labels: tuple[Hashable, ...]
-) -> str:
+    audit: Audit, position: int, table: Floats, labels: tuple[Hashable, ...]
+) -> Summary:
     """Compare the shares of the cells with the rows whose group is known."""
     assert audit.proxy is not None
     cells, model = audit.proxy[0], audit.models[0]
-    every = attribute.every
+    every = audit.attributes[position].every
     known = recode(every.codes, every.labels, labels)
     values = model.y_pred.astype(float) if model.y_score is None else model.y_score
     weights = np.ones(len(known))
@@ -99,12 +104,41 @@ def _check(
         cells.labels,
     )
     refuted, odds_ratio = compare_known_rows(rows)
+    return {
+        "attribute": position,
+        "n_rows": int(np.count_nonzero(known >= 0)),
+        "n_refuted": int(refuted.sum()),
+        "odds_ratio": _finite(odds_ratio),
+    }
+
+
+def put_proxy(summary: Summary) -> None:
+    """Put bounds by a proxy, and what they were checked with, into words."""
+    section, models = summary["proxy"], summary["models"]
+    if None not in section["unnamed"]:
+        names = [say_name(Unnamed(name)) for name in section["unnamed"]]
+        section["names"] = visible_text(CROSS.join(names))
+    section["known"] = [
+        _about_check(one, summary["attributes"][one["attribute"]]["name"], section)
+        for one in section["checks"]
+    ]
+    for model, result in zip(models, section["results"], strict=True):
+        result["model"] = model["name"]
+        for measure in result["measures"]:
+            settings = summary["settings"]
+            measure["title"] = MEASURES[measure["key"]].title_of(settings)
+            measure["sentence"] = _describe(measure, section["limit"])
+
+
+def _about_check(check: Summary, name: str, section: Summary) -> str:
+    """Say whether rows with a known group contradict the shares of the cells."""
+    ratio = math.inf if check["odds_ratio"] is None else check["odds_ratio"]
     words = {
-        "name": visible_text(attribute.name),
-        "rows": counted(int(np.count_nonzero(known >= 0)), "row"),
-        "n": int(refuted.sum()),
-        "cells": counted(len(cells.labels), "cell"),
-        "ratio": figure(f"{odds_ratio:.3g}"),
+        "name": name,
+        "rows": counted(check["n_rows"], "row"),
+        "n": check["n_refuted"],
+        "cells": counted(section["n_cells"], "cell"),
+        "ratio": figure(f"{ratio:.3g}"),
     }
     text = (
         say(
@@ -112,12 +146,12 @@ def _check(
             "{cells}: the bounds may not hold.",
             **words,
         )
-        if refuted.any()
+        if check["n_refuted"]
         else say(
             "{rows} with a known group ({name}) do not contradict the shares.", **words
         )
     )
-    if odds_ratio <= 1:
+    if ratio <= 1:
         return text
     shown = say("They show that odds differ at least by the factor {ratio}.", **words)
     return f"{text} {shown}"
@@ -136,7 +170,7 @@ def _of_model(audit: Audit, model: Model) -> Summary:
         curve["unbounded"] = list(curve["unbounded"])
         curve["tipping"] = _finite(curve["tipping"])
     return {
-        "model": visible_text(model.name),
+        "model": say_name(model.name),
         "measures": [
             _summary_of_bounds(audit, MEASURES[key], found[key]) for key in keys
         ],
@@ -190,7 +224,6 @@ def _summary_of_bounds(
 ) -> Summary:
     limit, level = audit.options.proxy_limit, _level_of_bounds(audit, measure)
     tipping = found.tipping_odds_ratio(limit)
-    title = measure.title_of(vars(audit.options))
     ends = {
         name: None if values is None else [or_none(value) for value in values]
         for name, values in (
@@ -206,12 +239,15 @@ def _summary_of_bounds(
         settings += f", confidence_level={level}, random_state={seed}"
     return {
         "key": measure.key,
-        "title": title,
+        "title": "",
         "estimate": or_none(found.estimate),
         **ends,
+        "unbounded": []
+        if math.isnan(found.estimate)
+        else [*map(float, found.bounds_at(math.inf))],
         "tipping": _finite(tipping),
         "cannot_tell": math.isfinite(tipping),
-        "sentence": _describe(title, found, limit, tipping),
+        "sentence": "",
         "call": f"proxy_bounds({measure.metric.__name__}, None, {measure.question}, "
         f"group_probabilities=shares, {settings})",
     }
@@ -228,19 +264,19 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _describe(
-    title: str, found: ProxyBoundsResult, limit: float, tipping: float
-) -> str:
+def _describe(measure: Summary, limit: float) -> str:
     """Say whether a metric is above a limit, or that these data cannot tell."""
-    if math.isnan(found.estimate):
+    title, estimate = measure["title"], measure["estimate"]
+    if estimate is None:
         return say("{title}: cannot be computed, a group is in no cell.", title=title)
+    tipping = math.inf if measure["tipping"] is None else measure["tipping"]
     values = {
         "title": title,
         "limit": figure(f"{limit:g}"),
-        "ends": bounds_text(*found.bounds_at(math.inf)),
+        "ends": bounds_text(*measure["unbounded"]),
         "tipping": figure(f"{tipping:.3g}"),
     }
-    above = found.estimate > limit
+    above = estimate > limit
     if math.isinf(tipping) and above:
         return say("{title}: above {limit} whatever the link, {ends}.", **values)
     if math.isinf(tipping):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._text import or_none
 from skfair._utils._types import Floats, Integers
 from skfair.groups import Groups, positions_in, sort_labels
 from skfair.metrics._distribution._gap import Pair
@@ -272,3 +274,25 @@ class Finding:
     sizes: tuple[float, float] = (0, 0)
     few: tuple[tuple[int, int, int], ...] = ()
     bounds: tuple[float, float] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return where the value is attained, as in JSON."""
+        return {
+            "pair": list(self.pair),
+            "figures": list(map(or_none, self.figures)),
+            "score": or_none(self.score),
+            "n_tail": self.n_tail,
+            "classes": list(self.classes),
+            "sizes": list(map(float, self.sizes)),
+        }
+
+    @classmethod
+    def of(cls, value: float, attained: Mapping[str, Any]) -> Finding:
+        """Return the finding of a value, and of what `to_dict` returned."""
+        numbers: dict[str, Any] = {
+            name: tuple(math.nan if one is None else one for one in attained[name])
+            for name in ("figures", "classes", "sizes")
+        }
+        score = math.nan if attained["score"] is None else attained["score"]
+        pair, n_tail = tuple(attained["pair"]), attained["n_tail"]
+        return cls(value, pair=pair, score=score, n_tail=n_tail, **numbers)

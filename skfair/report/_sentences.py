@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
 from skfair.report._language import (
     figure,
     in_quotes,
     in_unit,
-    name_of,
     number,
     percent,
     points,
     say,
     whole,
 )
-from skfair.report._sample import Finding, Sample
+from skfair.report._sample import Finding
 
 #: Names of the two groups that a finding is about.
 Names = tuple[str, str]
+
+
+class About(NamedTuple):
+    """What a sentence tells of beside a value, as a summary has it."""
+
+    settings: Mapping[str, Any]
+    classes: Sequence[str]
+    labels: Sequence[str]
+    min_group_size: int
+
+    @property
+    def scale(self) -> str:
+        """Scale of the scores."""
+        return str(self.settings["scale"])
+
 
 #: Seconds after which the search for a certificate of DCP ends.
 DCP_SECONDS = 20.0
 
 
-def difference_of_rates(sample: Sample, found: Finding, names: Names) -> str:
+def difference_of_rates(about: About, found: Finding, names: Names) -> str:
     ours, theirs = found.figures
     return say(
         "{first} gets the positive decision in {ours} of cases, {second} in "
@@ -35,7 +52,7 @@ def difference_of_rates(sample: Sample, found: Finding, names: Names) -> str:
     )
 
 
-def gap_to_average(sample: Sample, found: Finding, names: Names) -> str:
+def gap_to_average(about: About, found: Finding, names: Names) -> str:
     ours, theirs = found.figures
     values = {
         "first": names[0],
@@ -55,8 +72,8 @@ def gap_to_average(sample: Sample, found: Finding, names: Names) -> str:
     )
 
 
-def gap_of_tail(sample: Sample, found: Finding, names: Names) -> str:
-    share = figure(f"{100 * (1 - sample.audit.options.alpha):.4g}")
+def gap_of_tail(about: About, found: Finding, names: Names) -> str:
+    share = figure(f"{100 * (1 - about.settings['alpha']):.4g}")
     if found.n_tail == 1:
         return say(
             "The {share}% of groups furthest from the average are one group here, so "
@@ -68,17 +85,17 @@ def gap_of_tail(sample: Sample, found: Finding, names: Names) -> str:
         "{gap} points from the average group's selection rate, on average",
         share=share,
         n_tail=found.n_tail,
-        n_groups=len(sample.attribute.groups.labels),
+        n_groups=len(about.labels),
         gap=points(found.value),
     )
 
 
-def largest_gap_of_scores(sample: Sample, found: Finding, names: Names) -> str:
+def largest_gap_of_scores(about: About, found: Finding, names: Names) -> str:
     """Describe MCDP(0), whose figures are shares of scores up to the threshold."""
     (first, second), (ours, theirs) = names, found.figures
     shares = (second, 1 - theirs), (first, 1 - ours)
     (low, less), (high, more) = sorted(shares, key=lambda share: share[1])
-    if sample.audit.of_numbers:
+    if about.scale == "real":
         return say(
             "{less} of {low} and {more} of {high} have a prediction above {number}: "
             "{gap} percentage points apart, the most above any number",
@@ -90,7 +107,7 @@ def largest_gap_of_scores(sample: Sample, found: Finding, names: Names) -> str:
             gap=points(found.value),
         )
     score = number(found.score)
-    if sample.audit.options.scale == "rank":
+    if about.scale == "rank":
         score = say("the rank {rank}", rank=score)
     return say(
         "At a threshold just above {score}, {less} of {low} are selected and {more} of "
@@ -104,9 +121,9 @@ def largest_gap_of_scores(sample: Sample, found: Finding, names: Names) -> str:
     )
 
 
-def sustained_gap(sample: Sample, found: Finding, names: Names) -> str:
-    epsilon, values = sample.audit.options.epsilon, _pair_and_gap(found, names)
-    if sample.audit.options.scale == "rank":
+def sustained_gap(about: About, found: Finding, names: Names) -> str:
+    epsilon, values = about.settings["epsilon"], _pair_and_gap(found, names)
+    if about.scale == "rank":
         return say(
             "Throughout some range of thresholds that holds {share} of everyone, "
             "{first} and {second} are at least {gap} points apart",
@@ -121,9 +138,9 @@ def sustained_gap(sample: Sample, found: Finding, names: Names) -> str:
     )
 
 
-def mean_gap(sample: Sample, found: Finding, names: Names) -> str:
+def mean_gap(about: About, found: Finding, names: Names) -> str:
     values = _pair_and_gap(found, names)
-    if sample.audit.options.scale == "rank":
+    if about.scale == "rank":
         return say(
             "Averaged over thresholds at the scores of everyone, the selected shares "
             "of {first} and {second} differ by {gap} points",
@@ -140,7 +157,7 @@ def _pair_and_gap(found: Finding, names: Names) -> dict[str, str]:
     return {"first": names[0], "second": names[1], "gap": points(found.value)}
 
 
-def difference_of_means(sample: Sample, found: Finding, names: Names) -> str:
+def difference_of_means(about: About, found: Finding, names: Names) -> str:
     ours, theirs = found.figures
     return say(
         "The mean score is {ours} for {first} and {theirs} for {second}",
@@ -151,7 +168,7 @@ def difference_of_means(sample: Sample, found: Finding, names: Names) -> str:
     )
 
 
-def distance_of_numbers(sample: Sample, found: Finding, names: Names) -> str:
+def distance_of_numbers(about: About, found: Finding, names: Names) -> str:
     return say(
         "To be distributed as those of {second}, predictions of {first} would have to "
         "change by {gap} on average",
@@ -166,14 +183,14 @@ def _means_in_unit(found: Finding, names: Names) -> dict[str, str]:
     return {"first": names[0], "second": names[1], "ours": ours, "theirs": theirs}
 
 
-def difference_of_mean_predictions(sample: Sample, found: Finding, names: Names) -> str:
+def difference_of_mean_predictions(about: About, found: Finding, names: Names) -> str:
     return say(
         "The mean prediction is {ours} for {first} and {theirs} for {second}",
         **_means_in_unit(found, names),
     )
 
 
-def difference_of_mean_errors(sample: Sample, found: Finding, names: Names) -> str:
+def difference_of_mean_errors(about: About, found: Finding, names: Names) -> str:
     return say(
         "The mean of predicted minus true values is {ours} for {first} and {theirs} "
         "for {second}",
@@ -181,7 +198,7 @@ def difference_of_mean_errors(sample: Sample, found: Finding, names: Names) -> s
     )
 
 
-def difference_of_absolute_errors(sample: Sample, found: Finding, names: Names) -> str:
+def difference_of_absolute_errors(about: About, found: Finding, names: Names) -> str:
     return say(
         "Predictions are off by {ours} on average for {first} and by {theirs} for "
         "{second}",
@@ -189,13 +206,13 @@ def difference_of_absolute_errors(sample: Sample, found: Finding, names: Names) 
     )
 
 
-def distance_of_histograms(sample: Sample, found: Finding, names: Names) -> str:
+def distance_of_histograms(about: About, found: Finding, names: Names) -> str:
     values = {
         "first": names[0],
         "second": names[1],
         "share": percent(found.value / 2),
     }
-    if sample.audit.options.scale == "rank":
+    if about.scale == "rank":
         return say(
             "For the histograms of the ranks of {first} and {second} to agree, about "
             "{share} of each would need another rank",
@@ -208,7 +225,7 @@ def distance_of_histograms(sample: Sample, found: Finding, names: Names) -> str:
     )
 
 
-def share_set_aside(sample: Sample, found: Finding, names: Names) -> str:
+def share_set_aside(about: About, found: Finding, names: Names) -> str:
     return say(
         "Predictions of {share} of people would have to be set aside for the error "
         "rates of all groups to agree",
@@ -216,8 +233,8 @@ def share_set_aside(sample: Sample, found: Finding, names: Names) -> str:
     )
 
 
-def difference_of_errors(sample: Sample, found: Finding, names: Names) -> str:
-    weighted = sample.audit.weighted
+def difference_of_errors(about: About, found: Finding, names: Names) -> str:
+    weighted = about.settings["sample_weight"]
     ours, theirs = (
         say("{rate} of {group}", rate=percent(rate), group=name)
         if weighted
@@ -227,8 +244,8 @@ def difference_of_errors(sample: Sample, found: Finding, names: Names) -> str:
         for rate, size, name in zip(found.figures, found.sizes, names, strict=True)
     )
     values = {"ours": ours, "theirs": theirs, "gap": points(found.value)}
-    if not sample.audit.binary:
-        true, predicted = (name_of(sample.audit.classes[i]) for i in found.classes)
+    if len(about.classes) != 2:
+        true, predicted = (about.classes[i] for i in found.classes)
         return say(
             "Among people who are truly {true}, the prediction {predicted} goes to "
             "{ours} and {theirs}: {gap} percentage points apart",

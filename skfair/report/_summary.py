@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import platform
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -13,16 +13,29 @@ import numpy as np
 
 import skfair
 from skfair._utils._text import or_none, visible_text
-from skfair.report._draws import DrawsDone, Uncertainty, stated, uncertainties
-from skfair.report._groups import group_numbers, impact_tables, performance
+from skfair.groups import CROSS
+from skfair.report._draws import (
+    DrawsDone,
+    Uncertainty,
+    gaps_beside_first,
+    stated,
+    uncertainties,
+)
+from skfair.report._groups import group_numbers, impact_tables
 from skfair.report._inputs import Attribute, Audit, Model
 from skfair.report._language import (
+    NO_NAMES,
+    Unnamed,
     counted,
     figure,
     in_english,
     listed,
     name_of,
     say,
+    say_label,
+    say_name,
+    speaking,
+    unnamed,
     whole,
 )
 from skfair.report._metrics import (
@@ -34,20 +47,21 @@ from skfair.report._metrics import (
     questions_of,
     word_of,
 )
+from skfair.report._performance import ENDS_OF_R2, beside_first, with_intervals
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
-from skfair.report._proxy import by_proxy, lead
+from skfair.report._proxy import by_proxy, lead, put_proxy
 from skfair.report._sample import Finding, Sample
-from skfair.report._strata import values_within_strata
+from skfair.report._sentences import About
+from skfair.report._strata import Part, values_within_strata
+from skfair.report._why import section_of
 from skfair.report._words import (
     LEVEL,
     chance_text,
     describe,
     describe_ratios,
     describe_strata,
-    few_of_labels,
-    name_of_strata,
     note,
-    reasons_left_out,
+    reason_left_out,
     with_chance,
     with_rows_of_label,
     with_size,
@@ -86,6 +100,9 @@ FORMAT = "skfair.report/1"
 STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld")
 #: What a report is called unless it is given a title.
 DEFAULT_TITLE = "Fairness report"
+#: Entries of a summary that are labels of groups, strata or classes.
+LABELS = {"label", "group", "true_label", "stratum", "compared", "positive"}
+LABELS |= {"classes", "positive label"}
 #: Points of a curve along each axis; more cannot be seen in a picture.
 _N_POINTS = 150
 #: Rates of groups smaller than this are uncertain by ten points and more.
@@ -121,6 +138,9 @@ def summarize(
         results = [
             _summary_of_attribute(*one, uncertainties(*one, done)) for one in found
         ]
+        for i, sample in enumerate(samples):
+            first = i - i % n_models
+            _pair(sample, samples[first], results[i], results[first])
     else:
         results = [
             _recomputed(sample, claimed["attributes"][i // n_models]["results"])
@@ -135,8 +155,14 @@ def summarize(
         "positive": _positive(audit),
         "models": [_model(one, model) for one in audits for model in one.models],
         "attributes": [
-            {**_attribute(attribute), "results": results[i * n_models :][:n_models]}
-            for i, attribute in enumerate(audit.attributes)
+            {
+                **_attribute(one),
+                "name": name,
+                "results": results[i * n_models :][:n_models],
+            }
+            for i, (one, name) in enumerate(
+                zip(audit.attributes, names_of(audit.attributes), strict=True)
+            )
         ],
         "proxy": by_proxy(audits),
         "settings": _settings(audit, audits),
@@ -144,15 +170,112 @@ def summarize(
     }
     if claimed is not None:
         summary |= {"proxy": claimed["proxy"], "versions": claimed["versions"]}
+        for one, of_model in zip(summary["models"], claimed["models"], strict=True):
+            one["beside_first"] = {
+                name: _difference(found)
+                for name, found in (of_model["beside_first"] or {}).items()
+            } or None
+            ends = {name: of_model["performance"].get(name) for name in ENDS_OF_R2}
+            one["performance"] |= {k: end for k, end in ends.items() if end is not None}
         counted = {name: claimed["settings"][name] for name in STATED}
         summary["settings"] |= counted
-    explained = (claimed or {}).get("why")
-    return {
-        **summary,
-        "verdict": verdict(summary),
-        "cautions": cautions(summary),
-        **({} if explained is None else {"why": explained}),
-    }
+        if explained := claimed.get("why"):
+            summary["why"] = [{"result": one["result"]} for one in explained]
+    return in_words(summary)
+
+
+def reworded(summary: Summary, code: str) -> Summary:
+    """Put a summary into words of another language, from its numbers and names."""
+    if code == summary["language"]:
+        return summary
+    with speaking(summary["language"]):
+        known = {say(text): text for text in NO_NAMES}
+        default = summary["title"] == say(DEFAULT_TITLE)
+    with speaking(code):
+        found = _renamed(summary, known)
+        for one in (*found["models"], *found["attributes"]):
+            if one["unnamed"] is not None:
+                one["name"] = say_name(Unnamed(one["unnamed"]))
+        *each, last = found["attributes"] or [None]
+        if each and any(one["unnamed"] is not None for one in each):
+            last["name"] = visible_text(CROSS.join(one["name"] for one in each))
+        title = say(DEFAULT_TITLE) if default else found["title"]
+        return in_words({**found, "title": title, "language": code})
+
+
+def _renamed(part: Any, known: Mapping[str, str]) -> Any:
+    """Copy a summary, with what stands for a missing label in the spoken language."""
+    if isinstance(part, list):
+        return [_renamed(one, known) for one in part]
+    if not isinstance(part, dict):
+        return part
+    found = {key: _renamed(value, known) for key, value in part.items()}
+    for key in LABELS & found.keys():
+        if isinstance(found[key], list):
+            found[key] = [say_label(one, known) for one in found[key]]
+        elif found[key] is not None:
+            found[key] = say_label(found[key], known)
+    return found
+
+
+def in_words(summary: Summary) -> Summary:
+    """Put into words what a summary has as numbers and names, which it then has, too.
+
+    Words are in the language that is spoken, in which names must be.
+    """
+    settings, models = summary["settings"], summary["models"]
+    for model in models:
+        model["decided_by"] = decided_by(model["threshold"], settings["scale"])
+    decisions = {model["name"]: model["decided_by"] for model in models}
+    summary = {**summary, "settings": {**settings, "decisions": decisions}}
+    for attribute in summary["attributes"]:
+        labels = [group["label"] for group in attribute["groups"]]
+        least = attribute["min_group_size"]
+        about = About(summary["settings"], summary["classes"], labels, least)
+        for model, result in zip(models, attribute["results"], strict=True):
+            result["model"] = model["name"]
+            _put_result(about, result)
+    if summary["proxy"] is not None:
+        put_proxy(summary)
+    for section in summary.get("why") or ():
+        section |= section_of(section["result"])
+    return {**summary, "verdict": verdict(summary), "cautions": cautions(summary)}
+
+
+def _put_result(about: About, result: Summary) -> None:
+    """Put the metrics of one model and attribute, and its tables, into words."""
+    titles = {key: one.title_of(about.settings) for key, one in MEASURES.items()}
+    for measure in result["measures"]:
+        measure["title"] = titles[measure["key"]]
+        measure["note"] = note(measure)
+        measure["finding"] = describe(about, measure)
+        measure["sentence"] = with_chance(measure)
+    level = about.settings["confidence_level"]
+    for table in result["impact_ratios"] or ():
+        for row in table["rows"]:
+            if row["status"] == "unknown":
+                row["label"] = say("unknown")
+        table["sentence"] = describe_ratios(table["kind"], table["rows"], level)
+    if (table := result["strata"]) is not None:
+        table["names"] = say("stratum") if table["unnamed"] else table["names"]
+        for row in table["rows"]:
+            row["title"] = titles[row["key"]]
+        for one in table["left_out"]:
+            one["reason"] = reason_left_out(one, about.min_group_size)
+        title = titles["equalized_odds_difference"]
+        table["sentence"] = describe_strata(table, title)
+
+
+def decided_by(threshold: float | None, scale: str) -> str:
+    """Say how a model decides."""
+    if scale == "real":
+        return ""
+    if threshold is None:
+        return say("as predicted")
+    least = figure(f"{threshold:g}")
+    if scale == "rank":
+        return say("rank of at least {threshold}", threshold=least)
+    return say("score of at least {threshold}", threshold=least)
 
 
 def _recomputed(sample: Sample, claimed: Sequence[Summary]) -> Summary:
@@ -160,9 +283,8 @@ def _recomputed(sample: Sample, claimed: Sequence[Summary]) -> Summary:
 
     So is DCP where its search ended early: it would end elsewhere on another machine.
     """
-    (of_model,) = (
-        one for one in claimed if one["model"] == visible_text(sample.model.name)
-    )
+    name = say_name(sample.model.name)
+    (of_model,) = (one for one in claimed if one["model"] == name)
     measures = {measure["key"]: measure for measure in of_model["measures"]}
     known = {}
     for key, measure in measures.items():
@@ -171,11 +293,19 @@ def _recomputed(sample: Sample, claimed: Sequence[Summary]) -> Summary:
             known[key] = Finding(float(measure["value"]), bounds=(low, high))
     found = find_all(sample, known)
     result = _summary_of_attribute(sample, found, stated(sample, found, measures))
+    for measure in result["measures"]:
+        if beside := measures[measure["key"]]["beside_first"]:
+            measure["beside_first"] = _difference(beside)
     if result["strata"] is not None:
         rows = result["strata"]["rows"]
         for row, of_row in zip(rows, of_model["strata"]["rows"], strict=True):
             row |= {name: of_row[name] for name in ("null_mean", "pvalue")}
     return result
+
+
+def _difference(claimed: Summary) -> Summary:
+    """Difference of two models as it is claimed, whose rows are paired."""
+    return {name: float(claimed[name]) for name in ("value", "lower", "upper")}
 
 
 def _positive(audit: Audit) -> str | None:
@@ -184,18 +314,30 @@ def _positive(audit: Audit) -> str | None:
 
 def _model(audit: Audit, model: Model) -> Summary:
     return {
-        "name": visible_text(model.name),
+        "name": say_name(model.name),
+        "unnamed": unnamed(model.name),
         "scores": model.y_score is not None,
-        "decided_by": model.decided_by,
-        "performance": performance(audit, model),
+        "threshold": model.threshold,
+        "decided_by": "",
+        "performance": with_intervals(audit, model),
+        "beside_first": beside_first(audit, model),
     }
+
+
+def names_of(attributes: Sequence[Attribute]) -> list[str]:
+    """Names of attributes; that of an intersection is made of the others."""
+    names = [say_name(one.name) for one in attributes]
+    if any(unnamed(one.name) is not None for one in attributes) and len(names) > 1:
+        names[-1] = visible_text(CROSS.join(names[:-1]))
+    return names
 
 
 def _attribute(attribute: Attribute) -> Summary:
     groups = attribute.groups
     sizes = zip(groups.labels, attribute.sizes.tolist(), strict=True)
     return {
-        "name": visible_text(attribute.name),
+        "name": "",
+        "unnamed": unnamed(attribute.name),
         "comparison": attribute.comparison,
         "min_group_size": groups.min_group_size,
         "groups": [{"label": name_of(label), "n": size} for label, size in sizes],
@@ -206,12 +348,27 @@ def _attribute(attribute: Attribute) -> Summary:
     }
 
 
+def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> None:
+    """Add to each metric what it has more than that of the first model, if paired.
+
+    Like other intervals, that of the difference is extended to the value.
+    """
+    values = {measure["key"]: measure["value"] for measure in of_first["measures"]}
+    intervals = gaps_beside_first(sample, first)
+    for measure in result["measures"]:
+        key = measure["key"]
+        if key in intervals and measure["value"] is not None:
+            value, (low, high) = measure["value"] - values[key], intervals[key]
+            ends = {"lower": min(low, value), "upper": max(high, value)}
+            measure["beside_first"] = {"value": value, **ends}
+
+
 def _summary_of_attribute(
     sample: Sample, found: dict[str, Finding], drawn: dict[str, Uncertainty]
 ) -> Summary:
     """Everything about one model and one attribute."""
     return {
-        "model": visible_text(sample.model.name),
+        "model": say_name(sample.model.name),
         "measures": [
             _summary_of_metric(sample, MEASURES[key], one, drawn[key])
             for key, one in found.items()
@@ -226,11 +383,10 @@ def _summary_of_attribute(
 def _summary_of_metric(
     sample: Sample, measure: Measure, found: Finding, drawn: Uncertainty
 ) -> Summary:
-    options, sizes = sample.audit.options, sample.attribute.sizes
-    finding = describe(sample, measure, found)
+    sizes = sample.attribute.sizes
     return {
         "key": measure.key,
-        "title": measure.title_of(vars(options)),
+        "title": "",
         "question": measure.question,
         "maximum": measure.maximum,
         "n": int(sizes.sum()),
@@ -245,11 +401,22 @@ def _summary_of_metric(
         "as_large": drawn.as_large,
         "without_test": drawn.without_test,
         "searched": None if found.bounds is None else list(found.bounds),
-        "left_out": few_of_labels(sample, found),
-        "note": note(measure.key, found, drawn),
-        "finding": finding,
-        "sentence": with_chance(finding, measure.key, drawn, len(sizes)),
+        "beside_first": None,
+        "attained": found.to_dict(),
+        "left_out": _few_of_labels(sample, found),
+        "note": "",
+        "finding": "",
+        "sentence": "",
     }
+
+
+def _few_of_labels(sample: Sample, found: Finding) -> list[Summary]:
+    """List groups and true labels that are left out of error rates, and their rows."""
+    labels, classes = sample.attribute.groups.labels, sample.audit.classes
+    return [
+        {"group": name_of(labels[i]), "true_label": name_of(classes[j]), "n": n}
+        for i, j, n in found.few
+    ]
 
 
 def _groups(sample: Sample) -> list[Summary]:
@@ -265,19 +432,13 @@ def _groups(sample: Sample) -> list[Summary]:
 
 
 def _impact_ratios(sample: Sample) -> list[Summary] | None:
-    """Tables of impact ratios, each with its sentence; None unless asked for."""
+    """Tables of impact ratios; None unless asked for."""
     tables = impact_tables(sample)
     if tables is None:
         return None
-    level = sample.audit.options.confidence_level
     for row in (row for table in tables for row in table["rows"]):
-        row["label"] = (
-            say("unknown") if row["status"] == "unknown" else name_of(row["label"])
-        )
-    return [
-        {**table, "sentence": describe_ratios(table["kind"], table["rows"], level)}
-        for table in tables
-    ]
+        row["label"] = "" if row["status"] == "unknown" else name_of(row["label"])
+    return [{**table, "sentence": ""} for table in tables]
 
 
 def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
@@ -286,30 +447,54 @@ def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
     if within is None:
         return None
     parts, numbers = within
-    strata, options = sample.audit.strata, sample.audit.options
+    strata = sample.audit.strata
     assert strata is not None
-    titles = {key: one.title_of(vars(options)) for key, one in MEASURES.items()}
     rows = [
         {
             **row,
-            "title": titles[row["key"]],
+            "title": "",
             "everyone": or_none(found[row["key"]].value),
             "stratum": None if row["value"] is None else name_of(row["stratum"]),
         }
         for row in numbers
     ]
-    title = titles["equalized_odds_difference"]
+    names = CROSS.join(strata.names)
     return {
-        "names": name_of_strata(strata),
+        "names": visible_text(names) if names else "",
+        "unnamed": not names,
         "n_strata": len(parts),
         "n_rows": sample.audit.count(strata.codes >= 0),
-        "left_out": [
-            {"label": label, "metric": key, "reason": reason}
-            for label, key, reason in reasons_left_out(parts)
-        ],
+        "left_out": [*_left_out(parts)],
         "rows": rows,
-        "sentence": describe_strata(sample, parts, rows, title),
+        "sentence": "",
     }
+
+
+def _left_out(parts: Sequence[Part]) -> Iterator[Summary]:
+    """List strata that are left out, or groups within them, of a metric or of all.
+
+    There are too few rows, or too few groups are compared, or some are not.
+    """
+    nothing: Summary = {"n_rows": None, "compared": None, "aside": [], "cells": []}
+    for part in parts:
+        attribute = part.sample.attribute
+        one = {"label": name_of(part.label), "metric": None, "reason": "", **nothing}
+        aside = [{"label": name_of(x), "n": n} for x, n in attribute.aside]
+        if not part.enough:
+            yield {**one, "n_rows": part.n_rows}
+        elif aside and not part.sample.comparable:
+            yield {**one, "compared": [name_of(x) for x in attribute.groups.labels]}
+        elif aside:
+            yield {**one, "aside": aside}
+    for part in parts:
+        if part.errors is not None and part.errors.few:
+            yield {
+                "label": name_of(part.label),
+                "metric": "equalized_odds_difference",
+                "reason": "",
+                **nothing,
+                "cells": _few_of_labels(part.sample, part.errors),
+            }
 
 
 def _cdf(sample: Sample, found: Finding | None) -> Summary | None:
@@ -369,7 +554,7 @@ def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
         possible &= {*KEYS_BY_PROXY}
     return {
         "positive label": _positive(audit),
-        "decisions": {visible_text(m.name): m.decided_by for _, m in models},
+        "decisions": {},
         **{name: getattr(options, name) for name in stated},
         "sample_weight": audit.weighted,
         "control_features": audit.strata is not None,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from typing import Any
 
-from skfair._utils._text import visible_text
+from skfair._utils._text import label_text, or_none, visible_text
 from skfair.inspection import ExplainedGapResult, GapContributionsResult
 from skfair.report._language import (
     DASH,
@@ -15,40 +15,64 @@ from skfair.report._language import (
     number,
     percent,
     say,
+    whole,
 )
 from skfair.report._metrics import MEASURES
 
 
-def section_of(result: Any) -> dict[str, Any]:
-    """Title, sentences and a table of texts of a result, in the report's language."""
-    if isinstance(result, ExplainedGapResult):
-        return _of_columns(result)
-    if isinstance(result, GapContributionsResult):
-        return _of_features(result)
-    raise TypeError(
-        "results must be of skfair.inspection.explained_gap or gap_contributions, got "
-        f"{type(result).__name__}."
-    )
-
-
-def _of_columns(result: ExplainedGapResult) -> dict[str, Any]:
-    """Write what remains of a gap between people who are alike in some columns."""
-    title = say(MEASURES[result.metric].title)
-    if result.population == "overlap":
-        population = say("where all groups have people")
-    else:
-        population = say(
-            "with the columns of {group}", group=name_of(result.population)
+def data_of(result: Any) -> dict[str, Any]:
+    """Return a result as in JSON: its numbers, the names of groups, and a table."""
+    if not isinstance(result, (ExplainedGapResult, GapContributionsResult)):
+        raise TypeError(
+            "results must be of skfair.inspection.explained_gap or gap_contributions, "
+            f"got {type(result).__name__}."
         )
+    names = ("value", "lower", "upper", "threshold", "mean_difference")
+    found = {name: or_none(getattr(result, name, None)) for name in names}
+    rows = [
+        {"name": visible_text(str(name)), **{k: or_none(v) for k, v in row.items()}}
+        for name, row in result.table.iterrows()
+    ]
+    labels: tuple[Any, ...] = ()
+    if isinstance(result, GapContributionsResult):
+        labels = result.groups
+    elif result.population != "overlap":
+        labels = (result.population,)
+    return {
+        "type": type(result).__name__,
+        "metric": getattr(result, "metric", None),
+        "confidence_level": result.confidence_level,
+        "groups": list(map(label_text, labels)),
+        **found,
+        "table": rows,
+    }
+
+
+def section_of(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Title, sentences and a table of texts of a result, in the spoken language."""
+    return (_of_columns if result["metric"] else _of_features)(result)
+
+
+def _of_columns(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Write what remains of a gap between people who are alike in some columns."""
+    title = say(MEASURES[result["metric"]].title)
+    population = say("where all groups have people")
+    if result["groups"]:
+        (group,) = result["groups"]
+        population = say("with the columns of {group}", group=name_of(group))
     rows = [
         [
-            visible_text(str(name)),
-            _with_ends(row.remaining, row.remaining_lower, row.remaining_upper),
-            _with_ends(row.explained, row.explained_lower, row.explained_upper),
-            percent(row.no_overlap),
-            figure(f"{row.effective_size:,.0f}"),
+            row["name"],
+            _with_ends(
+                row["remaining"], row["remaining_lower"], row["remaining_upper"]
+            ),
+            _with_ends(
+                row["explained"], row["explained_lower"], row["explained_upper"]
+            ),
+            percent(row["no_overlap"]),
+            whole(row["effective_size"]),
         ]
-        for name, row in result.table.iterrows()
+        for row in result["table"]
     ]
     return {
         "title": say("What the gap goes with"),
@@ -57,7 +81,7 @@ def _of_columns(result: ExplainedGapResult) -> dict[str, Any]:
                 "{title} is {value} between the groups as they are. The table has what "
                 "remains of it between people who are alike in some columns, {where}.",
                 title=title,
-                value=_with_ends(result.value, result.lower, result.upper),
+                value=_with_ends(result["value"], result["lower"], result["upper"]),
                 where=population,
             ),
             say(
@@ -65,7 +89,7 @@ def _of_columns(result: ExplainedGapResult) -> dict[str, Any]:
                 "injustice themselves, and groups may differ in columns that are not "
                 "among them."
             ),
-            _level(result.confidence_level),
+            _level(result["confidence_level"]),
         ],
         "head": [
             say("Alike in"),
@@ -78,16 +102,18 @@ def _of_columns(result: ExplainedGapResult) -> dict[str, Any]:
     }
 
 
-def _of_features(result: GapContributionsResult) -> dict[str, Any]:
+def _of_features(result: Mapping[str, Any]) -> dict[str, Any]:
     """Contributions of the features of a model to its gaps."""
-    first, second = map(name_of, result.groups)
+    first, second = map(name_of, result["groups"])
     rows = [
         [
-            visible_text(str(name)),
-            _with_ends(row.decisions, row.decisions_lower, row.decisions_upper),
-            _with_ends(row.means, row.means_lower, row.means_upper),
+            row["name"],
+            _with_ends(
+                row["decisions"], row["decisions_lower"], row["decisions_upper"]
+            ),
+            _with_ends(row["means"], row["means_lower"], row["means_upper"]),
         ]
-        for name, row in result.table.iterrows()
+        for row in result["table"]
     ]
     return {
         "title": say("Through which features the gap comes"),
@@ -96,18 +122,18 @@ def _of_features(result: GapContributionsResult) -> dict[str, Any]:
                 "The share of scores above {threshold} is larger in {first} than in "
                 "{second} by {value}, and the mean score by {mean}. The contributions "
                 "of all features add up to these numbers.",
-                threshold=number(result.threshold),
+                threshold=number(result["threshold"]),
                 first=first,
                 second=second,
-                value=number(result.value),
-                mean=number(result.mean_difference),
+                value=number(result["value"]),
+                mean=number(result["mean_difference"]),
             ),
             say(
                 "They say through which features this model gives the groups different "
                 "scores, not why the groups differ. Features that go together share "
                 "the contribution, and another model may use others."
             ),
-            _level(result.confidence_level),
+            _level(result["confidence_level"]),
         ],
         "head": [
             say("Feature"),
@@ -118,9 +144,9 @@ def _of_features(result: GapContributionsResult) -> dict[str, Any]:
     }
 
 
-def _with_ends(value: float, low: float, high: float) -> str:
+def _with_ends(value: float | None, low: Any, high: Any) -> str:
     """Write a number and the ends of its interval, a dash where it is undefined."""
-    if math.isnan(value):
+    if value is None:
         return DASH
     return f"{number(value)} ({interval(low, high)})"
 

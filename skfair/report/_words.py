@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from typing import Any
 
-from skfair._utils._text import visible_text
-from skfair.groups import CROSS, Groups
-from skfair.report._draws import Uncertainty
 from skfair.report._language import (
     counted,
     figure,
     in_quotes,
     listed,
-    name_of,
     number,
     percent,
     quoted,
     say,
     whole,
 )
-from skfair.report._metrics import MEASURES, Measure
-from skfair.report._sample import Finding, Sample
-from skfair.report._sentences import DCP_SECONDS
-from skfair.report._strata import Part
+from skfair.report._metrics import MEASURES
+from skfair.report._sample import Finding
+from skfair.report._sentences import DCP_SECONDS, About
 
 Summary = dict[str, Any]
 
@@ -31,32 +26,27 @@ Summary = dict[str, Any]
 LEVEL = 0.05
 
 
-def describe(sample: Sample, measure: Measure, found: Finding) -> str:
+def describe(about: About, measure: Summary) -> str:
     """Describe a metric without regard to chance, in a sentence without full stop."""
-    if math.isnan(found.value):
-        return say("Cannot be computed: {reason}", reason=_reason(sample, found))
-    labels = [name_of(label) for label in sample.attribute.groups.labels]
-    names = quoted(labels, found.pair[0]), quoted(labels, found.pair[1])
-    return measure.sentence(sample, found, names)
+    if measure["value"] is None:
+        return say("Cannot be computed: {reason}", reason=_reason(about, measure))
+    found = Finding.of(measure["value"], measure["attained"])
+    names = (
+        quoted([*about.labels], found.pair[0]),
+        quoted([*about.labels], found.pair[1]),
+    )
+    return MEASURES[measure["key"]].sentence(about, found, names)
 
 
-def _reason(sample: Sample, found: Finding) -> str:
+def _reason(about: About, measure: Summary) -> str:
     """Say why a metric is undefined."""
-    if found.few:
+    if measure["left_out"]:
         return say(
             "no two groups have {rows} or more of one true label",
-            rows=counted(sample.attribute.groups.min_group_size, "row"),
+            rows=counted(about.min_group_size, "row"),
         )
-    return say("there must be at least two groups, and {why}", why=_too_small(sample))
-
-
-def few_of_labels(sample: Sample, found: Finding) -> list[Summary]:
-    """List groups and true labels that are left out of error rates, and their rows."""
-    labels, classes = sample.attribute.groups.labels, sample.audit.classes
-    return [
-        {"group": name_of(labels[i]), "true_label": name_of(classes[j]), "n": n}
-        for i, j, n in found.few
-    ]
+    why = _too_small(about.labels, about.min_group_size)
+    return say("there must be at least two groups, and {why}", why=why)
 
 
 def with_rows_of_label(cell: Summary) -> str:
@@ -69,20 +59,19 @@ def with_rows_of_label(cell: Summary) -> str:
     )
 
 
-def _too_small(sample: Sample) -> str:
+def _too_small(labels: Sequence[str], least: int) -> str:
     """Say that fewer than two groups have enough rows."""
-    labels = [name_of(label) for label in sample.attribute.groups.labels]
-    rows = counted(sample.attribute.groups.min_group_size, "row")
+    rows = counted(least, "row")
     if not labels:
         return say("no group has {rows} or more", rows=rows)
-    return say("only {group} has {rows} or more", group=quoted(labels, 0), rows=rows)
+    return say("only {group} has {rows} or more", group=in_quotes(labels[0]), rows=rows)
 
 
-def note(key: str, found: Finding, draws: Uncertainty) -> str:
+def note(measure: Summary) -> str:
     """Say what limits a metric: a search that ended early, or undefined shuffles."""
     texts = []
-    if found.bounds is not None:
-        lower, upper = (percent(bound) for bound in found.bounds)
+    if measure["searched"] is not None:
+        lower, upper = (percent(bound) for bound in measure["searched"])
         texts.append(
             say(
                 "Certified to lie between {lower} and {upper}; the search ended after "
@@ -92,32 +81,36 @@ def note(key: str, found: Finding, draws: Uncertainty) -> str:
                 seconds=f"{DCP_SECONDS:g}",
             )
         )
-    if draws.without_test:
-        share = percent(draws.without_test)
+    if measure["without_test"]:
+        share = percent(measure["without_test"])
         texts.append(
             say("Undefined in {share} of shuffles, too many for a test.", share=share)
-            if draws.pvalue is None
+            if measure["pvalue"] is None
             else say(
                 "Undefined in {share} of shuffles, which count as large.", share=share
             )
         )
-    if key == "dcp" and not math.isnan(found.value) and draws.lower is None:
+    defined = measure["value"] is not None
+    if measure["key"] == "dcp" and defined and measure["lower"] is None:
         texts.append(
             say("No interval and no test: the search takes too long to repeat.")
         )
     return " ".join(texts)
 
 
-def with_chance(sentence: str, key: str, draws: Uncertainty, n_groups: int) -> str:
-    """Add to a sentence what chance alone gives, and a full stop.
+def with_chance(measure: Summary) -> str:
+    """Add to a finding what chance alone gives, and a full stop.
 
     A test of more than two groups at once does not say which of them differ.
     """
-    if draws.null_mean is None or draws.pvalue is None or draws.as_large is None:
-        return sentence + "."
-    values = {"sentence": sentence, "text": chance_text(key, draws.null_mean)}
-    share = percent(draws.as_large)
-    if draws.pvalue > LEVEL:
+    sentence, null, as_large = (
+        measure[name] for name in ("finding", "null_mean", "as_large")
+    )
+    if null is None or measure["pvalue"] is None or as_large is None:
+        return f"{sentence}."
+    values = {"sentence": sentence, "text": chance_text(measure["key"], null)}
+    share = percent(as_large)
+    if measure["pvalue"] > LEVEL:
         return say(
             "{sentence}. This may be noise: chance alone would give {text}, and as "
             "much as this in {share} of shuffles.",
@@ -125,10 +118,10 @@ def with_chance(sentence: str, key: str, draws: Uncertainty, n_groups: int) -> s
             share=share,
         )
     text = say("{sentence}; chance alone would give {text}.", **values)
-    if n_groups > 2:
+    if measure["n_groups"] > 2:
         more = say("The test is of all groups, and does not say which of them differ.")
         text = f"{text} {more}"
-    if draws.as_large > LEVEL:
+    if as_large > LEVEL:
         more = say(
             "As much as this is found in {share} of shuffles, which the test tells "
             "apart by all differences together.",
@@ -190,29 +183,25 @@ def _highest_and_smallest(
     )
 
 
-def describe_strata(
-    sample: Sample, parts: list[Part], rows: list[dict[str, Any]], title: str
-) -> str:
+def describe_strata(table: Summary, title: str) -> str:
     """Say what a table of strata compares, and what is left out of which metric."""
-    strata = sample.audit.strata
-    assert strata is not None
     texts = [
         say(
             "Groups are compared within each {names}, of which there are {n}, with "
             "{rows}.",
-            names=name_of_strata(strata),
-            n=whole(len(parts)),
-            rows=counted(sample.audit.count(strata.codes >= 0), "row"),
+            names=table["names"],
+            n=whole(table["n_strata"]),
+            rows=counted(table["n_rows"], "row"),
         )
     ]
-    if not any(row["value"] is not None for row in rows):
+    if not any(row["value"] is not None for row in table["rows"]):
         texts = [say("No stratum has two groups that can be compared.")]
-    left_out = reasons_left_out(parts)
-    for key in dict.fromkeys(key for _, key, _ in left_out):
+    left_out = table["left_out"]
+    for key in dict.fromkeys(one["metric"] for one in left_out):
         reasons = [
-            f"{in_quotes(label)} ({reason})"
-            for label, other, reason in left_out
-            if key == other
+            f"{in_quotes(one['label'])} ({one['reason']})"
+            for one in left_out
+            if one["metric"] == key
         ]
         names = listed(reasons)
         texts.append(
@@ -227,33 +216,15 @@ def describe_strata(
     return " ".join(texts)
 
 
-def name_of_strata(strata: Groups) -> str:
-    """Name the columns of strata."""
-    names = CROSS.join(strata.names)
-    return visible_text(names) if names else say("stratum")
-
-
-def reasons_left_out(parts: list[Part]) -> list[tuple[str, str | None, str]]:
-    """Name strata that are left out, or groups within them, of a metric or of all."""
-    found: list[tuple[str, str | None, str]] = []
-    for part in parts:
-        sample, reason = part.sample, ""
-        aside = [with_size(name_of(label), n) for label, n in sample.attribute.aside]
-        if not part.enough:
-            reason = say("only {rows}", rows=counted(part.n_rows, "row"))
-        elif aside and not sample.comparable:
-            reason = _too_small(sample)
-        elif aside:
-            reason = say("without {groups}", groups=listed(aside))
-        if reason:
-            found.append((name_of(part.label), None, reason))
-    for part in parts:
-        if part.errors is not None and part.errors.few:
-            cells = few_of_labels(part.sample, part.errors)
-            few = listed([with_rows_of_label(cell) for cell in cells])
-            reason = say("without {groups}", groups=few)
-            found.append((name_of(part.label), "equalized_odds_difference", reason))
-    return found
+def reason_left_out(one: Summary, least: int) -> str:
+    """Say why a stratum is left out, in whole or in part."""
+    if one["n_rows"] is not None:
+        return say("only {rows}", rows=counted(one["n_rows"], "row"))
+    if one["compared"] is not None:
+        return _too_small(one["compared"], least)
+    lacking = [with_size(group["label"], group["n"]) for group in one["aside"]]
+    lacking += [with_rows_of_label(cell) for cell in one["cells"]]
+    return say("without {groups}", groups=listed(lacking))
 
 
 def with_size(label: str, n: int) -> str:

@@ -6,7 +6,9 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 
 from skfair.model_selection._paired_tests import (
+    EVERYONE,
     Place,
+    gap_interval,
     gap_test,
     holm,
     largest_gap_place,
@@ -15,18 +17,26 @@ from skfair.model_selection._paired_tests import (
     subsets,
 )
 
+MULTIGROUP = st.sampled_from(["pairwise", "pooled"])
+
 
 def z_by_hand(scores, baseline, place, codes, weights):
     """The largest ratio of a difference of gaps to its error, one after the other."""
     below = np.where(baseline <= place.threshold, 1.0, 0.0)
-    own = (codes == place.high) * 1.0 - (codes == place.low)
     groups, found = np.unique(codes), []
+    shares = np.array([weights[codes == one].sum() for one in codes]) / weights.sum()
+
+    def factor(group):
+        return shares if group == EVERYONE else (codes == group) * 1.0
+
+    own = factor(place.high) - factor(place.low)
+    pairs = [(high, low) for high in groups for low in groups if high != low]
+    if EVERYONE in place:
+        pairs = [pair for one in groups for pair in ((one, -1), (-1, one))]
     for threshold in np.unique(scores):
-        for high in groups:
-            for low in groups:
-                if high == low:
-                    continue
-                sign = (codes == high) * 1.0 - (codes == low)
+        for high, low in pairs:
+            if high != low:
+                sign = factor(high) - factor(low)
                 differences = sign * (scores <= threshold) - own * below
                 mean = variance = 0.0
                 for group in groups:
@@ -41,13 +51,14 @@ def z_by_hand(scores, baseline, place, codes, weights):
     return max(found)
 
 
-@given(st.integers(0, 10_000), st.integers(2, 4), st.booleans())
-def test_the_gap_test_is_its_definition(seed, n_groups, weighted):
+@given(st.integers(0, 10_000), st.integers(2, 4), st.booleans(), MULTIGROUP)
+def test_the_gap_test_is_its_definition(seed, n_groups, weighted, multigroup):
     rng = np.random.default_rng(seed)
     codes = np.concatenate([np.arange(n_groups), rng.integers(0, n_groups, 20)])
     scores, baseline = rng.integers(0, 8, (2, len(codes))) / 8
     weights = rng.integers(1, 4, len(codes)) * 1.0 if weighted else np.ones(len(codes))
-    place = largest_gap_place(baseline, codes, weights)
+    place = largest_gap_place(baseline, codes, weights, multigroup)
+    assert (EVERYONE in place) == (multigroup == "pooled")
     args = scores, baseline, place, codes, weights
     found = gap_test(*args, 0.9)
     assert found.pvalue == pytest.approx(norm.cdf(z_by_hand(*args)))
@@ -61,17 +72,27 @@ def test_the_place_is_where_the_gap_is_largest(seed, n_groups):
     rng = np.random.default_rng(seed)
     codes = np.concatenate([np.arange(n_groups), rng.integers(0, n_groups, 20)])
     scores = rng.integers(0, 8, len(codes)) / 8
-    threshold, high, low = largest_gap_place(scores, codes, np.ones(len(codes)))
 
     def share(group, threshold):
         return (scores[codes == group] <= threshold).mean()
 
+    largest = max(
+        abs(share(i, t) - (scores <= t).mean()) for t in scores for i in range(n_groups)
+    )
+    place = largest_gap_place(scores, codes, np.ones(len(codes)), "pooled")
+    everyone = (scores <= place.threshold).mean()
+    high, low = (
+        everyone if one == EVERYONE else share(one, place.threshold)
+        for one in place[1:]
+    )
+    assert high - low == pytest.approx(largest)
     largest = max(
         share(i, t) - share(j, t)
         for t in scores
         for i in range(n_groups)
         for j in range(n_groups)
     )
+    threshold, high, low = largest_gap_place(scores, codes, np.ones(len(codes)))
     assert share(high, threshold) - share(low, threshold) == pytest.approx(largest)
 
 
@@ -81,6 +102,23 @@ def test_a_model_beside_itself_is_not_lower():
     found = gap_test(scores, scores, Place(0.25, 0, 1), codes, np.ones(100), 0.95)
     assert found.pvalue >= 0.5
     assert found.bound > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
+@pytest.mark.parametrize(("first", "second"), [(0.0, 0.0), (0.3, 0.3), (0.1, 0.3)])
+def test_intervals_of_differences_of_gaps_keep_their_level(first, second, multigroup):
+    """Also where there is no gap; a group of two has half its gap to everyone."""
+    rng, missed = np.random.default_rng(0), 0
+    for _ in range(200):
+        codes = rng.integers(0, 2, 600)
+        merit = rng.random(600)
+        one, other = (merit + shift * (codes == 1) for shift in (first, second))
+        found = gap_interval(other, one, codes, np.ones(600), 0.9, multigroup)
+        # Scores are uniform, so that a shift is a gap.
+        truth = (second - first) / (2 if multigroup == "pooled" else 1)
+        missed += not found[0] <= truth <= found[1]
+    assert missed <= 29  # 20 are expected at most; so many by chance in one of 50
 
 
 def test_parts_are_disjoint_and_have_their_share_of_each_cell():

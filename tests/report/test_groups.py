@@ -7,7 +7,7 @@ import pytest
 from skfair.groups import encode_groups
 from skfair.metrics import impact_ratios
 from skfair.report import FairnessReport, markdown_table
-from skfair.report._groups import _calibration
+from skfair.report._performance import _calibration
 from skfair.report._words import describe_ratios
 
 
@@ -82,7 +82,7 @@ def test_only_on_request(small_report):
     assert result["impact_ratios"] is None
     with pytest.raises(ValueError, match="needs a report made with impact_ratios=True"):
         small_report.to_frame("impact_ratios")
-    with pytest.raises(ValueError, match="table must be 'metrics', 'groups', 'imp"):
+    with pytest.raises(ValueError, match="table must be 'metrics', 'models', 'gro"):
         small_report.to_frame("all")
     assert "Impact ratio" not in small_report.to_markdown()
 

@@ -71,10 +71,13 @@ def messages():
             one.by_chance,
         )
     }
-    found |= {"Date", "Input", *MARK_UNITS.values(), *_language._NO_NAMES}
+    found |= {"Date", "Input", *MARK_UNITS.values(), *_language.NO_NAMES}
     for path in (*FOLDER.glob("**/*.py"), *FOLDER.parent.glob("_cli/*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "say":
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in (
+                "say",
+                "Unnamed",
+            ):
                 message = node.args[0]
                 if isinstance(message, ast.Constant):
                     found.add(message.value)
@@ -264,7 +267,7 @@ def test_reasons_are_in_the_language_of_the_report(pair):
 NAMES = "sex", "Rows", f"sex{CROSS}Rows", "Accuracy"
 #: Parts of a summary that are no text of a page, or are translated where it is made.
 NO_TEXTS = {"versions", "calls", "key", "metric", "question", "comparison", "kind"}
-NO_TEXTS |= {"format", "status", "state", "scale", "call", "shares"}
+NO_TEXTS |= {"format", "status", "state", "scale", "call", "shares", "unnamed"}
 
 
 def same_texts(first, second):
@@ -292,6 +295,86 @@ def test_names_that_nobody_gave_are_in_the_language_of_the_report(make_report):
     columns = np.array([["a", "b"] * 30, ["c", "c", "d"] * 20]).T
     found = make_report(None, scores, sensitive_features=columns, **options)
     assert found.summary["attributes"][0]["name"] == "Attribut 1"
+    english = found.to_markdown(language="en")
+    assert f"## attribute 1{CROSS}attribute 2, model" in english
+    assert "(missing)" in report.to_markdown(language="en")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "unnamed",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("several", "columns", "classes", "numbers", "one group")
+        ),
+    ],
+)
+def test_a_report_is_written_in_either_language(make_report, scored, name):
+    """Whatever a report is made in, it is written as if made in the other."""
+    y_true, y_score, people = scored
+    groups = encode_groups(np.array(["x", None, "y"] * 200), missing="group")
+    given = {
+        "unnamed": (y_true, y_score, {"sensitive_features": groups}),
+        "several": (
+            y_true,
+            {"a": y_score, "model": y_score**2},
+            {
+                "sensitive_features": {"sex": people["sex"], "group": groups},
+                "limit": 0.1,
+                "impact_ratios": True,
+            },
+        ),
+        "columns": (
+            None,
+            y_score,
+            {"sensitive_features": people.to_numpy()},
+        ),
+        "classes": (
+            y_true + (y_score > 0.8),
+            None,
+            {"y_pred": y_true, "sensitive_features": people["sex"]},
+        ),
+        "numbers": (
+            y_true,
+            y_score,
+            {"scale": "real", "sensitive_features": people["sex"]},
+        ),
+        "one group": (
+            y_true,
+            y_score,
+            {"scale": "rank", "sensitive_features": ["x"] * 595 + ["y"] * 5},
+        ),
+    }
+    true, score, options = given[name]
+    light = {"n_permutations": 0, **options}
+    if name == "unnamed":
+        light |= {"n_permutations": 59, "metrics": ["mcdp", "max_gap"]}
+    english, german = (
+        make_report(true, score, n_resamples=1, language=language, **light)
+        for language in LANGUAGES
+    )
+    for one, other, code in (english, german, "de"), (german, english, "en"):
+        restored = FairnessReport(json.loads(json.dumps(one.summary)))
+        assert restored._in(code) == other.summary
+        assert restored.to_markdown(language=code) == other.to_markdown()
+        assert restored.to_markdown() != other.to_markdown()
+    with pytest.raises(ValueError, match="language must be"):
+        english.to_html(language="xx")
+
+
+@pytest.mark.slow
+def test_all_that_a_page_has_is_written_in_either_language(pair):
+    """Strata, a proxy, small groups, and impact ratios."""
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    english, german = pair["en"], pair["de"]
+    before = json.dumps(english.summary)
+    assert english._in("de") == german.summary
+    assert german._in("en") == english.summary
+    assert english.to_html(language="de") == german.to_html()
+    assert german.to_html(language="en") == english.to_html()
+    assert json.dumps(english.summary) == before
 
 
 @pytest.mark.slow

@@ -86,3 +86,13 @@ def test_undefined_gaps_are_dashes(rows, results):
         report.with_explanations(3)
     section = report.with_explanations(undefined).summary["why"][0]
     assert section["rows"][0][1:] == [DASH, DASH]
+
+
+def test_sections_are_written_in_either_language(rows, results):
+    english, german = (
+        report_of(rows, language=code, metrics=["mcdp"]).with_explanations(*results)
+        for code in ("en", "de")
+    )
+    assert english.to_markdown(language="de") == german.to_markdown()
+    assert german.to_markdown(language="en") == english.to_markdown()
+    assert "Through which features" in german.to_markdown(language="en")

@@ -23,10 +23,18 @@ from skfair.report._language import (
     say,
     whole,
 )
-from skfair.report._metrics import MEASURES, amount, amounts, questions_of, word_of
+from skfair.report._metrics import (
+    MEASURES,
+    amount,
+    amounts,
+    questions_of,
+    signed,
+    word_of,
+)
 from skfair.report._page._pictures import (
     cdf_picture,
     group_gap_picture,
+    models_picture,
     proxy_picture,
 )
 from skfair.report._page._terms import terms_of
@@ -78,6 +86,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
         style=_style(),
         safe=Markup,
         pictures=_pictures(summary),
+        models_picture=models_picture(summary),
         proxy_pictures=[
             proxy_picture(result, f"x{i}-")
             for i, result in enumerate(proxy["results"] if proxy else ())
@@ -151,6 +160,7 @@ def _environment() -> jinja2.Environment:
         "number": number,
         "in_unit": in_unit,
         "amount": amount,
+        "signed": signed,
         "percent": lambda value: DASH if value is None else percent(value),
         "points": points,
         "pvalue": pvalue_text,

@@ -18,6 +18,7 @@ from skfair.report._language import (
     figure,
     in_english,
     in_unit,
+    listed,
     number,
     percent,
     points,
@@ -158,6 +159,103 @@ def group_gap_picture(
             share=percent(1 - alpha),
         ),
     }
+
+
+#: Colours of models in a picture, in turn.
+_COLOURS = "#0b5c99", "#8f3a00", "#1b6b3a", "#6b2d8b", "#565d66"
+#: Width of a panel of a picture of models, and height with its labels.
+_PANEL = 240, 250
+#: What a picture of models has across, by what it has upwards.
+_ACROSS = {"decisions": ("accuracy", "Accuracy")}
+_ACROSS |= {"scores": ("average_precision", "Average precision")}
+_ACROSS |= {"errors": _ACROSS["decisions"], "real": ("r2", "R²")}
+
+
+def models_picture(summary: Summary) -> Summary | None:
+    """Place several models by performance and disparity, a panel for each attribute."""
+    models = summary["models"]
+    panels = [
+        panel
+        for i, attribute in enumerate(summary["attributes"])
+        if (panel := _panel(summary, i, attribute["name"])) is not None
+    ]
+    if len(models) < 2 or not panels:
+        return None
+    for i, panel in enumerate(panels):
+        panel["left"], panel["top"] = _PANEL[0] * (i % 3), _PANEL[1] * (i // 3)
+    names = [f"{i}: {model['name']}" for i, model in enumerate(models, 1)]
+    values = {"across": panels[0]["name_across"], "up": panels[0]["name_up"]}
+    return {
+        "panels": panels,
+        "height": _PANEL[1] * ((len(panels) + 2) // 3),
+        "alternative": say("The models by {across} and {up}", **values),
+        "caption": say(
+            "Each model by how well it predicts, to the right ({across}), and by how "
+            "much groups differ, upwards ({up}); lines are intervals. Low and to the "
+            "right is better. {names}.",
+            names=listed(names, len(names)),
+            **values,
+        ),
+    }
+
+
+def _panel(summary: Summary, position: int, name: str) -> Summary | None:
+    """Place the models by the first question that has a value for all of them."""
+    models, glance = summary["models"], summary["verdict"]["glance"]
+    rows = glance[position * len(models) :][: len(models)]
+    for cells in zip(*(row["cells"] for row in rows), strict=True):
+        measures = [cell["measure"] for cell in cells]
+        if any(m is None or m["value"] is None or m["lower"] is None for m in measures):
+            continue
+        scale = summary["settings"].get("scale")
+        key, title = _ACROSS["real" if scale == "real" else measures[0]["question"]]
+        found = [model["performance"] for model in models]
+        if any(one.get(f"{key}_lower") is None for one in found):
+            return None
+        right, bottom = _PANEL[0] - 16, _PANEL[1] - 42
+        xs, across = _axis(found, (f"{key}_lower", key, f"{key}_upper"), 60, right)
+        ys, up = _axis(measures, ("lower", "value", "upper"), bottom - 8, 30)
+        return {
+            "heading": say("By {name}", name=name),
+            "name_across": say(title),
+            "name_up": measures[0]["title"],
+            "right": right,
+            "bottom": bottom,
+            "across": across,
+            "up": up,
+            "points": [
+                {
+                    **dict(zip(("low", "x", "high"), x, strict=True)),
+                    **dict(zip(("bottom", "y", "top"), y, strict=True)),
+                    "color": _COLOURS[i % len(_COLOURS)],
+                    "number": i + 1,
+                }
+                for i, (x, y) in enumerate(zip(xs, ys, strict=True))
+            ],
+        }
+    return None
+
+
+def _axis(
+    rows: list[Summary], names: tuple[str, ...], first: float, last: float
+) -> tuple[list[list[float]], list[Summary]]:
+    """Coordinates of values and ends of intervals, and the marks of an axis."""
+    from matplotlib.ticker import MaxNLocator
+
+    values = np.array([[row[name] for name in names] for row in rows])
+    low, high = values.min(), values.max()
+    span = high - low or 1.0
+
+    def placed(value: Any) -> Any:
+        return np.round(first + (value - low) / span * (last - first), 1)
+
+    ticks = MaxNLocator(3).tick_values(low, high)
+    ticks = ticks[(ticks >= low) & (ticks <= high)]
+    marks = [
+        {"text": figure(f"{round(tick, 9) + 0.0:g}"), "at": float(placed(tick))}
+        for tick in ticks.tolist()
+    ]
+    return placed(values).tolist(), marks
 
 
 def proxy_picture(result: Summary, prefix: str) -> Summary | None:

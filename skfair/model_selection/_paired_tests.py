@@ -102,16 +102,6 @@ def largest_gap_place(scores: Floats, codes: Codes, weights: Floats) -> Place:
     return Place(float(gap.scores[best]), labels[high], labels[low])
 
 
-def _last_of_ties(ordered: Floats) -> Integers:
-    """Positions of the last of equal scores."""
-    return np.flatnonzero(np.append(np.diff(ordered) > 0, True))
-
-
-def _below(order: Integers, values: Floats) -> Floats:
-    """Sum of values up to each row, in the order of scores."""
-    return np.cumsum(values[order])
-
-
 def gap_test(
     scores: Floats,
     baseline: Floats,
@@ -142,7 +132,8 @@ def _paired_differences(
 ) -> Iterator[tuple[Floats, Floats]]:
     """Gap at each score minus that of the baseline, and the variance, of each pair."""
     order = np.argsort(scores, kind="stable")
-    ends = _last_of_ties(scores[order])
+    # Of equal scores the last row has all of them at or below it.
+    ends = np.flatnonzero(np.append(np.diff(scores[order]) > 0, True))
     below = baseline <= place.threshold
     cdfs, variances = {}, {}
     present, gap = np.unique(codes).tolist(), 0.0
@@ -154,7 +145,7 @@ def _paired_differences(
         own = (group == place.high) - (group == place.low)
         share = of_group @ below / size
         cdf, both = (
-            _below(order, of_group * values)[ends] / size for values in (1, below)
+            np.cumsum((of_group * values)[order])[ends] / size for values in (1, below)
         )
         cdfs[group], gap = cdf, gap + own * share
         variances[group] = [

@@ -236,7 +236,10 @@ class Audit:
         return int(self.n_alike[entries].sum())
 
     def at(self, entries: Any, *models: Model) -> Audit:
-        """Audit of some entries, of models of these, without attributes or cells."""
+        """Restrict the audit to some entries and to models of these entries.
+
+        The result has no attributes, strata or cells of a proxy.
+        """
         names = "y_true", "sample_weight", "n_alike", "totals", "squared"
         columns = _at(self, entries, *names)
         nothing: dict[str, Any] = {"attributes": (), "strata": None, "proxy": None}
@@ -483,7 +486,7 @@ def _read_models(
 def _decide(
     scores: Floats, weights: NDArray[Any] | None, options: Options
 ) -> tuple[Integers, str]:
-    """Compare scores, or their ranks, with the threshold, and say so."""
+    """Decide by the threshold on scores or ranks, and describe the rule in words."""
     if options.scale == "real":
         return np.zeros(len(scores), np.intp), ""
     threshold = figure(f"{options.threshold:g}")

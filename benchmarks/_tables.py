@@ -31,11 +31,11 @@ def load_table(name: str) -> Task:
         "diabetes": _diabetes,
         "oulad": _oulad,
         "law": _law,
-        "crime": _crime,
+        "crime": partial(_crime, []),
         "german": _german,
         "law by race": partial(_law_by, "race"),
         "law by sex": partial(_law_by, "male"),
-        "crime by state": _crime_by_state,
+        "crime by state": partial(_crime, ["state"]),
     }
     return others[name]()
 
@@ -102,19 +102,38 @@ def _oulad() -> Task:
 
 def _law() -> Task:
     """Law students; passed the bar; white or not."""
-    table = read_table("law_school.csv.gz", "LSAC, National Longitudinal Bar Study")
+    table = _law_students()
     table = table[table["race"].isin(["White", "Non-White"])]
     numbers = ["lsat", "ugpa", "zfygpa", "zgpa", "fulltime", "fam_inc", "male", "tier"]
     return _task(table, numbers, [], table["pass_bar"] == 1, table["race"] == "White")
 
 
-def _crime() -> Task:
-    """Communities; more violent crime than the median; more black people than it."""
-    table = read_table("communities_crime.csv.gz", "UCI, Communities and Crime")
-    y = table["ViolentCrimesPerPop"] > table["ViolentCrimesPerPop"].median()
-    left_out = ("communityname", "fold", "ViolentCrimesPerPop", "Black", "class")
-    numbers = [name for name in table if name not in (*left_out, "racepctblack")]
-    return _task(table, numbers, [], y, table["Black"])
+def _law_by(group: str) -> Task:
+    """Law students; passed the bar; race, or sex, which is then no feature."""
+    table = _law_students()
+    numbers = ["decile1b", "decile3", "lsat", "ugpa", "zfygpa", "zgpa", "fulltime"]
+    numbers += ["fam_inc", *["male"] * (group != "male")]
+    groups = table[group].astype(str)
+    return _task(table, numbers, ["tier"], table["pass_bar"] == 1, groups)
+
+
+def _law_students() -> pd.DataFrame:
+    """Read the Bar Passage Study of 1998."""
+    return read_table("law_school.csv.gz", "LSAC, Bar Passage Study (1998)")
+
+
+def _crime(categories: list[str]) -> Task:
+    """Communities; more violent crime than the median; more Black people than it.
+
+    The state is a category, or a number.
+    """
+    table = read_table("communities_crime.csv.gz", "UCI, doi:10.24432/C53W3X")
+    crimes = table["ViolentCrimesPerPop"]
+    left_out = ["communityname", "fold", "ViolentCrimesPerPop", "Black", "class"]
+    features = table.drop(columns=[*left_out, "racepctblack"])
+    numbers = [name for name in features if name not in categories]
+    groups = table["Black"].astype(str) if categories else table["Black"]
+    return _task(table, numbers, categories, crimes > crimes.median(), groups)
 
 
 def _german() -> Task:
@@ -125,25 +144,6 @@ def _german() -> Task:
     numbers = [name for name in names if table[name].dtype.kind in "if"]
     categories = [name for name in names if name not in numbers]
     return _task(table, numbers, categories, table["class"] == 1, table["sex"])
-
-
-def _law_by(group: str) -> Task:
-    """Law students; whether they passed the bar; race, or sex, which is no feature."""
-    table = read_table("law_school.csv.gz", "LSAC, Bar Passage Study (1998)")
-    numbers = ["decile1b", "decile3", "lsat", "ugpa", "zfygpa", "zgpa", "fulltime"]
-    numbers += ["fam_inc", *["male"] * (group != "male")]
-    groups = table[group].astype(str)
-    return _task(table, numbers, ["tier"], table["pass_bar"] == 1, groups)
-
-
-def _crime_by_state() -> Task:
-    """Communities; more violent crimes than the median; many or few Black people."""
-    table = read_table("communities_crime.csv.gz", "UCI, doi:10.24432/C53W3X")
-    crimes, groups = table["ViolentCrimesPerPop"], table["Black"].astype(str)
-    left_out = ["ViolentCrimesPerPop", "class", "Black", "racepctblack", "fold"]
-    features = table.drop(columns=[*left_out, "state", "communityname"])
-    numbers = features.select_dtypes("number").columns.tolist()
-    return _task(table, numbers, ["state"], crimes > crimes.median(), groups)
 
 
 def _task(

@@ -428,11 +428,11 @@ def _compare_gaps(
 
 
 class _Estimate(NamedTuple):
-    """A number, and its derivative in the weight of each row.
+    """An estimate, and its derivative in the weight of each row.
 
-    Of a gap, also half a row of each group compared, by stratum and group, as a share
-    of the group; the standard deviation of a Brownian bridge's scale for gaps of these
-    sizes; and the number of strata.
+    The other fields are of gaps. `half_rows` is half a row as a share of each group, by
+    stratum and group. Times `spread`, a Brownian bridge is as the noise of groups of
+    these sizes. `n_strata` is the number of strata.
     """
 
     value: float

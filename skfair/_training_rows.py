@@ -141,10 +141,11 @@ def cross_fit(
     held_out: Callable[[Any, Any, Integers], Any],
     **parallel: Any,
 ) -> list[Any]:
-    """Fit a clone to the training rows of each split, and see to the rows left out.
+    """Fit a clone to the training rows of each split, and use it on the others.
 
-    Of each split, return what `held_out` makes of the fitted clone, of the features of
-    the rows left out, and of their positions. Keywords are those of `Parallel`.
+    Of each split, return what `held_out` returns for the fitted clone, the features of
+    the rows left out, and the positions of these rows. Keywords are those of
+    `Parallel`.
     """
     positions, run = np.arange(len(y)), delayed(_fit_split)
     return list(
@@ -171,9 +172,10 @@ def _fit_split(
 
 
 def check_validation_fraction(model: Any, automatic: str = "") -> None:
-    """Raise unless the share of rows held out is valid: a number if it stops early.
+    """Raise unless `validation_fraction` is valid.
 
-    `automatic` is a name for a share that depends on the rows, if there is one.
+    A model that stops early needs a number. `automatic` is a name for a share that
+    depends on the rows, if there is one.
     """
     needed = getattr(model, "early_stopping", False)
     name, fraction = "validation_fraction", model.validation_fraction

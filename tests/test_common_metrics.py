@@ -327,6 +327,26 @@ def for_metrics(keep=lambda metric: True, quick=None):
     return decorate
 
 
+def in_turn(names, values):
+    """Run a test with one value of an argument, or of several, after the other.
+
+    They are one test, as what is tested is the same for every metric.
+    """
+
+    def decorate(test):
+        def run(metric, **others):
+            for value in values:
+                given = {names: value}
+                if not isinstance(names, str):
+                    given = dict(zip(names, value, strict=True))
+                test(metric, **given, **others)
+
+        run.__name__ = test.__name__
+        return run
+
+    return decorate
+
+
 every_metric = for_metrics()
 every_number = for_metrics(lambda metric: metric.is_number)
 every_number_of_multigroup = for_metrics(
@@ -484,7 +504,7 @@ def test_unit_weights_are_no_weights(metric):
 
 
 @each_kind
-@pytest.mark.parametrize("factor", [1e-140, 1e-6, 0.3, 7e5, 1e140])
+@in_turn("factor", [1e-140, 1e-6, 0.3, 7e5, 1e140])
 def test_scale_of_weights_does_not_matter(metric, factor):
     rows = draw_rows(metric, 3)
     weights = np.random.default_rng(1).uniform(0.1, 5, len(rows[0]))
@@ -579,7 +599,7 @@ PAIR_CONTAINERS = {
 
 
 @each_kind
-@pytest.mark.parametrize("container", CONTAINERS)
+@in_turn("container", CONTAINERS)
 def test_containers_of_scores_and_classes(metric, container):
     y_true, values, groups = draw_rows(metric)
     weights = np.arange(len(groups)) % 4 + 1
@@ -591,7 +611,7 @@ def test_containers_of_scores_and_classes(metric, container):
 
 
 @each_kind
-@pytest.mark.parametrize("container", GROUP_CONTAINERS)
+@in_turn("container", GROUP_CONTAINERS)
 def test_containers_of_groups(metric, container):
     y_true, values, groups = draw_rows(metric)
     labels = ["FM"[group] for group in groups]
@@ -600,7 +620,7 @@ def test_containers_of_groups(metric, container):
 
 
 @each_kind
-@pytest.mark.parametrize("container", PAIR_CONTAINERS)
+@in_turn("container", PAIR_CONTAINERS)
 def test_intersections_are_joined_labels(metric, container):
     y_true, values, groups = draw_rows(metric, 4)
     pairs = [("FM"[group % 2], "ab"[group // 2]) for group in groups]
@@ -610,7 +630,7 @@ def test_intersections_are_joined_labels(metric, container):
 
 
 @each_kind_of_scores
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@in_turn("dtype", [np.float32, np.float16])
 def test_narrow_scores_are_their_exact_values(metric, dtype):
     y_true, y_score, groups = draw_rows(metric)
     narrow = y_score.astype(dtype)
@@ -664,7 +684,7 @@ def test_numbers_are_python_floats(metric):
 
 
 @each_kind_of_scores
-@pytest.mark.parametrize(
+@in_turn(
     ("score", "shown"),
     [
         (-0.1, "-0.1"),
@@ -701,7 +721,7 @@ def test_text_scores(metric):
 
 
 @each_kind
-@pytest.mark.parametrize("n_columns", [2, 3])
+@in_turn("n_columns", [2, 3])
 def test_two_dimensional_input(metric, n_columns):
     y_true, values = few_rows(metric, 4)
     columns = np.repeat(values[:, np.newaxis], n_columns, axis=1)
@@ -727,8 +747,8 @@ def test_no_rows(metric):
 
 
 @each_kind
-@pytest.mark.parametrize("n_rows", [3, 5])
-@pytest.mark.parametrize("argument", ["sensitive_features", "sample_weight", "y_true"])
+@in_turn("n_rows", [3, 5])
+@in_turn("argument", ["sensitive_features", "sample_weight", "y_true"])
 def test_wrong_lengths(metric, argument, n_rows):
     y_true, values = few_rows(metric, 4)
     arguments = {"y_true": y_true, "sensitive_features": [0, 0, 1, 1]}
@@ -745,7 +765,7 @@ def test_sensitive_features_are_needed(metric):
 
 
 @each_kind
-@pytest.mark.parametrize(
+@in_turn(
     "column",
     [
         ["F", None, "M", None],
@@ -755,7 +775,6 @@ def test_sensitive_features_are_needed(metric):
         pd.Series(["F", None, "M", None], dtype="string"),
         pl.Series(["F", None, "M", None]),
     ],
-    ids=["None", "nan", "float", "NA", "string", "polars"],
 )
 def test_missing_groups(metric, column):
     with pytest.raises(ValueError, match="sensitive_features has 2 missing values"):
@@ -775,7 +794,7 @@ def test_missing_groups_left_out_or_a_group(metric):
 
 
 @each_kind
-@pytest.mark.parametrize("weight", [-1, -0.5, np.nan, np.inf])
+@in_turn("weight", [-1, -0.5, np.nan, np.inf])
 def test_negative_and_infinite_weights(metric, weight):
     match = f"sample_weight must be finite and non-negative, .*got {float(weight)}"
     with pytest.raises(ValueError, match=match):
@@ -783,7 +802,7 @@ def test_negative_and_infinite_weights(metric, weight):
 
 
 @each_kind
-@pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e-160, 1e160, 1e308])
+@in_turn("weight", [5e-324, 1e-310, 1e-160, 1e160, 1e308])
 def test_weights_too_small_or_too_large_to_add_up(metric, weight):
     match = "sample_weight must be .* 0 or between 1e-150 and 1e[+]150, got .*row 1"
     with pytest.raises(ValueError, match=match):
@@ -791,9 +810,7 @@ def test_weights_too_small_or_too_large_to_add_up(metric, weight):
 
 
 @each_kind
-@pytest.mark.parametrize(
-    "argument", ["y_true", "values", "sensitive_features", "sample_weight"]
-)
+@in_turn("argument", ["y_true", "values", "sensitive_features", "sample_weight"])
 def test_masked_entries_are_missing(metric, argument):
     y_true, values, groups = draw_rows(metric)
     rows = {
@@ -839,9 +856,7 @@ def test_group_without_weight(metric):
 
 
 @for_metrics(lambda metric: metric.n_classes in (None, 2) and not metric.reads_y_true)
-@pytest.mark.parametrize(
-    "y_true", [[0, 1, 2, 1], ["a", "b", "c", "a"], [0.0, 0.5, 1.0, 1.0]], ids=str
-)
+@in_turn("y_true", [[0, 1, 2, 1], ["a", "b", "c", "a"], [0.0, 0.5, 1.0, 1.0]])
 def test_three_classes(metric, y_true):
     with pytest.raises(ValueError, match="y_true must be binary, got 3 classes"):
         measure(metric, y_true, few_rows(metric, 4)[1], [0, 0, 1, 1])
@@ -860,8 +875,8 @@ def test_y_true_is_needed(metric):
 
 
 @each_kind_of_multigroup
-@pytest.mark.parametrize("groups", [[0, 0, 1], [0, 1, 2]], ids=["two", "three"])
-@pytest.mark.parametrize("multigroup", ["x", None, "PAIRWISE"])
+@in_turn("groups", [[0, 0, 1], [0, 1, 2]])
+@in_turn("multigroup", ["x", None, "PAIRWISE"])
 def test_unknown_multigroup(metric, groups, multigroup):
     match = f"multigroup must be 'pairwise' or 'pooled', got {multigroup!r}"
     with pytest.raises(ValueError, match=match):
@@ -995,7 +1010,7 @@ def test_pickled_statistics_measure_the_same(metric):
 
 
 @each_kind_of_statistics
-@pytest.mark.parametrize(
+@in_turn(
     ("argument", "value"),
     [("y_true", [0, 1]), ("sensitive_features", ["F", "M"]), ("sample_weight", [1, 2])],
 )
@@ -1140,7 +1155,7 @@ def test_no_stratum_has_two_groups(metric):
 
 
 @each_kind_within_strata
-@pytest.mark.parametrize(
+@in_turn(
     ("strata", "message"),
     [
         (["a"] * 3, "control_features has 3 rows, expected 4"),
@@ -1148,7 +1163,6 @@ def test_no_stratum_has_two_groups(metric):
         ("dept", "control_features must have shape"),
         (np.ma.array([1, 1, 2, 2], mask=[0, 1, 0, 0]), "1 missing"),
     ],
-    ids=["length", "missing", "name", "masked"],
 )
 def test_bad_strata(metric, strata, message):
     with pytest.raises(ValueError, match=message):
@@ -1156,7 +1170,7 @@ def test_bad_strata(metric, strata, message):
 
 
 @each_kind_within_strata
-@pytest.mark.parametrize("strata", [None, ["a", "a", "b", "b"]], ids=["all", "strata"])
+@in_turn("strata", [None, ["a", "a", "b", "b"]])
 def test_unknown_multistratum(metric, strata):
     options = {"control_features": strata, "multistratum": "mean"}
     match = "multistratum must be 'max' or 'weighted', got 'mean'"

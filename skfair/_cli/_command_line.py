@@ -982,7 +982,7 @@ def _is_standard_output(path: Path) -> bool:
 
 
 def _end_progress() -> None:
-    """Begin a new line after the count of draws."""
+    """End the line of the progress, so that a message has a line of its own."""
     if sys.stderr.isatty():
         print(file=sys.stderr)
 
@@ -1046,7 +1046,7 @@ def read_limits(given: list[str]) -> dict[str, float]:
 
 
 def _plain_limit(given: list[str]) -> float | None:
-    """Read the limit that is of no metric."""
+    """Read the limit that is given without the name of a metric."""
     found = [text for text in given if "=" not in text]
     try:
         numbers = [float(text) for text in found]

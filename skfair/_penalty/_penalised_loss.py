@@ -149,9 +149,9 @@ class PenalisedLoss:
         weights: Array,
         strata: NDArray[np.integer] | None = None,
     ) -> Array:
-        """Differentiate the penalty where each row belongs to all groups in part.
+        """Differentiate the penalty with soft group membership.
 
-        `probabilities` are those of the groups, shape (n_groups, n_samples).
+        `probabilities` of the groups have shape (n_groups, n_samples).
         """
 
         def gap_of(rescaled: Array, rows: Any) -> tuple[SmoothGap, Array]:
@@ -202,7 +202,7 @@ class PenalisedLoss:
     def _expected_gap(
         self, scores: Array, probabilities: Array, weights: Array
     ) -> tuple[SmoothGap, Array]:
-        """Gap as `gap_on_grid`, of rows that belong to all groups in part."""
+        """Compute the gap as `gap_on_grid` does, but with soft group membership."""
         below, above = self._places(scores)
         n_points = self._n_steps + 1
         totals = np.zeros((len(probabilities), n_points))
@@ -246,7 +246,7 @@ class PenalisedLoss:
 
     @property
     def _kind(self) -> tuple[float, Objective, float]:
-        """What `smooth_gap` takes beside the rows."""
+        """Arguments of `smooth_gap` that are the same for all rows."""
         return self.temperature, self.objective, _SHARPNESS
 
     @property

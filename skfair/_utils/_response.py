@@ -78,7 +78,8 @@ def tip_for_unknown_columns(
 def _unknown_columns(estimator: Any, X: Any, named: Any) -> list[Any]:
     """Sensitive columns of X that the estimator was not fitted on.
 
-    Of positions this is known only if they are what X has too much.
+    Positions are known to be such columns only if X has just as many columns more than
+    the estimator was fitted on.
     """
     named = list(named) if isinstance(named, (list, tuple)) else [named]
     known = getattr(estimator, "feature_names_in_", None)

@@ -34,7 +34,10 @@ class ParameterError(ValueError):
 
 
 def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return an integer parameter in [low, high]; None is what an array can count."""
+    """Return an integer parameter in [low, high].
+
+    Without `high` the largest size of an array is the limit.
+    """
     integral = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     highest = sys.maxsize if high is None else high
     if not integral or not low <= value <= highest:

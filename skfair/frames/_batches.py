@@ -123,7 +123,10 @@ class _Labels:
         return len(self.codes)
 
     def encode(self, batch: Any, out: Integers, work: Integers) -> bool:
-        """Write codes of rows to `out`, unless types are rare or labels too many."""
+        """Write the codes of rows to `out`.
+
+        Return False if types are rare or labels are too many.
+        """
         self.types = [batch.schema.field(name).type for name in self.names]
         encoded = [_encode_batch(batch.column(name)) for name in self.names]
         parts = [part for part in encoded if part is not None]
@@ -278,7 +281,7 @@ class RowCounter:
         return bool(self._keeps.any())
 
     def add(self, batch: Any) -> bool:
-        """Count the rows of a batch, or return that the engine has to."""
+        """Count the rows of a batch; False if the engine must count them instead."""
         numbers = _read_numbers(batch, self._weighted)
         work, n_groups = self._work.of_length(len(batch)), len(self._labels)
         if numbers is None or not self._labels.encode(batch, work.codes, work.bins):

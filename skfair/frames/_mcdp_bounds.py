@@ -352,7 +352,7 @@ class _SampledCells(_CountedCells):
     """Cells of some rows only: bounds of all rows, but for a few standard errors."""
 
     def band(self, first: int, second: int | None) -> Band:
-        """Bounds wider by a standard error, at most, of the gap."""
+        """Bounds of all rows: those of the sample, and a standard error of the gap."""
         band = super().band(first, second)
         sizes = np.bincount(self.codes, self.n_rows, len(self.totals))
         other = sizes.sum() if second is None else sizes[second]
@@ -417,7 +417,10 @@ def _count_finer(
 
 
 def _bins_unless_few(n_bins: int, n_rows: int, limit: int) -> int | None:
-    """Return None, to count by score, where few rows are left or bins are tiny."""
+    """Return a number of bins, or None to count by score.
+
+    Rows are counted by score where few are left or bins would be tiny.
+    """
     return None if n_rows <= limit or n_bins > MAX_BINS else n_bins
 
 

@@ -221,7 +221,7 @@ def _count_batches(
     finer: FinerBins | None,
     undecided: Callable[[Counted], Ranges] | None,
 ) -> Counted | None:
-    """Count rows of DuckDB in this process; None where DuckDB has to."""
+    """Count rows of DuckDB in this process; None if DuckDB must count."""
 
     def read(cells: Any, n_keys: int | None = n_keys) -> Counted:
         return _check_cells(nw.from_native(cells, eager_only=True), table, n_keys)

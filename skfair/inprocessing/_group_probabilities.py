@@ -89,10 +89,11 @@ def joint_probabilities(
     groups: Groups,
     strata: Groups,
 ) -> Array:
-    """Probability of each stratum and group, from a function that takes codes.
+    """Probability of each stratum and group together, for each row.
 
-    The shape is (n_samples, n_strata, n_groups); the sum is less than 1 where rows may
-    be in no stratum.
+    `probabilities_of` takes one code for each row and predicts the probability of each
+    code. The result has shape (n_samples, n_strata, n_groups); the sum of a row is less
+    than 1 where rows may be in no stratum.
     """
     n_strata, n_groups = len(strata.labels), len(groups.labels)
     cells = strata.codes.astype(np.intp) * n_groups + groups.codes
@@ -106,9 +107,10 @@ def joint_probabilities(
 
 
 def _classifier_of_groups(estimator: Any) -> Any:
-    """Return the classifier without what is about labels, and with half the trees.
+    """Return a clone that predicts groups, with half the trees.
 
-    Of half the rows, fewer trees can learn something that holds for new rows.
+    Options that are about labels are left out. From half of the rows, fewer trees can
+    learn what also holds for new rows.
     """
     params = estimator.get_params()
     n_trees = params["n_estimators"] or _N_TREES

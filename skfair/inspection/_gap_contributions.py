@@ -264,7 +264,10 @@ str, int, list of str, list of int, or callable
 def _draw_others(
     scores: Floats, codes: NDArray[Any], weights: Floats, generator: np.random.Generator
 ) -> Integers:
-    """Draw another row for each row, for each group evenly over everyone's scores."""
+    """Draw a second row for each row, whose features replace some of its own.
+
+    The second rows of each group are spread evenly over the scores of everyone.
+    """
     order, others = np.argsort(scores), np.zeros(len(scores), dtype=np.intp)
     heights = np.cumsum(weights[order])
     for group in np.unique(codes):
@@ -313,7 +316,11 @@ def _features(X: Any, feature_groups: Any) -> dict[str, list[int]]:
 
 
 def _mix(X: Any, features: list[list[int]], own: Bools, others: Integers) -> Any:
-    """X with the features of other rows where they are not the row's own."""
+    """Combine features of each row with features of its second row.
+
+    `own` says which features of which row are its own; `others` are the positions of
+    the second rows.
+    """
     rows = np.arange(len(others))
     taken = {
         position: np.where(own[:, i], rows, others)

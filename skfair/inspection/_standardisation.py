@@ -161,7 +161,7 @@ def _design(columns: pd.DataFrame) -> Floats:
 
 
 def as_they_are(codes: Integers, sample_weight: NDArray[Any]) -> Standardised:
-    """Compare groups as they are."""
+    """Give each row its own weight, so that nothing is standardised."""
     weights, none = sample_weight.astype(np.float64), np.zeros(len(codes))
     return Standardised(codes, weights, weights, none, none == 0, None)
 
@@ -233,11 +233,11 @@ def outcomes_of_metric(metric: str, scores: Floats, n_groups: int) -> Outcomes:
 
 
 class Noise(NamedTuple):
-    """Draws of what the error of an estimate lies between.
+    """Draws of numbers that the error of an estimate lies between.
 
     The error is at most `above`, of shape (n_draws,), and at least one of the columns
-    of `below`, of shape (n_draws, n_columns), nobody knows which. `again` is the error
-    if the gaps were truly those estimated, of shape (n_draws,).
+    of `below`, of shape (n_draws, n_columns); which one is unknown. `again` is the
+    error if the gaps were truly those estimated, of shape (n_draws,).
     """
 
     above: Floats
@@ -355,8 +355,10 @@ def interval_of_difference(
 ) -> tuple[float, float]:
     """Confidence interval of a gap minus another, from joint draws of their noise.
 
-    It contains several: in both, gaps that may be the largest are as far from it as
-    they are estimated, or as large; and the second, if it may be 0, has gaps of 0.
+    Which of several gaps is truly the largest is unknown. The interval contains those
+    that hold if the gaps are as far apart as estimated, and if all that may be the
+    largest are equally large. It also contains the one that holds if the second gap is
+    0, unless the data exclude that.
     """
     first, second = noises
     tail, difference = (1 - level) / 2, values[0] - values[1]

@@ -176,7 +176,7 @@ def _count_columns(y_score: Any) -> int:
 def _columns_of_classes(
     y_score: Any, name: str, scale: Scale, hint: str
 ) -> list[Floats]:
-    """Return the scores of each class, checked as probabilities unless ranks count."""
+    """Return the scores of each class: probabilities, unless ranks are taken."""
     check_choice("scale", scale, get_args(Scale))
     scores = as_array(y_score, name)
     if scores.ndim != 2 or scores.shape[1] < 2:

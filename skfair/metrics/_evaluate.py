@@ -40,7 +40,7 @@ def always(**options: Any) -> bool:
 
 
 def check_shared(options: Mapping[str, Any]) -> None:
-    """Raise unless options that many metrics have are among their values."""
+    """Raise unless the options that many metrics have hold one of their values."""
     for name, choices in _SHARED.items():
         if name in options:
             check_choice(name, options[name], choices)

@@ -425,7 +425,7 @@ def _measure_rate(
 
 
 def _and_all(values: NDArray[Any]) -> NDArray[Any]:
-    """Values of groups, and behind them their sum."""
+    """Append the sum of all groups to their values."""
     return np.append(values, values.sum())
 
 
@@ -547,7 +547,7 @@ def _draw_counts(
     counts: Integers,
     generator: np.random.Generator,
 ) -> tuple[Columns, Groups, Integers]:
-    """Draw in place of rows how many there are of each kind, sorted by group."""
+    """Draw how often each distinct row occurs in a resample, sorted by group."""
     of_cells, drawn = groups[first], np.zeros(len(counts), dtype=np.int64)
     for code, size in enumerate(groups.sizes().tolist()):
         own = of_cells.codes == code

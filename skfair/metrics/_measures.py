@@ -162,7 +162,7 @@ def _find(name: str) -> Any:
 
 
 def _rate_of(function: Any, options: dict[str, Any]) -> str | None:
-    """Return the name of the rate that a function of scikit-learn is, if it is one."""
+    """Name the rate that a function of scikit-learn computes, None for others."""
     for known, (rate, as_rate) in _RATES_OF_SKLEARN.items():
         if function is known:
             free = ("pos_label", "zero_division")

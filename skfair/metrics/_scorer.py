@@ -147,7 +147,10 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class _OfRows:
-    """A metric as scorers call it: the largest value over strata if it knows none."""
+    """A metric as scorers call it.
+
+    Of a metric without `control_features` it is the largest value over the strata.
+    """
 
     metric: Callable[..., float]
 

@@ -291,7 +291,7 @@ def _of_one_group(
     sensitive_features: Any,
     sample_weight: Any,
 ) -> Any:
-    """Evaluate a metric of one group, which is undefined, to raise errors of input."""
+    """Evaluate a metric with one group, so that wrong input raises its error."""
     if isinstance(y_score, JSONStatistic):
         raise ValueError(
             "control_features must be None where a statistic takes the place of the "

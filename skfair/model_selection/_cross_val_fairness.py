@@ -338,7 +338,10 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
 def _find_groups(
     sensitive_features: Any, X: Any
 ) -> tuple[Any, Selector | None, Groups]:
-    """Labels if they are given beside X, columns of X if not, and the groups."""
+    """Return labels given beside X, or the columns of X that are named, and groups.
+
+    One of the first two is None.
+    """
     n_samples = count_rows(X)
     named = names_columns(sensitive_features, n_samples)
     labels, selector = (
@@ -349,7 +352,7 @@ def _find_groups(
 
 
 def _find_strata(control_features: Any, X: Any) -> tuple[Any, Groups | None]:
-    """Labels if they are given beside X, and the strata."""
+    """Return labels given beside X, None where columns are named, and the strata."""
     if control_features is None:
         return None, None
     n_samples = count_rows(X)

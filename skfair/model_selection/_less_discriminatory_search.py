@@ -450,7 +450,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         ).rename_axis("candidate")
 
     def _eligible(self, results: dict[str, Any]) -> Bools:
-        """Which candidates perform well enough in the search, and are no baseline."""
+        """Which candidates, but the baseline, perform well enough in the search."""
         performance, _ = self._scoring()
         eligible = _less_one_error(results, performance) >= -self.margin
         eligible[0] = False

@@ -112,16 +112,6 @@ def largest_gap_place(
     return Place(float(gap.scores[best]), high, low)
 
 
-def _last_of_ties(ordered: Floats) -> Integers:
-    """Positions of the last of equal scores."""
-    return np.flatnonzero(np.append(np.diff(ordered) > 0, True))
-
-
-def _below(order: Integers, values: Floats) -> Floats:
-    """Sum of values up to each row, in the order of scores."""
-    return np.cumsum(values[order])
-
-
 def gap_test(
     scores: Floats,
     baseline: Floats,
@@ -177,7 +167,8 @@ def _paired_differences(
 ) -> Iterator[tuple[Floats, Floats]]:
     """Gap at each score minus that of the baseline, and the variance, of each pair."""
     order = np.argsort(scores, kind="stable")
-    ends = _last_of_ties(scores[order])
+    # Of equal scores the last row has all of them at or below it.
+    ends = np.flatnonzero(np.append(np.diff(scores[order]) > 0, True))
     below = baseline <= place.threshold
     present = np.unique(codes).tolist()
     sizes = {group: weights[codes == group].sum() for group in present}
@@ -197,7 +188,7 @@ def _paired_differences(
         n_rows = sizes[group] ** 2 / float(of_group @ of_group)
         share = of_group @ below / sizes[group]
         cdf, both = (
-            _below(order, of_group * values)[ends] / sizes[group]
+            np.cumsum((of_group * values)[order])[ends] / sizes[group]
             for values in (1, below)
         )
         gap += own * share

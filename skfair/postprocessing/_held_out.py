@@ -222,11 +222,11 @@ class MeanVote(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def average_repeats(folds: list[Fold], n_samples: int) -> list[Fold]:
-    """One fold of all rows in place of repeated splits; other splits are returned.
+    """Join repeated splits into one fold of all rows; return other splits as they are.
 
-    Its model is the mean of one model of each repeat. Each row is scored by the mean
-    of as many models that were not trained on it, so that these scores are distributed
-    as those of new rows.
+    Its model is the mean of one model of each repeat. Each row is scored by the mean of
+    as many models that were not trained on it, so that these scores are distributed as
+    those of new rows.
     """
     repeats: list[list[Fold]] = [[]]
     for fold in folds:
@@ -245,7 +245,7 @@ def average_repeats(folds: list[Fold], n_samples: int) -> list[Fold]:
 
 
 def held_out_rows(fold: Fold, rows: TrainingRows) -> TrainingRows:
-    """Rows of a fold that have a group, one of several strata, and weight."""
+    """Rows of a fold that have weight, a group and, with strata, a stratum."""
     own = replace(rows, X=None).take(fold.rows)
     chosen = (own.codes >= 0) & (own.weights > 0)
     if own.strata is not None and len(own.strata.labels) > 1:
@@ -481,9 +481,9 @@ def judge_repair(
 ) -> tuple[PlainComparison, bool]:
     """Compare repaired with plain scores, and warn of what went wrong.
 
-    Also say whether the plain classifier is to be kept: where rows that `restrict`
-    leaves show no gain, and where no groups `differ` clearly while noise is so large
-    that a repair may harm.
+    Also return whether the plain classifier is to be kept: if the rows that `restrict`
+    keeps show no gain, or if no groups `differ` clearly and noise is so large that a
+    repair may harm.
     """
     asked = mitigator.max_mcdp
     comparison = compare_with_plain(rows, rows.scores, repaired, max_mcdp=asked)
@@ -562,7 +562,7 @@ def _tie_problem(asked: Any, rows: TrainingRows, found: Comparison) -> str | Non
 def _loss_problem(
     mitigator: Any, rows: TrainingRows, found: PlainComparison
 ) -> str | None:
-    """Say that the repair costs most of what the classifier knows, where so."""
+    """Return a warning if the repair removes most of the model's skill, else None."""
     asked = f"max_mcdp={mitigator.max_mcdp}"
     if mitigator.max_mcdp is None:
         if mitigator.repair_level != "auto":

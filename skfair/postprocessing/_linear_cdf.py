@@ -241,10 +241,10 @@ class GroupCDFs(NamedTuple):
         return mean
 
     def noise(self, level: float) -> tuple[float, float]:
-        """Noise of the gap of two groups that is exceeded with this probability.
+        """Noise of a gap of two groups that is exceeded with the probability `level`.
 
-        It is that of the two smallest groups, at a level for all pairs together. Also
-        return a row of each of them.
+        It is that of the two smallest groups, at a level for all pairs together. The
+        second number is the sum of the shares of one row in these two groups.
         """
         inverse_sizes = np.sort(1 / self.n_rows)[-2:]
         n_pairs = max(1, len(self.cdfs) * (len(self.cdfs) - 1) // 2)

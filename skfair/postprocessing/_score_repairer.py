@@ -380,7 +380,10 @@ class ScoreRepairer(
         return self
 
     def _warn_of_gap(self, repair: Any) -> None:
-        """Warn in the name of a repair if its gap cannot be promised."""
+        """Warn if the gap is not below `max_mcdp` with the probability `confidence`.
+
+        The warning begins with the name of `repair`, the estimator of the user.
+        """
         certified, asked = self.certified_mcdp_, self.max_mcdp
         if certified is not None and asked is not None and certified > asked:
             warn_user(

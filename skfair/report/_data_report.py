@@ -58,7 +58,7 @@ _TELLS = 0.6
 
 
 class TextTable(NamedTuple):
-    """A table in words: what it says, its heading, and text cells of its rows."""
+    """A table as text: title, a sentence, the heads of the columns, and the cells."""
 
     title: str
     text: str

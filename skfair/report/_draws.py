@@ -217,7 +217,7 @@ def uncertainties(
 def stated(
     sample: Sample, found: Mapping[str, Finding], claimed: Mapping[str, Any]
 ) -> dict[str, Uncertainty]:
-    """Find the intervals, and take what was drawn from a summary."""
+    """Compute the intervals, and read what was drawn from a summary."""
     results = bounds(sample, found)
     for key in found:
         names = [*DRAWN] if MEASURES[key].bounded else [*DRAWN, *DRAWN_ENDS]

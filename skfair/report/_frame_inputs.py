@@ -327,11 +327,12 @@ def _in_unit_interval(table: Table) -> Table:
 
 
 def _blur_of_entries(audit: Audit, entries: _Entries) -> tuple[float, float]:
-    """Largest width of the bounds of MCDP(0), and how far ABCC may move.
+    """How far MCDP(0) and ABCC may be from the values at the middles of intervals.
 
-    That is the length of the longest interval of scores, or, since a rank moves by at
-    most the share of everyone in its interval, twice the largest share. Values within
-    strata move by no more than the largest of any stratum.
+    The first is the largest width of the bounds of MCDP(0). The second is the length of
+    the longest interval of scores; of ranks it is twice the largest share of everyone
+    in an interval, which a rank moves by at most. Values within strata move by no more
+    than the largest of any stratum.
     """
     width, share = 0.0, 0.0
     _, cells = np.unique(entries.cells, return_inverse=True)

@@ -237,7 +237,10 @@ class Audit:
         return int(self.n_alike[entries].sum())
 
     def at(self, entries: Any, *models: Model) -> Audit:
-        """Audit of some entries, of models of these, without attributes or cells."""
+        """Restrict the audit to some entries and to models of these entries.
+
+        The result has no attributes, strata or cells of a proxy.
+        """
         names = "y_true", "sample_weight", "n_alike", "totals", "squared"
         columns = _at(self, entries, *names)
         nothing: dict[str, Any] = {"attributes": (), "strata": None, "proxy": None}

@@ -73,7 +73,7 @@ def questions_of(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def word_of(question: str, settings: Mapping[str, Any]) -> str:
-    """Word for what a question is about: scores of numbers are predictions."""
+    """Noun for the subject of a question; scores of a regressor are predictions."""
     of_numbers = settings.get("scale") == "real"
     return "predictions" if of_numbers and question == "scores" else question
 

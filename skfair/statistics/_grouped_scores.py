@@ -348,7 +348,7 @@ class GroupedScores(JSONStatistic):
 
 
 class SortedScores(NamedTuple):
-    """Scores of rows that are sorted once, whose groups may be permuted since."""
+    """Scores of rows, sorted once for many permutations of the groups."""
 
     #: Positions of the rows that count, in the order of their scores.
     order: Integers

@@ -206,7 +206,7 @@ def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
 
 
 def _moved(gaps: MeasuredGaps, above: Quantiles, below: Quantiles) -> Comparisons:
-    """Comparisons whose ends are at fixed distances from the values."""
+    """Comparisons whose bounds are the values plus and minus fixed distances."""
 
     def largest(offsets: Any) -> float:
         added = np.broadcast_to(offsets, len(gaps.pairs))

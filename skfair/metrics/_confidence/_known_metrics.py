@@ -82,7 +82,10 @@ def observe(
     *,
     once: bool = False,
 ) -> Observed:
-    """Collect the statistic of a metric, or, once, as little as this metric needs."""
+    """Compute the statistic of a metric, and what its noise depends on.
+
+    With `once` the statistic holds no more than this metric needs.
+    """
     specification, options = bounded_metric(metric)
     collect: Any = (once and specification.observe_once) or specification.observe
     # All of them take rows in this order.
@@ -288,7 +291,7 @@ def _scores_on(scale: AnyScale, scales: Any, *rows: Any) -> Observed:
 
 
 def observe_errors(change: Callable[[Floats], Floats], *rows: Any) -> Observed:
-    """Errors of each group, changed, whose means are compared."""
+    """Transform the error of each row by `change`; their means are compared."""
     y_true, y_pred, groups, weights = rows
     return _scores_on(
         "real", AnyScale, None, change(errors_of(y_true, y_pred)), groups, weights

@@ -177,7 +177,7 @@ def supremum(scale: Floats, sides: int) -> Quantiles:
 
 
 def plus(means: Floats, quantiles: Quantiles) -> Quantiles:
-    """Quantiles of noise of another mean."""
+    """Shift quantiles of noise by a mean."""
     return lambda level: means + quantiles(level)
 
 

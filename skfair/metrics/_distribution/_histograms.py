@@ -124,7 +124,11 @@ class Edges(NamedTuple):
     def at_edges(
         self, scores: Floats, sums: NDArray[Any], out: NDArray[Any] | None = None
     ) -> NDArray[Any]:
-        """Value at each edge of sums that belong to below and to each sorted score."""
+        """Look up running sums at the edges of all histograms.
+
+        `sums` has one entry more than the sorted `scores`: the sum before the first
+        score, and the sum after each score.
+        """
         # Bins are closed on the left: an edge counts what lies strictly below it.
         if len(scores) > len(self.distinct):
             below = np.searchsorted(scores, self.distinct, side="left")

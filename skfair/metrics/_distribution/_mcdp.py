@@ -382,7 +382,10 @@ def _cdf_at(statistic: GroupedScores, group: int, points: Floats) -> Floats:
 
 
 def _least_inside(gaps: Floats, n_inside: int) -> Floats:
-    """Largest of the least of `n_inside` gaps in each row, or of the first half."""
+    """Largest of the minima over each `n_inside` neighbouring gaps, row by row.
+
+    Of the gaps at the left edge half as many count, since a window may be cut at 0.
+    """
     n_first = n_inside // 2
     least = gaps[:, :n_first].min(axis=1)
     if gaps.shape[1] >= n_inside:

@@ -138,7 +138,10 @@ class Rows:
         return float(value)
 
     def evaluate_again(self, metric: Metric) -> float:
-        """Value of the metric; of strata left out the rows as given have warned."""
+        """Value of the metric, without a warning of strata left out.
+
+        The first evaluation has warned of them.
+        """
         if self.strata is None:
             return self.evaluate(metric)
         with warnings.catch_warnings():

@@ -49,13 +49,22 @@ def speed() -> None:
     options = {"sensitive_features": columns, "min_group_size": 100, "n_subgroups": 1}
     concerned = (columns[:, 0] == 3) & (columns[:, 2] == 7)
     y_score = np.where(concerned, noise**2, noise)
-    for quality, response in (("mcdp", y_score), ("selection_rate", y_score > 0.5)):
+    y_true = rng.random(N_ROWS) < noise
+    for quality, response, n_draws in (
+        ("mcdp", y_score, 0),
+        ("selection_rate", y_score > 0.5, 0),
+        ("calibration", y_score, 0),
+        ("calibration", y_score, 99),
+    ):
         seconds = processor_seconds(
-            lambda q=quality, r=response: worst_subgroup(
-                None, r, quality=q, n_permutations=0, **options
+            lambda q=quality, r=response, n=n_draws: worst_subgroup(
+                y_true, r, quality=q, n_permutations=n, random_state=0, **options
             ),
         )
-        print(f"worst_subgroup, five columns of ten values, {quality}: {seconds:.2f} s")
+        print(
+            f"worst_subgroup, five columns of ten values, {quality}, {n_draws} draws: "
+            f"{seconds:.2f} s"
+        )
     print(f"refinements: {count_refinements(y_score, options)}")
 
 

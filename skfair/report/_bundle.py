@@ -280,7 +280,10 @@ def verify_bundle(directory: str | PathLike[str]) -> BundleCheck:
     try:
         audits = _audits_of(statistics, call, claimed)
         again = {"models": [to_data(one) for one in audits]}
-        if any(True for _ in _differences("statistics", again, statistics)):
+        close = 1e-12 * float(
+            audits[0].weights.sum()
+        )  # weights are differences of sums
+        if next(_differences("statistics", again, statistics, close), None):
             problems.append("statistics.json is not in the form that it is written in.")
         found = _recompute(audits, claimed)
         differing = [*_differences("summary", found, claimed)]
@@ -372,11 +375,13 @@ def _problems_of_hashes(texts: dict[str, bytes], data: Mapping[str, Any]) -> lis
     return problems
 
 
-def _differences(where: str, found: Any, claimed: Any) -> Iterator[str]:
+def _differences(
+    where: str, found: Any, claimed: Any, close: float = 1e-12
+) -> Iterator[str]:
     """Name what a claimed summary has in another way than the one found."""
     if isinstance(found, dict) and isinstance(claimed, dict) and [*found] == [*claimed]:
         for key, value in found.items():
-            yield from _differences(f"{where}.{key}", value, claimed[key])
+            yield from _differences(f"{where}.{key}", value, claimed[key], close)
     elif isinstance(found, list) and isinstance(claimed, list):
         if len(found) != len(claimed):
             n = len(claimed)
@@ -384,8 +389,8 @@ def _differences(where: str, found: Any, claimed: Any) -> Iterator[str]:
             return
         for i, (one, other) in enumerate(zip(found, claimed, strict=True)):
             name = next((one[k] for k in ("key", "label") if _names(one, k)), i)
-            yield from _differences(f"{where}[{name}]", one, other)
-    elif not _same(found, claimed):
+            yield from _differences(f"{where}[{name}]", one, other, close)
+    elif not _same(found, claimed, close):
         texts = (visible_text(str(value), 100) for value in (claimed, found))
         yield "{} is {}, the statistics give {}.".format(where, *texts)
 
@@ -394,10 +399,10 @@ def _names(value: Any, key: str) -> bool:
     return isinstance(value, dict) and key in value
 
 
-def _same(found: Any, claimed: Any) -> bool:
+def _same(found: Any, claimed: Any, close: float) -> bool:
     """Whether values agree, numbers up to rounding."""
     if type(found) is float and type(claimed) is float:
-        return math.isclose(found, claimed, rel_tol=_ROUNDING, abs_tol=1e-12)
+        return math.isclose(found, claimed, rel_tol=_ROUNDING, abs_tol=close)
     return type(found) is type(claimed) and bool(found == claimed)
 
 

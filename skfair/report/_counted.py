@@ -219,6 +219,8 @@ def _coupled(tables: Sequence[GroupedScores]) -> tuple[Any, Any, list[Floats]]:
     values of a cell may be put side by side in any order.
     """
     first = tables[0]
+    if len(tables) == 1:
+        return first.codes, first.weights, [first.scores]
     orders = [np.argsort(one.codes, kind="stable") for one in tables]
     ends = []
     for table, order in zip(tables, orders, strict=True):

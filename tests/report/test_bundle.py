@@ -220,6 +220,10 @@ def mutate(text, rng):
     "n", [25, pytest.param(500, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_500_mutations_are_found(n, files, verify):
+    assert_mutations_are_found(files, verify, n)
+
+
+def assert_mutations_are_found(files, verify, n):
     rng = np.random.default_rng(n)
     names = sorted(files)
     for i in range(n):
@@ -282,6 +286,37 @@ def test_a_forged_number_is_found_though_its_hash_is_forged(files, verify):
 @pytest.mark.slow
 def test_500_forged_numbers_are_found(files, verify):
     assert_forgeries_are_found(files, verify, 500)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["numbers", "explanations", "min_cell", "weights"])
+def test_mutations_of_other_kinds_are_found(
+    kind, make_report, scored, verify, tmp_path_factory
+):
+    y_true, y_score, people = scored
+    sex, rng = {"sex": people["sex"]}, np.random.default_rng(0)
+    options = {"sensitive_features": sex, "metrics": LIGHT}
+    if kind == "numbers":
+        given = 1e4 * y_true + 3e3 * rng.random(len(y_true)), 1e4 * y_score
+        report = make_report(*given, sensitive_features=sex, scale="real")
+    elif kind == "weights":
+        report = make_report(
+            y_true, y_score, sample_weight=rng.random(len(y_true)), **options
+        )
+    else:
+        both = {"one": y_score, "other": np.sqrt(y_score)}
+        report = make_report(y_true, both, **options)
+    if kind == "explanations":
+        columns = {"explained_by": people[["race"]], "random_state": 0}
+        report = report.with_explanations(
+            explained_gap(y_score, sensitive_features=people["sex"], **columns)
+        )
+    folder = tmp_path_factory.mktemp(kind) / "report"
+    report.to_bundle(folder, sha256=SHA, min_cell=5 if kind == "min_cell" else None)
+    files = {path.name: path.read_text() for path in folder.iterdir()}
+    assert verify(files).ok
+    assert_mutations_are_found(files, verify, 500)
+    assert_forgeries_are_found(files, verify, 60)
 
 
 @pytest.mark.slow
@@ -505,6 +540,15 @@ def test_any_weights_are_added_up(make_report, scored, tmp_path, monkeypatch):
     monkeypatch.setattr(_bundle, "_MOST_ENTRIES", 800)
     found, summary = round_trip(report, tmp_path, min_cell=10)
     assert found.problems == ()
+    for options in ({"metrics": LIGHT}, {"scale": "real"}):
+        skewed = make_report(
+            y_true,
+            y_score,
+            sensitive_features=people["sex"],
+            sample_weight=np.random.default_rng(0).lognormal(0, 8, len(y_true)),
+            **options,
+        )
+        assert round_trip(skewed, tmp_path)[0].problems == ()
     rates = (
         FairnessReport(one).to_frame().set_index("metric")
         for one in (report.summary, summary)

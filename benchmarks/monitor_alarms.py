@@ -31,9 +31,11 @@ from scipy.stats import beta
 from skfair.metrics import demographic_parity_difference, mcdp
 from skfair.metrics._confidence._anytime import (
     cdf_at_any_time,
-    gap_mixture,
+    gap_variance,
     log_e_value,
     mean_at_any_time,
+    two_means,
+    variances_at_any_time,
 )
 from skfair.metrics._confidence._known_metrics import compare, observe
 from skfair.metrics._confidence._noise import supremum_quantile
@@ -113,9 +115,7 @@ def evaluate(stream: Stream, scores: Floats) -> tuple[Floats, Floats, Floats]:
     sizes = stream.sizes(len(scores))
     if stream.name == "mcdp":
         values = largest_gaps(stream, scores)
-        spreads, prices = gap_mixture(sizes)
-        free = np.log(sizes.sum(axis=0)) - prices
-        noise = np.sqrt(2 * spreads * np.maximum(-math.log(TAIL) - free, 0))
+        noise = two_means(gap_variance(sizes), TAIL, sides=2)
         most = values + 1 / np.maximum(sizes.min(axis=0) - 1, 1e-3) - noise
         return values, most, values - cdf_at_any_time(sizes, TAIL / 2).sum(axis=0)
     rates = rates_so_far(stream, scores)
@@ -125,7 +125,8 @@ def evaluate(stream: Stream, scores: Floats) -> tuple[Floats, Floats, Floats]:
     moved = rates + far * np.array([[1], [-1]]) * (1 / sizes) / (1 / sizes).sum(axis=0)
     inside = np.clip(moved, 1e-9, 1 - 1e-9)
     evidence = log_e_value(inside, sizes * rates, sizes * (1 - rates)).sum(axis=0)
-    most = np.where(evidence < -math.log(TAIL), -1.0, 1.0)
+    noise = two_means(variances_at_any_time(sizes).sum(axis=0), TAIL / 2, sides=2)
+    most = np.where(evidence < -math.log(TAIL / 2), values - noise, 1.0)
     return values, most, values - mean_at_any_time(sizes, TAIL / 4).sum(axis=0)
 
 
@@ -213,6 +214,7 @@ def main() -> None:
             (False, shift, 0.3, 10),
             (False, shift, 0.3, 2),
             (True, 1.0, 0.0, 10),
+            (True, 1.0, 0.0, 2),
             (True, shift, 0.2, 10),
             (True, shift, 0.2, 2),
         ):

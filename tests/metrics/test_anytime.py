@@ -1,5 +1,8 @@
 """Bounds at all looks at once: exact values, what they promise, and how often."""
 
+import itertools
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,14 +13,15 @@ from skfair.metrics import confidence_interval, mcdp
 from skfair.metrics._confidence._anytime import (
     _slope,
     cdf_at_any_time,
-    gap_mixture,
+    gap_variance,
     largest_gap_end,
     log_e_value,
+    log_e_value_of_noise,
     mean_at_any_time,
-    normal_mixture,
     rate_ends,
-    share_of_row,
     two_cdfs,
+    two_means,
+    variances_at_any_time,
 )
 
 
@@ -90,17 +94,21 @@ def test_ends_of_rates_are_where_the_product_ends(sizes, hits, level):
             method="bounded",
             options={"xatol": 1e-9},
         )
-        return found.fun + np.log(level)
+        return found.fun + np.log(level / 2)
 
     ends = rate_ends(rates[:, None], np.array(sizes, dtype=float)[:, None])
     low, high = (end(level) for end in ends)
     least = optimize.brentq(least_evidence, -1 + 1e-6, seen)
     most = optimize.brentq(least_evidence, seen, 1 - 1e-6)
+    # The other half of the level is for the noise of the difference as a whole.
+    variance = variances_at_any_time(np.array(sizes)).sum()
+    either, one = (two_means(variance, level / 2, sides=sides) for sides in (2, 1))
     # The difference has either sign.
-    largest = max(most, -least)
+    largest = max(min(most, seen + one), min(-least, one - seen))
     assert largest - 1e-8 <= high <= largest + 0.004 * (most - least)
-    if least > 0:
-        assert least - 0.004 * (seen - least) <= low <= least + 1e-8
+    if max(least, seen - either) > 0:
+        closest = max(least, seen - either)
+        assert closest - 0.004 * (seen - least) <= low <= closest + 1e-8
     else:
         assert low <= 0
 
@@ -117,13 +125,18 @@ def test_rates_that_the_product_keeps_are_within_the_ends(sizes, seed, level):
     sizes = np.array(sizes, dtype=float)
     low, high = rate_ends((hits / sizes)[:, None], sizes[:, None])
     logs = log_e_value(true, hits, sizes - hits)
+    noise, variances = hits / sizes - true, variances_at_any_time(sizes)
     least, most = low(level), high(level)
+    kept = []
     for i in range(len(sizes)):
         for j in range(i):
-            if logs[i] + logs[j] < -np.log(level):
+            variance = variances[i] + variances[j]
+            reversed_log = log_e_value_of_noise(abs(noise[i] - noise[j]), variance)
+            kept.append(max(logs[i] + logs[j], reversed_log) < -np.log(level / 2))
+            # On one side the mixture over positive exponents is at most twice as much.
+            if kept[-1] and reversed_log < -np.log(level):
                 assert abs(true[i] - true[j]) <= most + 1e-9
-    largest = max(logs[i] + logs[j] for i in range(len(sizes)) for j in range(i))
-    if largest < -np.log(level):
+    if all(kept):
         assert np.ptp(true) >= least - 1e-9
 
 
@@ -172,20 +185,83 @@ def test_cdfs_of_each_pair():
     assert found == pytest.approx(alone, rel=0.005)
 
 
+@pytest.mark.parametrize("variance", [0.3, 0.01, 1e-5])
+@pytest.mark.parametrize("deviations", [0.0, 1.5, 6.0])
+def test_e_value_of_a_difference_is_this_mixture(variance, deviations):
+    noise = deviations * np.sqrt(variance)
+
+    def mixed(exponent):
+        density = stats.cauchy.pdf(exponent, scale=100)
+        return density * np.exp(exponent * noise - exponent**2 * variance / 2)
+
+    most, width = noise / variance, 1 / np.sqrt(variance)
+    ends = most - 12 * width, most + 12 * width
+    expected, _ = integrate.quad(mixed, *ends, points=[0, most], limit=500)
+    found = log_e_value_of_noise(np.array(noise), variance)
+    assert np.exp(found) == pytest.approx(expected, rel=1e-6)
+    # Twice the mixture over positive exponents is at least the one-sided bound's.
+    one_sided, _ = integrate.quad(mixed, max(ends[0], 0), ends[1], limit=500)
+    assert 2 * one_sided >= 2 * expected - 1 - 1e-9
+
+
+@given(
+    n_rows=st.integers(2, 40),
+    hits=st.integers(0, 40),
+    exponent=st.floats(-300, 300),
+)
+def test_e_value_of_a_difference_falls_if_rows_leave(n_rows, hits, exponent):
+    """Given the rows up to a look, those up to the look before are drawn from them."""
+    hits = min(hits, n_rows)
+    before, after = variances_at_any_time(np.array([n_rows - 1, n_rows]))
+    moves = np.array([hits - 1, hits]) / (n_rows - 1) - hits / n_rows
+    chances = np.array([hits, n_rows - hits]) / n_rows
+    steps = exponent * moves - exponent**2 * (before - after) / 2
+    assert chances @ np.exp(steps) <= 1 + 1e-9
+
+
 def gap_evidence(first, second, gap):
-    """Mixture over rows of the e-process at their scores, by definition."""
-    n, total = np.array([len(first), len(second)]), len(first) + len(second)
-    share = np.log(100) / ((total + 100) * np.log(total + 100) ** 2)
-    constant = share / np.sqrt(np.prod(1 + n / 4 / 25))
-    less = n - 1
-    spread = ((less / 4 + 25) / less**2).sum()
+    """Mixture over rows of the reversed e-process at their scores, by definition."""
+    less = np.array([len(first), len(second)]) - 1
+    variance = special.polygamma(1, less).sum() / 4
     found = 0.0
     for own, other in ((first, second), (second, first)):
         for i, score in enumerate(own):
             rest = np.mean(np.delete(own, i) <= score)
-            distance = abs(rest - np.mean(other <= score))
-            found += np.exp(max(distance - gap, 0) ** 2 / (2 * spread))
-    return constant * found
+            noise = max(abs(rest - np.mean(other <= score)) - gap, 0)
+            e_value = np.exp(log_e_value_of_noise(np.array(noise), variance))
+            found += e_value / (2 * len(own))
+    return found
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_mixture_over_rows_falls_if_rows_leave(shift):
+    """Of every sample of 3 and 2 rows with 3 scores; its mean is at most 1."""
+    chances = np.array([[0.2, 0.5, 0.3], [0.2 + 0.2 * shift, 0.3, 0.5 - 0.2 * shift]])
+    cdfs = chances.cumsum(axis=1)
+
+    def mixture(one, other):
+        """Mixture of e-values of the true noise, for exponents that show it."""
+        found = 0.0
+        for own, rest, sign, codes in (
+            (one, other, 1, (0, 1)),
+            (other, one, -1, (1, 0)),
+        ):
+            sizes = np.array([len(own) - 1, len(rest)])
+            variance = variances_at_any_time(sizes).sum()
+            for i, score in enumerate(own):
+                noise = np.mean(np.delete(own, i) <= score) - cdfs[codes[0], score]
+                noise -= np.mean(rest <= score) - cdfs[codes[1], score]
+                found += np.exp(3 * sign * noise - 4.5 * variance) / (2 * len(own))
+        return found
+
+    average = 0.0
+    for scores in itertools.product(range(3), repeat=5):
+        one, other = np.array(scores[:3]), np.array(scores[3:])
+        now = mixture(one, other)
+        left = np.mean([mixture(np.delete(one, i), other) for i in range(3)])
+        assert left <= now + 1e-12
+        average += chances[0, one].prod() * chances[1, other].prod() * now
+    assert 0.1 < average <= 1
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -221,7 +297,7 @@ def test_monitored_lower_end_is_that_of_the_pair():
         largest_gap_end(of_group[i], of_group[j])(0.025 / 3)
         for i, j in ((0, 1), (0, 2), (1, 2))
     ]
-    assert 0 < max(ends) == found.lower
+    assert 0 < max(ends) == pytest.approx(found.lower, abs=1e-12)
     one_row = np.append(groups, 3), np.append(scores, 0.5)
     found = confidence_interval(
         mcdp, None, one_row[1], sensitive_features=one_row[0], method="anytime"
@@ -233,19 +309,10 @@ def test_monitored_lower_end_is_that_of_the_pair():
     assert (alone.lower, alone.upper) == (0, 1)
 
 
-def test_shares_of_rows_are_at_most_1_and_fall():
-    rows = np.arange(1, 10**6 + 1)
-    shares = share_of_row(rows)
-    assert (np.diff(shares) < 0).all()
-    kept = np.log(100) / np.log(rows + 99) - np.log(100) / np.log(rows + 100)
-    assert (shares <= kept).all()
-    assert shares[:3] == pytest.approx(kept[:3], rel=0.02)
-
-
-@pytest.mark.parametrize("ratio", [1, 3])
-@pytest.mark.parametrize("n_rows", [100, 1000, 10_000, 100_000])
-@pytest.mark.parametrize("level", [0.1, 0.01, 1e-4])
-def test_products_are_shorter_than_sums_over_groups(ratio, n_rows, level):
+@pytest.mark.parametrize("ratio", [1, 9, 100])
+@pytest.mark.parametrize("n_rows", [30, 1000, 100_000])
+@pytest.mark.parametrize("level", [0.1, 1e-4])
+def test_bounds_of_pairs_are_shorter_than_sums_over_groups(ratio, n_rows, level):
     sizes = np.array([n_rows, ratio * n_rows], dtype=float)
     # One-sided bounds of means, in either direction, and bounds of CDFs.
     below, above = (mean_at_any_time(sizes, level / n).sum() for n in (4, 2))
@@ -254,14 +321,89 @@ def test_products_are_shorter_than_sums_over_groups(ratio, n_rows, level):
         value = abs(rates[0] - rates[1])
         assert value - low(level) < below
         assert high(level) - value < above
-    spreads, prices = normal_mixture(sizes)
-    assert spreads.sum() * (prices.sum() - 2 * np.log(level)) < above**2
-    # Even if a single row shows the largest gap.
-    spread, price = gap_mixture(sizes)
-    assert (
-        2 * spread * (price - np.log(level))
-        < cdf_at_any_time(sizes, level / 2).sum() ** 2
-    )
+    assert two_means(variances_at_any_time(sizes).sum(), level) < above
+    # Even if a thousandth of the rows of one group show the largest gap.
+    noise = two_means(gap_variance(sizes), level / 2000, sides=2)
+    assert noise < cdf_at_any_time(sizes, level / 2).sum()
+
+
+@pytest.mark.parametrize("ratio", [1, 9, 100])
+@pytest.mark.parametrize("n_rows", [30, 100, 1000])
+def test_noise_of_two_means_is_within_4_times_the_rows_of_one_look(ratio, n_rows):
+    """Rows that a mean of many looks needs, over those of the textbook's two-sided."""
+    sizes = np.array([n_rows, ratio * n_rows], dtype=float)
+    noise = two_means(variances_at_any_time(sizes).sum(), 0.05, sides=2)
+    textbook = stats.norm.isf(0.025) * np.sqrt((1 / sizes).sum()) / 2
+    assert 2 < (noise / textbook) ** 2 < 3.3
+
+
+def chance_of_error(order, rates, errs):
+    """Exact chance that two groups' counts of hits ever err, one row after the other.
+
+    `errs` says of all counts of hits of so many rows of each group whether they do.
+    """
+    kept = np.ones((1, 1))  # chances of counts without an error so far
+    for group in order:
+        hit, miss = (kept * p for p in (rates[group], 1 - rates[group]))
+        more = [(0, 0), (0, 0)]
+        kept = 0
+        for chances, moved in ((hit, (1, 0)), (miss, (0, 1))):
+            more[group] = moved
+            kept = kept + np.pad(chances, more)
+        kept = np.where(errs(np.array(kept.shape) - 1), 0, kept)
+    return 1 - kept.sum()
+
+
+ORDERS = {
+    "1:1": [0, 1] * 60,
+    "1:9": [0, *[1] * 9] * 12,
+    "one after the other": [0] * 10 + [1] * 90,
+    "growing": [1] * 20 + [0, 0, 0, 1] * 20,
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("rates", [(0.5, 0.5), (0.4, 0.7), (0.02, 0.05)])
+def test_exact_chance_of_an_error_of_two_means(order, rates):
+    """Of any order of rows, and looks after each of them."""
+    level = 0.2
+
+    def errs(sides, sizes):
+        if not all(sizes):
+            return False
+        bound = two_means(variances_at_any_time(sizes).sum(), level, sides=sides)
+        rows = (np.arange(n + 1) / n for n in sizes)
+        noise = np.subtract.outer(
+            *(one - p for one, p in zip(rows, rates, strict=True))
+        )
+        return (noise if sides == 1 else abs(noise)) > bound
+
+    for sides in (1, 2):
+        found = chance_of_error(ORDERS[order], rates, partial(errs, sides))
+        assert 0 <= found <= level
+        if rates == (0.5, 0.5):
+            assert found > 0.001  # the bound is made for more rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["1:1", "1:9"])
+@pytest.mark.parametrize("rates", [(0.5, 0.5), (0.02, 0.05)])
+def test_exact_chance_of_an_error_of_the_ends_of_rates(order, rates):
+    """The end of the difference of the rates errs, or none of both e-processes is."""
+    level = 0.2
+
+    def errs(sizes):
+        if not all(sizes):
+            return False
+        rows = [np.arange(n + 1) for n in sizes]
+        groups = [*zip(rates, rows, sizes, strict=True)]
+        logs = [log_e_value(np.array(p), hits, n - hits) for p, hits, n in groups]
+        product = np.add.outer(*logs) >= -np.log(level / 2)
+        noise = np.subtract.outer(*(hits / n - p for p, hits, n in groups))
+        variance = variances_at_any_time(sizes).sum()
+        return product | (abs(noise) > two_means(variance, level / 2, sides=2))
+
+    assert 0.001 < chance_of_error(ORDERS[order], rates, errs) <= level
 
 
 def counts_so_far(rng, chances, batch, n_looks=500, n_runs=1000):
@@ -298,12 +440,12 @@ def test_errors_of_gaps_at_any_of_500_looks(batch, shifted):
     ]
     sizes = np.array([one[0].sum(axis=-1) for one in counts], dtype=float)
     sums = [one.cumsum(axis=-1) for one in counts]
-    spread, price = gap_mixture(sizes)
+    variance = gap_variance(sizes)[:, None]
     total = 0.0
     for own, other in ((0, 1), (1, 0)):
         less = np.maximum(sizes[own] - 1, 1e-3)[:, None]
         gaps = np.abs((sums[own] - 1) / less - sums[other] / sizes[other][:, None])
-        far = np.maximum(gaps - shifted, 0) ** 2 / (2 * spread[:, None])
-        total = total + (counts[own] * np.exp(far - price[:, None])).sum(axis=-1)
+        far = np.exp(log_e_value_of_noise(np.maximum(gaps - shifted, 0), variance))
+        total += (counts[own] * far).sum(axis=-1) / (2 * sizes[own])
     errors = (total >= 1 / level).any(axis=1)
     assert errors.sum() <= 50

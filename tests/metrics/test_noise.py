@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy import integrate, optimize, stats
+from scipy import integrate, optimize, special, stats
 
 from skfair.groups import Groups
 from skfair.metrics import (
@@ -58,9 +58,19 @@ def mean_at_all_times(n, alpha):
 
 
 def difference_at_all_times(alpha, sizes=SIZES):
-    """Product of both groups' normal mixtures."""
-    spread = ((sizes / 4 + 25) / sizes**2).sum()
-    return np.sqrt(spread * (2 * np.log(1 / alpha) + np.log1p(sizes / 100).sum()))
+    """Where the mixture over exponents of a Cauchy distribution is (1 / alpha + 1) / 2.
+
+    A Gaussian function times a Cauchy density has the integral of Voigt.
+    """
+    variance = special.polygamma(1, sizes).sum() / 4
+    spread = 1 / np.sqrt(variance)
+
+    def excess(noise):
+        density = special.voigt_profile(noise / variance, spread, 100)
+        mixture = np.exp(noise**2 / (2 * variance)) * density
+        return np.sqrt(2 * np.pi) * spread * mixture - (1 / alpha + 1) / 2
+
+    return optimize.brentq(excess, 0, 1, xtol=1e-15)
 
 
 def cdf_at_all_times(n, alpha):

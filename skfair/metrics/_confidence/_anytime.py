@@ -3,7 +3,11 @@
 An e-process is at least 0 and 1 on average at most, whenever one stops; it is ever
 above 1 / level with at most the probability `level`. A product of the e-processes of
 two groups is one, too: it bounds both at once, in any order of their rows.
-``docs/evidence/interval_proofs.md`` has the proofs.
+
+A reversed e-process is one if rows leave one by one instead of coming: that it is ever
+above 1 / level has the same probability. The difference of two means has one of its
+own, which does not pay for either mean. ``docs/evidence/interval_proofs.md`` has the
+proofs.
 """
 
 from __future__ import annotations
@@ -15,7 +19,15 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import betaln, dawsn, psi, xlog1py, xlogy
+from scipy.special import (
+    betaln,
+    dawsn,
+    polygamma,
+    psi,
+    voigt_profile,
+    xlog1py,
+    xlogy,
+)
 
 from skfair._utils._types import Floats
 
@@ -23,11 +35,14 @@ from skfair._utils._types import Floats
 _MIXING = 25.0
 #: Rows that a mixture of rates is worth, which varies as one of means does.
 _PRIOR_ROWS = 4 * _MIXING
-#: Rows from which on the share of the level of a row falls, so that all add up to 1.
-_EARLY_ROWS = 100.0
+#: Scale of the exponents of a difference, at which its bound is sharpest for about a
+#: thousand rows.
+_EXPONENTS = 100.0
+#: Standard deviations that noise of a difference may have beyond those of normal noise.
+_BEYOND = 40.0
 #: Prices of a difference at which its bound is evaluated, of which the best one counts.
 _N_PRICES = 80
-#: Halvings after which a rate is found.
+#: Halvings after which a rate or a noise is found.
 _N_HALVINGS = 32
 #: Distances of CDFs between which their e-process is bounded.
 _N_DISTANCES = 2000
@@ -58,6 +73,48 @@ def normal_mixture(sizes: Floats) -> tuple[Floats, Floats]:
     """
     variances = sizes / 4
     return (variances + _MIXING) / sizes**2, np.log1p(variances / _MIXING)
+
+
+def variances_at_any_time(sizes: Floats) -> Floats:
+    """Variances of means of values in [0, 1], as reversed e-processes count them.
+
+    If one of n rows leaves, the mean moves by at most 1 / (n - 1): the sum of the
+    variances of all such steps is that of 1 / (4 j^2) over all j from n on.
+    """
+    return np.asarray(polygamma(1, np.maximum(sizes, 1e-3)) / 4)
+
+
+def log_e_value_of_noise(noise: Floats, variances: Any) -> Floats:
+    """Logarithm of the reversed e-process of a difference of means, by its noise x.
+
+    It is the mixture of exp(t x - t^2 variance / 2) over t of a Cauchy distribution.
+    """
+    deviations = np.sqrt(variances)
+    distances = noise / deviations
+    density = voigt_profile(distances, 1, _EXPONENTS * deviations)
+    return np.asarray(distances**2 / 2 + np.log(math.sqrt(2 * math.pi) * density))
+
+
+def two_means(variances: Floats, level: float, *, sides: int = 1) -> Floats:
+    """Bound on the noise of a difference of means, by the sum of their variances.
+
+    On one side the mixture over positive t is at least twice that over all t, less 1.
+    """
+    price = -math.log(level)
+    if sides == 1:
+        price = math.log1p(1 / level) - math.log(2)
+    high = _largest_noise_of_means(variances, price)
+    low = np.zeros_like(high)
+    for _ in range(_N_HALVINGS + 16):
+        noise = (low + high) / 2
+        inside = log_e_value_of_noise(noise, variances) < price
+        low, high = np.where(inside, noise, low), np.where(inside, high, noise)
+    return high
+
+
+def _largest_noise_of_means(variances: Any, price: float) -> Any:
+    """Noise whose e-value has at least this logarithm, and by far."""
+    return (math.sqrt(2 * price) + _BEYOND) * np.sqrt(variances)
 
 
 def two_cdfs(sizes: Floats) -> Callable[[float], Floats]:
@@ -114,27 +171,34 @@ def rate_ends(
 ) -> tuple[Callable[[float], float], Callable[[float], float]]:
     """Lower and upper end of the largest difference of two groups' rates, by level.
 
-    Rates have the shape (n_groups, n_rates). Both groups' e-processes multiply to at
-    most 1 / level. By Lagrange's duality the largest difference of two such rates is
-    found group by group, at each price of a difference; the best price is sharp, and
-    any is valid.
+    Rates have the shape (n_groups, n_rates). One half of the level is for the product
+    of both groups' e-processes, which knows that rates near 0 and 1 vary less, and one
+    for the reversed e-process of the difference: the closer end counts.
+
+    By Lagrange's duality the largest difference of two rates whose product is below
+    1 / level is found group by group, at each price of a difference; the best price is
+    sharp, and any is valid.
     """
-    prices = _prices(sizes)
+    prices, variances = _prices(sizes), variances_at_any_time(sizes)
     hits = rates * sizes
     floors = _least_rates(hits, sizes - hits, prices)
     ceilings = 1 - _least_rates(sizes - hits, hits, prices)
+    one, other = np.triu_indices(len(rates), 1)
 
     def low(level: float) -> float:
         # A group and itself have no lower end above 0.
-        ends = floors.max(axis=0) - ceilings.min(axis=0)
-        return float((ends + math.log(level) / prices).max())
+        ends = floors.max(axis=0) - ceilings.min(axis=0) + math.log(level / 2) / prices
+        noise = two_means(variances[one] + variances[other], level / 2, sides=2)
+        return float(max(ends.max(), (abs(rates[one] - rates[other]) - noise).max()))
 
     def high(level: float) -> float:
         found = -math.inf
         for group, ceiling in enumerate(ceilings):
-            others = np.delete(floors, group, axis=0)
-            ends = (ceiling - others - math.log(level) / prices).min(axis=-1)
-            found = max(found, float(ends.max()))
+            others = np.delete(np.arange(len(rates)), group)
+            ends = ceiling - floors[others] - math.log(level / 2) / prices
+            noise = two_means(variances[group] + variances[others], level / 2)
+            moved = rates[group] - rates[others] + noise
+            found = max(found, float(np.minimum(ends.min(axis=-1), moved).max()))
         return found
 
     return low, high
@@ -168,51 +232,44 @@ def _slope(rates: Floats, hits: Floats, misses: Floats) -> Floats:
     return np.asarray(mixture - hits / rates + misses / (1 - rates))
 
 
-def share_of_row(n_rows: Any) -> Any:
-    """Share of the mixture of thresholds that the last of some rows has."""
-    rows = n_rows + _EARLY_ROWS
-    return math.log(_EARLY_ROWS) / (rows * np.log(rows) ** 2)
-
-
 def largest_gap_end(
     first: tuple[Floats, Floats], second: tuple[Floats, Floats]
 ) -> Callable[[float], float]:
     """Lower end of the largest gap of two groups' CDFs, by level.
 
     Groups are given by distinct scores and numbers of rows. Each row's own score is a
-    threshold, at which the other rows are compared; the e-processes of all thresholds
-    are mixed.
+    threshold, at which the other rows are compared; the reversed e-processes of all
+    thresholds are mixed, with one half for the rows of each group.
     """
     sizes = np.array([rows.sum() for _, rows in (first, second)], dtype=float)
-    gaps, rows = _gaps_without_each_row(first, second, sizes)
+    gaps, shares = _gaps_without_each_row(first, second, sizes)
     order = np.argsort(-gaps)
     # The least gap of each block counts for all of its rows.
     last = np.unique(np.geomspace(1, len(gaps), _N_BLOCKS).astype(np.intp)) - 1
-    gaps, rows = gaps[order][last], np.diff(np.cumsum(rows[order])[last], prepend=0)
-    spread, price = gap_mixture(sizes)
-    logarithms = np.log(rows) - price
+    gaps = gaps[order][last]
+    shares = np.diff(np.cumsum(shares[order])[last], prepend=0)
+    logarithms, variance = np.log(shares), gap_variance(sizes)
 
     def end(level: float) -> float:
         def excess(gap: float) -> float:
-            evidence = logarithms + np.maximum(gaps - gap, 0) ** 2 / (2 * spread)
+            noise = np.maximum(gaps - gap, 0)
+            evidence = logarithms + log_e_value_of_noise(noise, variance)
             most = evidence.max()  # so that no power overflows
             return float(most + np.log(np.exp(evidence - most).sum() * level))
 
-        reach = math.sqrt(2 * spread * max(-math.log(level) - logarithms[0], 0))
         highest = float(gaps[0])
-        return float(brentq(excess, highest - reach - 1e-9, highest, xtol=1e-12))
+        reach = _largest_noise_of_means(variance, -math.log(level * shares[0]))
+        return float(brentq(excess, highest - reach, highest, xtol=1e-12))
 
     return end
 
 
-def gap_mixture(sizes: Floats) -> tuple[Any, Any]:
-    """Spread and price of the e-process of a gap at the score of one row of two groups.
+def gap_variance(sizes: Floats) -> Any:
+    """Variance of the gap at the score of one row of two groups.
 
     `sizes` have the shape (2, ...). The row itself is left out, of whichever group.
     """
-    spread = normal_mixture(_less_one(sizes))[0].sum(axis=0)
-    prices = normal_mixture(sizes)[1].sum(axis=0) / 2
-    return spread, prices - np.log(share_of_row(sizes.sum(axis=0)))
+    return variances_at_any_time(_less_one(sizes)).sum(axis=0)
 
 
 def _less_one(sizes: Floats) -> Floats:
@@ -223,8 +280,8 @@ def _less_one(sizes: Floats) -> Floats:
 def _gaps_without_each_row(
     first: tuple[Floats, Floats], second: tuple[Floats, Floats], sizes: Floats
 ) -> tuple[Floats, Floats]:
-    """Gaps of the CDFs of all other rows at the score of each row, and their counts."""
-    found = []
+    """Gaps of the CDFs of all other rows at the score of each row, and its share."""
+    found, shares = [], []
     for own, other, n_own, n_other in (
         (first, second, *sizes),
         (second, first, *sizes[::-1]),
@@ -233,4 +290,7 @@ def _gaps_without_each_row(
         below = np.concatenate([[0], np.cumsum(other[1])])
         others = below[np.searchsorted(other[0], scores, side="right")] / n_other
         found.append(np.abs((np.cumsum(rows) - 1) / _less_one(n_own) - others))
-    return np.concatenate(found), np.concatenate([first[1], second[1]])
+    shares = (
+        rows / (2 * n) for (_, rows), n in zip((first, second), sizes, strict=True)
+    )
+    return np.concatenate(found), np.concatenate([*shares])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -10,7 +9,11 @@ from typing import Any
 import numpy as np
 
 from skfair._utils._types import Floats
-from skfair.metrics._confidence._anytime import gap_mixture, largest_gap_end
+from skfair.metrics._confidence._anytime import (
+    gap_variance,
+    largest_gap_end,
+    two_means,
+)
 from skfair.metrics._confidence._gap_ends import (
     high_end,
     high_end_at_one_score,
@@ -116,10 +119,9 @@ def _mixed_low(
 ) -> Callable[[float], float]:
     """Lower end of the largest MCDP(0), at all looks at once, by level."""
     pairs = np.array(np.triu_indices(statistic.n_groups, 1))
-    spreads, prices = gap_mixture(sizes[pairs])
+    variances = gap_variance(sizes[pairs])
     # With one row less a gap may be larger by this.
     bounds = gaps.bounds + 1 / np.maximum(sizes[pairs].min(axis=0) - 1, 1e-3)
-    free = np.log(sizes[pairs].sum(axis=0)) - prices
 
     @cache
     def end_of(i: int) -> Callable[[float], float]:
@@ -127,7 +129,7 @@ def _mixed_low(
 
     def low(level: float) -> float:
         # As if the gap were the same at the scores of all rows.
-        noise = np.sqrt(2 * spreads * np.maximum(-math.log(level) - free, 0))
+        noise = two_means(variances, level, sides=2)
         return gaps.largest(
             bounds - noise, lambda i, _: max(end_of(i)(level), _BELOW_0)
         )

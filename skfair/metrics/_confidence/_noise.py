@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -25,8 +25,9 @@ from skfair._utils._types import Floats, Integers
 from skfair.metrics._confidence._anytime import (
     cdf_at_any_time,
     mean_at_any_time,
-    normal_mixture,
     two_cdfs,
+    two_means,
+    variances_at_any_time,
 )
 from skfair.metrics._inputs import Multigroup
 from skfair.statistics import GroupedScores
@@ -256,8 +257,9 @@ def distribution_free(
     """Bounds for any distribution: of the noise of one mean, and of a whole CDF.
 
     Hoeffding's and Massart's for one look; for all looks at growing data the noise of
-    two means or CDFs by the product of normal mixtures, and by group those of Howard,
-    Ramdas, McAuliffe and Sekhon, and of Howard and Ramdas.
+    two means by the reversed e-process of their difference, that of two CDFs by the
+    product of normal mixtures, and by group those of Howard, Ramdas, McAuliffe and
+    Sekhon, and of Howard and Ramdas.
     """
     involved = 2 if multigroup == "pairwise" else len(sizes)
 
@@ -268,17 +270,12 @@ def distribution_free(
 
     if method == "anytime":
         if multigroup == "pairwise":
-            return _two_means(sizes), two_cdfs(sizes)
+            variances = contrast(variances_at_any_time(sizes), shares, multigroup)
+            return partial(two_means, variances), two_cdfs(sizes)
         return add_up(mean_at_any_time), add_up(cdf_at_any_time)
     scale = np.sqrt(contrast(1 / sizes, shares, multigroup))
     roots = contrast(1 / np.sqrt(sizes), shares, multigroup, power=1)
     return supremum(scale, sides=1), supremum(roots, sides=2 * involved)
-
-
-def _two_means(sizes: Floats) -> Quantiles:
-    """Bound, at all looks at once, on the noise of either sign of each two means."""
-    spreads, prices = (contrast(one, 1, "pairwise") for one in normal_mixture(sizes))
-    return lambda level: np.sqrt(spreads * (prices - 2 * math.log(level)))
 
 
 def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:

@@ -14,6 +14,7 @@ from skfair._utils._validation import as_array, check_scores
 from skfair.groups import Groups, drop_weightless, resolve_groups
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import Multigroup, positive_rows, refuse_statistics
+from skfair.metrics._spec import Specification, register
 from skfair.metrics._strata import Multistratum, largest_defined
 from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedCalibration, GroupedOutcomes
@@ -33,28 +34,25 @@ class Steps(NamedTuple):
     #: Weight of the group of each curve as a share of all.
     shares: Floats
 
-    @property
-    def last(self) -> Bools:
-        """Whether each step is the last one with its score."""
-        return np.append(self.scores[1:] != self.scores[:-1], True)
-
     def curves(self) -> Iterator[tuple[Floats, Floats]]:
         """Yield distinct scores, and the curves there, shape (n_curves, n_scores)."""
         n_curves, n_steps = len(self.shares), len(self.scores)
-        steps, last, reached = self.steps, self.last, np.zeros((n_curves, 1))
+        new = np.append(self.scores[1:] != self.scores[:-1], True)
+        reached = np.zeros(n_curves)
         size = max(1, _BLOCK // n_curves)
         for start in range(0, n_steps, size):
             part = slice(start, start + size)
-            heights = np.zeros((n_curves, len(steps[part])))
-            heights[self.codes[part], np.arange(heights.shape[1])] = steps[part]
-            heights[:, :1] += reached
+            ends = new[part]
+            columns = np.cumsum(ends) - ends  # one for each distinct score
+            n_columns = int(columns[-1]) + 1
+            cells = self.codes[part] * np.intp(n_columns) + columns
+            steps = np.bincount(cells, self.steps[part], n_curves * n_columns)
+            heights = steps.reshape(n_curves, n_columns)
+            heights[:, 0] += reached
             np.cumsum(heights, axis=1, out=heights)
-            reached = heights[:, -1:].copy()
-            kept = last[part]
-            yield (
-                self.scores[part][kept],
-                heights if kept.all() else heights[:, kept],
-            )
+            reached = heights[:, -1].copy()
+            # A score at the end of the block may go on in the next one.
+            yield self.scores[part][ends], heights[:, : int(ends.sum())]
 
 
 class LabelledRows(NamedTuple):
@@ -306,17 +304,22 @@ default=None
     return largest_difference(rows, multigroup)[0]
 
 
-@specify(
-    compares_errors=never,
-    maximum=2.0,
-    permuted_in=score_cells,
-    combine=largest_defined,
-)
 def gap_of_steps(
     y_true: None, y_score: Steps, *, multigroup: Multigroup = "pairwise"
 ) -> float:
     """Calibration gap of rows whose steps are known."""
     return largest_difference(y_score, multigroup)[0]
+
+
+register(
+    gap_of_steps,
+    Specification(
+        gap_of_steps,
+        compares_errors=never,
+        permuted_in=score_cells,
+        combine=largest_defined,
+    ),
+)
 
 
 def largest_difference(
@@ -326,7 +329,7 @@ def largest_difference(
 
     The score is nan where the difference is 0.
     """
-    largest, score, heights = 0.0, math.nan, np.zeros(len(rows.shares))
+    largest, score, heights = -1.0, math.nan, np.zeros(len(rows.shares))
     for scores, curves in rows.curves():
         if multigroup == "pooled":
             apart = np.abs(curves - _mean(rows.shares, curves)).max(axis=0)
@@ -334,10 +337,10 @@ def largest_difference(
             apart = np.abs(curves[0] - curves[1])
         else:
             apart = np.ptp(curves, axis=0)
-        if apart.max(initial=0) > largest:
+        if apart.max(initial=-1) > largest:
             at = int(apart.argmax())
             largest, score, heights = float(apart[at]), float(scores[at]), curves[:, at]
-    return largest, score, heights
+    return largest, score if largest > 0 else math.nan, heights
 
 
 def _mean(shares: Floats, curves: Floats) -> Floats:

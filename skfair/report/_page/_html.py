@@ -14,8 +14,10 @@ from skfair.report._language import (
     DASH,
     counted,
     figure,
+    in_quotes,
     in_unit,
     interval,
+    listed,
     number,
     percent,
     points,
@@ -23,7 +25,14 @@ from skfair.report._language import (
     say,
     whole,
 )
-from skfair.report._metrics import MEASURES, amount, amounts, questions_of, word_of
+from skfair.report._metrics import (
+    FURTHER_QUESTIONS,
+    MEASURES,
+    amount,
+    amounts,
+    questions_of,
+    word_of,
+)
 from skfair.report._page._pictures import (
     cdf_picture,
     group_gap_picture,
@@ -82,7 +91,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             proxy_picture(result, f"x{i}-")
             for i, result in enumerate(proxy["results"] if proxy else ())
         ],
-        questions=questions,
+        questions={**questions, **FURTHER_QUESTIONS},
         headings=[HEADINGS[word_of(name, settings)] for name in questions],
         numbers=settings.get("scale") == "real",
         performances=[
@@ -90,6 +99,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             for one in summary["models"]
         ],
         definitions=_definitions(summary),
+        resampled=_resampled(settings),
         terms=terms_of(summary),
         shown=_SHOWN,
         several=len(summary["models"]) > 1,
@@ -201,3 +211,10 @@ def _definitions(summary: Summary) -> list[Summary]:
         for key, measure in MEASURES.items()
         if key in settings["calls"]
     ]
+
+
+def _resampled(settings: Summary) -> str:
+    """Name the metrics whose intervals are of resamples."""
+    measures = [MEASURES[key] for key in settings["calls"]]
+    titles = [one.title_of(settings) for one in measures if not one.bounded]
+    return listed([in_quotes(title) for title in titles])

@@ -6,7 +6,8 @@ Groups of 50 to 5,000 rows whose scores have beta distributions, the same or not
 `calibration_test` gets calibrated scores. `permutation_test` of `calibration_gap` gets
 outcomes of probability s**2 at the score s in all groups: wrong, and equally so. Of
 more than 1,000 rows there are half as many samples. `speed` compares the processor
-time of `calibration_gap` of a million rows with that of `mcdp`.
+time of `calibration_gap` of a million rows with that of `mcdp`, `bounds` prints bounds
+of the value of a million rows that are known by bins.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from skfair.metrics import calibration_gap, calibration_test, mcdp, permutation_test
+from skfair.metrics import (
+    calibration_gap,
+    calibration_test,
+    mcdp,
+    metric_bounds,
+    permutation_test,
+)
+from skfair.statistics import GroupedCalibration
 
 SIZES = [(50, 50), (50, 500), (500, 500), (50, 5000), (5000, 5000), (50, 50, 500, 500)]
 SHAPES = {"same scores": (2, 2), "other scores": (2, 5)}
@@ -71,9 +79,27 @@ def speed() -> None:
         print(f"{n_groups} groups: {seconds[1] / seconds[0]:.2f} times mcdp")
 
 
+def bounds() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.random(10**6)
+    y_true = (rng.random(len(scores)) < scores).astype(int)
+    groups = rng.integers(0, 2, len(scores))
+    gap = calibration_gap(y_true, scores, sensitive_features=groups)
+    print(f"value: {gap:.5f}")
+    for n_bins in (2**8, 2**12, 2**16):
+        statistic = GroupedCalibration.from_scores(
+            y_true, scores, sensitive_features=groups, n_bins=n_bins
+        )
+        found = metric_bounds(calibration_gap, statistic)
+        print(f"{n_bins} bins: {found.lower:.5f} to {found.upper:.5f}")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="?", choices=["speed"])
+    parser.add_argument("what", nargs="?", choices=["speed", "bounds"])
     parser.add_argument("--samples", type=int, default=1000)
     options = parser.parse_args()
-    speed() if options.what else level(options.samples)
+    if options.what is None:
+        level(options.samples)
+    else:
+        {"speed": speed, "bounds": bounds}[options.what]()

@@ -78,7 +78,8 @@ class Sample:
             return SortedScores.of(values, every, audit.weights, ranked=ranked)
         if question == "calibration":
             assert model.y_score is not None
-            return RowsByScore.of(model.y_score, audit.y_true == 1, audit.weights)
+            positive = np.asarray(audit.y_true == 1)
+            return RowsByScore.of(model.y_score, positive, audit.weights)
         weights = audit.weights, audit.n_alike
         if question == "decisions":
             return RowsInCells(self.decisions, model.y_pred, 2, *weights)
@@ -183,6 +184,7 @@ class Sample:
             scores, cells = self._join_scores(question, len(weights))
             n_cells = len(scores)
         elif question == "calibration":
+            assert self.audit.y_true is not None
             scores, cells = self._join_scores("scores", len(weights))
             cells, n_cells = 2 * cells + self.audit.y_true, 2 * len(scores)
         else:

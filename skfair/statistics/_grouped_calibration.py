@@ -150,7 +150,7 @@ class GroupedCalibration(JSONStatistic):
     @property
     def totals(self) -> NDArray[Any]:
         """Total weight of each group, of shape (n_groups,)."""
-        return self.positive.totals + self.negative.totals
+        return np.asarray(self.positive.totals + self.negative.totals)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statistic as lists, numbers and text, for `json.dumps`.

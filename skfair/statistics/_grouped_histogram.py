@@ -18,6 +18,7 @@ from skfair._utils._validation import (
     check_scores,
 )
 from skfair.groups import (
+    Codes,
     Groups,
     check_no_probabilities,
     drop_weightless,
@@ -315,13 +316,14 @@ class GroupedHistogram(JSONStatistic):
 
 
 def count_rows(
-    scores: Floats, codes: Integers, weights: Any, n_bins: int, groups: Groups
+    scores: Floats, codes: Codes, weights: Any, n_bins: int, groups: Groups
 ) -> GroupedHistogram:
     """Count checked rows, of which there may be none; weights None count each once."""
     ones = np.ones(len(scores), np.int64)
     weights = ones if weights is None else weights
     squares = ones if weights is ones else np.square(weights, dtype=float)
-    cells = (codes, bins_of_scores(scores, n_bins), ones, weights, squares, scores, scores)
+    bins = bins_of_scores(scores, n_bins)
+    cells = (codes, bins, ones, weights, squares, scores, scores)
     return GroupedHistogram(
         *join_cells(*cells), n_bins, groups.labels, groups.names, groups.min_group_size
     )

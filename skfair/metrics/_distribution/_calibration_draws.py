@@ -51,9 +51,8 @@ class RowsByScore(NamedTuple):
         codes = codes[self.order]
         scores, excess, kept = self.scores, self.excess, codes >= 0
         if not kept.all():
-            scores, excess, codes, weights = (
-                column[kept] for column in (scores, excess, codes, weights)
-            )
+            scores, excess = scores[kept], excess[kept]
+            codes, weights = codes[kept], weights[kept]
         totals = np.bincount(codes, weights, n_groups)
         steps = weights / totals[codes] * excess
         return Steps(scores, codes, steps, totals / totals.sum())

@@ -46,8 +46,8 @@ class Steps(NamedTuple):
             columns = np.cumsum(ends) - ends  # one for each distinct score
             n_columns = int(columns[-1]) + 1
             cells = self.codes[part] * np.intp(n_columns) + columns
-            steps = np.bincount(cells, self.steps[part], n_curves * n_columns)
-            heights = steps.reshape(n_curves, n_columns)
+            sums: Any = np.bincount(cells, self.steps[part], n_curves * n_columns)
+            heights = sums.reshape(n_curves, n_columns)
             heights[:, 0] += reached
             np.cumsum(heights, axis=1, out=heights)
             reached = heights[:, -1].copy()
@@ -105,7 +105,7 @@ def rows_by_score(rows: LabelledRows) -> Steps:
         rows.scores, cells, rows.weights, n_groups=2 * len(totals)
     )
     codes = cells >> 1
-    steps = weights / totals[codes] * ((cells & 1) - scores)
+    steps: Any = weights / totals[codes] * ((cells & 1) - scores)
     return Steps(scores, codes, steps, totals / totals.sum())
 
 
@@ -144,7 +144,8 @@ def _bounding_curves(statistic: GroupedCalibration) -> Iterator[tuple[Floats, Fl
     )
     scores, codes, steps = map(np.concatenate, zip(*parts, strict=True))
     order = np.argsort(scores, kind="stable")
-    totals, codes = np.tile(statistic.totals, 2), codes[order]
+    totals: Floats = np.tile(statistic.totals, 2).astype(np.float64)
+    codes = codes[order]
     both = Steps(scores[order], codes, steps[order] / totals[codes], totals)
     for _, curves in both.curves():
         yield curves[:n_groups], curves[n_groups:]

@@ -8,7 +8,8 @@ Groups of 50 to 5,000 rows whose scores have beta distributions, the same or not
 and equally so. It rejects at .05 with 19 permutations if all values are below that of
 the data: the first 3 mostly say no, and only where they do not the other 16 are drawn.
 `speed` compares the processor time of `calibration_gap` of a million rows with that of
-`mcdp`.
+`mcdp`, and `bounds` prints bounds of the value of a million rows that are known by
+bins.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from skfair.metrics import calibration_gap, calibration_test, mcdp, permutation_test
+from skfair.metrics import (
+    calibration_gap,
+    calibration_test,
+    mcdp,
+    metric_bounds,
+    permutation_test,
+)
+from skfair.statistics import GroupedCalibration
 
 SIZES = [
     (50, 50),
@@ -101,9 +109,24 @@ def speed() -> None:
         print(f"{n_groups} groups: {seconds[1] / seconds[0]:.2f} times mcdp")
 
 
+def bounds() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.random(10**6)
+    y_true = (rng.random(len(scores)) < scores).astype(int)
+    groups = rng.integers(0, 2, len(scores))
+    gap = calibration_gap(y_true, scores, sensitive_features=groups)
+    print(f"value: {gap:.5f}")
+    for n_bins in (2**8, 2**12, 2**16):
+        statistic = GroupedCalibration.from_scores(
+            y_true, scores, sensitive_features=groups, n_bins=n_bins
+        )
+        found = metric_bounds(calibration_gap, statistic)
+        print(f"{n_bins} bins: {found.lower:.5f} to {found.upper:.5f}")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="?", choices=[*TESTS, "speed"])
+    parser.add_argument("what", nargs="?", choices=[*TESTS, "speed", "bounds"])
     parser.add_argument("--samples", type=int, default=5000)
     options = parser.parse_args()
     for name in TESTS:
@@ -111,3 +134,5 @@ if __name__ == "__main__":
             level(name, options.samples)
     if options.what == "speed":
         speed()
+    if options.what == "bounds":
+        bounds()

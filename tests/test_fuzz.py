@@ -71,6 +71,7 @@ from skfair.sampling import (
     weighted_sampling,
 )
 from skfair.statistics import (
+    GroupedCalibration,
     GroupedConfusion,
     GroupedHistogram,
     GroupedOutcomes,
@@ -647,6 +648,15 @@ FUNCTIONS = {
     "GroupedHistogram": (
         GroupedHistogram.from_scores,
         {"y_score": scores, **ROWS, "n_bins": constant(1, 64)},
+    ),
+    "GroupedCalibration": (
+        GroupedCalibration.from_scores,
+        {
+            "outcomes": lambda rng, n: rng.integers(0, 2, n),
+            "y_score": scores,
+            **ROWS,
+            "n_bins": constant(1, 64),
+        },
     ),
     "GroupedOutcomes": (
         GroupedOutcomes.from_outcomes,

@@ -292,7 +292,11 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
     )
     for parameter, default, what in (
         ("min_group_size", 10, "groups with fewer rows are left out and named"),
-        ("n_resamples", 500, "resamples behind the interval of DCP"),
+        (
+            "n_resamples",
+            500,
+            "resamples for the intervals of DCP and calibration gap",
+        ),
         ("n_permutations", 199, "shuffles behind each p-value"),
         ("random_state", 0, "the same one gives the same page"),
         ("n_jobs", 1, "number of processes"),

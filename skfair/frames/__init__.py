@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from skfair._utils._other_names import other_names
 from skfair.frames._grouped import (
+    grouped_calibration,
     grouped_confusion,
     grouped_histogram,
     grouped_outcomes,
@@ -14,6 +15,7 @@ from skfair.frames._to_sql import to_sql
 
 __all__ = [
     "RefinedBounds",
+    "grouped_calibration",
     "grouped_confusion",
     "grouped_histogram",
     "grouped_outcomes",

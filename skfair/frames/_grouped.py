@@ -1,4 +1,4 @@
-"""The four statistics of a table, each by one aggregation on its engine."""
+"""The statistics of a table, each by one aggregation on its engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from skfair.frames._query import (
     open_table,
 )
 from skfair.metrics._demographic_parity import parity_outcomes
+from skfair.metrics._inputs import positive_rows
 from skfair.statistics import (
+    GroupedCalibration,
     GroupedConfusion,
     GroupedHistogram,
     GroupedOutcomes,
@@ -113,11 +115,11 @@ def count_bins(
     return histogram_of(count_rows_by(table, n_bins, finer=finer))
 
 
-def histogram_of(counted: Counted) -> GroupedHistogram:
-    """Histogram of rows that were counted by bin."""
+def histogram_of(counted: Counted, entries: Any = slice(None)) -> GroupedHistogram:
+    """Histogram of rows that were counted by bin, of all entries or some."""
     assert counted.n_bins is not None
     groups = counted.groups
-    cells = join_cells(
+    columns = (
         groups.codes,
         counted.keys.astype(np.int64),
         counted.rows,
@@ -126,7 +128,87 @@ def histogram_of(counted: Counted) -> GroupedHistogram:
         counted.lows,
         counted.highs,
     )
+    cells = join_cells(*(column[entries] for column in columns))
     return GroupedHistogram(*cells, counted.n_bins, groups.labels, groups.names)
+
+
+def grouped_calibration(
+    frame: Any,
+    *,
+    y_true: str,
+    y_score: str,
+    sensitive_features: str | list[str],
+    pos_label: Any = None,
+    n_bins: int = 2**16,
+    sample_weight: str | None = None,
+) -> GroupedCalibration:
+    """Count the scores of each group and true label in bins, where the rows are.
+
+    The table is read once, by one aggregation; only its cells are moved: at most
+    ``2 * n_bins`` for each group. Bounds of `calibration_gap` and `calibration_error`
+    are computed from them.
+
+    Parameters
+    ----------
+    frame : table
+        Of any library that narwhals reads, as in `grouped_histogram`.
+    y_true : str
+        Name of the column of true labels of two classes.
+    y_score : str
+        Name of the column of probabilities of the positive class, in [0, 1].
+    sensitive_features : str or list of str
+        Name of the column of groups; several stand for their intersection.
+    pos_label : int, float, bool or str, default=None
+        The true label that counts as positive. None is 1 where the labels are 0 and 1,
+        or -1 and 1; text labels need it.
+    n_bins : int, default=65536
+        Number of bins, a power of two.
+    sample_weight : str, default=None
+        Name of the column of non-negative sample weights.
+
+    Returns
+    -------
+    GroupedCalibration
+        The same as `GroupedCalibration.from_scores` of the rows, on every engine; sums
+        of weights that are not whole numbers may differ by rounding.
+
+    Raises
+    ------
+    ValueError
+        As in `grouped_histogram`, if labels are missing, and if they are of more than
+        two classes.
+    TypeError
+        As in `grouped_histogram`.
+
+    See Also
+    --------
+    skfair.metrics.metric_bounds : Bounds of metrics of calibration.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skfair.frames import grouped_calibration
+    >>> from skfair.metrics import calibration_gap, metric_bounds
+    >>> frame = pd.DataFrame(
+    ...     {"y": [1, 0, 0, 0], "score": [0.75, 0.25, 0.75, 0.25], "sex": list("FFMM")}
+    ... )
+    >>> statistic = grouped_calibration(
+    ...     frame, y_true="y", y_score="score", sensitive_features="sex"
+    ... )
+    >>> metric_bounds(calibration_gap, statistic)
+    MetricBounds(lower=0.5, upper=0.5)
+    """
+    n_bins = check_n_bins(n_bins)
+    rows = open_table(
+        frame, sensitive_features, sample_weight, y_true=y_true, y_score=y_score
+    )
+    names = names_of(sensitive_features)
+    table = Table(rows, names, sample_weight, y_score, classes=(y_true,))
+    counted = count_rows_by(table, n_bins)
+    positive = positive_rows(counted.classes[0], "y_true", pos_label)
+    return GroupedCalibration(
+        histogram_of(counted, positive), histogram_of(counted, ~positive)
+    )
 
 
 def grouped_scores(

@@ -268,7 +268,7 @@ class CalibrationGapDisplay:
             raise ValueError(f"There is nothing to draw: {'; '.join(reasons)}.")
         rows, statistic = rows_by_score(found), found.statistic
         scores, curves = zip(*rows.curves(), strict=True)
-        value, score = largest_difference(rows)
+        value, score, _ = largest_difference(rows)
         display = cls(
             scores=np.concatenate(scores),
             curves=np.concatenate(curves, axis=1),

@@ -23,6 +23,7 @@ from skfair._utils._validation import (
 )
 from skfair.groups import Groups, resolve_groups
 from skfair.statistics import (
+    GroupedCalibration,
     GroupedConfusion,
     GroupedHistogram,
     GroupedOutcomes,
@@ -32,7 +33,11 @@ from skfair.statistics._json import JSONStatistic
 
 Multigroup = Literal["pairwise", "pooled"]
 AnyStatistic: TypeAlias = (
-    GroupedScores | GroupedHistogram | GroupedConfusion | GroupedOutcomes
+    GroupedScores
+    | GroupedHistogram
+    | GroupedCalibration
+    | GroupedConfusion
+    | GroupedOutcomes
 )
 Statistic = TypeVar("Statistic", bound=AnyStatistic)
 QualityName: TypeAlias = Literal[
@@ -137,20 +142,20 @@ def in_place_of_rows(statistic: Statistic, **rows: Any) -> Statistic:
     return statistic
 
 
-def refuse_statistics(given: Any, name: str, expected: type) -> None:
+def refuse_statistics(given: Any, name: str, expected: type | None = None) -> None:
     """Raise if another statistic than expected, or a table, is given for the rows."""
     refuse_tables_elsewhere(given, name)
     if isinstance(given, JSONStatistic):
         tip = (
             " From a histogram metrics are known within bounds: see "
             "skfair.metrics.metric_bounds."
-            if isinstance(given, GroupedHistogram) and "score" in name
+            if isinstance(given, (GroupedHistogram, GroupedCalibration))
+            and "score" in name
             else ""
         )
-        raise TypeError(
-            f"{name} must be the values of rows or a {expected.__name__}, got a "
-            f"{type(given).__name__}.{tip}"
-        )
+        of_rows = "the values of rows"
+        of_rows += "" if expected is None else f" or a {expected.__name__}"
+        raise TypeError(f"{name} must be {of_rows}, got a {type(given).__name__}.{tip}")
 
 
 def positive_rows(values: NDArray[Any], name: str, pos_label: Any) -> Bools:

@@ -63,6 +63,8 @@ class Specification:
     on_band: Callable[..., Callable[[Any], tuple[float, float]]] | None = None
     #: Raises where the metric is not known exactly from a number of bins and options.
     check_bins: Callable[..., None] | None = None
+    #: Bounds the metric of a `GroupedCalibration`, of scores and labels by bins.
+    bounds_by_label: Callable[..., tuple[float, float]] | None = None
     #: Collects the statistic of rows, and what its noise depends on; with options.
     observe: Callable[..., Any] | None = None
     #: Collects less, which serves one evaluation with the same options.
@@ -129,8 +131,9 @@ def specification_of(metric: Any) -> tuple[Specification, dict[str, Any]]:
     if function in _KNOWN:
         return _KNOWN[function], options
     inner: Any = unwrap(function, stop=lambda one: one in _KNOWN)
-    errors = _KNOWN[inner].compares_errors if inner in _KNOWN else None
-    return Specification(function, compares_errors=errors), options
+    known = _KNOWN.get(inner, Specification(inner))
+    null = {name: getattr(known, name) for name in ("compares_errors", "permuted_in")}
+    return Specification(function, **null), options
 
 
 def unwrapped(metric: Any) -> tuple[Any, dict[str, Any]]:

@@ -123,7 +123,7 @@ def _drawn_keys(sample: Sample, found: Mapping[str, Finding]) -> dict[str, list[
     keys: dict[str, list[str]] = {}
     for key, one in found.items():
         measure = MEASURES[key]
-        if not math.isnan(one.value) and (measure.bounded or few):
+        if not math.isnan(one.value) and (few or key != "dcp"):
             keys.setdefault(measure.question, []).append(key)
     return keys
 

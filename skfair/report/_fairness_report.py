@@ -93,7 +93,8 @@ class FairnessReport:
     are counted by weight, too, of which close ones count as one where more than 32 are
     distinct, and scores are joined to 16,384 cells of score and weight. Up to ten
     groups are compared in pairs. Each of more than ten groups is compared with
-    everyone (``multigroup="pooled"``), and MADD is left out unless `metrics` names it.
+    everyone (``multigroup="pooled"``), and MADD and the calibration gap are left out
+    unless `metrics` names them.
     For the p-values of equalized odds and DCP, groups are permuted among the rows of
     each true label. Undefined metrics are None in the summary and nan in the frame;
     the report says why, without a warning.
@@ -313,7 +314,8 @@ n_groups), or dict, default=None
         alpha : float in [0, 1), default=0.9
             Level of CVaR fairness.
         n_resamples : int, default=500
-            Number of resamples for the interval of DCP; all other intervals need none.
+            Number of resamples for the intervals of DCP and of the calibration gap; all
+            other intervals need none.
         n_permutations : int, default=199
             Number of permutations for each p-value, at least 59; 0 for a report
             without tests, which takes a fraction of the time, and says so.

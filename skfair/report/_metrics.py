@@ -16,6 +16,7 @@ from skfair._utils._validation import check_choice
 from skfair.metrics import (
     DCPResult,
     abcc,
+    calibration_gap,
     cvar_fairness,
     cvar_fairness_report,
     dcp,
@@ -29,6 +30,10 @@ from skfair.metrics import (
 )
 from skfair.metrics._demographic_parity import difference_of_means
 from skfair.metrics._distribution._abcc import area
+from skfair.metrics._distribution._calibration_gap import (
+    gap_of_steps,
+    largest_difference,
+)
 from skfair.metrics._distribution._gap import Pair, largest_gap
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
@@ -48,12 +53,14 @@ from skfair.report._language import figure, in_unit, number, percent, points, sa
 from skfair.report._sample import Finding, Sample
 from skfair.report._sentences import DCP_SECONDS, About, Names
 
-#: The questions that metrics answer, in the order of the page.
+#: The questions of the verdict, in the order of the page.
 QUESTIONS = {
     "decisions": "Who gets the positive decision?",
     "scores": "How do scores differ, whatever the threshold?",
     "errors": "Are people with the same true label treated alike?",
 }
+#: Questions that the page answers beside those of the verdict.
+FURTHER_QUESTIONS = {"calibration": "Does a score mean the same in every group?"}
 #: The questions about predicted numbers.
 QUESTIONS_OF_NUMBERS = {
     "scores": "How do predicted numbers differ?",
@@ -137,8 +144,8 @@ class Measure:
     def call_of(self, settings: Mapping[str, Any]) -> str:
         """Call of the function that computes the metric."""
         arguments = [
-            "y_true" if "errors" in self.question else "None",
-            "y_score" if self.question == "scores" else "y_pred",
+            "None" if self.question in ("decisions", "scores") else "y_true",
+            "y_score" if self.question in ("scores", "calibration") else "y_pred",
         ]
         given = [name for name in self.options if name != "multigroup"]
         arguments += [f"{name}={settings[name]:g}" for name in given]
@@ -271,6 +278,18 @@ def find_errors(sample: Sample) -> Finding:
         sizes=_of_pair(pair, sizes, sizes.sum().item()),
         few=left_out,
     )
+
+
+def _find_calibration(sample: Sample) -> Finding:
+    """Find the score up to which outcomes minus scores differ most."""
+    steps = sample.calibration
+    value, score, heights = largest_difference(steps, sample.attribute.comparison)
+    everyone = float(steps.shares @ heights)
+    pair = _furthest(sample, heights, everyone)
+    if pair[0] == pair[1]:
+        pair = 0, 1
+    score = float(steps.scores[0]) if math.isnan(score) else score
+    return Finding(value, pair, _of_pair(pair, heights, everyone), score)
 
 
 def _find_baseline(sample: Sample) -> Finding:
@@ -502,8 +521,27 @@ _TABLE = (
         rank=2,
         bounded=False,
     ),
+    Measure(
+        key="calibration_gap",
+        title="Calibration gap",
+        question="calibration",
+        metric=calibration_gap,
+        of_statistic=gap_of_steps,
+        definition="Largest difference between groups in outcomes (1 or 0) minus "
+        "scores, added up over the people with scores up to some score and divided by "
+        "the size of the group. It is 0 where scores are as right, or as wrong, in all "
+        "groups.",
+        find=_find_calibration,
+        sentence=sentences.difference_of_calibration,
+        unit=points,
+        rank=None,
+        scales={"probability": None},
+        bounded=False,
+    ),
 )
 
+#: Metrics that take seconds for hundreds of groups, and mostly measure noise there.
+_OF_FEW_GROUPS = "madd", "calibration_gap"
 #: Metrics of a report by key, in the order of the page.
 MEASURES = {measure.key: measure for measure in _TABLE}
 KEYS = tuple(MEASURES)
@@ -538,20 +576,21 @@ def keys_of(
 ) -> tuple[str, ...]:
     """Metrics that can be computed for a model, of those asked for."""
     wanted, scale = audit.options.metrics, audit.options.scale
+    scored, labelled = model.y_score is not None, audit.y_true is not None
+    possible = {
+        "decisions": audit.binary,
+        "scores": scored,
+        "calibration": audit.binary and scored and labelled,
+    }
     keys = [
         measure.key
         for measure in MEASURES.values()
-        if scale in measure.scales
-        and {
-            "decisions": audit.binary,
-            "scores": model.y_score is not None,
-        }.get(measure.question, audit.y_true is not None)
+        if scale in measure.scales and possible.get(measure.question, labelled)
     ]
     if wanted:
         return tuple(key for key in keys if key in wanted)
     if attribute is not None and attribute.comparison == "pooled":
-        # It takes a second for hundreds of groups, and mostly measures noise.
-        return tuple(key for key in keys if key != "madd")
+        return tuple(key for key in keys if key not in _OF_FEW_GROUPS)
     return tuple(keys)
 
 
@@ -571,6 +610,7 @@ def _check_metrics(audit: Audit) -> None:
         raise ValueError("impact_ratios must be False unless there are two classes.")
     possible = {key for model in audit.models for key in keys_of(audit, model)}
     needs = {"decisions": "two classes", "scores": "y_score"}
+    needs["calibration"] = "y_true and y_score of two classes"
     for key in audit.options.metrics or ():
         if key not in possible:
             measure = MEASURES[key]

@@ -14,6 +14,11 @@ from numpy.typing import NDArray
 from skfair._utils._text import or_none
 from skfair._utils._types import Floats, Integers
 from skfair.groups import Groups, positions_in, sort_labels
+from skfair.metrics._distribution._calibration_draws import (
+    CalibrationCounts,
+    RowsByScore,
+)
+from skfair.metrics._distribution._calibration_gap import Steps
 from skfair.metrics._distribution._gap import Pair
 from skfair.metrics._uncertainty import Counts, Rows, RowsInCells
 from skfair.report._inputs import Attribute, Audit, Model, mid_ranks, set_aside
@@ -35,7 +40,7 @@ class Sample:
     """Rows of one model and one attribute, and the metrics to compute.
 
     Metrics of decisions read a `GroupedOutcomes`, of scores and of errors of numbers a
-    `GroupedScores`, and of errors a `GroupedConfusion`.
+    `GroupedScores`, of errors a `GroupedConfusion`, and of calibration `Steps`.
     """
 
     audit: Audit
@@ -73,6 +78,10 @@ class Sample:
             values, ranked = self._numbers(question), audit.options.scale == "rank"
             every = np.arange(len(values))
             return SortedScores.of(values, every, audit.weights, ranked=ranked)
+        if question == "calibration":
+            assert model.y_score is not None
+            positive = np.asarray(audit.y_true == 1)
+            return RowsByScore.of(model.y_score, positive, audit.weights)
         weights = audit.weights, audit.n_alike
         if question == "decisions":
             return RowsInCells(self.decisions, model.y_pred, 2, *weights)
@@ -92,6 +101,12 @@ class Sample:
     def scores(self) -> Any:
         """Scores of each group, or their ranks among the rows that are compared."""
         return self._of_numbers("scores")
+
+    @cached_property
+    def calibration(self) -> Steps:
+        """Outcomes minus scores of each group, in the order of the scores."""
+        found: Steps = self.countable("calibration").statistic(self.groups)
+        return found
 
     @cached_property
     def mean_errors(self) -> Any:
@@ -151,9 +166,10 @@ class Sample:
             # In the order of permutation_test, whichever class is positive.
             order = positions_in(tuple(sort_labels(audit.classes)), audit.classes)
             true = order[true]
+        scores = self.model.y_score if question == "calibration" else None
         return Rows(
             true,
-            self.model.y_pred,
+            self.model.y_pred if scores is None else scores,
             self.groups,
             audit.sample_weight,
             in_place=(self.countable(question),),
@@ -169,6 +185,10 @@ class Sample:
         if question in _OF_NUMBERS:
             scores, cells = self._join_scores(question, len(weights))
             n_cells = len(scores)
+        elif question == "calibration":
+            assert self.audit.y_true is not None
+            scores, cells = self._join_scores("scores", len(weights))
+            cells, n_cells = 2 * cells + self.audit.y_true, 2 * len(scores)
         else:
             rows = self.countable(question)
             assert isinstance(rows, RowsInCells)
@@ -178,6 +198,9 @@ class Sample:
         places = self.groups.codes[known].astype(np.intp) * n_cells + cells[known]
         places = places * len(weights) + levels[known]
         counts = _count(places, math.prod(shape), self.audit, known).reshape(shape)
+        if question == "calibration":
+            assert scores is not None
+            return CalibrationCounts.of_scores(counts, scores, weights)
         of_nobody = Counts(self.statistic(question), counts, scores, weights)
         return of_nobody.with_counts(counts)
 
@@ -259,7 +282,8 @@ class Finding:
     """A metric on the rows as given, and where its value is attained.
 
     `pair` holds the groups that differ, None for everyone, and `figures` what differs
-    between them: rates, mean scores, or shares of scores of at most `score`.
+    between them: rates, mean scores, or, of the rows with scores of at most `score`,
+    shares, or sums of outcomes minus scores.
     `classes` and `sizes` are true and predicted class, and weight of the true class, of
     equalized odds; `few` holds group, class and number of rows of the cells that are
     left out of these. DCP is certified to lie in `bounds`.

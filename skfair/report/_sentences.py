@@ -225,6 +225,22 @@ def distance_of_histograms(about: About, found: Finding, names: Names) -> str:
     )
 
 
+def difference_of_calibration(about: About, found: Finding, names: Names) -> str:
+    # Rounded first, so that no zero is negative.
+    ours, theirs = (points(round(height, 3) + 0.0) for height in found.figures)
+    return say(
+        "Added up over people with scores up to {score}, outcomes minus scores are "
+        "{ours} points for {first} and {theirs} points for {second}: {gap} percentage "
+        "points apart, the most up to any score",
+        score=number(found.score),
+        ours=ours,
+        first=names[0],
+        theirs=theirs,
+        second=names[1],
+        gap=points(found.value),
+    )
+
+
 def share_set_aside(about: About, found: Finding, names: Names) -> str:
     return say(
         "Predictions of {share} of people would have to be set aside for the error "

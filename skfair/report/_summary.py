@@ -599,7 +599,11 @@ def verdict(summary: Summary) -> Summary:
             {
                 "model": name,
                 "text": _lead(summary, i),
-                "further": [*_largest(summary, i), *_within_limit(summary, i)],
+                "further": [
+                    *_calibration(summary, i),
+                    *_largest(summary, i),
+                    *_within_limit(summary, i),
+                ],
             }
             for i, name in enumerate(names)
         ],
@@ -719,6 +723,25 @@ def _lead(summary: Summary, model: int) -> str:
         texts.append(say("By {names}, nothing can be said.", names=listed(neither)))
     texts.append(lead(summary.get("proxy"), model))
     return " ".join(text for text in texts if text)
+
+
+def _calibration(summary: Summary, model: int) -> Iterator[str]:
+    """Say by which attributes a score means something else, beside the questions."""
+    names = [
+        attribute["name"]
+        for attribute in summary["attributes"]
+        for measure in attribute["results"][model]["measures"]
+        if measure["question"] == "calibration"
+        and measure["pvalue"] is not None
+        and measure["pvalue"] <= LEVEL
+    ]
+    if names:
+        yield say(
+            "By {names}, groups with the same scores are not truly positive equally "
+            "often, by more than chance explains in a test beside those of the three "
+            "questions (calibration gap).",
+            names=listed(names),
+        )
 
 
 def _largest(summary: Summary, model: int) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Small, additive sufficient statistics from which every metric is computed."""
 
+from skfair.statistics._grouped_calibration import GroupedCalibration
 from skfair.statistics._grouped_confusion import GroupedConfusion
 from skfair.statistics._grouped_histogram import GroupedHistogram
 from skfair.statistics._grouped_outcomes import GroupedOutcomes
@@ -7,6 +8,7 @@ from skfair.statistics._grouped_scores import GroupedScores
 from skfair.statistics._sum_statistics import sum_statistics
 
 __all__ = [
+    "GroupedCalibration",
     "GroupedConfusion",
     "GroupedHistogram",
     "GroupedOutcomes",

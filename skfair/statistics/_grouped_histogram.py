@@ -18,6 +18,7 @@ from skfair._utils._validation import (
     check_scores,
 )
 from skfair.groups import (
+    Codes,
     Groups,
     check_no_probabilities,
     drop_weightless,
@@ -150,25 +151,7 @@ class GroupedHistogram(JSONStatistic):
         scores = check_scores(y_score)
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
         scores, codes, weights, _ = drop_weightless(scores, groups, sample_weight)
-        ones = np.ones(len(scores), np.int64)
-        weights = ones if weights is None else weights
-        squares = ones if weights is ones else np.square(weights, dtype=float)
-        cells = (
-            codes,
-            bins_of_scores(scores, n_bins),
-            ones,
-            weights,
-            squares,
-            scores,
-            scores,
-        )
-        return cls(
-            *join_cells(*cells),
-            n_bins,
-            groups.labels,
-            groups.names,
-            groups.min_group_size,
-        )
+        return count_rows(scores, codes, weights, n_bins, groups)
 
     @classmethod
     def from_cells(cls, cells: Any, *, n_bins: int = 2**16) -> GroupedHistogram:
@@ -330,6 +313,20 @@ class GroupedHistogram(JSONStatistic):
         if same.any() or not np.array_equal(order, np.arange(len(order))):
             return "cells are not sorted by group and bin, each once"
         return _find_problem_of_cells(self.n_bins, self.bins, *self._sums())
+
+
+def count_rows(
+    scores: Floats, codes: Codes, weights: Any, n_bins: int, groups: Groups
+) -> GroupedHistogram:
+    """Count checked rows, of which there may be none; weights None count each once."""
+    ones = np.ones(len(scores), np.int64)
+    weights = ones if weights is None else weights
+    squares = ones if weights is ones else np.square(weights, dtype=float)
+    bins = bins_of_scores(scores, n_bins)
+    cells = (codes, bins, ones, weights, squares, scores, scores)
+    return GroupedHistogram(
+        *join_cells(*cells), n_bins, groups.labels, groups.names, groups.min_group_size
+    )
 
 
 def check_n_bins(n_bins: Any, largest: int = MAX_BINS) -> int:

@@ -20,8 +20,8 @@ def sum_statistics(statistics: Iterable[Statistic]) -> Statistic:
     Parameters
     ----------
     statistics : iterable of statistics of the same class
-        `GroupedScores`, `GroupedHistogram`, `GroupedConfusion` or `GroupedOutcomes`. A
-        generator is read one by one, so that batches need not be in memory together.
+        Of `skfair.statistics`, as `GroupedScores`. A generator is read one by one, so
+        that batches need not be in memory together.
 
     Returns
     -------

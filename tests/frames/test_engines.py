@@ -11,6 +11,7 @@ import pytest
 from skfair.frames import (
     _batches,
     _query,
+    grouped_calibration,
     grouped_confusion,
     grouped_histogram,
     grouped_outcomes,
@@ -22,6 +23,7 @@ from skfair.frames._batches import FinerBins
 from skfair.frames._grouped import count_bins, open_scores
 from skfair.metrics import mcdp
 from skfair.statistics import (
+    GroupedCalibration,
     GroupedConfusion,
     GroupedHistogram,
     GroupedOutcomes,
@@ -125,6 +127,10 @@ def frame(request):
 
 
 def assert_same(found, expected):
+    if isinstance(expected, GroupedCalibration):
+        assert_same(found.positive, expected.positive)
+        assert_same(found.negative, expected.negative)
+        return
     assert found.labels == expected.labels
     assert [*map(type, found.labels)] == [*map(type, expected.labels)]
     assert found.n_groups == expected.n_groups
@@ -161,6 +167,10 @@ def test_statistics_are_those_of_the_rows(frame, sensitive, weight):
     found = grouped_outcomes(frame, y_pred="hired", pos_label="yes", **columns)
     hired = (DATA["hired"] == "yes").to_numpy()
     assert_same(found, GroupedOutcomes.from_outcomes(hired, **rows))
+    labels = {"y_true": "hired", "pos_label": "yes"}
+    found = grouped_calibration(frame, y_score="score", n_bins=256, **labels, **columns)
+    of_rows = GroupedCalibration.from_scores(hired, scores, n_bins=256, **rows)
+    assert_same(found, of_rows)
 
 
 @pytest.mark.parametrize(
@@ -363,9 +373,26 @@ def test_rows_that_cannot_be_counted(engine, fault):
     if fault == "label":
         with pytest.raises(ValueError, match=message):
             grouped_confusion(frame, y_true="y", y_pred="y", **columns)
-        return
+    else:
+        with pytest.raises(ValueError, match=message):
+            grouped_histogram(frame, y_score="score", **columns)
     with pytest.raises(ValueError, match=message):
-        grouped_histogram(frame, y_score="score", **columns)
+        grouped_calibration(frame, y_true="y", y_score="score", **columns)
+
+
+def test_labels_of_calibration():
+    """Labels of -1 and 1, and of one class; others are refused."""
+    columns = {"y_score": "score", "sensitive_features": "sex"}
+    signed = DATA.with_columns(y=2 * pl.col("y") - 1)
+    expected = grouped_calibration(DATA, y_true="y", **columns)
+    assert_same(grouped_calibration(signed, y_true="y", **columns), expected)
+    none = grouped_calibration(DATA.with_columns(y=0), y_true="y", **columns)
+    assert none.positive.counts.tolist() == [0, 0, 0]
+    assert none.counts.tolist() == expected.counts.tolist()
+    with pytest.raises(ValueError, match="pos_label must say which"):
+        grouped_calibration(DATA, y_true="hired", **columns)
+    with pytest.raises(ValueError, match="at most two labels"):
+        grouped_calibration(DATA, y_true="race", pos_label=1, **columns)
 
 
 @pytest.mark.parametrize("engine", ALL_BUT_DASK)

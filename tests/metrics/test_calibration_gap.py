@@ -1,5 +1,7 @@
 """Calibration gap and error, against the definition by brute force, and their tests."""
 
+from functools import wraps
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,12 +16,15 @@ from skfair.metrics import (
     calibration_gap,
     calibration_test,
     get_fairness_scorer,
+    mcdp,
+    metric_bounds,
     permutation_test,
     values_by_class,
 )
 from skfair.metrics._distribution._calibration_gap import score_cells
 from skfair.metrics._uncertainty._drawn_labels import in_deviations
 from skfair.model_selection import cross_val_fairness
+from skfair.statistics import GroupedCalibration, GroupedHistogram
 
 
 def brute_force(y_true, y_score, groups, weights):
@@ -76,6 +81,92 @@ def test_brute_force_in_ten_thousand_cases():
         check(draw_sample(rng))
 
 
+def check_bounds(sample, n_bins):
+    """Bounds contain the values, are as narrow as stated, and exact with many bins."""
+    y_true, y_score, groups, weights = sample
+    expected = brute_force(*sample)
+    statistic = GroupedCalibration.from_scores(
+        y_true,
+        y_score,
+        sensitive_features=groups,
+        sample_weight=weights,
+        n_bins=n_bins,
+    )
+    widest = 2 / n_bins
+    if n_bins < 2**52:
+        codes = np.unique(groups, return_inverse=True)[1]
+        bins = np.minimum((y_score * n_bins).astype(int), n_bins - 1)
+        mass = np.zeros((codes.max() + 1, n_bins))
+        np.add.at(mass, (codes, bins), weights)
+        widest += (
+            np.sort(mass / mass.sum(axis=1, keepdims=True), axis=0)[-2:]
+            .sum(axis=0)
+            .max()
+        )
+    for name, value in expected.items():
+        if name == "error":
+            found = metric_bounds(calibration_error, statistic)
+        else:
+            found = metric_bounds(calibration_gap, statistic, multigroup=name)
+            assert found.width <= widest + 1e-12
+        assert found.lower - 1e-12 <= value <= found.upper + 1e-12
+        if n_bins == 2**52:
+            assert found.width < 1e-12
+
+
+@given(st.integers(0, 2**32), st.sampled_from([1, 4, 64, 2**52]))
+def test_bounds_of_binned_scores(seed, n_bins):
+    check_bounds(draw_sample(np.random.default_rng(seed)), n_bins)
+
+
+@pytest.mark.slow
+def test_bounds_of_binned_scores_in_many_cases():
+    rng = np.random.default_rng(0)
+    for _ in range(3_000):
+        check_bounds(draw_sample(rng), int(2 ** rng.integers(0, 10)))
+
+
+def test_bounds_are_reached():
+    """Rows of one bin may be in an order that reaches either bound."""
+    groups = list("aaaabb")
+    scores = [0.25, 0.25, 0.5, 0.5, 0.25, 0.5]
+    statistic = GroupedCalibration.from_scores(
+        [1, 0, 1, 0, 0, 1], scores, sensitive_features=groups, n_bins=2
+    )
+    exact = metric_bounds(calibration_error, statistic)
+    assert exact.lower == exact.upper == 0.25
+    one = GroupedCalibration.from_scores(
+        [1, 1, 0, 0], [0.0, 1.0, 0.0, 1.0], sensitive_features=list("aabb"), n_bins=1
+    )
+    assert metric_bounds(calibration_gap, one).lower == 0
+    assert metric_bounds(calibration_gap, one).upper == 2
+
+
+def test_what_has_bounds():
+    rows = [0, 1, 1], [0.1, 0.2, 0.3]
+    groups = {"sensitive_features": list("aab")}
+    statistic = GroupedCalibration.from_scores(*rows, **groups)
+    histogram = GroupedHistogram.from_scores(rows[1], **groups)
+    with pytest.raises(TypeError, match="must be a GroupedCalibration, got a GroupedH"):
+        metric_bounds(calibration_gap, histogram)
+    with pytest.raises(TypeError, match="must be a GroupedHistogram, got a GroupedCal"):
+        metric_bounds(mcdp, statistic)
+    with pytest.raises(ValueError, match="pos_label must be left at its default"):
+        metric_bounds(calibration_error, statistic, pos_label=1)
+    with pytest.raises(ValueError, match="multigroup must be"):
+        metric_bounds(calibration_gap, statistic, multigroup="all")
+    with pytest.raises(TypeError, match="multigroup"):
+        metric_bounds(calibration_error, statistic, multigroup="pooled")
+    for metric in (calibration_gap, calibration_error):
+        with pytest.raises(TypeError, match="are known within bounds"):
+            metric(None, statistic)
+        small = GroupedCalibration.from_scores(
+            *rows, sensitive_features=encode_groups(list("aab"), min_group_size=2)
+        )
+        with pytest.warns(UndefinedMetricWarning, match="'b' has 1 rows"):
+            assert np.isnan(metric_bounds(metric, small).upper)
+
+
 def test_many_groups_in_blocks(monkeypatch):
     """Curves go on from block to block."""
     monkeypatch.setattr("skfair.metrics._distribution._calibration_gap._BLOCK", 40)
@@ -83,6 +174,8 @@ def test_many_groups_in_blocks(monkeypatch):
     groups = np.append(np.arange(12), rng.integers(0, 12, 400))
     y_score, y_true = rng.random(412).round(2), rng.integers(0, 2, 412)
     check((y_true, y_score, groups, np.ones(412)))
+    check_bounds((y_true, y_score, groups, np.ones(412)), 64)
+    check_bounds((y_true, y_score, groups, np.ones(412)), 2**52)
 
 
 def test_labels_and_classes():
@@ -166,6 +259,20 @@ def test_groups_are_permuted_among_similar_scores():
     # The small group has half of the weight.
     small = encode_groups(np.arange(400) < 4)
     assert len(set(score_cells(np.sort(many), small)[:4])) == 4
+
+
+def test_a_wrapped_metric_has_the_null_hypothesis_of_the_metric():
+    """Its groups are permuted among similar scores, too."""
+
+    @wraps(calibration_gap)
+    def logged(*args, **kwargs):
+        return calibration_gap(*args, **kwargs)
+
+    y_true, y_score, groups = draw(np.random.default_rng(0), 60, 2)
+    rows = {"sensitive_features": groups, "n_permutations": 9, "random_state": 0}
+    expected = permutation_test(calibration_gap, y_true, y_score, **rows)
+    found = permutation_test(logged, y_true, y_score, **rows)
+    np.testing.assert_array_equal(found.null_distribution, expected.null_distribution)
 
 
 def test_cross_validation_needs_to_know_what_is_permuted():

@@ -70,6 +70,7 @@ def row(name, function):
     strata = "multistratum" in parameters and "largest or mean"
     strata = strata or ("control_features" in parameters and "largest")
     bounded = known.measure or known.on_band or known.check_bins
+    bounded = bounded or known.bounds_by_label
     errors = known.compares_errors and known.compares_errors()
     cells = [
         "sample_weight" in parameters and "yes",

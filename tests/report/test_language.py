@@ -16,7 +16,12 @@ from skfair.groups import CROSS, encode_groups
 from skfair.inspection._style import MARK_UNITS
 from skfair.report import FairnessReport, _data_report, _language, _summary
 from skfair.report._language import LANGUAGES, catalogue, figure, say, speaking
-from skfair.report._metrics import MEASURES, QUESTIONS, QUESTIONS_OF_NUMBERS
+from skfair.report._metrics import (
+    FURTHER_QUESTIONS,
+    MEASURES,
+    QUESTIONS,
+    QUESTIONS_OF_NUMBERS,
+)
 from skfair.report._page._html import HEADINGS
 from skfair.report._page._markdown import (
     OF_GROUPS,
@@ -41,6 +46,7 @@ def messages():
     questions = QUESTIONS | QUESTIONS_OF_NUMBERS
     found = {
         *QUESTIONS.values(),
+        *FURTHER_QUESTIONS.values(),
         *QUESTIONS_OF_NUMBERS.values(),
         *HEADINGS.values(),
         *OF_GROUPS.values(),

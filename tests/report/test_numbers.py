@@ -15,6 +15,7 @@ from sklearn.metrics import (
 from skfair.metrics import (
     abcc,
     bootstrap_interval,
+    calibration_gap,
     certify,
     confidence_interval,
     cvar_fairness,
@@ -51,7 +52,7 @@ def measures(report, attribute=0, model=0):
 def check(found, metric, y_true, values, groups, **weights):
     """Compare a row of the report with an interval and the value."""
     rows = {"sensitive_features": groups, **weights}
-    if metric is dcp:
+    if metric in (dcp, calibration_gap):
         options = {"n_resamples": 20, "random_state": 0}
         interval = bootstrap_interval(metric, y_true, values, **rows, **options)
     else:
@@ -86,7 +87,7 @@ def test_numbers_are_those_of_direct_calls(report, scored, attribute):
     groups = [people["sex"], people["race"], people][attribute]
     y_pred = (y_score >= 0.5).astype(int)
     found = measures(report, attribute)
-    assert set(found) == {*OF_SCORES, *OF_DECISIONS, *OF_ERRORS}
+    assert set(found) == {*OF_SCORES, *OF_DECISIONS, *OF_ERRORS, "calibration_gap"}
     for key, metric in OF_SCORES.items():
         if key == "madd" and attribute == 2:
             continue  # takes seconds for the pairs of six groups
@@ -97,6 +98,8 @@ def test_numbers_are_those_of_direct_calls(report, scored, attribute):
         check_test(found[key], metric, y_true, y_pred, groups)
     check(found["dcp"], dcp, y_true, y_pred, groups)
     check_test(found["dcp"], dcp, y_true, y_pred, groups)
+    check(found["calibration_gap"], calibration_gap, y_true, y_score, groups)
+    check_test(found["calibration_gap"], calibration_gap, y_true, y_score, groups)
     errors = found["equalized_odds_difference"], equalized_odds_difference
     if attribute < 2:
         check(*errors, y_true, y_pred, groups)

@@ -13,54 +13,46 @@ from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import as_array, check_scores
 from skfair.groups import Groups, drop_weightless, resolve_groups
 from skfair.metrics._evaluate import never, specify
-from skfair.metrics._inputs import Multigroup, positive_rows
-from skfair.metrics._strata import Multistratum
+from skfair.metrics._inputs import Multigroup, positive_rows, refuse_statistics
+from skfair.metrics._spec import Specification, register
+from skfair.metrics._strata import Multistratum, largest_defined
 from skfair.metrics._undefined import warn_if_undefined
-from skfair.statistics import GroupedOutcomes
+from skfair.statistics import GroupedCalibration, GroupedOutcomes
 from skfair.statistics._grouped_scores import sort_scores
 
 #: Numbers in one block of curves, which bounds memory.
 _BLOCK = 2**18
 
 
-class CalibrationRows(NamedTuple):
-    """Rows by score: equal scores, groups and outcomes are one entry."""
+class Steps(NamedTuple):
+    """What rows add to the curve C of their group, in the order of their scores."""
 
     scores: Floats
     codes: NDArray[Any]
-    positive: NDArray[Any]
-    #: Of each entry, as a share of the weight of its group.
-    weights: Floats
-    #: Weight of each group as a share of all.
+    #: Outcome minus score, as a share of the weight of the group.
+    steps: Floats
+    #: Weight of the group of each curve as a share of all.
     shares: Floats
 
-    @property
-    def steps(self) -> Floats:
-        """What each entry adds to the curve of its group."""
-        return self.weights * (self.positive - self.scores)
-
-    @property
-    def last(self) -> Bools:
-        """Whether each entry is the last one with its score."""
-        return np.append(self.scores[1:] != self.scores[:-1], True)
-
     def curves(self) -> Iterator[tuple[Floats, Floats]]:
-        """Yield distinct scores, and the curves there, shape (n_groups, n_scores)."""
-        n_groups, n_entries = len(self.shares), len(self.scores)
-        steps, last, reached = self.steps, self.last, np.zeros((n_groups, 1))
-        size = max(1, _BLOCK // n_groups)
-        for start in range(0, n_entries, size):
+        """Yield distinct scores, and the curves there, shape (n_curves, n_scores)."""
+        n_curves, n_steps = len(self.shares), len(self.scores)
+        new = np.append(self.scores[1:] != self.scores[:-1], True)
+        reached = np.zeros(n_curves)
+        size = max(1, _BLOCK // n_curves)
+        for start in range(0, n_steps, size):
             part = slice(start, start + size)
-            heights = np.zeros((n_groups, len(steps[part])))
-            heights[self.codes[part], np.arange(heights.shape[1])] = steps[part]
-            heights[:, :1] += reached
+            ends = new[part]
+            columns = np.cumsum(ends) - ends  # one for each distinct score
+            n_columns = int(columns[-1]) + 1
+            cells = self.codes[part] * np.intp(n_columns) + columns
+            sums: Any = np.bincount(cells, self.steps[part], n_curves * n_columns)
+            heights = sums.reshape(n_curves, n_columns)
+            heights[:, 0] += reached
             np.cumsum(heights, axis=1, out=heights)
-            reached = heights[:, -1:].copy()
-            kept = last[part]
-            yield (
-                self.scores[part][kept],
-                heights if kept.all() else heights[:, kept],
-            )
+            reached = heights[:, -1].copy()
+            # A score at the end of the block may go on in the next one.
+            yield self.scores[part][ends], heights[:, : int(ends.sum())]
 
 
 class LabelledRows(NamedTuple):
@@ -83,6 +75,7 @@ def labelled_rows(
     pos_label: Any,
 ) -> LabelledRows | None:
     """Check rows; None with a warning where groups cannot be compared."""
+    refuse_statistics(y_score, "y_score")
     if y_true is None:
         raise ValueError("y_true must be a true label for each row, got None.")
     scores = check_scores(y_score)
@@ -102,8 +95,8 @@ def labelled_rows(
     return LabelledRows(scores, positive, codes, weights, statistic)
 
 
-def rows_by_score(rows: LabelledRows) -> CalibrationRows:
-    """Sort rows by score."""
+def rows_by_score(rows: LabelledRows) -> Steps:
+    """Sort rows by score; equal scores, groups and outcomes are one step."""
     totals = rows.statistic.totals
     # One sort by score, group and outcome, in as few bits as possible.
     small = np.int8 if len(totals) < 2**6 else np.intp
@@ -112,29 +105,96 @@ def rows_by_score(rows: LabelledRows) -> CalibrationRows:
         rows.scores, cells, rows.weights, n_groups=2 * len(totals)
     )
     codes = cells >> 1
-    return CalibrationRows(
-        scores, codes, cells & 1, weights / totals[codes], totals / totals.sum()
-    )
+    steps: Any = weights / totals[codes] * ((cells & 1) - scores)
+    return Steps(scores, codes, steps, totals / totals.sum())
 
 
-def score_cells(y_score: Any, groups: Groups) -> Integers:
+def score_cells(y_score: Any, groups: Groups, n_alike: Any = 1) -> Integers:
     """Cells of rows with similar scores, as many as the root of their number.
 
     All groups count alike, so that cells are narrow where the scores of a small group
     are. Rows with equal scores are in one cell; rows without a group do not count.
+    Each row may stand for several.
     """
-    scores, sizes = np.asarray(y_score, dtype=np.float64), groups.sizes()
-    known = groups.codes >= 0
-    weights = np.where(known, 1 / np.maximum(sizes, 1)[groups.codes], 0.0)
+    scores, codes = np.asarray(y_score, dtype=np.float64), groups.codes
+    numbers = np.where(codes >= 0, n_alike, 0)
+    sizes = np.bincount(np.maximum(codes, 0), numbers, max(len(groups.labels), 1))
+    weights = numbers / np.maximum(sizes, 1)[codes]
     order = np.argsort(scores, kind="stable")
     sums = np.concatenate([[0.0], np.cumsum(weights[order])])
     below = sums[np.searchsorted(scores[order], scores)] / max(sums[-1], 1e-300)
     # More than the rounding of the sums.
-    cells = np.floor(below * math.ceil(math.sqrt(known.sum())) + 1e-9)
+    cells = np.floor(below * math.ceil(math.sqrt(numbers.sum())) + 1e-9)
     return np.asarray(cells.astype(np.intp))
 
 
-@specify(compares_errors=never, maximum=2.0, permuted_in=score_cells)
+def _bounding_curves(statistic: GroupedCalibration) -> Iterator[tuple[Floats, Floats]]:
+    """Yield curves below and above C of each group, as rows of two arrays.
+
+    C is least if positive rows have the largest score of their cell and negative ones
+    count from its least score on, each with the largest score of the cell.
+    """
+    hits, misses = statistic.positive, statistic.negative
+    n_groups = statistic.n_groups
+    parts = (
+        (hits.highs, hits.codes, hits.weights * (1 - hits.highs)),
+        (misses.lows, misses.codes, -misses.weights * misses.highs),
+        (hits.lows, hits.codes + n_groups, hits.weights * (1 - hits.lows)),
+        (misses.highs, misses.codes + n_groups, -misses.weights * misses.lows),
+    )
+    scores, codes, steps = map(np.concatenate, zip(*parts, strict=True))
+    order = np.argsort(scores, kind="stable")
+    totals: Floats = np.tile(statistic.totals, 2).astype(np.float64)
+    codes = codes[order]
+    both = Steps(scores[order], codes, steps[order] / totals[codes], totals)
+    for _, curves in both.curves():
+        yield curves[:n_groups], curves[n_groups:]
+
+
+def _bound_gap(
+    statistic: GroupedCalibration, *, multigroup: Multigroup = "pairwise"
+) -> tuple[float, float]:
+    """Bound `calibration_gap` of the rows of a statistic."""
+    shares = (statistic.totals / statistic.totals.sum())[:, np.newaxis]
+    lower = upper = 0.0
+    for low, high in _bounding_curves(statistic):
+        if multigroup == "pooled":
+            # A group is part of everyone: its own curve is the same on both sides.
+            own = shares * (high - low)
+            above = low + own - (shares * high).sum(axis=0)
+            below = (shares * low).sum(axis=0) + own - high
+            least = np.maximum(above, below)
+            above = high - own - (shares * low).sum(axis=0)
+            below = (shares * high).sum(axis=0) - own - low
+            most = np.maximum(above, below)
+        else:
+            least = low.max(axis=0) - high.min(axis=0)
+            smallest, second = np.partition(low, 1, axis=0)[:2]
+            most = high - np.where(low == smallest, second, smallest)
+        lower = max(lower, float(least.max(initial=0)))
+        upper = max(upper, float(most.max(initial=0)))
+    return lower, upper
+
+
+def _bound_error(statistic: GroupedCalibration) -> tuple[float, float]:
+    """Bound `calibration_error` of the rows of a statistic."""
+    # Least and largest values, of the curves below and of those above.
+    ends = np.zeros((2, 2, statistic.n_groups))
+    for curves in _bounding_curves(statistic):
+        for end, heights in zip(ends, curves, strict=True):
+            end[0] = np.minimum(end[0], heights.min(axis=1, initial=0))
+            end[1] = np.maximum(end[1], heights.max(axis=1, initial=0))
+    below, above = ends
+    lower, upper = (below[1] - above[0]).max(), (above[1] - below[0]).max()
+    return float(lower), float(upper)
+
+
+@specify(
+    compares_errors=never,
+    maximum=2.0,
+    permuted_in=score_cells,
+    bounds_by_label=_bound_gap,
+)
 def calibration_gap(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -205,6 +265,7 @@ default=None
     --------
     calibration_error : The same curves, each compared with 0.
     calibration_test : Whether the scores are calibrated in every group.
+    metric_bounds : Bounds of it where scores and labels are known by bins only.
     skfair.inspection.CalibrationGapDisplay : Picture of the curves.
     permutation_test : Whether the groups are equally calibrated.
     sklearn.calibration.calibration_curve : Calibration by bins of scores.
@@ -244,11 +305,32 @@ default=None
     return largest_difference(rows, multigroup)[0]
 
 
+def gap_of_steps(
+    y_true: None, y_score: Steps, *, multigroup: Multigroup = "pairwise"
+) -> float:
+    """Calibration gap of rows whose steps are known."""
+    return largest_difference(y_score, multigroup)[0]
+
+
+register(
+    gap_of_steps,
+    Specification(
+        gap_of_steps,
+        compares_errors=never,
+        permuted_in=score_cells,
+        combine=largest_defined,
+    ),
+)
+
+
 def largest_difference(
-    rows: CalibrationRows, multigroup: Multigroup = "pairwise"
-) -> tuple[float, float]:
-    """Largest difference of two curves, and the first score where it is reached."""
-    largest, score = 0.0, math.nan
+    rows: Steps, multigroup: Multigroup = "pairwise"
+) -> tuple[float, float, Floats]:
+    """Largest difference of two curves, the first score with it, and all curves there.
+
+    The score is nan where the difference is 0.
+    """
+    largest, score, heights = -1.0, math.nan, np.zeros(len(rows.shares))
     for scores, curves in rows.curves():
         if multigroup == "pooled":
             apart = np.abs(curves - _mean(rows.shares, curves)).max(axis=0)
@@ -256,10 +338,10 @@ def largest_difference(
             apart = np.abs(curves[0] - curves[1])
         else:
             apart = np.ptp(curves, axis=0)
-        if apart.max(initial=0) > largest:
+        if apart.max(initial=-1) > largest:
             at = int(apart.argmax())
-            largest, score = float(apart[at]), float(scores[at])
-    return largest, score
+            largest, score, heights = float(apart[at]), float(scores[at]), curves[:, at]
+    return largest, score if largest > 0 else math.nan, heights
 
 
 def _mean(shares: Floats, curves: Floats) -> Floats:
@@ -267,7 +349,7 @@ def _mean(shares: Floats, curves: Floats) -> Floats:
     return np.asarray(np.sort(shares[:, np.newaxis] * curves, axis=0).sum(axis=0))
 
 
-@specify(compares_errors=never)
+@specify(compares_errors=never, bounds_by_label=_bound_error)
 def calibration_error(
     y_true: ArrayLike,
     y_score: ArrayLike,

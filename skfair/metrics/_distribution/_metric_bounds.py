@@ -17,7 +17,7 @@ from skfair.metrics._distribution._gap import Pair, blocks_of, compared_pairs
 from skfair.metrics._inputs import check_multigroup
 from skfair.metrics._spec import Measure, check_known, known_metrics, specification_of
 from skfair.metrics._undefined import warn_if_undefined
-from skfair.statistics import GroupedHistogram
+from skfair.statistics import GroupedCalibration, GroupedHistogram
 from skfair.statistics._grouped_scores import MAX_EXACT, Gap
 
 #: More than the rounding of a sum of two distances.
@@ -59,7 +59,9 @@ class MetricBounds(NumbersResult):
 
 
 def metric_bounds(
-    metric: Callable[..., float], histogram: GroupedHistogram, **options: Any
+    metric: Callable[..., float],
+    histogram: GroupedHistogram | GroupedCalibration,
+    **options: Any,
 ) -> MetricBounds:
     """Bound a metric of rows whose scores are known by bins only.
 
@@ -67,9 +69,11 @@ def metric_bounds(
     ----------
     metric : callable
         `mcdp`, `abcc`, `demographic_parity_difference` of scores, or `madd` whose bins
-        are unions of bins of the histogram; `functools.partial` may set its options.
-    histogram : GroupedHistogram
-        Scores of each group in bins.
+        are unions of bins of the histogram, `calibration_gap` or `calibration_error`;
+        `functools.partial` may set its options.
+    histogram : GroupedHistogram or GroupedCalibration
+        Scores of each group in bins. Metrics of calibration need the second, which has
+        those of positive and of negative rows.
     **options : dict
         Options of the metric, as ``multigroup="pooled"`` or, for `madd`,
         ``bandwidth=1/8``.
@@ -80,13 +84,15 @@ def metric_bounds(
         Contains what the metric returns for the rows, up to rounding (1e-12). The
         lower bound of MCDP(0) is the gap at some score; with whole weights its bounds
         have no rounding, and equal ones are the very number that `mcdp` returns. Those
-        of ABCC and of the difference of means are no wider than ``2 / n_bins``. Those
-        of `madd` are equal. nan with a warning where a group is absent or too small.
+        of ABCC and of the difference of means are no wider than ``2 / n_bins``, those
+        of `calibration_gap` no wider than that plus the shares of two groups in one
+        bin. Those of `madd` are equal. nan with a warning where a group is absent or
+        too small.
 
     Raises
     ------
     TypeError
-        If `histogram` is not a `GroupedHistogram`.
+        If `histogram` is not the statistic that the metric needs.
     ValueError
         On a metric whose bounds are not known, if bins of the bandwidth of `madd` are
         no unions of bins of the histogram, and as the metric does.
@@ -106,12 +112,13 @@ def metric_bounds(
     The cumulative distribution functions are known at the edges of bins. Inside a bin
     that of a group lies between two step functions: all its scores in the bin might be
     the least, or all the largest. Hence a bin where each group has a single score, or
-    where all scores of one group are below those of the other, is exact.
+    where all scores of one group are below those of the other, is exact. The curves
+    of calibration lie between two step functions in the same way.
 
     Examples
     --------
     >>> from skfair.metrics import abcc, madd, mcdp, metric_bounds
-    >>> from skfair.statistics import GroupedHistogram
+    >>> from skfair.statistics import GroupedCalibration, GroupedHistogram
     >>> scores, sex = [0.1, 0.2, 0.4, 0.15, 0.7, 0.8], ["F", "F", "F", "M", "M", "M"]
     >>> for n_bins in 1, 4:
     ...     histogram = GroupedHistogram.from_scores(
@@ -128,15 +135,25 @@ def metric_bounds(
     >>> metric_bounds(madd, histogram, bandwidth=0.25).width
     0.0
     """
-    if not isinstance(histogram, GroupedHistogram):
-        raise TypeError(
-            "histogram must be a GroupedHistogram, got a "
-            f"{type(histogram).__name__}; GroupedHistogram.from_scores makes one."
-        )
     specification, given = specification_of(metric)
     given |= options
+    by_label = specification.bounds_by_label
+    expected = GroupedHistogram if by_label is None else GroupedCalibration
+    if not isinstance(histogram, expected):
+        raise TypeError(
+            f"histogram must be a {expected.__name__}, got a "
+            f"{type(histogram).__name__}; {expected.__name__}.from_scores makes one."
+        )
     multigroup = given.get("multigroup", "pairwise")
     check_multigroup(multigroup)
+    if by_label is not None:
+        check_known(specification, given, by_label, what="bounds")
+        if warn_if_undefined(specification.name, histogram):
+            return MetricBounds(math.nan, math.nan)
+        lower, upper = by_label(histogram, **given)
+        # By rounding an upper bound may be below.
+        return MetricBounds(lower, max(lower, min(upper, specification.maximum)))
+    assert isinstance(histogram, GroupedHistogram)
     if specification.check_bins is not None:
         users = [specification.check_bins]
         own = check_known(specification, given, *users, what="bounds")
@@ -256,7 +273,7 @@ def on_band_of(metric: Callable[..., float], **options: Any) -> tuple[OnBand, On
     bounded = [
         one.name
         for one in known_metrics().values()
-        if one.on_band or one.measure or one.check_bins
+        if one.on_band or one.measure or one.check_bins or one.bounds_by_label
     ]
     raise ValueError(
         f"metric must be one of {', '.join(bounded)}, whose bounds are known, got "

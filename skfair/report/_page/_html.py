@@ -14,8 +14,10 @@ from skfair.report._language import (
     DASH,
     counted,
     figure,
+    in_quotes,
     in_unit,
     interval,
+    listed,
     number,
     percent,
     points,
@@ -24,6 +26,7 @@ from skfair.report._language import (
     whole,
 )
 from skfair.report._metrics import (
+    FURTHER_QUESTIONS,
     MEASURES,
     amount,
     amounts,
@@ -91,7 +94,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             proxy_picture(result, f"x{i}-")
             for i, result in enumerate(proxy["results"] if proxy else ())
         ],
-        questions=questions,
+        questions={**questions, **FURTHER_QUESTIONS},
         headings=[HEADINGS[word_of(name, settings)] for name in questions],
         numbers=settings.get("scale") == "real",
         performances=[
@@ -99,6 +102,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             for one in summary["models"]
         ],
         definitions=_definitions(summary),
+        resampled=_resampled(settings),
         terms=terms_of(summary),
         shown=_SHOWN,
         several=len(summary["models"]) > 1,
@@ -211,3 +215,10 @@ def _definitions(summary: Summary) -> list[Summary]:
         for key, measure in MEASURES.items()
         if key in settings["calls"]
     ]
+
+
+def _resampled(settings: Summary) -> str:
+    """Name the metrics whose intervals are of resamples."""
+    measures = [MEASURES[key] for key in settings["calls"]]
+    titles = [one.title_of(settings) for one in measures if not one.bounded]
+    return listed([in_quotes(title) for title in titles])

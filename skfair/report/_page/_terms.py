@@ -151,9 +151,11 @@ TERMS = {
         "verdict numbers",
     ),
     "calibration": (
-        "Score minus outcome, calibration error",
-        "How far scores are from the share of the truly positive, on average over "
-        "all people and within ranges of scores.",
+        "Calibration, score minus outcome",
+        "Scores are calibrated if, of people with the score 0.7, 70% are truly "
+        "positive. How far they are from that is measured on average over all people, "
+        "within ranges of scores (calibration error), and by how much groups differ "
+        "(calibration gap).",
         "labels ranks",
         "verdict numbers",
     ),

@@ -46,11 +46,6 @@ def pytest_collection():
         gc.enable()
 
 
-def pytest_unconfigure():
-    """Let the end of the process collect all, which DuckDB counts."""
-    gc.unfreeze()
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup():
     """Draw the same numbers in every run, also where no seed is given."""

@@ -177,7 +177,9 @@ class Sample:
         shape = len(self.groups.labels), n_cells, len(weights)
         places = self.groups.codes[known].astype(np.intp) * n_cells + cells[known]
         places = places * len(weights) + levels[known]
-        counts = _count_rows_in_cells(places, math.prod(shape), self.audit, known).reshape(shape)
+        counts = _count_rows_in_cells(
+            places, math.prod(shape), self.audit, known
+        ).reshape(shape)
         of_nobody = Counts(self.statistic(question), counts, scores, weights)
         return of_nobody.with_counts(counts)
 

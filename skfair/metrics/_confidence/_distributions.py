@@ -207,7 +207,9 @@ def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
     return np.asarray(MEAN_ABSOLUTE * noise @ np.diff(scores))
 
 
-def _with_fixed_ends(gaps: MeasuredGaps, above: Quantiles, below: Quantiles) -> Comparisons:
+def _with_fixed_ends(
+    gaps: MeasuredGaps, above: Quantiles, below: Quantiles
+) -> Comparisons:
     """Comparisons whose bounds are the values plus and minus fixed distances."""
 
     def largest(offsets: Any) -> float:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from _paper_protocol import split_positions
 from repair_bands import bands
 from repair_oulad import oulad
 from repair_paths import paths, shared, small
@@ -29,7 +30,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
-from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
+from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -126,21 +127,6 @@ def simulation() -> None:
     at_most("accuracy loss after, new rows", loss_after, 0.39)
 
 
-def split(task: Task, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions of 40 % training, 30 % validation and 30 % test rows.
-
-    Drawn in the order of the MCDP paper's published code: training first.
-    """
-    rows = np.arange(len(task.y))
-    train, rest = train_test_split(
-        rows, test_size=0.6, stratify=task.y, random_state=seed
-    )
-    test, validation = train_test_split(
-        rest, test_size=0.5, stratify=task.y[rest], random_state=seed
-    )
-    return train, validation, test
-
-
 def adult_task() -> Task:
     """Adult without `fnlwgt`, missing values and, for the model, sex."""
     data = fetch_adult()
@@ -190,7 +176,7 @@ def compare(task: Task, levels: tuple[float, ...]) -> dict[str, np.ndarray]:
     """AP and MCDP(0) of every way to repair, for each seed."""
     found: dict[str, list[list[float]]] = defaultdict(list)
     for seed in SEEDS:
-        train, validation, test = split(task, seed)
+        train, validation, test = split_positions(task.y, seed)
         model = boosting(seed).fit(task.X.iloc[train], task.y[train])
         found["plain"].append(quality(task, test, model))
         shuffled = np.random.default_rng(seed).permutation(task.groups)
@@ -248,7 +234,7 @@ def ensemble() -> None:
             found: dict[str, list[list[float]]] = defaultdict(list)
             for way, options in WAYS.items():
                 for seed in SEEDS:
-                    train, _, test = split(data, seed)
+                    train, _, test = split_positions(data.y, seed)
                     model = fair_model(
                         data,
                         make(seed),

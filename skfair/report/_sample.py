@@ -197,7 +197,9 @@ class Sample:
         shape = len(self.groups.labels), n_cells, len(weights)
         places = self.groups.codes[known].astype(np.intp) * n_cells + cells[known]
         places = places * len(weights) + levels[known]
-        counts = _count(places, math.prod(shape), self.audit, known).reshape(shape)
+        counts = _count_rows_in_cells(
+            places, math.prod(shape), self.audit, known
+        ).reshape(shape)
         if question == "calibration":
             assert scores is not None
             return CalibrationCounts.of_scores(counts, scores, weights)
@@ -215,7 +217,7 @@ class Sample:
             weights = self.audit.weights
             values = mid_ranks(values, None if weights is None else weights[known])
         distinct, positions = np.unique(values, return_inverse=True)
-        totals = _count(positions, len(distinct), self.audit, known)
+        totals = _count_rows_in_cells(positions, len(distinct), self.audit, known)
         starts = np.arange(len(distinct))
         if len(starts) > _MAX_SCORES // n_weights:
             n_cells = _MAX_SCORES // n_weights
@@ -249,7 +251,7 @@ def count_outcomes(
     return replace(statistic, counts=counts.astype(np.intp), squares=squares)
 
 
-def _count(
+def _count_rows_in_cells(
     cells: Integers, n_cells: int, audit: Audit, entries: Integers
 ) -> NDArray[np.int64]:
     """Count the rows of some entries in numbered cells."""

@@ -90,7 +90,7 @@ def compare_mcdp(
         below = supremum(scale, sides=2)
     elif epsilon > 0:
         above = below
-    moved = _moved(gaps, above, below)
+    moved = _with_fixed_ends(gaps, above, below)
     if bounds == "anytime" and epsilon == 0 and multigroup == "pairwise":
         return moved._replace(low=_mixed_low(gaps, statistic, sizes))
     return moved
@@ -158,7 +158,7 @@ def compare_abcc(
         of_means = student(*moments, sizes, shares, multigroup)
         above = either_way(of_means, moments, sizes, shares, multigroup)
         below = plus(_area_noise(observed, multigroup), of_means)
-    return _moved(gaps, above, below)
+    return _with_fixed_ends(gaps, above, below)
 
 
 def compare_seminorm(
@@ -187,7 +187,7 @@ def compare_seminorm(
     def moved(level: float) -> Any:
         return maximum * noise(level)
 
-    return _moved(gaps, moved, moved)
+    return _with_fixed_ends(gaps, moved, moved)
 
 
 def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
@@ -207,7 +207,9 @@ def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
     return np.asarray(MEAN_ABSOLUTE * noise @ np.diff(scores))
 
 
-def _moved(gaps: MeasuredGaps, above: Quantiles, below: Quantiles) -> Comparisons:
+def _with_fixed_ends(
+    gaps: MeasuredGaps, above: Quantiles, below: Quantiles
+) -> Comparisons:
     """Comparisons whose bounds are the values plus and minus fixed distances."""
 
     def largest(offsets: Any) -> float:

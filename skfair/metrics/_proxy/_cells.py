@@ -109,7 +109,7 @@ def rows_by_cell(
             )
         table = _shares_of_known(codes, known, weights, cell_labels, labels)
     else:
-        table, labels, known = _read_table(group_probabilities, known, labels)
+        table, labels, known = _read_probabilities(group_probabilities, known, labels)
         if isinstance(group_probabilities, Mapping):
             table = _by_label(
                 "group_probabilities", group_probabilities, table, cell_labels, cells
@@ -159,7 +159,7 @@ def statistic_by_cell(
         )
     labels = statistic.labels
     nobody = np.full(0, -1)
-    table, groups, _ = _read_table(group_probabilities, nobody, ())
+    table, groups, _ = _read_probabilities(group_probabilities, nobody, ())
     table = _by_label("group_probabilities", group_probabilities, table, labels, labels)
     counts = (
         statistic.label_counts.sum(axis=1)
@@ -233,7 +233,7 @@ def _shares_of_known(
     return np.asarray(sums / sums.sum(axis=1, keepdims=True))
 
 
-def _read_table(
+def _read_probabilities(
     given: Any, known: Codes, labels: Labels
 ) -> tuple[Floats, Labels, Codes]:
     """Probabilities by row or cell and group, labels, and known groups among these."""

@@ -40,7 +40,12 @@ from skfair._utils._validation import (
 from skfair.groups import MISSING_LABEL, Groups, encode_groups, intersect
 from skfair.metrics._undefined import collected_reasons
 from skfair.model_selection import compare_models
-from skfair.report import DataReport, FairnessReport, verify_bundle
+from skfair.report import (
+    DataReport,
+    FairnessReport,
+    public_summary,
+    verify_bundle,
+)
 from skfair.report._bundle import check_folder
 from skfair.report._inputs import Options
 from skfair.report._language import LANGUAGES, counted, speaking
@@ -356,7 +361,17 @@ def _add_output(audit: argparse.ArgumentParser) -> None:
         metavar="N",
         help="in the bundle, join and withhold what tells of fewer than N people",
     )
-    add("--no-overwrite", action="store_true", help="stop if this file exists")
+    add(
+        "--public-summary",
+        type=Path,
+        metavar="FILE",
+        help="Markdown file to write the public summary of New York City's Local Law "
+        "144 into; needs --date, that of the audit, --distribution-date and --source",
+    )
+    add("--distribution-date", metavar="DATE", help="when the use of the tool began")
+    add("--source", metavar="TEXT", help="source and explanation of the data")
+    add("--justification", metavar="TEXT", help="why categories are excluded")
+    add("--no-overwrite", action="store_true", help="stop if these files exist")
     add(
         "--format",
         choices=("html", "json", "md"),
@@ -519,15 +534,20 @@ def _run_audit(given: argparse.Namespace) -> int:
     """Write the report, say what is in it, and return the exit code."""
     limits = read_limits([text for text in given.limit if "=" in text])
     date = _date(given.date)
+    fields = _public_fields(given, date)
     with speaking(given.language), collected_reasons():
         report, record = _audit(given)
+    public = None if fields is None else _public_summary(report, given, fields)
     to_output = given.out is not None and _is_standard_output(given.out)
     summaries = sys.stderr if to_output else sys.stdout
     if given.out is not None:
         write(report, given.out, given.format, record | date)
     if given.bundle is not None:
         _write_bundle(report, given, record, date)
-    written = [str(path) for path in (given.out, given.bundle) if path is not None]
+    if public is not None:
+        write_text(given.public_summary, public + "\n")
+    paths = given.out, given.bundle, given.public_summary
+    written = [str(path) for path in paths if path is not None]
     _say("\n".join([str(report), *written]), summaries)
     above = beyond_limits(report, limits)
     for text in above:
@@ -650,13 +670,66 @@ def _date(text: str | None) -> dict[str, str]:
     """Read a date, or today's."""
     if text is None:
         return {}
+    if text == "today":
+        return {"date": datetime.date.today().isoformat()}
+    return {"date": _iso_date(text, "--date", ", or have no value")}
+
+
+def _iso_date(text: str, option: str, otherwise: str = "") -> str:
     try:
-        date = datetime.date.fromisoformat(text) if text != "today" else None
+        return datetime.date.fromisoformat(text).isoformat()
     except ValueError:
         raise ValueError(
-            f"--date must be a date such as 2026-01-31, or have no value, got {text!r}."
+            f"{option} must be a date such as 2026-01-31{otherwise}, got {text!r}."
         ) from None
-    return {"date": (date or datetime.date.today()).isoformat()}
+
+
+def _public_fields(
+    given: argparse.Namespace, date: dict[str, str]
+) -> dict[str, Any] | None:
+    """Fields of the public summary, checked before the long work; None without one."""
+    options = {
+        "--distribution-date": given.distribution_date,
+        "--source": given.source,
+        "--justification": given.justification,
+    }
+    if given.public_summary is None:
+        for option in (name for name, value in options.items() if value is not None):
+            raise ValueError(f"{option} must be given with --public-summary.")
+        return None
+    del options["--justification"]
+    needed = {"--date": date.get("date"), **options}
+    for option in (name for name, text in needed.items() if not (text or "").strip()):
+        raise ValueError(f"--public-summary must be given with {option}.")
+    models = {*given.y_score, *_labels_of_models(given)}
+    if given.target == "number" or len(models) > 1:
+        raise ValueError(
+            "--public-summary must be of one model of classes, so that --y-score and "
+            "--y-pred name a column each, and --target is left out."
+        )
+    given.impact_ratios = True
+    _check_output(
+        given.public_summary, given.table, given.no_overwrite, "--public-summary"
+    )
+    return {
+        "audit_date": date["date"],
+        "distribution_date": _iso_date(given.distribution_date, "--distribution-date"),
+        "source": given.source,
+        "justification": given.justification,
+    }
+
+
+def _public_summary(
+    report: FairnessReport, given: argparse.Namespace, fields: dict[str, Any]
+) -> str:
+    """Write the public summary: labels have selection rates, scores scoring rates."""
+    rate: Literal["selection", "scoring"] = "selection" if given.y_pred else "scoring"
+    table = report.to_frame("impact_ratios").query("kind == @rate")
+    by_group = table.set_index(["attribute", "group"])
+    try:
+        return public_summary(by_group, rate=rate, **fields)
+    except ValueError as error:
+        raise ValueError(f"--{error}") from error
 
 
 def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
@@ -664,11 +737,12 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
 
     Cheap checks come first.
     """
-    if given.format == "html" or given.bundle is not None:
+    page = given.format == "html" and given.out is not None
+    if page or given.bundle is not None:
         require_report_extra()
     if given.out is not None:
         _check_output(given.out, given.table, given.no_overwrite)
-    elif given.bundle is None:
+    elif given.bundle is None and given.public_summary is None:
         raise ValueError("--out or --bundle must name what is to be written.")
     if given.bundle is not None:
         check_folder(given.bundle)
@@ -963,7 +1037,7 @@ def _label(text: str | None, columns: list[Any]) -> Any:
     return text
 
 
-def _check_output(path: Path, table: Path, is_new: bool) -> None:
+def _check_output(path: Path, table: Path, is_new: bool, option: str = "--out") -> None:
     """Raise before the long work if a file cannot be written after it, or is input."""
     if is_new and path.exists():
         raise FileExistsError(f"{path} exists already, and --no-overwrite is given.")
@@ -972,10 +1046,10 @@ def _check_output(path: Path, table: Path, is_new: bool) -> None:
     same = [file for file in files if file.exists() and path.exists()]
     for file in same:
         if path.samefile(file):
-            raise ValueError(f"--out {path} is {file}, which is to be read.")
+            raise ValueError(f"{option} {path} is {file}, which is to be read.")
     # Another run would read what this one has written.
     if files != [table] and path.absolute().match(str(table.absolute())):
-        raise ValueError(f"--out {path} is a file that {table} matches.")
+        raise ValueError(f"{option} {path} is a file that {table} matches.")
 
 
 def _is_standard_output(path: Path) -> bool:

@@ -280,9 +280,9 @@ def verify_bundle(directory: str | PathLike[str]) -> BundleCheck:
     try:
         audits = _audits_of(statistics, call, claimed)
         again = {"models": [to_data(one) for one in audits]}
-        close = 1e-12 * float(
-            audits[0].weights.sum()
-        )  # weights are differences of sums
+        weights = audits[0].weights
+        assert weights is not None
+        close = 1e-12 * float(weights.sum())  # some are differences of sums
         if next(_differences("statistics", again, statistics, close), None):
             problems.append("statistics.json is not in the form that it is written in.")
         found = _recompute(audits, claimed)

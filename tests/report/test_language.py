@@ -22,6 +22,7 @@ from skfair.report._metrics import (
     QUESTIONS,
     QUESTIONS_OF_NUMBERS,
 )
+from skfair.report._page import _html
 from skfair.report._page._html import HEADINGS
 from skfair.report._page._markdown import (
     OF_GROUPS,
@@ -413,6 +414,16 @@ def test_a_language_ends_with_its_report(pair):
     with speaking("de"):
         assert (say("Rows"), figure("2,000.5")) == ("Zeilen", "2.000,5")
     assert (say("Rows"), figure("2,000.5")) == ("Rows", "2,000.5")
+
+
+def test_a_page_does_not_depend_on_the_language_of_the_page_before(pair):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    pages = []
+    for languages in ("en", "de"), ("de", "en"):
+        _html._environment.cache_clear()
+        pages.append({name: pair[name].to_html() for name in languages})
+    assert pages[0] == pages[1]
 
 
 def test_unknown_language(make_report, scored):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import importlib.resources
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from skfair._utils._optional import extra, require
@@ -153,6 +153,10 @@ def _environment() -> jinja2.Environment:
         """Write a message that has markup of its own, and escape its values."""
         return Markup(say(message)).format(**values)
 
+    def at_each_page(write: Callable[..., str]) -> Any:
+        """Write constants, too, in the language of each page, not of the first one."""
+        return jinja2.pass_context(lambda _, *values: write(*values))
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("skfair.report._page"),
         autoescape=True,
@@ -160,7 +164,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    filters: dict[str, Callable[..., str]] = {
         "number": number,
         "in_unit": in_unit,
         "amount": amount,
@@ -170,6 +174,7 @@ def _environment() -> jinja2.Environment:
         "pvalue": pvalue_text,
         "whole": whole,
     }
+    environment.filters |= {name: at_each_page(one) for name, one in filters.items()}
     environment.globals |= {
         "say": say,
         "marked": marked,

@@ -62,7 +62,7 @@ def test_no_zero_is_negative(make_report):
 
 
 def test_when_there_is_a_row(make_report):
-    y_true, scores, groups = people()
+    y_true, scores, groups = people(100)
     who = {"sensitive_features": groups}
     given = {
         "no true labels": (None, scores, {}),
@@ -80,7 +80,7 @@ def test_when_there_is_a_row(make_report):
 
 
 def test_many_groups_have_a_row_if_asked(make_report):
-    y_true, scores, groups = people(names="abcdefghijkl")
+    y_true, scores, groups = people(300, names="abcdefghijkl")
     rows = {"y_true": y_true, "y_score": scores, "sensitive_features": groups}
     report = make_report(**rows, n_permutations=0)
     assert "calibration_gap" not in set(report.to_frame()["metric"])

@@ -136,7 +136,7 @@ def _bounding_curves(statistic: GroupedCalibration) -> Iterator[tuple[Floats, Fl
     """
     hits, misses = statistic.positive, statistic.negative
     n_groups = statistic.n_groups
-    parts = (
+    parts: Any = (
         (hits.highs, hits.codes, hits.weights * (1 - hits.highs)),
         (misses.lows, misses.codes, -misses.weights * misses.highs),
         (hits.lows, hits.codes + n_groups, hits.weights * (1 - hits.lows)),
@@ -144,8 +144,7 @@ def _bounding_curves(statistic: GroupedCalibration) -> Iterator[tuple[Floats, Fl
     )
     scores, codes, steps = map(np.concatenate, zip(*parts, strict=True))
     order = np.argsort(scores, kind="stable")
-    totals: Floats = np.tile(statistic.totals, 2).astype(np.float64)
-    codes = codes[order]
+    totals, codes = np.tile(statistic.totals, 2), codes[order]
     both = Steps(scores[order], codes, steps[order] / totals[codes], totals)
     for _, curves in both.curves():
         yield curves[:n_groups], curves[n_groups:]

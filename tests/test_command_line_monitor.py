@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ import pandas as pd
 import pytest
 
 from skfair._cli._command_line import main
-from skfair.metrics import mcdp
+from skfair.groups import encode_groups
+from skfair.metrics import demographic_parity_difference, madd, mcdp
 from skfair.monitoring import FairnessMonitor
 
 OPTIONS = ["--y-score", "p", "--sensitive", "sex"]
@@ -57,6 +59,37 @@ def test_batches_are_added(monitor):
     assert len(state()["batches"]) == 3
 
 
+@pytest.mark.parametrize(
+    ("arguments", "metric", "smallest"),
+    [
+        (
+            ["--epsilon", "0.2", "--min-group-size", "30"],
+            partial(mcdp, epsilon=0.2),
+            30,
+        ),
+        (
+            ["--metric", "demographic_parity_difference", "--threshold", "0.3"],
+            partial(demographic_parity_difference, threshold=0.3),
+            1,
+        ),
+        (["--metric", "madd", "--bandwidth", "0.1"], partial(madd, bandwidth=0.1), 1),
+    ],
+)
+def test_options_are_those_of_the_monitor(monitor, arguments, metric, smallest):
+    earlier = write_batch("earlier.csv", 9)
+    groups = encode_groups(earlier["sex"], min_group_size=smallest)
+    reference = FairnessMonitor(metric)
+    reference.update(None, earlier["p"], sensitive_features=groups)
+    ours = FairnessMonitor(metric, reference=reference.statistic_)
+    arguments = [*arguments, "--reference", "earlier.csv"]
+    for day in range(2):
+        table = write_batch("day.csv", day)
+        assert monitor("day.csv", *arguments)[0] in (0, 3)
+        groups = encode_groups(table["sex"], min_group_size=smallest)
+        ours.update(None, table["p"], sensitive_features=groups)
+    assert state()["monitor"] == json.loads(json.dumps(ours.to_dict()))
+
+
 def test_alarms_end_with_code_3(monitor):
     write_batch("day.csv", 0, shift=20.0, n_rows=2000)
     code, said = monitor("day.csv", "--limit", "0.1", "--out", "page.html")
@@ -88,6 +121,11 @@ def test_groups_that_cannot_be_compared(monitor):
         (["day.csv", "--limit", "0.2"], "--limit must be 0.5, as in state.json"),
         (["day.csv", "--metric", "abcc"], "--metric must be mcdp, as in"),
         (["day.csv", "--confidence-level", "0.9"], "--confidence-level must be 0.95"),
+        (["day.csv", "--epsilon", "0.1"], "--epsilon must be 0.0, as in state.json"),
+        (["day.csv", "--min-group-size", "5"], "--min-group-size must be 1, as in"),
+        (["day.csv", "--threshold", "0.5"], "options of mcdp are not those of it"),
+        (["day.csv", "--reference", "first.csv"], "--reference must have the rows of"),
+        (["day.csv", "--reference", "missing.csv"], "column 'p' of missing.csv"),
         (["other.csv"], "other.csv does not exist"),
         (["day.csv", "--y-true", "truth"], "truth"),
         (["day.csv", "--out", "no/page.html"], "directory that does not exist"),

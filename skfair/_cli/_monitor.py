@@ -4,29 +4,47 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from skfair._cli._tables import Columns, read_columns
 from skfair._cli._text import Format
 from skfair._utils._files import check_writable, locked, sha256_of, write_text
+from skfair.groups import encode_groups
 from skfair.metrics._confidence._known_metrics import metric_from_dict
+from skfair.metrics._spec import unwrapped
 from skfair.metrics._undefined import collected_reasons
 from skfair.monitoring import FairnessMonitor
+from skfair.monitoring._state import statistic_to_json
 
 _EXAMPLE = """\
 example:
   python -m skfair monitor state.json monday.parquet --y-score p --sensitive sex \\
       --limit 0.1
 
-The first batch makes state.json, later ones are added to it. Metric, limit and level
-are those of the first batch. A file with the same bytes is added once, so that a
+The first batch makes state.json, later ones are added to it. Metric, limit, level and
+all other options are those of the first batch: those given again must be the same. A
+file with the same bytes is added once, so that a
 command that was stopped can be given again.
 
 exit codes: 0, no alarm; 2, the arguments or a file are bad, the state is as it was, and
 one line says why; 3, there is or was an alarm; 4, groups cannot be compared yet; 130,
 interrupted.
 """
+
+#: Options of metrics, and what they are.
+_OF_METRIC: dict[str, tuple[type, str]] = {
+    "threshold": (float, "least score that is a positive decision"),
+    "epsilon": (float, "width of the windows of MCDP"),
+    "bandwidth": (float, "width of the bins of MADD"),
+    "alpha": (float, "share of the tail of CVaR fairness"),
+    "quality": (str, "rate of max-gap and CVaR fairness"),
+    "pos_label": (float, "the positive label"),
+    "multigroup": (str, "pairwise or pooled: how more than two groups are compared"),
+    "multistratum": (str, "max or weighted: the largest over strata, or the mean"),
+}
 
 
 def add_monitor(commands: Any) -> None:
@@ -47,6 +65,16 @@ def add_monitor(commands: Any) -> None:
     add("--sensitive", required=True, help="who belongs to which group", **several)
     add("--control-features", help="strata, in every batch or in none", **several)
     add("--metric", metavar="NAME", help="such as mcdp, the default")
+    for name, (kind, what) in _OF_METRIC.items():
+        metavar = "NUMBER" if kind is float else "NAME"
+        add(_option(name), type=kind, metavar=metavar, help=f"of the metric: {what}")
+    add(
+        "--min-group-size",
+        type=int,
+        metavar="N",
+        help="groups with fewer rows so far are left out and named (default: 1)",
+    )
+    add("--reference", type=Path, metavar="FILE", help="earlier rows, to find drift")
     add("--limit", type=float, metavar="NUMBER", help="largest disparity (default: 0)")
     add(
         "--confidence-level",
@@ -68,8 +96,8 @@ def run_monitor(given: argparse.Namespace) -> tuple[FairnessMonitor, bool]:
     if given.out is not None:
         check_writable(given.out)
     with locked(given.state):
-        monitor, batches = _read(given)
-        table = read_columns(given.table, columns, Format(None, "utf-8"))
+        monitor, batches = _read(given, columns)
+        table = _rows_of(given.table, columns)
         digest = sha256_of(given.table)
         is_new = digest not in batches
         if is_new:
@@ -81,35 +109,49 @@ def run_monitor(given: argparse.Namespace) -> tuple[FairnessMonitor, bool]:
     return monitor, is_new
 
 
-def _update(monitor: FairnessMonitor, given: argparse.Namespace, table: Any) -> None:
-    """Add the rows of a table."""
+def _rows_of(path: Path, columns: Columns) -> Any:
+    """Read a table, of which no value may be missing."""
+    table = read_columns(path, columns, Format(None, "utf-8"))
     missing = table.isna().any()
     if missing.any():
         name = missing.index[missing.to_numpy().argmax()]
         n_missing = int(table[name].isna().sum())
         raise ValueError(
-            f"column {name!r} of {given.table} has {n_missing:,} missing values, "
+            f"column {name!r} of {path} has {n_missing:,} missing values, "
             "expected none."
         )
+    return table
+
+
+def _update(monitor: FairnessMonitor, given: argparse.Namespace, table: Any) -> None:
+    """Add the rows of a table."""
+    smallest = 1 if given.min_group_size is None else given.min_group_size
     with collected_reasons():
         monitor.update(
             None if given.y_true is None else table[given.y_true],
             table[given.y_score],
-            sensitive_features=table[given.sensitive],
+            sensitive_features=encode_groups(
+                table[given.sensitive], min_group_size=smallest
+            ),
             control_features=table[given.control_features]
             if given.control_features
             else None,
         )
 
 
-def _read(given: argparse.Namespace) -> tuple[FairnessMonitor, list[str]]:
+def _read(
+    given: argparse.Namespace, columns: Columns
+) -> tuple[FairnessMonitor, list[str]]:
     """Read the state, or begin one; options that are given must be those of it."""
-    options = {"at_most": given.limit, "confidence_level": given.confidence_level}
-    options = {name: value for name, value in options.items() if value is not None}
+    of_metric = {name: getattr(given, name) for name in _OF_METRIC}
+    of_metric = {name: value for name, value in of_metric.items() if value is not None}
     if not given.state.exists():
         name = given.metric or "mcdp"
-        metric, _ = metric_from_dict({"name": name, "options": {}})
-        return FairnessMonitor(metric, **options), []
+        metric, _ = metric_from_dict({"name": name, "options": of_metric})
+        options = {"at_most": given.limit, "confidence_level": given.confidence_level}
+        options = {name: one for name, one in options.items() if one is not None}
+        reference = _reference(metric, given, columns)
+        return FairnessMonitor(metric, reference=reference, **options), []
     try:
         state = json.loads(given.state.read_text(encoding="utf-8"))
     except ValueError as error:  # also of bytes that are no text
@@ -119,17 +161,55 @@ def _read(given: argparse.Namespace) -> tuple[FairnessMonitor, list[str]]:
     monitor, batches = FairnessMonitor.from_dict(state["monitor"]), state["batches"]
     if not isinstance(batches, list) or len(batches) != len(monitor.history_):
         raise ValueError(f"batches of {given.state} must be a list, one for each look.")
-    known = {"at_most": monitor.at_most, "confidence_level": monitor.confidence_level}
-    known["metric"] = state["monitor"]["metric"]["name"]
-    if given.metric is not None:
-        options["metric"] = given.metric
-    for name, value in options.items():
-        if value != known[name]:
-            option = "--limit" if name == "at_most" else f"--{name.replace('_', '-')}"
+    for name, value in _known(monitor).items():
+        own = given.limit if name == "at_most" else getattr(given, name, None)
+        if own is not None and own != value:
             raise ValueError(
-                f"{option} must be {known[name]}, as in {given.state}, got {value}."
+                f"{_option(name)} must be {value}, as in {given.state}, got {own}."
+            )
+    # An option that the metric lacks is not known.
+    metric_from_dict({"name": state["monitor"]["metric"]["name"], "options": of_metric})
+    if given.reference is not None:
+        reference = _reference(monitor.metric, given, columns)
+        if statistic_to_json(reference) != statistic_to_json(monitor.reference):
+            raise ValueError(
+                f"--reference must have the rows of that of {given.state}, got "
+                f"{given.reference}."
             )
     return monitor, batches
+
+
+def _known(monitor: FairnessMonitor) -> dict[str, Any]:
+    """Return the options of a monitor and of its metric, by name."""
+    function, options = unwrapped(monitor.metric)
+    bound = signature(function).bind_partial(**options)
+    bound.apply_defaults()
+    shared = bound.arguments.keys() & _OF_METRIC.keys()
+    known = {name: bound.arguments[name] for name in shared}
+    known["metric"] = function.__name__
+    known["at_most"] = monitor.at_most
+    known["confidence_level"] = monitor.confidence_level
+    parts = monitor.statistic_
+    if parts is not None:
+        first = next(iter(parts.values())) if isinstance(parts, dict) else parts
+        known["min_group_size"] = first.min_group_size
+    return known
+
+
+def _reference(
+    metric: Callable[..., float], given: argparse.Namespace, columns: Columns
+) -> Any:
+    """Statistic of the rows of the reference, if there is one."""
+    if given.reference is None:
+        return None
+    earlier = FairnessMonitor(metric)
+    _update(earlier, given, _rows_of(given.reference, columns))
+    return earlier.statistic_
+
+
+def _option(name: str) -> str:
+    """Name the option of a parameter."""
+    return "--limit" if name == "at_most" else f"--{name.replace('_', '-')}"
 
 
 def describe(monitor: FairnessMonitor) -> str:

@@ -124,8 +124,8 @@ class MonitorDisplay:
             linewidth=1.2,
             label=f"At most {self.at_most:.4g} allowed",
         )
-        self.alarm_line_ = self._draw_alarm()
-        self.change_line_ = self._draw_change_alarm()
+        self.alarm_line_ = self._draw_alarm("alarm", "Alarm", 1, 0)
+        self.change_line_ = self._draw_alarm("change_alarm", "Alarm of a change", 2, 2)
         self.change_span_ = self._draw_change()
         self.ax_.set(xlabel="Rows so far", ylabel=_style.metric_text(self.metric))
         _style.title(self.ax_, self.name if name is None else name)
@@ -161,20 +161,6 @@ class MonitorDisplay:
         )
         return line, band
 
-    def _draw_change_alarm(self) -> Any:
-        """Mark the first look with an alarm of a change, if there is one."""
-        alarms = self.history[self.history["change_alarm"].astype(bool)]
-        if alarms.empty:
-            return None
-        n_rows = alarms.iloc[0]["n_rows"]
-        return self.ax_.axvline(
-            n_rows,
-            color=_style.COLORS[2],
-            linestyle=_style.LINE_STYLES[2],
-            linewidth=1.2,
-            label=f"Alarm of a change, after {n_rows:,} rows",
-        )
-
     def _draw_change(self) -> Any:
         """Mark the rows with which the change may have begun, if there was one."""
         if self.change_time is None:
@@ -187,19 +173,20 @@ class MonitorDisplay:
             first, last, color="0.85", zorder=0, label="The change began here"
         )
 
-    def _draw_alarm(self) -> Any:
-        """Mark the first look with an alarm, if there is one."""
-        alarms = self.history[self.history["alarm"].astype(bool)]
+    def _draw_alarm(self, column: str, name: str, color: int, style: int) -> Any:
+        """Mark the first look with an alarm of a column, if there is one."""
+        alarms = self.history[self.history[column].astype(bool)]
         if alarms.empty:
             return None
         first = alarms.iloc[0]
-        stratum = first.get("stratum")
+        stratum = first.get("stratum") if column == "alarm" else None
         where = "" if stratum is None else f", in {label_text(stratum)}"
         return self.ax_.axvline(
             first["n_rows"],
-            color=_style.COLORS[1],
+            color=_style.COLORS[color],
+            linestyle=_style.LINE_STYLES[style],
             linewidth=1.2,
-            label=f"Alarm, after {first['n_rows']:,} rows{where}",
+            label=f"{name}, after {first['n_rows']:,} rows{where}",
         )
 
     @classmethod

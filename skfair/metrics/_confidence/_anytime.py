@@ -109,7 +109,7 @@ def two_means(variances: Floats, level: float, *, sides: int = 1) -> Floats:
         noise = (low + high) / 2
         inside = log_e_value_of_noise(noise, variances) < price
         low, high = np.where(inside, noise, low), np.where(inside, high, noise)
-    return high
+    return np.asarray(high)
 
 
 def _largest_noise_of_means(variances: Any, price: float) -> Any:
@@ -290,7 +290,5 @@ def _gaps_without_each_row(
         below = np.concatenate([[0], np.cumsum(other[1])])
         others = below[np.searchsorted(other[0], scores, side="right")] / n_other
         found.append(np.abs((np.cumsum(rows) - 1) / _less_one(n_own) - others))
-    shares = (
-        rows / (2 * n) for (_, rows), n in zip((first, second), sizes, strict=True)
-    )
-    return np.concatenate(found), np.concatenate([*shares])
+        shares.append(rows / (2 * n_own))
+    return np.concatenate(found), np.concatenate(shares)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
@@ -18,13 +18,23 @@ from sklearn.utils.validation import check_is_fitted
 from skfair._mitigation import FittedTable, weight_keyword
 from skfair._training_rows import Split, TrainingRows
 from skfair._utils._validation import check_real
+from skfair._utils._warnings import warn_user
+from skfair.exceptions import MitigationWarning
 from skfair.postprocessing._held_out import (
     Fold,
     make_splits,
     mean_of_folds,
     predict_folds,
 )
-from skfair.postprocessing._score_map import PredictedRows
+from skfair.postprocessing._score_map import (
+    KEPT,
+    CrossFittedPath,
+    Performance,
+    PredictedRows,
+    choose_strength,
+    fit_path,
+    path_table,
+)
 
 
 class GroupPredictor(ABC):
@@ -36,12 +46,16 @@ class GroupPredictor(ABC):
     estimator: Any
     group_estimator: Any
     strength: Any
+    max_mcdp: float | None = None
     n_jobs: int | None
     classes_: NDArray[Any]
     groups_: tuple[Any, ...]
     group_estimators_: list[Any]
     comparison_: Any
     path_ = FittedTable()
+    _performance: ClassVar[Performance]
+    _rows: PredictedRows
+    _path: CrossFittedPath
     _map: Any
     _check_estimator: Any
     _tip_to_drop: Any
@@ -76,6 +90,49 @@ class GroupPredictor(ABC):
             setattr(model, name, value)
         model._check_parameters()
         return model
+
+    @abstractmethod
+    def _compare(self, scores: ArrayLike) -> Any:
+        """Compare new scores of the held-out rows with the plain ones."""
+
+    def _learn_map(self) -> Self:
+        """Learn the path of maps, and take one of them."""
+        self._path = fit_path(self._rows, self._performance)
+        return self._choose_map()
+
+    def _choose_map(self, insists: bool = False) -> Self:
+        """Take the map of a strength, unless held-out rows show no gain by it.
+
+        If the user insists, it is taken in any case.
+        """
+        rows, automatic = self._rows, self.strength == "auto"
+        given = None if automatic else float(self.strength)
+        self.path_ = path_table(rows, self._path, given)
+        chosen = 1
+        if automatic:
+            chosen = choose_strength(self.path_, self._performance, self.max_mcdp)
+        strength = float(self.path_["strength"][chosen])
+        found = self._compare(self._path.held_out_scores(rows, strength))
+        remedy = "Lower strength, or use a better group_estimator"
+        if automatic and not found.plain_mcdp > found.noise:
+            # A map fitted to noise makes no gap of new rows smaller.
+            strength, found = 0.0, self._compare(rows.scores)
+        elif automatic and not chosen and self.max_mcdp is None:
+            warn_user(
+                f"{type(self).__name__} changes nothing: on held-out rows no strength "
+                "lowers MCDP(0) by more than its standard error and keeps "
+                f"{KEPT[self._performance]:.0%} of the plain performance. MCDP(0) "
+                f"stays {found.plain_mcdp:.3f}. Look at path_, give a strength, or "
+                "use an estimator whose scores differ more from row to row.",
+                MitigationWarning,
+            )
+        elif insists:
+            found.warn(self, remedy)
+        elif found.keeps_plain(self, remedy):
+            strength = 0.0
+        self.strength_, self._map = strength, self._path.whole.at(strength)
+        self.comparison_ = found
+        return self
 
     def _predict_held_out(
         self, X: Any, rows: TrainingRows, target: NDArray[Any], routed: Any

@@ -16,22 +16,13 @@ from skfair._mitigation import (
     route_fit_params,
 )
 from skfair._training_rows import TrainingRows
-from skfair._utils._warnings import warn_user
-from skfair.exceptions import MitigationWarning
 from skfair.groups import Selector
 from skfair.postprocessing._group_predictor import GroupPredictor, weights_for
 from skfair.postprocessing._held_out import (
     fit_all,
     mean_probabilities,
 )
-from skfair.postprocessing._score_map import (
-    CrossFittedPath,
-    PredictedRows,
-    ScoreMap,
-    choose_strength,
-    fit_path,
-    path_table,
-)
+from skfair.postprocessing._score_map import Performance, ScoreMap
 
 
 class UnawarePostProcessor(
@@ -51,7 +42,7 @@ class UnawarePostProcessor(
         \frac{1}{N} \sum_i \ell(s_i, y_i)
         + \lambda \max_{t, g, h} \left| F_g(t) - F_h(t) \right|
 
-    with smooth CDFs F of the groups' new scores s. The groups are needed in `fit` only,
+    with CDFs F of the groups' new scores s. The groups are needed in `fit` only,
     and a new strength :math:`\lambda` needs no classifier to be fitted again. Each of
     both classifiers is fitted once a fold.
 
@@ -73,10 +64,11 @@ class UnawarePostProcessor(
         Weight :math:`\lambda \geq 0` of the gap; 0 is the plain classifier. It is
         multiplied by the variance of the labels over that of balanced ones, as in
         `MCDPReweighter`, so that it means about the same where positives are rare.
-        ``"auto"`` tries strengths from 0 to 4, and takes the least one that, on
-        held-out rows, keeps 95 % of the plain average precision and whose MCDP(0) is
-        within one standard error of the least among those. It is 0 if the plain MCDP(0)
-        is no larger than groups of one distribution read in 95 % of samples.
+        ``"auto"`` tries strengths at which the gap falls to 0 in 20 steps. It takes the
+        least one that, on held-out rows, keeps 95 % of the plain average precision and
+        whose MCDP(0) is within one standard error of the least among those. It is 0 if
+        the plain MCDP(0) is no larger than groups of one distribution read in 95 % of
+        samples.
     fallback : bool, default=True
         Whether `fit` keeps the plain scores, with a warning, where the rows held
         out show no gain: MCDP(0) is not lower than the plain one by half a standard
@@ -113,8 +105,7 @@ class UnawarePostProcessor(
         The strength, given or chosen.
     path_ : DataFrame
         What each strength reaches on held-out rows, by maps that were fitted to other
-        held-out rows: for ``"auto"`` all strengths tried, the closer to each other the
-        faster MCDP(0) changes, else 0 and `strength`. It has
+        held-out rows: for ``"auto"`` all strengths tried, else 0 and `strength`. It has
         the columns of the ``cv_results_`` of a search, with the metrics
         ``average_precision`` and ``neg_mcdp``, and can be given to
         `skfair.inspection.TradeOffDisplay.from_cv_results` and to the rules of
@@ -157,16 +148,18 @@ class UnawarePostProcessor(
         s = p - \lambda \, w(s)
         \left( \frac{q_g}{\pi_g} - \frac{q_h}{\pi_h} \right)
 
-    for the groups g and h that differ, with shares :math:`\pi`: the change is linear in
-    q, with a factor that depends on the score only. The new log-odds are therefore
-    those of p, plus a function of them, plus for each group but the last a function of
-    them times :math:`q_g - \pi_g`. All functions are linear between six knots.
+    for the groups g and h that differ, with shares :math:`\pi`. So a decision at each
+    threshold t compares p minus a sum over groups, of a factor that depends on t alone
+    times :math:`q_g / \pi_g`, with t. The new score is as high as the thresholds that
+    a row passes. The map has factors at 40 thresholds, and lines between them.
 
-    Path of maps: the loss is minimised at nine strengths up to 4, each time from the
-    map of the strength before. Between two of them the new log-odds are the mixture of
-    theirs that is linear in the strength, so that scores change steadily with it. A
-    larger strength is fitted from the map at 4. Rows with nearly the same p and q are
-    joined for these fits.
+    Fit: each threshold is a problem of its own, of one number for two groups: the
+    factor at which the groups' rates differ by no more than a limit. Newton steps find
+    it. The limits are 0.95, 0.9, and so on to 0 times the plain gap; the strength of a
+    limit is the sum of its Lagrange multipliers. Between two of these strengths factors
+    are interpolated, and beyond the largest one, which closes the gap, nothing changes.
+    p is first calibrated to the labels, by a line of log-odds. Rows with nearly the
+    same p and q are joined.
 
     What can remain: if p and q are the true probabilities, no function of the features
     predicts better with the same gaps, and the gap at a threshold t is the mean of
@@ -221,8 +214,7 @@ class UnawarePostProcessor(
         "sensitive_features": True,
         "control_features": True,
     }
-    _rows: PredictedRows
-    _path: CrossFittedPath
+    _performance: ClassVar[Performance] = "average_precision"
     _map: ScoreMap | None
     comparison_: PlainComparison | None
 
@@ -320,15 +312,13 @@ class UnawarePostProcessor(
         if not self.groups_:
             return self._keep_plain(fit_all(self.estimator, rows.X, labels, for_fit))
         self._rows = self._predict_held_out(X, rows, labels, routed)
-        self._path = fit_path(self._rows)
-        return self._choose_map()
+        return self._learn_map()
 
     def with_strength(self, strength: float | Literal["auto"]) -> Self:
         """Copy of the fitted model with another strength.
 
-        Nothing is fitted again, unless the strength is above 4. At a strength of
-        `path_` the copy is the model with the figures stated there, also if they show
-        no gain.
+        Nothing is fitted again. At a strength of `path_` the copy is the model with the
+        figures stated there, also if they show no gain.
 
         Parameters
         ----------
@@ -416,37 +406,3 @@ class UnawarePostProcessor(
     def _compare(self, scores: ArrayLike) -> PlainComparison:
         """Compare new scores of the held-out rows with the plain ones."""
         return compare_with_plain(self._rows, self._rows.scores, scores)
-
-    def _choose_map(self, insists: bool = False) -> Self:
-        """Take the map of a strength, unless held-out rows show no gain by it.
-
-        If the user insists, it is taken in any case.
-        """
-        rows, automatic = self._rows, self.strength == "auto"
-        given = None if automatic else float(self.strength)
-        if given is not None and given > self._path.whole.strengths[-1]:
-            self._path = fit_path(rows, given)
-        self.path_ = path_table(rows, self._path, given)
-        chosen = choose_strength(self.path_) if automatic else 1
-        strength = float(self.path_["strength"][chosen])
-        found = self._compare(self._path.held_out_scores(rows, strength))
-        remedy = "Lower strength, or use a better group_estimator"
-        if automatic and not found.plain_mcdp > found.noise:
-            # A map fitted to noise makes no gap of new rows smaller.
-            strength, found = 0.0, self._compare(rows.scores)
-        elif automatic and not chosen:
-            warn_user(
-                "UnawarePostProcessor changes nothing: on held-out rows no strength "
-                "lowers MCDP(0) by more than its standard error and keeps 95 % of the "
-                f"average precision. MCDP(0) stays {found.plain_mcdp:.3f}. Look "
-                "at path_, give a strength, or use an estimator whose scores are not "
-                "mostly 0 and 1.",
-                MitigationWarning,
-            )
-        elif insists:
-            found.warn(self, remedy)
-        elif found.keeps_plain(self, remedy):
-            strength = 0.0
-        self.strength_, self._map = strength, self._path.whole.at(strength)
-        self.comparison_ = found
-        return self

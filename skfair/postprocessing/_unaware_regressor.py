@@ -25,13 +25,7 @@ from skfair.postprocessing._held_out import (
     fit_all,
     mean_probabilities,
 )
-from skfair.postprocessing._prediction_map import (
-    STRENGTHS,
-    PredictionMap,
-    choose_strength,
-    fit_path,
-)
-from skfair.postprocessing._score_map import PredictedRows
+from skfair.postprocessing._score_map import Performance, ScoreMap
 
 
 class UnawareRegressor(
@@ -51,7 +45,7 @@ class UnawareRegressor(
         \frac{1}{2 N} \sum_i (s_i - y_i)^2
         + \lambda \max_{t, g, h} \left| F_g(t) - F_h(t) \right|
 
-    with smooth CDFs F of the groups' new predictions s. The groups are needed in `fit`
+    with CDFs F of the groups' new predictions s. The groups are needed in `fit`
     only, and a new strength :math:`\lambda` needs no model to be fitted again.
 
     The map lowers or raises predictions for people who look like members of a group,
@@ -70,10 +64,11 @@ class UnawareRegressor(
         steps before the regressor if `estimator` is a pipeline.
     strength : float or "auto", default="auto"
         Weight :math:`\lambda \geq 0` of the gap; 0 is the plain regressor. ``"auto"``
-        tries 11 strengths from 0 to 3, and takes the least one that, on held-out rows,
-        keeps 80 % of the plain R2 and whose MCDP(0) is within one standard error of
-        the least among those; or by `max_mcdp`. It is 0 if the plain MCDP(0) is no
-        larger than groups of one distribution read in 95 % of samples.
+        tries strengths at which the gap falls to 0 in 20 steps. It takes the least one
+        that, on held-out rows, keeps 80 % of the plain R2 and whose MCDP(0) is within
+        one standard error of the least among those; or by `max_mcdp`. It is 0 if the
+        plain MCDP(0) is no larger than groups of one distribution read in 95 % of
+        samples.
     max_mcdp : float in [0, 1] or None, default=None
         Largest MCDP(0): ``strength="auto"`` then takes the least strength whose MCDP(0)
         on held-out rows is at most this, or else the fairest, with a warning where that
@@ -138,11 +133,12 @@ class UnawareRegressor(
 
     Notes
     -----
-    The new prediction is the plain one, plus a function of it, plus for each group but
-    the last a function of it times the probability of that group minus its mean. All
-    functions are linear between six knots, and constant beyond. The minimiser has this
-    form: setting the derivative of the expected loss to zero gives a change that is
-    linear in the probabilities, with a factor that depends on the prediction only.
+    The map is that of `UnawarePostProcessor`: a row passes a threshold if its
+    prediction is above it by a factor of the threshold times the probability of the
+    group over its share, and the new prediction is as high as the thresholds passed.
+    The minimiser has this form: the squared error is a mean over thresholds of the cost
+    of decisions, so that each threshold has its own problem, and its own factor.
+    Predictions are first moved to the line of least squares.
 
     References
     ----------
@@ -172,8 +168,8 @@ class UnawareRegressor(
         "sensitive_features": True,
         "control_features": True,
     }
-    _rows: PredictedRows
-    _map: PredictionMap | None
+    _performance: ClassVar[Performance] = "r2"
+    _map: ScoreMap | None
     comparison_: RegressorComparison | None
 
     def __init__(
@@ -275,7 +271,8 @@ class UnawareRegressor(
     ) -> Self:
         """Copy of the fitted model with another strength.
 
-        Only the map is fitted again, to the predictions that `fit` has kept.
+        Nothing is fitted again. At a strength of `path_` the copy is the model with the
+        figures stated there.
 
         Parameters
         ----------
@@ -302,7 +299,7 @@ class UnawareRegressor(
             As in `fit`.
         """
         model = self._copy_with(strength=strength, max_mcdp=max_mcdp)
-        return model._learn_map(insists=strength != "auto")
+        return model._choose_map(insists=strength != "auto")
 
     def predict(self, X: Any) -> Floats:
         """Predict the target.
@@ -352,29 +349,6 @@ class UnawareRegressor(
         """Compare new predictions of the held-out rows with the plain ones."""
         rows = self._rows
         return compare_regressors(rows, rows.scores, scores, max_mcdp=self.max_mcdp)
-
-    def _learn_map(self, insists: bool = False) -> Self:
-        """Learn the map, unless held-out rows show no gain by it.
-
-        If the user insists, it is taken in any case.
-        """
-        rows, automatic = self._rows, self.strength == "auto"
-        strengths = STRENGTHS if automatic else (0.0, float(self.strength))
-        path = fit_path(rows, strengths)
-        self.path_ = path.table
-        chosen = choose_strength(path.table, self.max_mcdp) if automatic else 1
-        comparison = self._compare(path.scores[chosen])
-        if automatic and comparison.plain_mcdp <= comparison.noise:
-            # A map fitted to noise makes no gap of new rows smaller.
-            chosen, comparison = 0, self._compare(path.scores[0])
-        remedy = "Lower strength, or use a better group_estimator"
-        if insists:
-            comparison.warn(self, remedy)
-        elif comparison.keeps_plain(self, remedy):
-            chosen = 0
-        self.strength_, self._map = strengths[chosen], path.maps[chosen]
-        self.comparison_ = comparison
-        return self
 
 
 def default_group_estimator(estimator: Any, X: Any) -> Any:

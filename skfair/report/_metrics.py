@@ -35,11 +35,7 @@ from skfair.metrics._distribution._calibration_gap import (
     largest_difference,
 )
 from skfair.metrics._distribution._gap import Pair, largest_gap
-from skfair.metrics._distribution._histograms import (
-    N_BANDWIDTHS,
-    most_stable,
-    stable_interval,
-)
+from skfair.metrics._distribution._histograms import stable_mean
 from skfair.metrics._distribution._mcdp import largest_sustained_gap
 from skfair.metrics._equalized_odds import (
     comparable_cells,
@@ -218,9 +214,7 @@ def _find_area(sample: Sample) -> Finding:
 
 
 def _find_histograms(sample: Sample) -> Finding:
-    how = sample.attribute.comparison
-    curve, found = most_stable(sample.scores, how, N_BANDWIDTHS, stable_interval)
-    return Finding(found.mean, curve.pair)
+    return Finding(*stable_mean(sample.scores, sample.attribute.comparison))
 
 
 def _find_distance(sample: Sample) -> Finding:

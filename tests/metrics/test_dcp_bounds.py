@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skfair.metrics import dcp_bounds
+from skfair.metrics._dcp._clock import Clock
+from skfair.metrics._dcp._search._enumeration import _best_of_two, best_vertex
 from skfair.metrics._dcp._search._rows import row_losses
 
 PROVEN = ["enumerate", "branch_and_bound"]
@@ -284,3 +286,17 @@ def test_progress_of_a_long_class(capsys, monkeypatch, instance):
     lines = re.split("[\r\n]", capsys.readouterr().err)[:-1]
     assert len(lines) > 5
     assert all(line.startswith("dcp_bounds: class ") for line in lines)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 8), st.integers(1, 9))
+def test_two_classes_have_the_vertex_of_the_enumeration(seed, n_groups, decimals):
+    """Bit for bit, also where rates are equal, 0 or 1."""
+    rng = np.random.default_rng(seed)
+    first = rng.random(n_groups).round(decimals)
+    rates, weights = np.column_stack([first, 1 - first]), rng.random(n_groups)
+    ends = np.zeros(2), np.ones(2)
+    expected = best_vertex(*ends, rates, weights, Clock.of(9))
+    found = _best_of_two(rates, weights)
+    assert (found.lower, found.upper) == (expected.lower, expected.upper)
+    assert found.baseline.tolist() == expected.baseline.tolist()
+    assert found.n_nodes == expected.n_nodes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -22,6 +23,14 @@ _NO_VARIANCE = 1e-14
 N_BANDWIDTHS = 500
 #: Products below this, and sums of two of them, need half the memory as integers.
 _MAX_SHORT = 2**30
+#: Numbers of bandwidths of which all are looked at first, and every fourth of others.
+_N_DENSE, _EVERY = 160, 4
+_SPARSE = np.arange(0, N_BANDWIDTHS - _N_DENSE, _EVERY)
+_LOOKED_AT = np.append(_SPARSE, np.arange(N_BANDWIDTHS - _N_DENSE, N_BANDWIDTHS))
+#: Least number of bandwidths of a stable interval, and its least length.
+_LEAST = 50, 0.45
+#: Variances that differ by less may be in another order by rounding.
+_ROUNDING = 1e-11
 #: Groups whose bins are kept at a time, a megabyte each for 500 bandwidths.
 _BLOCK = 128
 
@@ -49,7 +58,17 @@ def gap_curves(
 ) -> Iterator[GapCurve]:
     """MADD of each pair; the pairs are in another order where groups are many."""
     edges = edges_of_all(n_bandwidths)
-    if len(pairs) == 1:
+    return _curves(statistic, pairs, edges, alone=len(pairs) == 1)
+
+
+def _curves(
+    statistic: GroupedScores, pairs: Sequence[Pair], edges: Edges, alone: bool
+) -> Iterator[GapCurve]:
+    """MADD of each pair, for the numbers of bins of some edges.
+
+    A pair that is alone is computed in another way, which rounds in another way.
+    """
+    if alone:
         gap = gap_between(statistic, *pairs[0])
         yield GapCurve(pairs[0], gap.totals, histogram_distances(gap, edges))
         return
@@ -141,6 +160,12 @@ class Edges(NamedTuple):
 
 
 @cache
+def _few_edges() -> Edges:
+    """Edges of the histograms that `_stable_mean` looks at."""
+    return Edges.of(bin_numbers(N_BANDWIDTHS)[_LOOKED_AT])
+
+
+@cache
 def _edges_of_the_paper() -> Edges:
     return Edges.of(bin_numbers(N_BANDWIDTHS))
 
@@ -208,6 +233,91 @@ def most_stable(
     return best, found
 
 
+def stable_mean(statistic: GroupedScores, multigroup: Multigroup) -> tuple[float, Pair]:
+    """Mean of MADD over the stable interval that `most_stable` finds, and its pair.
+
+    For most pairs a third of the histograms shows where that interval lies.
+    """
+    pairs = compared_pairs(statistic.n_groups, multigroup)
+    if statistic.n_groups > 2 * _BLOCK:
+        curve, interval = most_stable(
+            statistic, multigroup, N_BANDWIDTHS, stable_interval
+        )
+        return interval.mean, curve.pair
+    alone = len(pairs) == 1
+    means = {
+        curve.pair: _stable_mean(curve.values, curve.totals)
+        for curve in _curves(statistic, pairs, _few_edges(), alone)
+    }
+    unknown = [pair for pair, mean in means.items() if mean is None]
+    others = _curves(statistic, unknown, edges_of_all(N_BANDWIDTHS), alone)
+    best, of_pair = -math.inf, pairs[0]
+    for pair, mean in means.items():
+        if mean is None:
+            curve = next(others)
+            if curve.values.max() <= best:
+                continue  # no mean over an interval is larger
+            mean = stable_interval(curve.values, curve.totals).mean
+        if mean > best:
+            best, of_pair = mean, pair
+    return best, of_pair
+
+
+class _Few(NamedTuple):
+    """Positions of intervals in few values, and sizes, infinite if not eligible.
+
+    `most` bounds the sizes of intervals that start before the values without gaps.
+    """
+
+    starts: Integers
+    stops: Integers
+    sizes: Floats
+    most: Integers
+
+
+@lru_cache(maxsize=2 * _BLOCK)
+def _few_intervals(totals: tuple[float, float]) -> _Few | None:
+    """Intervals that few values tell apart; None if they are too short for that."""
+    try:
+        starts, stops, sizes = _intervals(N_BANDWIDTHS, totals, *_LEAST)
+    except ValueError:  # groups are too small for any interval
+        return None
+    dense, shift = N_BANDWIDTHS - _N_DENSE, _N_DENSE + len(_SPARSE) - N_BANDWIDTHS
+    if stops[0] <= dense or len(starts) <= dense:
+        return None
+    before = np.append(-1, _SPARSE)[:, None]
+    own = starts[dense:] + shift
+    return _Few(own, stops + shift, sizes[dense:], stops - before - 1)
+
+
+def _stable_mean(values: Floats, totals: tuple[float, float]) -> float | None:
+    """Mean over the stable interval, if few values show where it is; else None.
+
+    The values are those at `_LOOKED_AT`. The squared deviations of an interval are at
+    least those of the values in it that are known, from their own mean: where this
+    makes the variance of every interval that starts among the sparse values larger than
+    the least one of the others, the interval is that of `stable_interval`.
+    """
+    few, n_sparse = _few_intervals(totals), len(_SPARSE)
+    if few is None:
+        return None
+    starts, stops = few.starts, few.stops
+    sums, squares = _running(values - values[n_sparse:].mean())
+    variances: Any = (squares[stops] - squares[starts]) / few.sizes
+    variances -= ((sums[stops] - sums[starts]) / few.sizes) ** 2
+    variances[few.sizes == np.inf] = np.inf
+    best = int(variances.argmin())
+    least = variances.flat[best] + _ROUNDING
+    first = np.arange(n_sparse + 1)[:, None]
+    deviations = squares[stops] - squares[first]
+    deviations -= (sums[stops] - sums[first]) ** 2 / (stops - first)
+    alone = np.count_nonzero(variances <= least) == 1
+    if least < 2 * _ROUNDING or not alone or (deviations / few.most).min() <= least:
+        return None
+    row, column = divmod(best, variances.shape[1])
+    return float(values[starts[row, 0] : stops[column]].mean())
+
+
 def optimal_order(totals: tuple[float, float]) -> float:
     """Order of magnitude of the best bandwidth, h_sup in Theorem 2 of the paper."""
     first, second = np.sqrt(totals[0]), np.sqrt(totals[1])
@@ -218,8 +328,8 @@ def stable_interval(
     values: Floats,
     totals: tuple[float, float],
     *,
-    min_points: int = 50,
-    min_length: float = 0.45,
+    min_points: int = _LEAST[0],
+    min_length: float = _LEAST[1],
 ) -> StableInterval:
     """Algorithm 1 of the MADD paper, for all eligible intervals at once.
 

@@ -32,8 +32,7 @@ from skfair.metrics._distribution._histograms import (
     bandwidths_to_one,
     gap_curves,
     histogram_distances,
-    most_stable,
-    stable_interval,
+    stable_mean,
 )
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import Multigroup
@@ -173,8 +172,7 @@ default=None
         return value_of_gaps("madd", statistic, multigroup, measure)
     if warn_if_undefined("madd", statistic):
         return math.nan
-    _, found = most_stable(statistic, multigroup, N_BANDWIDTHS, stable_interval)
-    return found.mean
+    return stable_mean(statistic, multigroup)[0]
 
 
 def _combine_curves(

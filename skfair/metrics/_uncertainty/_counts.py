@@ -107,7 +107,9 @@ class RowsInCells(NamedTuple):
 
     def statistic(self, groups: Groups) -> Any:
         """Return the statistic of the rows with these groups."""
-        known = groups.codes >= 0
+        known: Any = groups.codes >= 0
+        if known.all():
+            known = slice(None)  # copies are saved
         shape = len(groups.labels), self.n_cells
         places = groups.codes[known].astype(np.intp) * self.n_cells + self.cells[known]
 

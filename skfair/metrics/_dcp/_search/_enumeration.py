@@ -11,6 +11,7 @@ is searched. Classes not in use have probability zero exactly.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from math import comb
 from typing import NamedTuple
 
@@ -74,7 +75,11 @@ def estimated_vertices(low: Floats, high: Floats, rates: Floats) -> float:
 def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | None:
     """Find the row of least loss with its bounds; None if the time was over first."""
     n_classes = rates.shape[1]
-    found = best_vertex(np.zeros(n_classes), np.ones(n_classes), rates, weights, clock)
+    if n_classes == 2:
+        found = None if clock.is_over() else _best_of_two(rates, weights)
+    else:
+        everywhere = np.zeros(n_classes), np.ones(n_classes)
+        found = best_vertex(*everywhere, rates, weights, clock)
     if found is None:
         return None
     # The noise moves the vertex found. Where groups are equal, the row of one of them
@@ -93,6 +98,34 @@ def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | N
     return RowResult(lower, loss, candidates[best], found.n_nodes)
 
 
+def _best_of_two(rates: Floats, weights: Floats) -> RowResult:
+    """Find the best vertex of two classes, the one that `best_vertex` finds.
+
+    The vertices are the classes alone, and the rates of each group that uses both.
+    """
+    generic = rates * (1 + _TIE_BREAK * _noise(rates.shape))
+    alone = generic.T[[0, 1]]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = generic[:, 1] / generic[:, 0]
+    ratios = ratios[(ratios > 0) & (ratios < np.inf)]
+    zeros = np.zeros(len(ratios), np.intp)
+    shares = np.minimum(alone[zeros], alone[zeros + 1] / ratios[:, None])
+    sums = 1 + ratios
+    values = np.append(alone @ weights, (shares @ weights) * sums)
+    best = int(values.argmax())
+    baseline = np.eye(2)[best] if best < 2 else np.array([1.0, ratios[best - 2]])
+    if best >= 2:
+        baseline /= sums[best - 2]
+    loss = float(row_losses(baseline, rates, weights))
+    return RowResult(loss, loss, baseline, len(values))
+
+
+@lru_cache(maxsize=64)
+def _noise(shape: tuple[int, int]) -> Floats:
+    """Numbers by which ties between groups are broken, the same in every call."""
+    return np.random.RandomState(0).random_sample(shape)
+
+
 def best_vertex(
     low: Floats,
     high: Floats,
@@ -106,7 +139,7 @@ def best_vertex(
     None is returned if the time was over, or more than `max_trees` were examined.
     """
     used = np.flatnonzero(high > 0)
-    noise = np.random.RandomState(0).random_sample((len(rates), len(used)))
+    noise = _noise((len(rates), len(used)))
     generic = rates[:, used] * (1 + _TIE_BREAK * noise)
     low, high = low[used], high[used]
     trees = _roots(low, generic)

@@ -143,11 +143,13 @@ default=None
       which is below its quantile for all pairs at once with probability 1 - `alpha`,
       by Bonferroni's inequality.
 
-    With ``method="anytime"`` both groups of a pair are bounded at once, by the product
-    of e-processes: beta-binomial mixtures for rates, normal mixtures for other means
-    and for CDFs [4]_, and a mixture over the scores of all rows for the lower end of
-    MCDP(0). Where a group is compared with everyone, in max-gap and in CVaR fairness
-    the bounds of each group are added up [3]_ [4]_.
+    With ``method="anytime"`` a pair of groups is bounded by a supermartingale of the
+    difference of its means, in the order in which rows would leave again: a large group
+    adds no width. Rates have half of the level for it, and half for the product of
+    beta-binomial mixtures of both groups. The lower end of MCDP(0) mixes the
+    differences at the scores of all rows. Other differences of CDFs are bounded by the
+    product of normal mixtures [4]_. Where a group is compared with everyone, in max-gap
+    and in CVaR fairness the bounds of each group are added up [3]_ [4]_.
 
     With strata, the pairs are those of all strata together, and the numbers of rows
     are those of groups within strata. For a mean over strata, whose weights are taken

@@ -438,12 +438,15 @@ def _shrinkage(n_rows: NDArray[Any], shares: Floats, distances: Floats) -> Float
     """Share of everyone in the CDF of each group, 0 for large groups.
 
     A small group weighs as its rows beside ten rows of everyone, times the evidence
-    that it differs from the others: 0 within sampling noise, 1 from 1.5 times that on.
+    that it differs from the others: 0 up to the mean distance of samples of one
+    distribution, 1 from the distance on that 5 % of them exceed.
     """
-    noise = sampling_noise(n_rows, n_rows.sum() - n_rows, 1) * (1 - shares)
+    n_others = n_rows.sum() - n_rows
+    largest = sampling_noise(n_rows, n_others, 1) * (1 - shares)
+    mean = _NOISE / 2 * np.sqrt(1 / n_rows + 1 / n_others) * (1 - shares)
     # A group whose share rounds to 1 is everyone, and differs by nothing.
-    ratios = np.divide(distances, noise, out=np.zeros(len(noise)), where=noise > 0)
-    evidence = 2 * ratios - 2
+    above, width = distances - mean, largest - mean
+    evidence = np.divide(above, width, out=np.zeros(len(width)), where=width > 0)
     own = np.clip(evidence, 0, 1) * n_rows / (n_rows + _ADDED_ROWS)
     small = np.clip((_LARGE - n_rows) / (_LARGE - _SMALL), 0, 1)
     return np.asarray(small * (1 - own))

@@ -190,10 +190,11 @@ class ScoreRepairer(
     Small groups: for a group of n rows, at most 100, :math:`F_g` is replaced by
     :math:`w F_g + (1 - w) F`, where :math:`w = e n / (n + 10)`, as if ten rows of
     everyone were added. The evidence e is 0 where the distance of the group's CDF from
-    that of all other rows is what sampling noise exceeds in 5 % of samples, and
-    1 from 1.5 times that on. So 20 rows that look like all others keep their scores,
-    and 20 rows that differ clearly are moved by two thirds of the way. Between 100 and
-    200 rows w rises to 1.
+    that of all other rows is at most the mean distance of samples of one distribution,
+    1 where it is what 5 % of such samples exceed or more, and linear in between. So 20
+    rows that differ no more than samples of one distribution do in the mean keep their
+    scores, and 20 rows that differ clearly are moved by two thirds of the way. Between
+    100 and 200 rows w rises to 1.
 
     Largest gap: the CDF of a group of n rows is smoothed by a normal kernel in the
     log-odds, whose standard deviation is that of the log-odds times

@@ -157,17 +157,21 @@ def test_which_groups_are_shrunk():
     assert alone.shrinkage.tolist() == [0]
     large = GroupCDFs.of(statistic(random.random(200), random.random(200)))
     assert large.shrinkage.tolist() == [0, 0]
-    one_small = GroupCDFs.of(statistic(random.random(199), random.random(400)))
+    one_small = GroupCDFs.of(statistic(np.linspace(0, 1, 199), np.linspace(0, 1, 400)))
     assert one_small.shrinkage.tolist() == [pytest.approx(0.01), 0]
+
+
+#: Mean of Kolmogorov's distribution, as a share of the bound that 5 % exceed.
+MEAN = np.sqrt(np.pi / 2) * np.log(2) / np.sqrt(np.log(40) / 2)
 
 
 @pytest.mark.parametrize(
     ("n_rows", "ratio", "expected"),
     [
         (50, 0.5, 1),
-        (50, 1, 1),
-        (50, 1.25, 1 - 0.5 * 50 / 60),
-        (50, 1.5, 1 - 50 / 60),
+        (50, MEAN, 1),
+        (50, (1 + MEAN) / 2, 1 - 0.5 * 50 / 60),
+        (50, 1, 1 - 50 / 60),
         (50, 9, 1 - 50 / 60),
         (100, 0, 1),
         (150, 0, 0.5),
@@ -176,7 +180,7 @@ def test_which_groups_are_shrunk():
     ],
 )
 def test_share_of_everyone_by_rows_and_evidence(n_rows, ratio, expected):
-    """`ratio` is the distance over the noise of as many rows of everyone."""
+    """`ratio` is the distance over the one that 5 % of samples exceed."""
     rows = np.array([n_rows, 1000])
     shares = rows / rows.sum()
     noise = np.sqrt(np.log(40) / 2 * (1 / n_rows + 1 / 1000)) * (1 - shares)

@@ -517,6 +517,7 @@ def test_labels_that_calibration_needs():
 def test_rows_that_look_like_all_others_keep_their_scores():
     generator = np.random.default_rng(0)
     scores, groups = generator.random(1020), np.repeat([0, 1], [1000, 20])
+    scores[1000:] = (np.arange(20) + generator.random(20)) / 20
     repairer = ScoreRepairer().fit(scores, sensitive_features=groups)
     few = repairer.transform(scores[1000:], sensitive_features=np.ones(20))
     # Both CDFs are interpolated, from other scores.
@@ -527,6 +528,22 @@ def test_rows_that_look_like_all_others_keep_their_scores():
     own, everyone = (np.arange(20) + 0.5) / 20, repairer.pooled_cdf_
     order = np.sort(other[1000:])
     assert_allclose(shrunk, (20 * own + 10 * everyone.at(order)) / 30, atol=1e-3)
+
+
+@pytest.mark.parametrize("options", [{"repair_level": 1}, {"max_mcdp": 0}])
+def test_most_of_the_true_gap_of_a_small_group_is_repaired(options):
+    left, places = [], (np.arange(2000) + 0.5) / 2000
+    new = beta.ppf(places, 2, 3), beta.ppf(places, 3, 2.5)
+    by_group = {"sensitive_features": np.repeat([0, 1], 2000)}
+    plain = mcdp(None, np.concatenate(new), **by_group)
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        scores = np.append(generator.beta(2, 3, 1000), generator.beta(3, 2.5, 25))
+        repairer = ScoreRepairer(**options)
+        repairer.fit(scores, sensitive_features=np.repeat([0, 1], [1000, 25]))
+        moved = repairer.transform(np.concatenate(new), **by_group)
+        left.append(mcdp(None, moved, **by_group))
+    assert np.mean(left) < 0.6 * plain
 
 
 def test_groups_of_200_rows_are_not_shrunk():

@@ -41,7 +41,7 @@ MANIFEST = "manifest.json"
 #: Files of a bundle beside its manifest.
 FILES = ("call.json", "page.html", "statistics.json", "summary.json")
 #: Distinct entries of all statistics together; more are joined. Each takes some 25
-#: bytes, and 20 more for a weight that is no whole number.
+#: bytes, and 40 more for a weight that is no whole number, and its square.
 _MOST_ENTRIES = 120_000
 #: Bytes of all files of a bundle.
 _MOST_BYTES = 2**26
@@ -103,7 +103,7 @@ def write_bundle(
     most = _MOST_ENTRIES // (len(models) * n_tables(models[0]))
     weights = models[0].weights
     if weights is not None and weights.dtype.kind == "f":
-        most //= 2
+        most //= 3
     counted = [joined(one, min_cell, most) for one in models]
     if min_cell is not None:
         summary = _summary_of_cells(counted, summary, min_cell, n_withheld)

@@ -77,7 +77,7 @@ def to_data(audit: Audit) -> Data:
     else:
         statistic = _count(audit, cells, model.y_score)
         if audit.weighted:
-            squares = np.bincount(codes, audit.squares, len(labels)).tolist()
+            squares = _squares(audit, codes, model.y_score).tolist()
     errors = true_numbers = None
     if n_tables(audit) > 1:
         errors = _count(audit, cells, audit.errors_of(model)).to_dict()
@@ -109,6 +109,17 @@ def _count(audit: Audit, cells: Groups, values: NDArray[Any]) -> GroupedScores:
     )
     rows = np.bincount(cells.codes, audit.n_alike, len(cells.labels))
     return replace(counted, counts=rows.astype(np.intp))
+
+
+def _squares(audit: Audit, cells: NDArray[Any], scores: Floats) -> NDArray[Any]:
+    """Sum of squared weights of each entry of a statistic, of numbers of each cell."""
+    assert audit.squares is not None
+    if audit.of_numbers:
+        return np.bincount(cells, audit.squares)
+    order = np.lexsort((cells, scores))
+    moved = (np.diff(cells[order]) != 0) | (np.diff(scores[order]) != 0)
+    first = np.flatnonzero(np.append(True, moved))
+    return np.asarray(np.add.reduceat(audit.squares[order], first))
 
 
 def _given(audit: Audit) -> tuple[Attribute, ...]:
@@ -169,7 +180,7 @@ def from_data(data: Any, options: Options, blur: tuple[float, float]) -> Audit:
     if isinstance(statistic, GroupedScores):
         codes, weights, values[: len(tables)] = _coupled(tables)
         values[0] = scores_on(options.scale, values[0])
-    known = _read_weights(data, statistic, codes, weights)
+    known = _read_weights(data, statistic, codes, weights, numbers)
     described = [*data["attributes"]]
     described += [] if data["strata"] is None else [data["strata"]]
     with_labels = bool(data["labelled"]) and not numbers
@@ -240,9 +251,12 @@ def _coupled(tables: Sequence[GroupedScores]) -> tuple[Any, Any, list[Floats]]:
 
 
 def _read_weights(
-    data: Data, statistic: Any, codes: Integers, weights: NDArray[Any]
+    data: Data, statistic: Any, codes: Integers, weights: NDArray[Any], numbers: bool
 ) -> dict[str, Any]:
-    """Rows of each entry, or its weight, with the rows and squares of its cell."""
+    """Rows of each entry, or its weight and squares, with the rows of its cell.
+
+    Squares of numbers, whose entries are coupled, are those of the cell, too.
+    """
     counts = statistic.counts
     if not data["weighted"]:
         if (weights % 1).any() or (counts != statistic.totals).any():
@@ -251,17 +265,19 @@ def _read_weights(
     squares = getattr(statistic, "squares", None)
     if squares is None:
         squares = np.array(list_from_json("squares", data["squares"]), dtype=float)
+    first = np.unique(codes, return_index=True)[1]
+    rows, squared = np.zeros(len(codes), np.int64), np.zeros(len(codes))
+    rows[first] = counts
+    squared[first if numbers else slice(None)] = squares
+    of_cells = np.bincount(codes, squared)
     most = statistic.totals.astype(float) ** 2
     if (
-        squares.shape != counts.shape
+        not (squares > 0).all()
         or not (
-            (squares * counts >= most * (1 - 1e-9)) & (squares <= most * (1 + 1e-9))
+            (of_cells * counts >= most * (1 - 1e-9)) & (of_cells <= most * (1 + 1e-9))
         ).all()
     ):
         raise ValueError("squares must be those of the weights of the rows.")
-    first = np.unique(codes, return_index=True)[1]
-    rows, squared = np.zeros(len(codes), np.int64), np.zeros(len(codes))
-    rows[first], squared[first] = counts, squares
     return {"n_alike": rows, "totals": weights, "squared": squared}
 
 

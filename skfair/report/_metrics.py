@@ -177,7 +177,8 @@ def _find_outlier(sample: Sample) -> Finding:
     """Find the group that is furthest from the average group."""
     rates = sample.decisions.means
     average = float(rates.mean())
-    outlier = int(np.abs(rates - average).argmax())
+    # Of two groups both are as far: rounding decides on none.
+    outlier = int(np.abs(rates - average).round(12).argmax())
     figures = float(rates[outlier]), average
     return Finding(_value(sample, "max_gap"), (outlier, None), figures)
 

@@ -279,7 +279,7 @@ class _Few(NamedTuple):
 def _few_intervals(totals: tuple[float, float]) -> _Few | None:
     """Intervals that few values tell apart; None if they are too short for that."""
     try:
-        starts, stops, sizes = _intervals(N_BANDWIDTHS, totals, *_LEAST)
+        starts, stops, sizes = _eligible_intervals(N_BANDWIDTHS, totals, *_LEAST)
     except ValueError:  # groups are too small for any interval
         return None
     dense, shift = N_BANDWIDTHS - _N_DENSE, _N_DENSE + len(_SPARSE) - N_BANDWIDTHS

@@ -289,4 +289,4 @@ def test_few_histograms_are_enough_for_most_pairs(monkeypatch):
 def test_groups_too_small_for_a_stable_interval_are_refused_as_before():
     scores, groups = np.array([0.2, 0.9]), np.array([0, 1])
     with pytest.raises(ValueError, match="too small for bandwidth='auto'"):
-        madd(None, scores, sensitive_features=groups)
+        madd(None, scores, sensitive_features=groups, sample_weight=[0.3, 0.3])

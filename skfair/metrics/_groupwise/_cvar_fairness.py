@@ -394,7 +394,8 @@ def tail_shares(
     if np.isnan(gaps).all():
         return shares
     capacity = 1 - alpha
-    order = np.argsort(-gaps, kind="stable")
+    # Rounding does not decide which of two groups that are as far comes first.
+    order = np.argsort(-gaps.round(12), kind="stable")
     if fractional:
         before = np.append(0, np.cumsum(weights[order])[:-1])
         room = np.clip(capacity - before, 0, weights[order])

@@ -6,8 +6,9 @@ most 6,000 are trained on. Where they are installed, EquiPy's FairWasserstein, w
 calibrated on a third of the training rows, and fairlearn's reductions are measured, the
 latter on the first seed: ExponentiatedGradient and GridSearch with
 BoundedGroupLoss, and with DemographicParity of the target above each of four quantiles,
-whose answers add up to a prediction. The model without proxies is fitted without the
-columns that alone tell most of the group.
+whose answers add up to a prediction. Strengths of UnawareRegressor are named by the
+share of the plain gap that their maps leave. The model without proxies is fitted
+without the columns that alone tell most of the group.
 """
 
 from __future__ import annotations
@@ -102,10 +103,13 @@ def measure(X, y, group, seed):
     start = time.perf_counter()
     unaware = UnawareRegressor(boosting).fit(X, y, sensitive_features=group)
     yield found("UnawareRegressor auto", unaware.predict(X_test), start)
-    for strength in unaware.path_["strength"]:
+    strengths = unaware.path_["strength"]
+    for left, strength in zip(
+        np.linspace(1, 0, len(strengths)), strengths, strict=True
+    ):
         start = time.perf_counter()
         model = unaware.with_strength(strength)
-        yield found(f"UnawareRegressor {strength}", model.predict(X_test), start)
+        yield found(f"UnawareRegressor {left:.2f}", model.predict(X_test), start)
     if reductions is not None and seed < SEEDS_OF_FAIRLEARN:
         try:
             yield from reduced_losses(boosting, X, y, group, X_test, found)

@@ -452,6 +452,14 @@ def _shrinkage(n_rows: NDArray[Any], shares: Floats, distances: Floats) -> Float
     return np.asarray(small * (1 - own))
 
 
+def takes_smooth(max_mcdp: float | None, confidence: float | None) -> bool:
+    """Whether a repair of probabilities smooths CDFs: to a gap without a certificate.
+
+    Certificates hold for exact CDFs.
+    """
+    return max_mcdp is not None and confidence is None
+
+
 def interpolate(scores: Floats, knots: Floats, values: Floats) -> Floats:
     """Interpolate linearly between scores that may be subnormal numbers."""
     # Slopes between them would overflow; scaling by 2**100 is exact.

@@ -35,6 +35,7 @@ from skfair.postprocessing._linear_cdf import (
     has_ties,
     repaired_at,
     sampling_noise,
+    takes_smooth,
 )
 from skfair.statistics import GroupedScores
 
@@ -94,7 +95,7 @@ class RepairGrid(NamedTuple):
         statistic = distributions(learning)
         groups = GroupCDFs.of(
             statistic,
-            smooth=options.max_mcdp is not None and options.confidence is None,
+            smooth=takes_smooth(options.max_mcdp, options.confidence),
         )
         by_group = np.argsort(rows.groups.codes, kind="stable")
         members = np.split(by_group, np.cumsum(rows.groups.sizes())[:-1])

@@ -42,7 +42,7 @@ _RIDGE_BY_ROW = 3.0
 _LEAST_SLOPE = 0.01
 #: Rows are joined that share one of these levels of the score, equally many in each,
 #: and of q.
-_SCORE_LEVELS, _Q_LEVELS = 200, 20
+_SCORE_LEVELS, _Q_LEVELS = 100, 10
 #: Most folds of the held-out rows, over which a map is fitted and measured.
 _N_FOLDS = 5
 #: Share of the plain performance that ``strength="auto"`` keeps.

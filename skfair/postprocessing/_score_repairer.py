@@ -52,6 +52,7 @@ from skfair.postprocessing._linear_cdf import (
     interpolate,
     repaired_at,
     spread_in_bins,
+    takes_smooth,
 )
 from skfair.postprocessing._repair_sql import (
     Knots,
@@ -444,8 +445,8 @@ class ScoreRepairer(
         present = np.flatnonzero(statistic.counts)
         labels = tuple(statistic.labels[group] for group in present)
         ends = ends_of(self.scale, statistic.scores)
-        smooth = self.scale == "probability" and self.confidence is None
-        smooth &= self.max_mcdp is not None
+        smooth = self.scale == "probability"
+        smooth &= takes_smooth(self.max_mcdp, self.confidence)
         learnt = GroupCDFs.of(statistic, ends=ends, smooth=smooth)
         return self._learn(labels, learnt)
 

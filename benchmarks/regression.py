@@ -111,11 +111,8 @@ def measure(X, y, group, seed):
         model = unaware.with_strength(strength)
         yield found(f"UnawareRegressor {left:.2f}", model.predict(X_test), start)
     if reductions is not None and seed < SEEDS_OF_FAIRLEARN:
-        try:
-            yield from reduced_losses(boosting, X, y, group, X_test, found)
-            yield from reduced_parities(X, y, group, X_test, found)
-        except ValueError as error:  # of incomes its weights become nan
-            print(f"fairlearn: {error}")
+        yield from reduced_losses(boosting, X, y, group, X_test, found)
+        yield from reduced_parities(X, y, group, X_test, found)
     if FairWasserstein is not None:
         yield from equipy(boosting, X, y, group, X_test, group_test, found)
 
@@ -143,8 +140,13 @@ def mean_prediction(model, X):
 
 
 def reduced_losses(boosting, X, y, group, X_test, found):
-    """Bound the squared error of each group by fairlearn."""
-    squared = reductions.SquareLoss(y.min(), y.max())
+    """Bound the squared error of each group by fairlearn, with a target in [0, 1].
+
+    Of incomes in dollars its weights would become nan.
+    """
+    least, spread = y.min(), np.ptp(y)
+    y = (y - least) / spread
+    squared = reductions.SquareLoss(0, 1)
     plain = boosting.fit(X, y).predict(X)
     losses = squared.eval(y, plain)
     worst = max(np.mean(losses[group == one]) for one in np.unique(group))
@@ -152,14 +154,15 @@ def reduced_losses(boosting, X, y, group, X_test, found):
     bounded = reductions.BoundedGroupLoss(squared, upper_bound=0.8 * worst)
     model = reductions.ExponentiatedGradient(boosting, bounded, max_iter=8)
     model.fit(X, y, sensitive_features=group)
-    predicted = mean_prediction(model, X_test)
+    predicted = least + spread * mean_prediction(model, X_test)
     yield found("ExponentiatedGradient-loss 0.8", predicted, start)
     start = time.perf_counter()
     bounded = reductions.BoundedGroupLoss(squared)
     model = reductions.GridSearch(boosting, bounded, grid_size=7)
     model.fit(X, y, sensitive_features=group)
     for i, one in enumerate(model.predictors_):
-        yield found(f"GridSearch-loss {i}", one.predict(X_test), start)
+        predicted = least + spread * one.predict(X_test)
+        yield found(f"GridSearch-loss {i}", predicted, start)
 
 
 def reduced_parities(X, y, group, X_test, found):

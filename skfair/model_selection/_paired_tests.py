@@ -95,9 +95,14 @@ class Place(NamedTuple):
 def largest_gap_place(
     scores: Floats, codes: Codes, weights: Floats, multigroup: Multigroup = "pairwise"
 ) -> Place:
-    """Find the score and the groups at which MCDP(0) is attained."""
+    """Find the score and the groups at which MCDP(0) is attained.
+
+    One group alone differs from no other: it stands for both at any score.
+    """
     present, own = np.unique(codes, return_inverse=True)
     labels = tuple(present.tolist())
+    if len(labels) == 1:
+        return Place(float(scores[0]), labels[0], labels[0])
     statistic = GroupedScores.from_scores(
         scores,
         sensitive_features=Groups(own, labels),

@@ -14,6 +14,9 @@ from urllib.parse import unquote
 import html5lib
 import pytest
 
+# Every page is read, which takes many seconds.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = sorted(path.parent.name for path in ROOT.glob("skfair/[a-z]*/__init__.py"))
 #: Questions of the front page, by a part of each, and the function that answers it.
@@ -69,7 +72,6 @@ def section(tree, anchor):
     return next(tree.iter("article"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("question", "answer"), ANSWERS.items(), ids=ANSWERS)
 def test_a_common_question_is_answered_in_two_clicks(pages, question, answer):
     (click,) = [
@@ -89,7 +91,6 @@ def test_every_public_name_has_a_page(pages):
             assert f"generated/skfair.{package}.{name}.html" in pages
 
 
-@pytest.mark.slow
 def test_links_lead_somewhere(pages, site):
     anchors = {
         page: {element.get("id") for element in tree.iter()}

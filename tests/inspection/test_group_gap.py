@@ -99,6 +99,7 @@ def test_unfitted_estimator(fitted):
         )
 
 
+@pytest.mark.slow
 def test_given_axes_and_another_plot():
     y_pred, groups = rows_of(5)
     figure, axes = plt.subplots(1, 2)

@@ -145,6 +145,7 @@ def test_without_standard_deviations(cv_results, legend_texts):
     assert spread not in legend_texts(display.ax_)
 
 
+@pytest.mark.slow
 def test_given_axes_and_replot(cv_results):
     import matplotlib.pyplot as plt
 

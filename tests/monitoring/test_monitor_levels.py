@@ -132,6 +132,7 @@ def test_level_of_drift_is_shared_by_the_groups_of_the_reference():
     assert within.history_["drift_lower"].iloc[0] == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_alarm_of_drift_stays():
     rng = np.random.default_rng(0)
     before = rng.random(2000)

@@ -548,6 +548,7 @@ def salaries(make_report):
     return make_report(true, predicted, **options), true, predicted
 
 
+@pytest.mark.slow
 def test_numbers_are_verified_and_have_no_small_cell(salaries, tmp_path):
     report, *_ = salaries
     found, summary = round_trip(report, tmp_path / "all")
@@ -584,6 +585,7 @@ def assert_moved_at_most(report, summary):
     np.testing.assert_allclose(before, after, 1e-3)
 
 
+@pytest.mark.slow
 def test_many_numbers_are_joined(salaries, tmp_path, monkeypatch):
     report, *_ = salaries
     monkeypatch.setattr(_bundle, "_MOST_ENTRIES", 150)
@@ -593,6 +595,7 @@ def test_many_numbers_are_joined(salaries, tmp_path, monkeypatch):
     assert_moved_at_most(report, summary)
 
 
+@pytest.mark.slow
 def test_any_weights_are_added_up(make_report, scored, tmp_path, monkeypatch):
     y_true, y_score, people = scored
     report = make_report(
@@ -662,6 +665,7 @@ def test_what_min_cell_cannot_withhold_is_refused(salaries, light, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_sections_on_what_a_gap_goes_with_are_in_the_bundle(
     light, scored, schema, tmp_path
 ):

@@ -416,6 +416,7 @@ def test_a_language_ends_with_its_report(pair):
     assert (say("Rows"), figure("2,000.5")) == ("Rows", "2,000.5")
 
 
+@pytest.mark.slow
 def test_a_page_does_not_depend_on_the_language_of_the_page_before(pair):
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")

@@ -143,6 +143,7 @@ def test_rows_are_paired(make_report, scored):
     assert again.to_frame("models").equals(report.to_frame("models"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["probability", "real"])
 def test_the_picture_has_each_model_at_its_place(make_report, scored, scale):
     pytest.importorskip("jinja2")

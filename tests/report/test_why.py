@@ -64,6 +64,7 @@ def test_sections_have_the_numbers_of_the_results(rows, results):
         assert text in report.to_markdown()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_labels_are_data_on_the_page(rows, results, language):
     pytest.importorskip("jinja2")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from skfair.statistics._grouped_histogram import (
     check_n_bins,
     count_rows,
 )
-from skfair.statistics._json import JSONStatistic, check_entries
+from skfair.statistics._json import JSONStatistic
 
 _PARTS = ["positive", "negative"]
 #: What both histograms share.
@@ -152,44 +152,6 @@ class GroupedCalibration(JSONStatistic):
         """Total weight of each group, of shape (n_groups,)."""
         return np.asarray(self.positive.totals + self.negative.totals)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the statistic as lists, numbers and text, for `json.dumps`.
-
-        Returns
-        -------
-        dict
-            The name of the class as ``"type"``, and the dictionaries of both
-            histograms.
-        """
-        parts = {name: getattr(self, name).to_dict() for name in _PARTS}
-        return {"type": type(self).__name__, **parts}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the statistic of which `to_dict` made a dictionary.
-
-        Parameters
-        ----------
-        data : mapping
-            As `to_dict` returns it.
-
-        Returns
-        -------
-        GroupedCalibration
-
-        Raises
-        ------
-        ValueError
-            As `GroupedHistogram.from_dict` does, and if the histograms have other
-            groups or bins.
-        """
-        check_entries(data, cls.__name__, _PARTS)
-        statistic = cls(*(GroupedHistogram.from_dict(data[name]) for name in _PARTS))
-        problem = statistic._find_problem()
-        if problem is not None:
-            raise ValueError(f"data must be a {cls.__name__}, but {problem}.")
-        return statistic
-
     def __add__(self, other: GroupedCalibration) -> GroupedCalibration:
         if not isinstance(other, GroupedCalibration):
             return NotImplemented
@@ -201,6 +163,11 @@ class GroupedCalibration(JSONStatistic):
         shares = zip(self.labels, self.positive.counts, self.counts, strict=True)
         sizes = ", ".join(f"{label!r}: {hits} of {n}" for label, hits, n in shares)
         return f"GroupedCalibration({self.positive.n_bins} bins; positive rows {sizes})"
+
+    @classmethod
+    def _read_entry(cls, name: str, value: Any) -> GroupedHistogram:
+        """Return one of the histograms."""
+        return GroupedHistogram.from_dict(value)
 
     def _find_problem(self) -> str | None:
         for name in _SHARED:

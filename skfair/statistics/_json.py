@@ -68,6 +68,8 @@ class JSONStatistic(ABC):
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 value = value.tolist()
+            elif isinstance(value, JSONStatistic):
+                value = value.to_dict()
             elif isinstance(value, tuple):
                 value = [label_to_json(label) for label in value]
             columns[field.name] = value
@@ -95,7 +97,7 @@ class JSONStatistic(ABC):
         """
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
         check_entries(data, cls.__name__, names)
-        values = {name: _value_from_json(name, data[name]) for name in names}
+        values = {name: cls._read_entry(name, data[name]) for name in names}
         for name, n_axes in (("matrices", 2), ("label_counts", 1)):
             if data.get(name) == []:
                 # Lists do not tell the shape of the arrays of no groups.
@@ -106,6 +108,11 @@ class JSONStatistic(ABC):
         if problem is not None:
             raise ValueError(f"data must be a {cls.__name__}, but {problem}.")
         return statistic
+
+    @classmethod
+    def _read_entry(cls, name: str, value: Any) -> Any:
+        """Return an attribute of the statistic."""
+        return _value_from_json(name, value)
 
     @abstractmethod
     def _find_problem(self) -> str | None:

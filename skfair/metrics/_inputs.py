@@ -15,6 +15,7 @@ from skfair._utils._validation import (
     as_array,
     check_choice,
     check_no_missing,
+    check_scores,
     check_shape,
     check_unmasked,
     check_weights,
@@ -156,6 +157,17 @@ def refuse_statistics(given: Any, name: str, expected: type | None = None) -> No
         of_rows = "the values of rows"
         of_rows += "" if expected is None else f" or a {expected.__name__}"
         raise TypeError(f"{name} must be {of_rows}, got a {type(given).__name__}.{tip}")
+
+
+def labelled_scores(
+    y_true: ArrayLike | None, y_score: ArrayLike, pos_label: Any, name: str = "y_score"
+) -> tuple[Floats, Bools]:
+    """Check scores with true labels; return them, and whether each is positive."""
+    if y_true is None:
+        raise ValueError("y_true must be a true label for each row, got None.")
+    scores = check_scores(y_score, name)
+    true = as_array(y_true, "y_true", len(scores))
+    return scores, positive_rows(true, "y_true", pos_label)
 
 
 def positive_rows(values: NDArray[Any], name: str, pos_label: Any) -> Bools:

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Bools, Floats, Integers
-from skfair._utils._validation import as_array, check_scores
 from skfair.groups import Groups, drop_weightless, resolve_groups
 from skfair.metrics._evaluate import never, specify
-from skfair.metrics._inputs import Multigroup, positive_rows, refuse_statistics
+from skfair.metrics._inputs import Multigroup, labelled_scores, refuse_statistics
 from skfair.metrics._spec import Specification, register
 from skfair.metrics._strata import Multistratum, largest_defined
 from skfair.metrics._undefined import warn_if_undefined
@@ -76,11 +75,7 @@ def labelled_rows(
 ) -> LabelledRows | None:
     """Check rows; None with a warning where groups cannot be compared."""
     refuse_statistics(y_score, "y_score")
-    if y_true is None:
-        raise ValueError("y_true must be a true label for each row, got None.")
-    scores = check_scores(y_score)
-    true = as_array(y_true, "y_true", len(scores))
-    positive = positive_rows(true, "y_true", pos_label)
+    scores, positive = labelled_scores(y_true, y_score, pos_label)
     groups = resolve_groups(sensitive_features, n_samples=len(scores))
     statistic = GroupedOutcomes.from_outcomes(
         positive, sensitive_features=groups, sample_weight=sample_weight

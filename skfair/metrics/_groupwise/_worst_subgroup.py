@@ -17,10 +17,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
     Scale,
-    as_array,
     check_choice,
     check_integer,
-    check_scores,
     check_y_true,
     scores_on,
 )
@@ -39,8 +37,8 @@ from skfair.metrics._groupwise._subgroup_search import (
 from skfair.metrics._inputs import (
     Quality,
     QualityName,
+    labelled_scores,
     outcomes_of,
-    positive_rows,
 )
 from skfair.metrics._strata import split_strata, warn_of_strata
 from skfair.metrics._uncertainty._drawn_labels import blocks_of_draws
@@ -393,22 +391,12 @@ def _scores(
             f"scale must be 'probability' unless quality is 'mcdp', got {scale!r}."
         )
     if isinstance(quality, str) and quality == "calibration":
-        return _labelled_scores(y_true, response, pos_label)
+        given = y_true, response, pos_label
+        scores, positive = labelled_scores(*given, name="y_score_or_pred")
+        return scores, np.ones(len(scores), dtype=bool), positive
     outcomes, mask = outcomes_of(y_true, response, quality, pos_label)
     kept = np.ones(len(outcomes), dtype=bool) if mask is None else mask
     return outcomes.astype(np.float64), kept, None
-
-
-def _labelled_scores(
-    y_true: ArrayLike | None, y_score: ArrayLike, pos_label: Any
-) -> tuple[Floats, Bools, Bools]:
-    """Scores, that all rows count, and whether each true label is positive."""
-    if y_true is None:
-        raise ValueError("y_true must be a true label for each row, got None.")
-    scores = check_scores(y_score, "y_score_or_pred")
-    true = as_array(y_true, "y_true", len(scores))
-    positive = positive_rows(true, "y_true", pos_label)
-    return scores, np.ones(len(scores), dtype=bool), positive
 
 
 def _columns(data: Any, bins: Any, n_samples: int) -> list[_Column]:

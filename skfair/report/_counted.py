@@ -66,7 +66,7 @@ def to_data(audit: Audit) -> Data:
     names = [str(one.name) for one in _given(audit)]
     names += [] if audit.strata is None else ["stratum"]
     names += [] if audit.of_numbers or audit.y_true is None else ["true label"]
-    audit = replace(audit, n_alike=_rows_of(audit))
+    audit = replace(audit, n_alike=audit.entry_rows)
     codes, labels = intersect(_columns(audit))
     cells = Groups(codes, labels, (*names, "decision"))
     statistic: GroupedScores | GroupedOutcomes
@@ -312,7 +312,7 @@ def without_small_cells(audit: Audit, min_cell: int) -> tuple[Audit, int]:
     parts = [_groups_of(audit)] if audit.attributes else []
     if audit.proxy is not None:
         parts.append([(audit.proxy[0].codes, audit.proxy[0].labels)])
-    rows = _rows_of(audit)
+    rows = audit.entry_rows
     kept, before = np.ones(len(rows), dtype=bool), -1
     while before != kept.sum():
         before = kept.sum()
@@ -335,13 +335,6 @@ def _classes_of_two_models(audit: Audit) -> Iterator[list[Column]]:
     """Yield true labels with the decisions of each two models, or of the only one."""
     for decisions in combinations(_decisions_of(audit), min(2, len(audit.models))):
         yield [*_labels_of(audit), *decisions]
-
-
-def _rows_of(audit: Audit) -> Integers:
-    """Rows of each entry."""
-    if audit.n_alike is None:
-        return np.ones(len(audit.models[0].y_pred), np.int64)
-    return audit.n_alike
 
 
 def _only(audit: Audit, kept: Bools) -> Audit:
@@ -436,7 +429,7 @@ def _in_intervals(
         keys, entries = np.unique(cells * n_bins + bins - lowest, return_inverse=True)
         if len(keys) <= n_entries:
             break
-    n_cells, rows = int(cells.max()) + 1, _rows_of(audit)
+    n_cells, rows = int(cells.max()) + 1, audit.entry_rows
     if len(keys) > n_entries and audit.of_numbers and 4 * n_cells <= n_entries:
         least = max(least, math.ceil(rows.sum() / (n_entries - 2 * n_cells)))
     elif len(keys) > n_entries:
@@ -466,7 +459,7 @@ def _two_numbers(audit: Audit, values: Floats, parts: Integers) -> Floats:
 
     The two numbers of a part have its mean and its variance.
     """
-    weights = _weights(audit)
+    weights = audit.entry_weights
     order, sizes = np.lexsort((values, parts)), np.bincount(parts)
     ranks = np.empty(len(parts), np.intp)
     ranks[order] = np.arange(len(parts)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -517,7 +510,7 @@ def _blur(audit: Audit, lows: Floats, highs: Floats) -> tuple[float, float]:
     At each threshold a group's share moves by at most the share of its intervals that
     contain it; a rank by at most the share of everyone whose interval overlaps.
     """
-    weights = _weights(audit)
+    weights = audit.entry_weights
     width = 0.0
     for codes in _codes_of_groups(audit):
         width = max(
@@ -537,7 +530,7 @@ def _moved(audit: Audit, changes: Floats) -> float:
 
     It is rounded up to two digits, since it is a number of all rows.
     """
-    weights = _weights(audit)
+    weights = audit.entry_weights
     moved = max(
         (
             _of_two_groups(
@@ -562,10 +555,6 @@ def _codes_of_groups(audit: Audit) -> Iterator[list[Bools]]:
 def _of_two_groups(numbers: Iterator[float]) -> float:
     """Sum of the two largest numbers."""
     return sum(sorted(numbers)[-2:])
-
-
-def _weights(audit: Audit) -> NDArray[Any]:
-    return _rows_of(audit) if audit.weights is None else audit.weights
 
 
 def _most_within(lows: Floats, highs: Floats, weights: Floats) -> float:

@@ -171,7 +171,7 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
         compared["mcdp"] = model.y_score, other.y_score
     keys = [key for key in compared if key in sample.keys]
     rows = np.flatnonzero(sample.groups.codes >= 0)
-    weights = np.ones(len(rows)) if audit.weights is None else audit.weights[rows]
+    weights = audit.entry_weights[rows]
     tail = (1 - audit.options.confidence_level) / 2
     given = sample.groups.codes[rows], weights.astype(float), 1 - tail
     own, others = (

@@ -14,7 +14,7 @@ from skfair._utils._types import Integers
 from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
 from skfair.metrics._groupwise._impact_ratios import are_selected
 from skfair.report._inputs import Audit, Model
-from skfair.report._performance import Numbers, performance, weights_of
+from skfair.report._performance import Numbers, performance
 from skfair.report._sample import Sample, count_outcomes
 
 
@@ -43,7 +43,7 @@ def _rates(audit: Audit, model: Model, rows: Integers) -> Numbers:
     """Compute the base rate, and rates of positive decisions by true class."""
     assert audit.y_true is not None
     true, selected = audit.y_true[rows] == 1, model.y_pred[rows] == 1
-    weights = weights_of(audit)[rows]
+    weights = audit.entry_weights[rows]
     shares = {
         "base_rate": (true, np.ones(len(rows), dtype=bool)),
         "true_positive_rate": (selected, true),

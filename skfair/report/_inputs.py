@@ -258,6 +258,23 @@ class Audit:
         return np.asarray(self.sample_weight * self.n_alike)
 
     @property
+    def entry_rows(self) -> Integers:
+        """Number of rows of each entry."""
+        if self.n_alike is None:
+            return np.ones(len(self.models[0].y_pred), np.int64)
+        return self.n_alike
+
+    @property
+    def entry_weights(self) -> NDArray[Any]:
+        """Total weight of each entry."""
+        return self.entry_rows if self.weights is None else self.weights
+
+    @property
+    def entry_squares(self) -> NDArray[Any]:
+        """Sum of the squared weights of each entry."""
+        return self.entry_rows if self.squares is None else self.squares
+
+    @property
     def squares(self) -> NDArray[Any] | None:
         """Sum of the squared weights of each entry, None as for `weights`."""
         if self.squared is not None:

@@ -39,7 +39,7 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
     if audit.y_true is None:
         return found
     true, predicted = audit.y_true[rows], model.y_pred[rows]
-    weights = weights_of(audit)[rows]
+    weights = audit.entry_weights[rows]
     hits, n_classes = weights * (true == predicted), len(audit.classes)
     sizes = np.bincount(true, weights, n_classes)
     found["accuracy"] = float(hits.sum() / weights.sum())
@@ -63,8 +63,8 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
 def _performance_of_numbers(audit: Audit, model: Model, rows: Any) -> Numbers:
     """Mean prediction, and with true values mean errors and R2."""
     assert model.y_score is not None
-    predicted, weights = model.y_score[rows], weights_of(audit)[rows]
-    given = weights, _squares(audit)[rows].sum(), audit.options.confidence_level
+    predicted, weights = model.y_score[rows], audit.entry_weights[rows]
+    given = weights, audit.entry_squares[rows].sum(), audit.options.confidence_level
     found = _mean_of("mean_prediction", predicted, *given)
     if audit.y_true is None:
         return found
@@ -114,26 +114,47 @@ def _bins(scores: Floats, weights: NDArray[Any], n_rows: int) -> Integers:
     return np.asarray(np.minimum((middles * n_bins).astype(int), n_bins - 1)[codes])
 
 
-def weights_of(audit: Audit) -> NDArray[Any]:
-    """Total weight of each entry."""
-    return np.ones(audit.n_rows) if audit.weights is None else audit.weights
+def performances(audit: Audit) -> list[tuple[Numbers, dict[str, Numbers] | None]]:
+    """Measure each model, with intervals and beside the first of the same rows.
+
+    The first model and models without true labels have none of the second.
+    """
+    quantile = float(ndtri((1 + audit.options.confidence_level) / 2))
+    numbers = [performance(audit, model) for model in audit.models]
+    influences = [
+        _influences(audit, model, found)
+        for model, found in zip(audit.models, numbers, strict=True)
+    ]
+    return [
+        (
+            _with_intervals(audit, model, found, moved, quantile),
+            _beside(audit, (found, moved), (numbers[0], influences[0]), quantile)
+            if model is not audit.models[0]
+            else None,
+        )
+        for model, found, moved in zip(audit.models, numbers, influences, strict=True)
+    ]
 
 
-def with_intervals(audit: Audit, model: Model) -> Numbers:
+def _with_intervals(
+    audit: Audit,
+    model: Model,
+    numbers: Numbers,
+    influences: dict[str, Floats],
+    quantile: float,
+) -> Numbers:
     """Quality of predictions on all rows, with the ends of the interval of each.
 
     Shares have Wilson's interval of as many rows as have their variance. The interval
     of the calibration error bounds the noise of its bins; all others are normal.
     """
-    found = performance(audit, model)
-    z = float(ndtri((1 + audit.options.confidence_level) / 2))
-    for name, influence in _influences(audit, model, found).items():
+    found = dict(numbers)
+    for name, influence in influences.items():
         value, error = found[name], _error(audit, influence)
         assert value is not None
-        low, high = value - z * error, value + z * error
+        low, high = value - quantile * error, value + quantile * error
         if name in _SHARES:
-            weights, squares = weights_of(audit), _squares(audit)
-            size = weights.sum() ** 2 / squares.sum()
+            size = audit.entry_weights.sum() ** 2 / audit.entry_squares.sum()
             if error > 0:
                 size = value * (1 - value) / error**2
             level = audit.options.confidence_level
@@ -141,7 +162,7 @@ def with_intervals(audit: Audit, model: Model) -> Numbers:
             (low,), (high,) = wilson_interval(rate, sizes, level)
         found[f"{name}_lower"], found[f"{name}_upper"] = float(low), float(high)
     if found.get("calibration_error") is not None:
-        low, high = _ends_of_calibration(audit, model, z)
+        low, high = _ends_of_calibration(audit, model, quantile)
         found["calibration_error_lower"] = low
         found["calibration_error_upper"] = high
     return found
@@ -153,40 +174,38 @@ def _ends_of_calibration(audit: Audit, model: Model, z: float) -> tuple[float, f
     The sum of the true values is at most that of the values found, with the signs of
     the true ones, plus noise; it is at least the sum found less all absolute noise.
     """
-    true, scores, weights = audit.y_true, model.y_score, weights_of(audit)
+    true, scores, weights = audit.y_true, model.y_score, audit.entry_weights
     assert true is not None
     assert scores is not None
     bins = _bins(scores, weights, audit.n_rows)
     excess, totals = scores - (true == 1), np.bincount(bins, weights)
     sums = np.bincount(bins, weights * excess)
     means = np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
-    noise = np.bincount(bins, _squares(audit) * (excess - means[bins]) ** 2)
+    noise = np.bincount(bins, audit.entry_squares * (excess - means[bins]) ** 2)
     errors = np.sqrt(noise) / weights.sum()
     value, spread = np.abs(sums).sum() / weights.sum(), np.sqrt((errors**2).sum())
     most = np.sqrt(2 / np.pi) * errors.sum() + z * np.sqrt(1 - 2 / np.pi) * spread
     return max(float(value - most), 0.0), float(value + z * spread)
 
 
-def beside_first(audit: Audit, model: Model) -> dict[str, Numbers] | None:
+def _beside(
+    audit: Audit,
+    own: tuple[Numbers, dict[str, Floats]],
+    first: tuple[Numbers, dict[str, Floats]],
+    quantile: float,
+) -> dict[str, Numbers] | None:
     """Each figure minus that of the first model of the same rows, with its interval.
 
-    Rows are paired: what both models find difficult cancels. None for the first model,
-    and without true labels.
+    Rows are paired: what both models find difficult cancels.
     """
-    first = audit.models[0]
-    if model is first:
-        return None
-    z = float(ndtri((1 + audit.options.confidence_level) / 2))
-    own, other = performance(audit, model), performance(audit, first)
-    influences = _influences(audit, model, own)
-    of_first = _influences(audit, first, other)
+    (numbers, influences), (of_first, moved) = own, first
     found: dict[str, Numbers] = {}
-    for name in (name for name in influences if name in of_first):
-        value, of_other = own[name], other[name]
+    for name in (name for name in influences if name in moved):
+        value, other = numbers[name], of_first[name]
         assert value is not None
-        assert of_other is not None
-        half = z * _error(audit, influences[name] - of_first[name])
-        value -= of_other
+        assert other is not None
+        half = quantile * _error(audit, influences[name] - moved[name])
+        value -= other
         found[name] = {"value": value, "lower": value - half, "upper": value + half}
     return found or None
 
@@ -195,7 +214,7 @@ def _influences(audit: Audit, model: Model, found: Numbers) -> dict[str, Floats]
     """How far each figure moves by the weight of each row: its derivative."""
     if audit.y_true is None:
         return {}
-    weights = weights_of(audit)
+    weights = audit.entry_weights
     values = {name: one for name, one in found.items() if one is not None}
     total = weights.sum()
     if audit.of_numbers:
@@ -239,9 +258,4 @@ def _influences_of_r2(true: Floats, model: Model, weights: Floats) -> dict[str, 
 
 def _error(audit: Audit, influence: Floats) -> float:
     """Find the standard error by the infinitesimal jackknife."""
-    return float(np.sqrt(_squares(audit) @ influence**2))
-
-
-def _squares(audit: Audit) -> NDArray[Any]:
-    """Sum of the squared weights of each entry."""
-    return np.ones(audit.n_rows) if audit.squares is None else audit.squares
+    return float(np.sqrt(audit.entry_squares @ influence**2))

@@ -22,7 +22,7 @@ from skfair.report._draws import (
     uncertainties,
 )
 from skfair.report._groups import group_numbers, impact_tables
-from skfair.report._inputs import Attribute, Audit, Model
+from skfair.report._inputs import Attribute, Audit
 from skfair.report._language import (
     NO_NAMES,
     Unnamed,
@@ -47,7 +47,7 @@ from skfair.report._metrics import (
     questions_of,
     word_of,
 )
-from skfair.report._performance import ENDS_OF_R2, beside_first, with_intervals
+from skfair.report._performance import ENDS_OF_R2, performances
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
 from skfair.report._proxy import by_proxy, lead, put_proxy
 from skfair.report._sample import Finding, Sample
@@ -153,7 +153,7 @@ def summarize(
         "n_rows": audit.n_rows,
         "classes": [name_of(label) for label in audit.classes],
         "positive": _positive(audit),
-        "models": [_model(one, model) for one in audits for model in one.models],
+        "models": [model for one in audits for model in _models(one)],
         "attributes": [
             {
                 **_attribute(one),
@@ -312,16 +312,21 @@ def _positive(audit: Audit) -> str | None:
     return name_of(audit.classes[1]) if audit.binary else None
 
 
-def _model(audit: Audit, model: Model) -> Summary:
-    return {
-        "name": say_name(model.name),
-        "unnamed": unnamed(model.name),
-        "scores": model.y_score is not None,
-        "threshold": model.threshold,
-        "decided_by": "",
-        "performance": with_intervals(audit, model),
-        "beside_first": beside_first(audit, model),
-    }
+def _models(audit: Audit) -> list[Summary]:
+    return [
+        {
+            "name": say_name(model.name),
+            "unnamed": unnamed(model.name),
+            "scores": model.y_score is not None,
+            "threshold": model.threshold,
+            "decided_by": "",
+            "performance": numbers,
+            "beside_first": beside,
+        }
+        for model, (numbers, beside) in zip(
+            audit.models, performances(audit), strict=True
+        )
+    ]
 
 
 def names_of(attributes: Sequence[Attribute]) -> list[str]:

@@ -10,8 +10,7 @@ from scipy.stats import binomtest
 
 from skfair.report import FairnessReport
 from skfair.report._inputs import Audit, Model, Options
-from skfair.report._performance import _influences, beside_first, performance
-from skfair.report._performance import with_intervals as intervals_of
+from skfair.report._performance import _influences, performance, performances
 
 SHARES = ["demographic_parity_difference", "mcdp"]
 
@@ -101,12 +100,12 @@ def test_intervals_of_performances_and_their_differences_keep_their_level():
     missed, apart = dict.fromkeys(truth, 0), {}
     for _ in range(300):
         audit = audit_of(rng, 400)
-        found = intervals_of(audit, audit.models[1])
+        found, beside = performances(audit)[1]
         for name, value in truth.items():
             missed[name] += (
                 not found[f"{name}_lower"] <= value <= found[f"{name}_upper"]
             )
-        for name, one in beside_first(audit, audit.models[1]).items():
+        for name, one in beside.items():
             difference = truth[name] - of_first[name]
             outside = not one["lower"] <= difference <= one["upper"]
             apart[name] = apart.get(name, 0) + outside

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._columns import Selector as Selector
 from skfair._utils._columns import open_frame, select_columns
-from skfair._utils._text import counted, listed
+from skfair._utils._text import all_digits, counted, listed
 from skfair._utils._types import Integers
 from skfair._utils._validation import (
     ParameterError,
@@ -369,7 +369,7 @@ def into_ranges(column: Any, edges: Any, which: str = "") -> pd.Series[Any]:
     bad = values.notna() & numbers.isna()
     if bad.any():
         raise ValueError(f"bins need numbers {which}, got {values[bad].iloc[0]!r}.")
-    at = [f"{edge:g}" for edge in ends]
+    at = [all_digits(edge) for edge in ends]
     between = [f"{low} to under {high}" for low, high in pairwise(at)]
     labels = [f"under {at[0]}", *between, f"{at[-1]} and over"]
     ranges = pd.cut(numbers, [-np.inf, *ends, np.inf], right=False, labels=labels)
@@ -379,9 +379,12 @@ def into_ranges(column: Any, edges: Any, which: str = "") -> pd.Series[Any]:
 def suggest_edges(values: Iterable[Any], counts: ArrayLike) -> list[float]:
     """Edges of four ranges of numbers with about as many rows, in round numbers."""
     numbers = np.repeat(np.array([*values], dtype=np.float64), np.asarray(counts))
-    quartiles = np.quantile(numbers, [0.25, 0.5, 0.75])
-    edges = np.unique([float(f"{quartile:.2g}") for quartile in quartiles]).tolist()
-    return [int(edge) if edge == int(edge) else edge for edge in edges]
+    quartiles = np.unique(np.quantile(numbers, [0.25, 0.5, 0.75]))
+    for n_digits in range(2, 18):  # years of birth take more than two
+        edges = np.unique([float(f"{each:.{n_digits}g}") for each in quartiles])
+        if len(edges) == len(quartiles):
+            break
+    return [int(edge) if edge == int(edge) else edge for edge in edges.tolist()]
 
 
 def _without_rare(groups: Groups, rare: str, min_group_size: int) -> Groups:

@@ -16,6 +16,7 @@ from skfair.groups import (
     plain_label,
     resolve_groups,
     resolve_strata,
+    suggest_edges,
 )
 
 
@@ -562,6 +563,35 @@ def test_ranges_begin_at_their_edges(container):
         "under 30",
     ]
     assert groups.labels == ("under 30", "30 to under 50", "50 and over")
+
+
+def test_names_of_ranges_have_all_digits_of_their_edges():
+    edges = [0.1, 1234567, 1234567.5, 2e9]
+    assert encode_groups([0, 1, 1234567.2, 1e7, 3e9], bins=edges).labels == (
+        "under 0.1",
+        "0.1 to under 1234567",
+        "1234567 to under 1234567.5",
+        "1234567.5 to under 2000000000",
+        "2000000000 and over",
+    )
+
+
+@given(
+    st.lists(st.integers(-(10**9), 10**9), min_size=2, max_size=30),
+    st.sampled_from([1, 0.1, 7.25]),
+)
+def test_suggested_ranges_tell_quartiles_apart(numbers, unit):
+    values = unit * np.array(numbers)
+    quartiles = np.unique(np.quantile(values, [0.25, 0.5, 0.75]))
+    edges = suggest_edges(values, np.ones(len(values), dtype=int))
+    assert len(edges) == len(quartiles)
+    np.testing.assert_allclose(edges, quartiles, rtol=0.05)
+
+
+def test_suggested_ranges_are_round_numbers():
+    assert suggest_edges(range(100), np.ones(100, int)) == [25, 50, 74]
+    years = range(1930, 2000)
+    assert suggest_edges(years, np.ones(70, int)) == [1950, 1960, 1980]
 
 
 def test_ranges_without_rows_are_no_groups_and_missing_numbers_are_missing():

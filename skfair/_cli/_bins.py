@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skfair._utils._text import all_digits
 from skfair.groups import suggest_edges
 from skfair.report._language import figure, say
 
@@ -55,7 +56,7 @@ def into_bins(column: Any, edges: list[float] | None) -> Any:
 
 def range_labels(edges: list[float]) -> list[str]:
     """Name the ranges between edges, and those below the first and above the last."""
-    at = [figure(f"{edge:g}") for edge in edges]
+    at = [figure(all_digits(edge)) for edge in edges]
     between = [say("{low} to under {high}", low=a, high=b) for a, b in pairwise(at)]
     return [
         say("under {edge}", edge=at[0]),
@@ -70,7 +71,7 @@ def bins_hint(column: Any) -> str | None:
     n_groups = values.nunique()
     if n_groups < _MANY_GROUPS or values.isna().any():
         return None
-    written = ",".join(f"{edge:g}" for edge in suggest_edges(values, 1))
+    written = ",".join(all_digits(edge) for edge in suggest_edges(values, 1))
     return (
         f"column {column.name!r} has {n_groups} groups, each a number; "
         f"--bins {column.name}={written} would compare ranges."

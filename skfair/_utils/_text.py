@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Hashable
 from typing import Any
 
+import numpy as np
+
 #: Control, format (writing direction among them), surrogate and unassigned characters.
 _UNSEEN = ("Cc", "Cf", "Cs", "Cn")
 #: Zero width non-joiner and joiner: they shape their neighbours in many scripts.
@@ -71,6 +73,11 @@ def label_text(label: Hashable) -> str:
         length = _MAX_LENGTH // len(label)
         return ", ".join(visible_text(part, length) for part in label)
     return visible_text(label)
+
+
+def all_digits(number: float) -> str:
+    """Write a number with all of its digits, which tell it from every other one."""
+    return np.format_float_positional(number, trim="-")
 
 
 def or_none(value: Any) -> float | None:

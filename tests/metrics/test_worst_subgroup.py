@@ -385,6 +385,20 @@ def test_names_of_columns():
         )
 
 
+def test_bins_of_large_numbers_have_names_of_their_own():
+    incomes = np.linspace(1234560, 1234570, 200)
+    found = worst_subgroup(
+        None,
+        incomes > 1234566,
+        sensitive_features=pd.DataFrame({"income": incomes}),
+        bins={"income": [1234564, 1234566]},
+        n_permutations=0,
+        min_group_size=20,
+    )
+    assert "income > 1234566" in found.table.index
+    assert found.table.index.is_unique
+
+
 def test_scores_outside_zero_and_one():
     with pytest.raises(ValueError, match="y_score_or_pred must lie in"):
         worst_subgroup(None, [0.2, 1.5], sensitive_features=[0, 1])

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._utils._text import all_digits
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
     Scale,
@@ -488,7 +489,7 @@ def _binned(
             f"sensitive_features must be finite numbers in {name!r}, which has bins, "
             f"got {bad[0]!r}."
         )
-    shown = [f"{edge:g}" for edge in numbers]
+    shown = [all_digits(edge) for edge in numbers]
     inner = [f"{a} < {name} <= {b}" for a, b in pairwise(shown)]
     texts = (f"{name} <= {shown[0]}", *inner, f"{name} > {shown[-1]}")
     of_label = np.searchsorted(numbers, np.array(labels, dtype=np.float64))

@@ -109,7 +109,7 @@ def test_whole_numbers_that_floats_cannot_tell_apart(scale, as_objects):
     y_score = np.arange(2**60, 2**60 + 6, dtype=object if as_objects else np.int64)
     given = {"sensitive_features": list("aaabbb")}
     with pytest.raises(
-        ValueError, match="y_score must be .* 1152921504606846977 in ro"
+        ValueError, match=r"y_score must be .* 1152921504606846977 in ro"
     ):
         abcc(None, y_score, scale=scale, **given)
     with pytest.raises(ValueError, match="y_true must be numbers that a float"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from itertools import pairwise
+from numbers import Number
 from typing import Any, Literal
 
 import narwhals as nw
@@ -601,6 +602,27 @@ def plain_label(label: Any) -> Any:
     if isinstance(label, pd.Timedelta) and not label.nanoseconds:
         return label.to_pytimedelta()
     return _plain_time(label) if isinstance(label, datetime) else label
+
+
+def check_kinds_of_labels(
+    names: str, first: Iterable[Hashable], second: Iterable[Hashable]
+) -> None:
+    """Raise if no label of one argument can equal any of the other.
+
+    Text never equals a number; numbers, True and False are of one kind.
+    """
+    ours, theirs = list(first), list(second)
+    if ours and theirs and not {*map(_kind, ours)} & {*map(_kind, theirs)}:
+        raise ValueError(
+            f"{names} must both be text or both be numbers, got {ours[0]!r} and "
+            f"{theirs[0]!r}."
+        )
+
+
+def _kind(label: Any) -> str:
+    """Name the kind of a label, which labels that are equal have in common."""
+    label = plain_label(label)
+    return "number" if isinstance(label, Number) else type(label).__name__
 
 
 def _plain_time(label: datetime) -> Any:

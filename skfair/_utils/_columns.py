@@ -30,6 +30,19 @@ def open_frame(data: Any, argument: str, **options: Any) -> Any:
     return frame
 
 
+def floats_in(table: Any, name: str) -> nw.Expr:
+    """Read a column of numbers of a table of narwhals as floats.
+
+    PyArrow does not round decimal numbers to the nearest float, but reads text so.
+    """
+    column = nw.col(name)
+    engine = table.implementation
+    of_pyarrow = engine.is_pyarrow() or engine.is_pandas_like() or engine.is_dask()
+    if of_pyarrow and table.collect_schema()[name] == nw.Decimal:
+        column = column.cast(nw.String())
+    return column.cast(nw.Float64())
+
+
 def _several_columns(argument: str, columns: Any) -> ValueError:
     """Error about columns of the same name."""
     counts = Counter(map(str, columns))

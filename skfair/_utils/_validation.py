@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import sys
 from decimal import Decimal
@@ -169,6 +170,8 @@ _ONE_BITS = np.float64(1.0).view(np.uint64)
 ROUNDING = 1e-12
 #: Weights between these can be squared, summed and divided without over- or underflow.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-150, 1e150
+#: Numbers up to this, times weights, can be added up without overflow.
+LARGEST_NUMBER = 1e150
 #: Whole weights are summed as integers while their sum stays below this.
 MAX_EXACT_SUM = 2**53
 
@@ -195,7 +198,8 @@ def scores_on(scale: Any, y_score: ArrayLike, name: str = "y_score") -> Floats:
     """Return scores as floats, in [0, 1] where they are probabilities."""
     check_choice("scale", scale, get_args(AnyScale))
     if scale != "probability":
-        return check_numbers(y_score, name) + 0.0  # turns -0.0 into 0.0
+        largest = LARGEST_NUMBER if scale == "real" else math.inf
+        return check_numbers(y_score, name, largest) + 0.0  # turns -0.0 into 0.0
     return check_scores(y_score, name, hint=TAKES_ANY)
 
 
@@ -204,17 +208,38 @@ def lie_in_unit_interval(scores: Floats) -> bool:
     return not len(scores) or bool(scores.view(np.uint64).max() <= _ONE_BITS)
 
 
-def check_numbers(values: ArrayLike, name: str) -> Floats:
-    """Return finite numbers as floats, one for each row, or raise ValueError."""
+def check_numbers(values: ArrayLike, name: str, largest: float = math.inf) -> Floats:
+    """Return finite numbers as floats, one for each row, or raise ValueError.
+
+    Numbers that are added up are at most `LARGEST_NUMBER` in magnitude.
+    """
     given = as_array(values, name)
     check_shape(given, name)
     found = _to_numbers(given, name)
-    bad = ~np.isfinite(found)
+    bad = ~(np.isfinite(found) & (np.abs(found) <= largest))
     if bad.any():
         row = int(bad.argmax())
-        problem = f"{name} must be finite, got {found[row]}"
+        must = "be finite"
+        if np.isfinite(found[row]):
+            must = f"lie between {-largest:g} and {largest:g}"
+        problem = f"{name} must {must}, got {found[row]}"
         raise RowError(problem, row, f" ({int(bad.sum())} such rows).")
+    _check_exact(given, found, name)
     return found
+
+
+def _check_exact(given: NDArray[Any], found: Floats, name: str) -> None:
+    """Raise where a whole number is no float: others would become equal to it."""
+    if given.dtype.kind not in "iuO":
+        return
+    for row in np.flatnonzero(np.abs(found) > MAX_EXACT_SUM):
+        value = given[row]
+        if isinstance(value, numbers.Integral) and int(value) != int(found[row]):
+            raise RowError(
+                f"{name} must be numbers that a float of 64 bits can be, got {value}",
+                int(row),
+                ". Subtract the same number from all, or round them to floats.",
+            )
 
 
 def check_shape(values: NDArray[Any], name: str) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skfair._utils._columns import open_frame
+from skfair._utils._columns import floats_in, open_frame
 from skfair._utils._text import listed
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import LARGEST_WEIGHT, ROUNDING, SMALLEST_WEIGHT, Scale
@@ -199,9 +199,9 @@ def count_rows_by(
     columns |= {f"stratum_{i}": nw.col(name) for i, name in enumerate(table.control)}
     labels = [*columns]
     if table.score is not None:
-        columns["score"] = nw.col(table.score).cast(nw.Float64())
+        columns["score"] = floats_in(table.frame, table.score)
     if table.weight is not None:
-        columns["weight"] = nw.col(table.weight).cast(nw.Float64())
+        columns["weight"] = floats_in(table.frame, table.weight)
     rows = table.frame.select(**columns)
     n_keys = n_bins if finer is None else finer.n_bins
     of_duckdb = rows.implementation is nw.Implementation.DUCKDB

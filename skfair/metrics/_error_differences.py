@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats
-from skfair._utils._validation import as_array, check_numbers
+from skfair._utils._validation import LARGEST_NUMBER, as_array, check_numbers
 from skfair.metrics._demographic_parity import difference_of_means
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import Multigroup
@@ -22,9 +22,11 @@ def errors_of(y_true: Any, y_pred: Any) -> Floats:
     """Predicted minus true value of each row."""
     if y_true is None:
         raise ValueError("y_true must be the true values, one for each row, got None.")
-    predicted = check_numbers(y_pred, "y_pred")
+    # Half of it, so that their difference is one of the numbers that can be added up.
+    largest = LARGEST_NUMBER / 2
+    predicted = check_numbers(y_pred, "y_pred", largest)
     true = as_array(y_true, "y_true", len(predicted))
-    return predicted - check_numbers(true, "y_true")
+    return predicted - check_numbers(true, "y_true", largest)
 
 
 def _difference_of_errors(

@@ -22,7 +22,7 @@ from skfair._utils._validation import (
     check_y_true,
     refuse_tables_elsewhere,
 )
-from skfair.groups import Groups, resolve_groups
+from skfair.groups import Groups, check_kinds_of_labels, resolve_groups
 from skfair.statistics import (
     GroupedCalibration,
     GroupedConfusion,
@@ -30,6 +30,7 @@ from skfair.statistics import (
     GroupedOutcomes,
     GroupedScores,
 )
+from skfair.statistics._grouped_confusion import encode_label_pairs
 from skfair.statistics._json import JSONStatistic
 
 Multigroup = Literal["pairwise", "pooled"]
@@ -199,6 +200,7 @@ def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> An
             f"{name} must hold at most two labels, {pos_label!r} (pos_label) among "
             f"them, got {list(classes[:5])}."
         )
+    check_kinds_of_labels(f"{name} and pos_label", classes, [pos_label])
     return pos_label
 
 
@@ -359,11 +361,5 @@ def _check_classes(
 
 def _agree(y_true: NDArray[Any], y_pred: NDArray[Any]) -> Bools:
     """Return whether the predicted class of each row is the true one."""
-    for name, classes in (("y_true", y_true), ("y_pred", y_pred)):
-        check_no_missing(classes, name)
-    if has_text(y_true) != has_text(y_pred):
-        raise ValueError(
-            "y_true and y_pred must both be text or both be numbers, got "
-            f"{y_true[0]!r} and {y_pred[0]!r}."
-        )
-    return np.asarray(y_true == y_pred)
+    cells, classes = encode_label_pairs(y_true, y_pred)
+    return np.asarray(cells % (len(classes) + 1) == 0)  # the diagonal of the matrix

@@ -25,10 +25,10 @@ from skfair._utils._validation import (
     ParameterError,
     check_choice,
     check_integer,
-    check_numbers,
     check_real,
     check_scores,
     check_weights,
+    scores_on,
 )
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
@@ -536,7 +536,7 @@ class ScoreRepairer(
     def _check_scores(self, scores: Any) -> Floats:
         """Return scores as floats that are on the scale."""
         if self.scale == "real":
-            return check_numbers(scores, "scores") + 0.0  # turns -0.0 into 0.0
+            return scores_on("real", scores, "scores")
         return check_scores(scores, "scores", _TAKES_ANY)
 
     def _check_parameters(self) -> None:

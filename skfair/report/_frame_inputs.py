@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._columns import floats_in
 from skfair._utils._progress import Progress
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import ROUNDING
@@ -240,9 +241,9 @@ def _count_rows(
     classes = [column for column in (columns.y_true, predicted) if column is not None]
     if score is not None and predicted is None and options.scale == "probability":
         least = options.threshold if options.threshold > 0 else -ROUNDING
-        added["skfair decision"] = nw.col(score).cast(nw.Float64()) >= least
+        added["skfair decision"] = floats_in(table, score) >= least
     if columns.weight is not None:
-        weight = nw.col(columns.weight).cast(nw.Float64())
+        weight = floats_in(table, columns.weight)
         level = (weight.log(2) / _WEIGHT_STEP).floor()
         added["skfair weight"] = nw.when(weight > 0).then(level).otherwise(nw.lit(0.0))
     rows = table.with_columns(**added) if added else table
@@ -315,7 +316,7 @@ def _count_scores(table: Table, n_rows: int, options: Options) -> _Entries:
 def _in_unit_interval(table: Table) -> Table:
     """Move scores to [0, 1], which changes no rank, so that bins can hold them."""
     assert table.score is not None
-    score, most = nw.col(table.score).cast(nw.Float64()), sys.float_info.max
+    score, most = floats_in(table.frame, table.score), sys.float_info.max
     finite = table.frame.filter((score >= -most) & (score <= most))
     ends = finite.select(score.min().alias("low"), score.max().alias("high"))
     found = _collected(ends)

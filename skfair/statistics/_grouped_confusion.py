@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import MAX_EXACT_SUM, check_length
 from skfair.groups import (
+    check_kinds_of_labels,
     columns_of,
     drop_weightless,
     encode_column,
@@ -227,6 +228,7 @@ class GroupedConfusion(JSONStatistic):
         if not isinstance(other, GroupedConfusion):
             return NotImplemented
         labels, names, smallest = join_groups(self, other)
+        check_kinds_of_labels("classes of statistics", self.classes, other.classes)
         classes = join_labels(self.classes, other.classes)
         shape = len(labels), len(classes), len(classes)
         matrices = np.zeros(shape, np.result_type(self.matrices, other.matrices))
@@ -338,6 +340,7 @@ def encode_label_pairs(
     true, true_classes = encode_classes("y_true", y_true)
     predicted, predicted_classes = encode_classes("y_pred", y_pred)
     check_length("y_true", len(true), len(predicted))
+    check_kinds_of_labels("y_true and y_pred", true_classes, predicted_classes)
     classes = join_labels(true_classes, predicted_classes)
     cells = positions_in(classes, true_classes)[true] * len(classes)
     cells += positions_in(classes, predicted_classes)[predicted]

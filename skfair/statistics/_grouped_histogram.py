@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._columns import open_frame
+from skfair._utils._columns import floats_in, open_frame
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     MAX_EXACT_SUM,
@@ -406,7 +406,9 @@ def _as_numbers(column: nw.Series[Any], name: str) -> Floats:
     """Read a column of a table, and check its numbers."""
     if not column.dtype.is_numeric():
         raise ValueError(f"cells[{name!r}] must be numbers, got {column.dtype}.")
-    numbers: Floats = column.cast(nw.Float64()).to_numpy().astype(np.float64)
+    frame = column.to_frame()
+    column = frame.select(floats_in(frame, column.name))[column.name]
+    numbers: Floats = column.to_numpy().astype(np.float64)
     if name in ("low", "high"):
         return check_scores(numbers, f"cells[{name!r}]")
     if not (np.isfinite(numbers) & (numbers >= 0)).all():

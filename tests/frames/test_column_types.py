@@ -286,6 +286,44 @@ def test_booleans_and_decimals_as_numbers(engine):
     check_numbers(ENGINES[engine], "booleans", "decimals", None, 0)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_decimals_are_the_nearest_floats(engine):
+    written = [Decimal(i) / 1000 for i in range(1001)]
+    data = pl.DataFrame(
+        {
+            "score": pl.Series(written, dtype=pl.Decimal(18, 8)),
+            "weight": pl.Series(written[:0:-1] + written[-1:], dtype=pl.Decimal(9, 5)),
+            "label": ["a", "b"] * 500 + ["a"],
+        }
+    )
+    found = frames.grouped_scores(
+        ENGINES[engine](data),
+        y_score="score",
+        sensitive_features="label",
+        sample_weight="weight",
+    )
+    np.testing.assert_array_equal(found.scores, [float(one) for one in written])
+    expected = [float(one) for one in data["weight"]]
+    np.testing.assert_array_equal(found.weights, expected)
+
+
+@pytest.mark.parametrize("engine", ["pandas of PyArrow", "pyarrow"])
+def test_decimals_of_cells_are_the_nearest_floats(engine):
+    written = [Decimal(i) / 1000 for i in range(1000)]
+    scores = np.array([float(one) for one in written])
+    cells = pl.DataFrame(
+        {
+            "label": ["a"] * 1000,
+            "bin": np.floor(1024 * scores),
+            "n_rows": [1] * 1000,
+            "low": pl.Series(written, dtype=pl.Decimal(20, 10)),
+            "high": pl.Series(written, dtype=pl.Decimal(20, 10)),
+        }
+    )
+    found = GroupedHistogram.from_cells(ENGINES[engine](cells), n_bins=1024)
+    np.testing.assert_array_equal(found.lows, scores)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @given(data=st.data())

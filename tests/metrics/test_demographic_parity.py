@@ -137,6 +137,20 @@ def test_pos_label_that_does_not_occur():
         )
 
 
+@pytest.mark.parametrize(("label", "pos_label"), [("1", 1), (1, "1"), (b"1", 1)])
+def test_one_predicted_label_that_pos_label_can_never_be(label, pos_label):
+    with pytest.raises(ValueError, match="y_score_or_pred and pos_label must both"):
+        demographic_parity_difference(
+            None, [label, label], sensitive_features=[0, 1], pos_label=pos_label
+        )
+
+
+@pytest.mark.parametrize(("label", "value"), [("yes", 0.0), ("no", 0.0)])
+def test_one_predicted_label_of_the_kind_of_pos_label(label, value):
+    given = {"sensitive_features": [0, 1], "pos_label": "yes"}
+    assert demographic_parity_difference(None, [label, label], **given) == value
+
+
 def test_three_predicted_labels():
     with pytest.raises(ValueError, match=r"y_score_or_pred .* at most two labels"):
         demographic_parity_difference(

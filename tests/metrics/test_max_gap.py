@@ -267,6 +267,14 @@ def test_callables_must_return_zero_and_one(metric, result, message):
             {"y_true": ["1", "0"], "quality": "accuracy"},
             "must both be text or both be numbers",
         ),
+        (
+            {"y_true": [b"1", b"0"], "quality": "error_rate"},
+            "must both be text or both be numbers",
+        ),
+        (
+            {"y_true": [1, 0], "y_pred": [0.7, 0.2], "quality": "accuracy"},
+            "y_pred must be class labels, got the continuous value 0.2",
+        ),
         ({"y_true": [1], "quality": "accuracy"}, r"y_true must have shape \(2,\)"),
     ],
 )

@@ -81,6 +81,56 @@ def test_values_are_their_definitions(name, rows):
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
 
+#: Numbers between -1 and 1 to which 2**41 can be added without rounding.
+fine = st.integers(-(2**11), 2**11).map(lambda whole: whole / 2**11)
+
+
+@pytest.mark.parametrize("name", BY_GROUP)
+@given(st.data(), st.integers(0, 41), st.sampled_from([-1, 1]), st.integers(1, 2000))
+def test_values_far_from_0_differ_as_values_near_0(name, data, power, sign, times):
+    n_rows = data.draw(st.integers(2, 9))
+    size = {"min_size": n_rows, "max_size": n_rows}
+    predicted = np.array(data.draw(st.lists(fine, **size)))
+    groups, origin = np.arange(n_rows) % 2, sign * 2.0**power
+    weights = times * np.ones(n_rows)
+    metric, given = BY_GROUP[name], {"sensitive_features": groups}
+    given["sample_weight"] = weights
+    value = metric(0 * predicted, predicted, **given)
+    if name != "absolute errors":
+        moved = metric(0 * predicted, predicted + origin, **given)
+        assert moved == pytest.approx(value, rel=1e-9, abs=1e-9)
+    moved = metric(0 * predicted + origin, predicted + origin, **given)
+    assert moved == value
+
+
+@pytest.mark.parametrize("scale", ["real", "rank"])
+@pytest.mark.parametrize("as_objects", [False, True])
+def test_whole_numbers_that_floats_cannot_tell_apart(scale, as_objects):
+    y_score = np.arange(2**60, 2**60 + 6, dtype=object if as_objects else np.int64)
+    given = {"sensitive_features": list("aaabbb")}
+    with pytest.raises(
+        ValueError, match=r"y_score must be .* 1152921504606846977 in ro"
+    ):
+        abcc(None, y_score, scale=scale, **given)
+    with pytest.raises(ValueError, match="y_true must be numbers that a float"):
+        mean_error_difference(y_score, np.zeros(6), **given)
+    near = abcc(None, y_score - 2**60, scale=scale, **given)
+    assert abcc(None, 2**60 + 2**10 * (y_score - 2**60), scale="rank", **given) > 0
+    assert near == (3 if scale == "real" else 0.5)
+
+
+@pytest.mark.parametrize("large", [1e151, -1.7e308])
+def test_numbers_too_large_to_be_added_up(large):
+    values, given = [large, 0, 0, 0], {"sensitive_features": [0, 1, 0, 1]}
+    message = r"must lie between -.*e\+1.. and .*, got .* in row 0"
+    for metric in (abcc, demographic_parity_difference):
+        with pytest.raises(ValueError, match=f"y_score.* {message}"):
+            metric(None, values, **REAL, **given)
+    with pytest.raises(ValueError, match=f"y_true {message}"):
+        mean_error_difference(values, [0, 0, 0, 0], **given)
+    assert mcdp(None, values, scale="rank", **given) == 0.5
+
+
 @pytest.fixture(scope="module")
 def people():
     """Years of school, salaries, sex and offices."""

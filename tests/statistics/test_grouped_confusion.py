@@ -1,4 +1,6 @@
+import datetime
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -125,6 +127,44 @@ def test_absent_group_is_kept():
 def test_invalid_labels(y_true, y_pred, message):
     with pytest.raises(ValueError, match=message):
         GroupedConfusion.from_predictions(y_true, y_pred, sensitive_features=["F"])
+
+
+KINDS = [["a", "b"], [0, 1], [b"0", b"1"], [datetime.date(2024, 1, d) for d in (1, 2)]]
+SAME_KIND = [[0, 1], [False, True], [0.0, 1.0], [Decimal(0), Decimal(1)]]
+
+
+@given(st.data())
+def test_labels_that_can_never_be_equal_are_refused(data):
+    kinds = data.draw(st.permutations(KINDS))
+    pairs = [data.draw(st.lists(st.sampled_from(kind), min_size=1)) for kind in kinds]
+    first, second = (labels * 2 for labels in pairs[:2])
+    size = min(len(first), len(second))
+    with pytest.raises(ValueError, match="y_true and y_pred must both be text or both"):
+        GroupedConfusion.from_predictions(
+            first[:size], second[:size], sensitive_features=["A"] * size
+        )
+    monday, tuesday = (
+        GroupedConfusion.from_predictions(one, one, sensitive_features=["A"] * len(one))
+        for one in (first, second)
+    )
+    with pytest.raises(ValueError, match="classes of statistics must both be text"):
+        monday + tuesday
+
+
+@given(st.data())
+def test_numbers_are_labels_of_one_kind(data):
+    codes = data.draw(st.lists(st.integers(0, 1), min_size=1))
+    groups = ["A"] * len(codes)
+    true, predicted = (
+        [labels[code] for code in codes]
+        for labels in data.draw(st.tuples(*2 * [st.sampled_from(SAME_KIND)]))
+    )
+    statistic = GroupedConfusion.from_predictions(
+        true, predicted, sensitive_features=groups
+    )
+    right = np.trace(statistic.matrices[0])
+    assert right == len(codes)
+    assert np.trace((statistic + statistic).matrices[0]) == 2 * len(codes)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import re
 import sys
 from decimal import Decimal
 from typing import Any, Literal, get_args
@@ -182,6 +183,8 @@ def check_scores(y_score: ArrayLike, name: str = "y_score", hint: str = "") -> F
         bad = ~((scores >= -ROUNDING) & (scores <= 1 + ROUNDING))
         if bad.any():
             row = int(bad.argmax())
+            if ((scores >= 0) & (scores <= 100)).all():
+                hint = f" Divide percentages by 100.{hint}"
             raise RowError(
                 f"{name} must lie in [0, 1], got {scores[row]}",
                 row,
@@ -304,7 +307,9 @@ def _to_numbers(values: NDArray[Any], name: str) -> Floats:
         row = real.index(False)
         value = values[row : row + 1].tolist()[0]  # not as np.str_('a')
         more = "."
-        if isinstance(value, str) and name in ("y_score", "scores"):
+        if isinstance(value, str) and re.fullmatch(r"[\d.,%\s+-]*\d[.%\s]*", value):
+            more = ". Turn text into numbers first, as pandas.to_numeric does."
+        elif isinstance(value, str) and name in ("y_score", "scores"):
             more = (
                 ". Pass the probabilities of the positive label, or decisions, as "
                 f"{name} == {value!r} if that is the positive label."

@@ -174,7 +174,9 @@ def metric_from_dict(data: Any) -> tuple[Callable[..., float], Any]:
     known = {specification.name: one for one, specification in _bounded().items()}
     name, options = data["name"], data["options"]
     if not isinstance(name, str) or name not in known:
-        raise ValueError(f"metric must have a known name, got {brief(name)}.")
+        raise ValueError(
+            f"metric must be one of {', '.join(known)}, got {brief(name)}."
+        )
     if not isinstance(options, Mapping):
         raise ValueError(f"options must be a dictionary, got {brief(options)}.")
     metric = partial(known[name], **options)

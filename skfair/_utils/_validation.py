@@ -220,6 +220,18 @@ def check_numbers(values: ArrayLike, name: str) -> Floats:
     return found
 
 
+def refuse_scores(values: NDArray[Any], name: str) -> None:
+    """Raise on numbers that are no class labels."""
+    if values.dtype.kind != "f":
+        return
+    broken = values[np.isfinite(values) & (values % 1 != 0)]
+    if len(broken):
+        raise ValueError(
+            f"{name} must be class labels, got the continuous value {broken[0]}. Turn "
+            f"scores into decisions first, as {name} >= 0.5."
+        )
+
+
 def check_shape(values: NDArray[Any], name: str) -> None:
     """Raise unless there is one value for each row, and at least one row."""
     if values.ndim != 1:

@@ -57,6 +57,7 @@ from skfair.metrics._rate_differences import (
 from skfair.metrics._spec import (
     Specification,
     check_known,
+    check_metric,
     complete,
     keywords_of,
     known_metrics,
@@ -233,6 +234,7 @@ def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
         raise ValueError(
             f"metric must have its options set by keyword, got {metric!r}."
         )
+    check_metric(metric)
     bounded = _bounded()
     if function not in bounded:
         names = ", ".join(known.name for known in bounded.values())

@@ -291,7 +291,7 @@ def test_nan_in_parquet_is_missing(audit):
 def test_directories(audit):
     for name in "t.csv", "t.parquet":
         Path(name).mkdir()
-        refused(audit, name, f"{name} does not exist or is no file")
+        refused(audit, name, f"{name} is a directory, expected a file")
 
 
 PATTERNS = {

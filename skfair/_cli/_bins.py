@@ -16,6 +16,8 @@ from skfair.report._language import figure, say
 
 #: From so many groups of numbers on, ranges are suggested.
 _MANY_GROUPS = 20
+#: How dates are written, with the year first or last.
+_DATE = r"\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}"
 
 
 def read_bins(given: list[str], columns: Sequence[str]) -> dict[str, list[float]]:
@@ -66,10 +68,17 @@ def range_labels(edges: list[float]) -> list[str]:
 
 
 def bins_hint(column: Any) -> str | None:
-    """Suggest ranges where the groups are many numbers."""
-    values = pd.to_numeric(column.astype(object).dropna(), errors="coerce")
-    n_groups = values.nunique()
-    if n_groups < _MANY_GROUPS or values.isna().any():
+    """Suggest ranges where the groups are many numbers, or dates."""
+    groups = column.astype(object).dropna()
+    values, n_groups = pd.to_numeric(groups, errors="coerce"), groups.nunique()
+    if n_groups < _MANY_GROUPS:
+        return None
+    if groups.astype(str).str.match(_DATE).all():
+        return (
+            f"column {column.name!r} has {n_groups} groups, each a date; a column of "
+            "years, with --bins, would compare ranges."
+        )
+    if values.isna().any():
         return None
     written = ",".join(all_digits(edge) for edge in suggest_edges(values, 1))
     return (

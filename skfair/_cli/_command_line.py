@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import difflib
 import hashlib
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, NoReturn, TextIO
 
 import pandas as pd
 
@@ -27,9 +29,22 @@ from skfair._cli._duckdb import (
     takes_duckdb,
 )
 from skfair._cli._monitor import add_monitor, alarmed, describe, run_monitor
-from skfair._cli._tables import Columns, line_of, read_columns, read_names
-from skfair._cli._text import Format, check_columns
-from skfair._utils._files import check_writable, sha256_of, write_text
+from skfair._cli._tables import (
+    Columns,
+    check_output,
+    line_of,
+    read_columns,
+    read_names,
+)
+from skfair._cli._text import (
+    Format,
+    add_format,
+    as_values,
+    check_columns,
+    format_of,
+    number_hint,
+)
+from skfair._utils._files import sha256_of, write_text
 from skfair._utils._text import visible_text
 from skfair._utils._validation import (
     ParameterError,
@@ -115,7 +130,7 @@ _SEVERAL = (
 
 def make_parser() -> argparse.ArgumentParser:
     """Describe the command line."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=_program(), description="Measure the fairness of predictions."
     )
     parser.add_argument(
@@ -164,7 +179,28 @@ def make_parser() -> argparse.ArgumentParser:
         "cannot be read.",
     )
     verify.add_argument("directory", type=Path, help="the bundle")
+    for command in commands.choices.values():
+        command.set_defaults(parser=command)
     return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong with the arguments."""
+
+    def error(self, message: str) -> NoReturn:
+        name = self.prog.removeprefix("python -m ")
+        end = "" if message.endswith((".", "?")) else "."
+        text = f"{name}: error: {message}{end} {name} --help lists all options."
+        _say(" ".join(text.split()), sys.stderr)
+        raise SystemExit(2)
+
+    def refuse(self, unknown: list[str]) -> None:
+        """Name the options that arguments may stand for."""
+        options = re.findall(r"--[\w-]+", self.format_usage())
+        meant = [difflib.get_close_matches(text, options, 1) for text in unknown]
+        found = " and ".join(name for names in meant for name in names)
+        hint = f". Is {found} meant?" if found else "."
+        self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
 
 def _add_data(data: argparse.ArgumentParser) -> None:
@@ -206,10 +242,8 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_format(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--sep", type=_separator, help="separator of columns, such as ';' or tab")
-    add("--encoding", default="utf-8", help="of text files (default: %(default)s)")
-    add(
+    add_format(parser)
+    parser.add_argument(
         "--bins",
         action="append",
         default=[],
@@ -449,7 +483,9 @@ def _add_comparison(compare: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return its exit code."""
-    given = make_parser().parse_args(arguments)
+    given, unknown = make_parser().parse_known_args(arguments)
+    if unknown:
+        given.parser.refuse(unknown)
     for option in _SEVERAL:
         if isinstance(getattr(given, option, None), list):
             setattr(given, option, _split_commas(getattr(given, option)))
@@ -480,7 +516,7 @@ def _run_data(given: argparse.Namespace) -> int:
     """Write a data report, and return the exit code."""
     date = _date(given.date)
     if given.out is not None:
-        _check_output(given.out, given.table, given.no_overwrite)
+        _check_output(given, given.out)
         if given.format == "html":
             require_report_extra()
     with speaking(given.language), collected_reasons():
@@ -495,17 +531,23 @@ def _read_data(given: argparse.Namespace) -> tuple[DataReport, dict[str, str]]:
     """Read all columns of a table, and compute the report."""
     if not given.sensitive:
         raise ValueError("--sensitive must name a column.")
-    form = Format(given.sep, given.encoding)
+    form = format_of(given)
     bins = read_bins(given.bins, given.sensitive)
     with _unchanged([given.table]):
         names = read_names(given.table, form)
+        if "" in names:
+            _note(given, "columns without a name are left out.")
         labels = [] if given.y_true is None else [given.y_true]
         check_columns(given.table, names, [*given.sensitive, *labels])
-        features = [name for name in names if name not in given.sensitive]
+        features = [name for name in names if name and name not in given.sensitive]
         columns = Columns([], features, given.sensitive)
         table = read_columns(given.table, columns, form)
         record = input_record(given.table, [given.table])
     y = table.pop(given.y_true) if labels else None
+    for name in table.select_dtypes(["object", "str"]):
+        hint = number_hint(table[name].dropna().astype(str), form)
+        if hint:
+            _note(given, f"column {name!r} is text.{hint}")
     groups = {name: into_bins(table[name], bins.get(name)) for name in given.sensitive}
     report = DataReport.from_frame(
         table.drop(columns=given.sensitive),
@@ -564,7 +606,7 @@ def _run_comparison(given: argparse.Namespace) -> int:
     if how == "html":
         require_report_extra()
     if given.out is not None:
-        _check_output(given.out, given.table, given.no_overwrite)
+        _check_output(given, given.out)
     if not given.sensitive:
         raise ValueError("--sensitive must name a column.")
     if given.baseline not in given.y_score or len(given.y_score) < 2:
@@ -576,7 +618,7 @@ def _run_comparison(given: argparse.Namespace) -> int:
     level = given.confidence_level
     level = check_real("--confidence-level", level, 0, 1, closed="neither")
     with _unchanged(files_of(given.table)), collected_reasons():
-        form, columns = Format(given.sep, given.encoding), _columns_to_read(given)
+        form, columns = format_of(given), _columns_to_read(given)
         bins = read_bins(given.bins, given.sensitive)
         table = read_columns(given.table, columns, form)
         table = _without_missing(given, form, table, columns.values())
@@ -649,12 +691,8 @@ def _say(text: str, stream: TextIO) -> None:
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
 
 
-def _separator(text: str) -> str:
-    """Read a separator, which may be written as a word."""
-    mark = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}.get(text, text)
-    if len(mark) != 1:
-        raise argparse.ArgumentTypeError(f"must be one character or tab, got {text!r}")
-    return mark
+def _note(given: argparse.Namespace, text: str) -> None:
+    _say(f"skfair {given.command}: note: {text}", sys.stderr)
 
 
 def _numbers_with_commas(text: str) -> tuple[float, ...]:
@@ -708,9 +746,7 @@ def _public_fields(
             "--y-pred name a column each, and --target is left out."
         )
     given.impact_ratios = True
-    _check_output(
-        given.public_summary, given.table, given.no_overwrite, "--public-summary"
-    )
+    _check_output(given, given.public_summary, "--public-summary")
     return {
         "audit_date": date["date"],
         "distribution_date": _iso_date(given.distribution_date, "--distribution-date"),
@@ -741,7 +777,7 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     if page or given.bundle is not None:
         require_report_extra()
     if given.out is not None:
-        _check_output(given.out, given.table, given.no_overwrite)
+        _check_output(given, given.out)
     elif given.bundle is None and given.public_summary is None:
         raise ValueError("--out or --bundle must name what is to be written.")
     if given.bundle is not None:
@@ -768,7 +804,7 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     values = columns.values()
     others = [n for n in (*given.control_features, *given.proxy) if n not in values]
     bins = read_bins(given.bins, [*given.sensitive, *others])
-    form = Format(given.sep, given.encoding)
+    form = format_of(given)
     settings |= {
         "limit": _plain_limit(given.limit),
         "title": given.title,
@@ -780,6 +816,7 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
                 in_memory = {
                     "--group-probability": given.group_probability,
                     "--target number": given.target == "number",
+                    "--decimal ','": given.decimal == ",",
                 }
                 for option, asked in in_memory.items():
                     if asked:
@@ -909,7 +946,7 @@ def _report_of_counts(
     for name in groups:
         hint = bins_hint(rows.labels(name))
         if hint:
-            _say(f"skfair audit: note: {hint}", sys.stderr)
+            _note(given, hint)
     if given.rare == "merge":
         for name in given.sensitive:
             rows.merge_rare(name, given.min_group_size)
@@ -992,7 +1029,7 @@ def _groups_of_column(
     )
     hint = bins_hint(column)
     if hint:
-        _say(f"skfair {given.command}: note: {hint}", sys.stderr)
+        _note(given, hint)
     return groups
 
 
@@ -1029,20 +1066,22 @@ def _proxy_cells(given: argparse.Namespace, form: Format, table: Any, bins: Any)
 
 def _label(text: str | None, columns: list[Any]) -> Any:
     """Find the label of some columns that is written like this."""
+    if text is None:
+        return None
+    meant = as_values(pd.Series([text]), Format())[0]  # as cells are
     for column in columns:
         for label in [] if column is None else column.dropna().unique().tolist():
-            number = f"{label:g}" if isinstance(label, float) else None
-            if text is not None and text in (str(label), number):
+            if text == str(label) or meant == label:
                 return label
     return text
 
 
-def _check_output(path: Path, table: Path, is_new: bool, option: str = "--out") -> None:
+def _check_output(given: argparse.Namespace, path: Path, option: str = "--out") -> None:
     """Raise before the long work if a file cannot be written after it, or is input."""
-    if is_new and path.exists():
+    if given.no_overwrite and path.exists():
         raise FileExistsError(f"{path} exists already, and --no-overwrite is given.")
-    check_writable(path)
-    files = files_of(table)
+    check_output(path, option)
+    table, files = given.table, files_of(given.table)
     same = [file for file in files if file.exists() and path.exists()]
     for file in same:
         if path.samefile(file):

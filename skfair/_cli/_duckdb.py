@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from skfair._cli._bins import range_labels
-from skfair._cli._tables import Columns, check_flat
+from skfair._cli._tables import Columns, check_file, check_flat
 from skfair._cli._text import (
     BLANKS,
     BOOLEANS,
@@ -102,8 +102,7 @@ class DuckDBRows:
         for file in files:
             if not _reads(file):
                 raise UnsuitedError(f"DuckDB reads CSV and Parquet, got {file}.")
-            if not file.is_file():
-                raise FileNotFoundError(f"{file} does not exist or is no file.")
+            check_file(file)
         n_parquet = sum(file.suffix.lower() == ".parquet" for file in files)
         if n_parquet == len(files):
             self._view_parquet(files)

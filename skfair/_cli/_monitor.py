@@ -9,8 +9,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from skfair._cli._tables import Columns, read_columns
-from skfair._cli._text import Format
+from skfair._cli._tables import Columns, check_output, read_columns
+from skfair._cli._text import add_format, format_of
 from skfair._utils._files import check_writable, locked, sha256_of, write_text
 from skfair.groups import encode_groups
 from skfair.metrics._confidence._known_metrics import metric_from_dict
@@ -61,6 +61,7 @@ def add_monitor(commands: Any) -> None:
     add("table", type=Path, help="the batch: .csv, .tsv, .csv.gz, .parquet or .xlsx")
     add("--y-score", required=True, metavar="COLUMN", help="scores, or decisions")
     add("--y-true", metavar="COLUMN", help="true labels, of metrics that need them")
+    add_format(parser)
     several: dict[str, Any] = {"action": "append", "default": [], "metavar": "COLUMNS"}
     add("--sensitive", required=True, help="who belongs to which group", **several)
     add("--control-features", help="strata, in every batch or in none", **several)
@@ -94,10 +95,10 @@ def run_monitor(given: argparse.Namespace) -> tuple[FairnessMonitor, bool]:
     )
     check_writable(given.state)
     if given.out is not None:
-        check_writable(given.out)
+        check_output(given.out)
     with locked(given.state):
         monitor, batches = _read(given, columns)
-        table = _rows_of(given.table, columns)
+        table = _rows_of(given, given.table, columns)
         digest = sha256_of(given.table)
         is_new = digest not in batches
         if is_new:
@@ -109,9 +110,9 @@ def run_monitor(given: argparse.Namespace) -> tuple[FairnessMonitor, bool]:
     return monitor, is_new
 
 
-def _rows_of(path: Path, columns: Columns) -> Any:
+def _rows_of(given: argparse.Namespace, path: Path, columns: Columns) -> Any:
     """Read a table, of which no value may be missing."""
-    table = read_columns(path, columns, Format(None, "utf-8"))
+    table = read_columns(path, columns, format_of(given))
     missing = table.isna().any()
     if missing.any():
         name = missing.index[missing.to_numpy().argmax()]
@@ -203,7 +204,7 @@ def _reference(
     if given.reference is None:
         return None
     earlier = FairnessMonitor(metric)
-    _update(earlier, given, _rows_of(given.reference, columns))
+    _update(earlier, given, _rows_of(given, given.reference, columns))
     return earlier.statistic_
 
 

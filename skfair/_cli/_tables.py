@@ -20,6 +20,7 @@ from skfair._cli._text import (
     read_rows,
     refuse_text,
 )
+from skfair._utils._files import check_writable
 from skfair._utils._optional import require
 
 #: Suffixes of the files that can be read.
@@ -48,12 +49,7 @@ class Columns:
 
 def read_columns(path: Path, columns: Columns, form: Format) -> Any:
     """Read some columns of a table. Only empty cells are missing."""
-    if not path.name.lower().endswith(SUFFIXES):
-        raise ValueError(
-            f"{path} must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}."
-        )
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist or is no file.")
+    _check_table(path)
     if path.suffix.lower() == ".parquet":
         table = _read_parquet(path, columns.all())
     elif path.suffix.lower() == ".xlsx":
@@ -61,9 +57,12 @@ def read_columns(path: Path, columns: Columns, form: Format) -> Any:
     else:
         table = pd.concat(read_rows(path, columns.all(), form))
         for name in columns.labels:
-            table[name] = as_values(table[name])
+            table[name] = as_values(table[name], form)
+        for name in columns.groups:
+            if as_numbers(table[name], form) is not None:
+                table[name] = form.with_points(table[name])
         for name in columns.numbers:
-            numbers = as_numbers(table[name])
+            numbers = as_numbers(table[name], form)
             if numbers is None:
                 refuse_text([path], name, form)
             table[name] = numbers
@@ -72,10 +71,39 @@ def read_columns(path: Path, columns: Columns, form: Format) -> Any:
     return table
 
 
-def read_names(path: Path, form: Format) -> list[str]:
-    """Read the names of all columns of a table."""
+def check_output(path: Path, option: str = "--out") -> None:
+    """Raise unless a file can be written, and is not named as what none of them is."""
+    if path.suffix.lower() in (".pdf", ".doc", ".docx", ".xlsx"):
+        raise ValueError(
+            f"{option} {path} must end in .html, .json or .md. A browser prints a page "
+            "as PDF."
+        )
+    check_writable(path)
+
+
+def check_file(path: Path) -> None:
+    """Raise unless a path is that of a file."""
+    if path.is_dir():
+        raise IsADirectoryError(
+            f"{path} is a directory, expected a file, or a pattern of files such as "
+            f"'{path}/*.csv'."
+        )
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist or is no file.")
+
+
+def _check_table(path: Path) -> None:
+    """Raise unless a path is that of a file of a known kind."""
+    if not path.is_dir() and not path.name.lower().endswith(SUFFIXES):
+        raise ValueError(
+            f"{path} must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}."
+        )
+    check_file(path)
+
+
+def read_names(path: Path, form: Format) -> list[str]:
+    """Read the names of all columns of a table."""
+    _check_table(path)
     if path.suffix.lower() == ".parquet":
         parquet = require("pyarrow.parquet", f"Reading {path}", "save the table as CSV")
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import io
 import re
@@ -23,6 +24,8 @@ WHOLE_NUMBER = r"[+-]?[0-9]+"
 #: How truth values are written.
 BOOLEANS = {"True": True, "TRUE": True, "true": True}
 BOOLEANS |= {"False": False, "FALSE": False, "false": False}
+#: Numbers with a decimal comma become numbers with a point, and others no numbers.
+_EXCHANGED = str.maketrans(",.", ".,")
 #: What is left out around a cell.
 BLANKS = " \t"
 #: Columns of a table that is no CSV file, such as a page, are not all listed.
@@ -39,6 +42,11 @@ class Format:
 
     sep: str | None = None
     encoding: str = "utf-8"
+    decimal: str = "."
+
+    def with_points(self, cells: Any) -> Any:
+        """Write numbers with a decimal point."""
+        return cells.str.translate(_EXCHANGED) if self.decimal == "," else cells
 
     def of(self, path: Path) -> dict[str, Any]:
         """Parameters of `pandas.read_csv`."""
@@ -48,6 +56,32 @@ class Format:
         plain = self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
         encoding = "utf-8-sig" if plain else self.encoding
         return {"sep": sep, "encoding": encoding}
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Describe the options of `Format`."""
+    add = parser.add_argument
+    add("--sep", type=_separator, help="separator of columns, such as ';' or tab")
+    add("--encoding", default="utf-8", help="of text files (default: %(default)s)")
+    add(
+        "--decimal",
+        choices=(".", ","),
+        default=".",
+        help="decimal mark of text files: 0.5 or 0,5 (default: %(default)s)",
+    )
+
+
+def format_of(given: argparse.Namespace) -> Format:
+    """Return what these options say."""
+    return Format(given.sep, given.encoding, given.decimal)
+
+
+def _separator(text: str) -> str:
+    """Read a separator, which may be written as a word."""
+    mark = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}.get(text, text)
+    if len(mark) != 1:
+        raise argparse.ArgumentTypeError(f"must be one character or tab, got {text!r}")
+    return mark
 
 
 class _Record(NamedTuple):
@@ -116,27 +150,27 @@ def read_rows(
                     yield rows.mask(rows == "")
 
 
-def as_values(column: Any) -> Any:
+def as_values(column: Any, form: Format) -> Any:
     """Turn text into whole numbers, numbers or truth values if all of it is written so.
 
     Whole numbers of more than 64 bits stay text.
     """
-    known = column.dropna()
+    known = form.with_points(column.dropna())
     if known.str.fullmatch(WHOLE_NUMBER).all():
         numbers = known.astype(object).map(int)
         if not numbers.between(-(2**63), 2**63 - 1).all():
             return column
         # Beside missing values they stay objects, since floats might round them.
         return numbers.reindex(column.index)
-    numbers = as_numbers(column)
+    numbers = as_numbers(column, form)
     if numbers is None and known.isin(list(BOOLEANS)).all():
         return known.astype(object).map(BOOLEANS).reindex(column.index)
     return column if numbers is None else numbers
 
 
-def as_numbers(column: Any) -> Any:
+def as_numbers(column: Any, form: Format) -> Any:
     """Turn text into numbers, None if some of it is no number."""
-    known = column.dropna()
+    known = form.with_points(column.dropna())
     if not known.str.fullmatch(NUMBER).all():
         return None
     # Not by `pandas.to_numeric`, which may miss the nearest float.
@@ -148,12 +182,23 @@ def refuse_text(files: Sequence[Path], name: str, form: Format) -> None:
     for path in files:
         for rows in read_rows(path, [name], form):
             known = rows[name].dropna()
-            bad = known[~known.str.fullmatch(NUMBER)]
+            bad = known[~form.with_points(known).str.fullmatch(NUMBER)]
             if len(bad):
                 raise ValueError(
                     f"column {name!r} must be numbers, got {bad.iloc[0]!r} in line "
                     f"{line_of_text(path, bad.index[0], form)} of {path}."
+                    f"{number_hint(bad, form)}"
                 )
+
+
+def number_hint(cells: Any, form: Format) -> str:
+    """Say how cells can be read as numbers if they are written in another way."""
+    if cells.str.fullmatch(NUMBER.replace(r"\.", "[.,]") + "[ \u00a0]?%").all():
+        return " Write each as a share, as 0.45 for 45%."
+    other = Format(decimal="." if form.decimal == "," else ",")
+    if other.with_points(cells).str.fullmatch(NUMBER).all():
+        return f" --decimal '{other.decimal}' reads numbers such as {cells.iloc[0]}."
+    return ""
 
 
 def line_of_text(path: Path, position: int, form: Format) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 import sys
 from decimal import Decimal
 from typing import Any, Literal, get_args
@@ -185,6 +186,8 @@ def check_scores(y_score: ArrayLike, name: str = "y_score", hint: str = "") -> F
         bad = ~((scores >= -ROUNDING) & (scores <= 1 + ROUNDING))
         if bad.any():
             row = int(bad.argmax())
+            if ((scores >= 0) & (scores <= 100)).all():
+                hint = f" Divide percentages by 100.{hint}"
             raise RowError(
                 f"{name} must lie in [0, 1], got {scores[row]}",
                 row,
@@ -240,6 +243,18 @@ def _check_exact(given: NDArray[Any], found: Floats, name: str) -> None:
                 int(row),
                 ". Subtract the same number from all, or round them to floats.",
             )
+
+
+def refuse_scores(values: NDArray[Any], name: str) -> None:
+    """Raise on numbers that are no class labels."""
+    if values.dtype.kind != "f":
+        return
+    broken = values[np.isfinite(values) & (values % 1 != 0)]
+    if len(broken):
+        raise ValueError(
+            f"{name} must be class labels, got the continuous value {broken[0]}. Turn "
+            f"scores into decisions first, as {name} >= 0.5."
+        )
 
 
 def check_shape(values: NDArray[Any], name: str) -> None:
@@ -329,7 +344,9 @@ def _to_numbers(values: NDArray[Any], name: str) -> Floats:
         row = real.index(False)
         value = values[row : row + 1].tolist()[0]  # not as np.str_('a')
         more = "."
-        if isinstance(value, str) and name in ("y_score", "scores"):
+        if isinstance(value, str) and re.fullmatch(r"[\d.,%\s+-]*\d[.%\s]*", value):
+            more = ". Turn text into numbers first, as pandas.to_numeric does."
+        elif isinstance(value, str) and name in ("y_score", "scores"):
             more = (
                 ". Pass the probabilities of the positive label, or decisions, as "
                 f"{name} == {value!r} if that is the positive label."

@@ -16,7 +16,7 @@ from skfair._utils._validation import check_choice
 from skfair._utils._warnings import warn_if_reordered
 from skfair.metrics._classes import evaluate_classes
 from skfair.metrics._inputs import Multigroup
-from skfair.metrics._spec import Specification, register
+from skfair.metrics._spec import Specification, check_option_names, register
 from skfair.metrics._strata import Multistratum, combine_numbers, evaluate_strata
 from skfair.statistics._json import JSONStatistic
 
@@ -91,6 +91,8 @@ def specify(
                 kwargs.get("sensitive_features") is None and not statistic
             ):
                 _check_call(specification, args, kwargs)
+            if unknown := kwargs.keys() - names:
+                check_option_names(function, function.__name__, unknown)
             if not kwargs.keys().isdisjoint(_SHARED):
                 check_shared(kwargs)
             if kwargs.get("control_features") is not None:

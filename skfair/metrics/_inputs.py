@@ -20,6 +20,7 @@ from skfair._utils._validation import (
     check_unmasked,
     check_weights,
     check_y_true,
+    refuse_scores,
     refuse_tables_elsewhere,
 )
 from skfair.groups import Groups, check_kinds_of_labels, resolve_groups
@@ -283,6 +284,7 @@ def outcomes_of(
             f"quality must be one of {', '.join(map(repr, names))} or a callable, got "
             f"{quality!r}."
         )
+    refuse_scores(predicted, "y_pred")
     if quality == "selection_rate":
         check_y_true(y_true, predicted)
         return positive_rows(predicted, "y_pred", pos_label), None

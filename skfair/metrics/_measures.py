@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from skfair._utils._types import Integers
-from skfair._utils._validation import check_no_missing
+from skfair._utils._validation import check_no_missing, refuse_scores
 from skfair.groups import sort_labels
 from skfair.metrics._inputs import (
     Rate,
@@ -185,6 +185,8 @@ def prepare(measure: GroupMetric, columns: Columns, pos_label: Any) -> GroupMetr
         raise TypeError(f"{measure.name} takes no sample_weight, got weights.")
     if measure.takes_scores:
         return _prepare_for_scores(measure, columns, pos_label)
+    if measure.rate is not None:
+        refuse_scores(columns["y_pred"], "y_pred")
     return _prepare_for_labels(measure, columns, pos_label)
 
 

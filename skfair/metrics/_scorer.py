@@ -24,6 +24,7 @@ from skfair._utils._validation import count_rows
 from skfair.groups import Selector, resolve_groups, resolve_strata
 from skfair.metrics._spec import (
     check_metric,
+    check_option_names,
     numbers_by_name,
     unwrapped,
 )
@@ -407,7 +408,7 @@ def make_fairness_scorer(
     check_selector("sensitive_features", sensitive_features)
     check_selector("control_features", control_features)
     if kwargs:
-        _check_options(metric, kwargs)
+        check_option_names(metric, _name(metric), kwargs)
     method = response_method_for(partial(metric, **kwargs), response_method)
     return FairnessScorer(
         metric, -1, kwargs, method, sensitive_features, control_features
@@ -497,24 +498,6 @@ def _in_array(selector: Any, estimator: Any, X: Any) -> Any:
         return [_in_array(name, estimator, X) for name in selector]
     is_known = isinstance(selector, str) and selector in known
     return known.index(selector) if is_known else selector
-
-
-def _check_options(metric: Callable[..., float], options: dict[str, Any]) -> None:
-    """Raise for an option that a metric does not take, before any model is fitted."""
-    parameters = inspect.signature(metric).parameters
-    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
-        return
-    known = [
-        name
-        for name, one in list(parameters.items())[2:]
-        if one.kind is not one.VAR_POSITIONAL
-        and name not in ("sensitive_features", "control_features", "sample_weight")
-    ]
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        raise TypeError(
-            f"{_name(metric)} has no option {unknown[0]!r}, expected one of {known}."
-        )
 
 
 def _forward(

@@ -9,10 +9,11 @@ function, and nothing is decided by which function it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature, unwrap
+from reprlib import repr as brief
 from types import FunctionType
 from typing import Any, TypeAlias
 
@@ -146,14 +147,31 @@ def unwrapped(metric: Any) -> tuple[Any, dict[str, Any]]:
 
 def check_metric(metric: Any) -> None:
     """Raise unless a metric is a function; people know scorers by their names."""
-    if callable(metric):
+    is_scorer = hasattr(metric, "_score_func")
+    if callable(metric) and not is_scorer:
         return
     known = numbers_by_name()
     name = str(metric).removeprefix("neg_")
     raise TypeError(
         "metric must be a function, such as skfair.metrics."
-        f"{name if name in known else 'mcdp'}, got {metric!r}."
+        f"{name if name in known else 'mcdp'}, got "
+        f"{'the scorer ' * is_scorer}{brief(metric)}."
     )
+
+
+def check_option_names(metric: Any, name: str, options: Iterable[str]) -> None:
+    """Raise for an option that a metric does not take."""
+    parameters = signature(metric).parameters
+    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+        return
+    known = [
+        name
+        for name, one in list(parameters.items())[2:]
+        if one.kind is not one.VAR_POSITIONAL
+        and name not in ("sensitive_features", "control_features", "sample_weight")
+    ]
+    for unknown in (one for one in options if one not in known):
+        raise TypeError(f"{name} has no option {unknown!r}, expected one of {known}.")
 
 
 def check_known(

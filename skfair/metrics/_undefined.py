@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._text import counted, listed
@@ -46,23 +47,38 @@ def check_groups_of_numbers(
     """Warn of many groups that are numbers with few rows, and refuse very many.
 
     The largest difference between so small groups is noise: between groups of one row
-    MCDP is 1.
+    MCDP is 1. Each column of an intersection is judged by itself.
     """
+    if len(labels) < _MANY_NUMBERS or counts.min() >= _FEW_ROWS:
+        return
+    columns = [*zip(*labels, strict=True)] if type(labels[0]) is tuple else [labels]
+    for position, column in enumerate(columns):
+        rows = (
+            pd.Series(counts).groupby(pd.Index(column, dtype=object), sort=False).sum()
+        )
+        where = f" in column {position + 1}" if len(columns) > 1 else ""
+        _check_numbers(name, rows.index.tolist(), rows.to_numpy(), where)
+
+
+def _check_numbers(
+    name: str, labels: Sequence[Hashable], counts: Integers, where: str
+) -> None:
+    """Warn of the labels of one column, or refuse them."""
     tip = tip_for_numbers(labels, counts)
     if not tip:
         return
     n_groups, mean = len(labels), counts.sum() / len(labels)
     if n_groups >= _TOO_MANY_NUMBERS and mean < _FEWEST_ROWS:
         raise ValueError(
-            f"sensitive_features has {n_groups:,} groups, each a number, with "
+            f"sensitive_features has {n_groups:,} groups{where}, each a number, with "
             f"{mean:.2g} rows on average. {tip}"
         )
     if _COLLECTED.get() is None:
         n_small = int((counts < _FEW_ROWS).sum())
         warn_user(
-            f"{name} compares {n_groups} groups, each a number, of which {n_small} "
-            f"have fewer than {_FEW_ROWS} rows: their largest difference may be noise. "
-            f"{tip}",
+            f"{name} compares {n_groups} groups{where}, each a number, of which "
+            f"{n_small} have fewer than {_FEW_ROWS} rows: their largest difference may "
+            f"be noise. {tip}",
             UndefinedMetricWarning,
         )
 
@@ -70,7 +86,7 @@ def check_groups_of_numbers(
 def tip_for_numbers(labels: Sequence[Hashable], counts: Integers) -> str:
     """Suggest ranges of many groups that are numbers, of which some have few rows.
 
-    Intersections and names are not concerned.
+    Names are not concerned.
     """
     if len(labels) < _MANY_NUMBERS or counts.min() >= _FEW_ROWS:
         return ""

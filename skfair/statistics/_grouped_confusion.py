@@ -12,7 +12,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import MAX_EXACT_SUM, check_length
+from skfair._utils._validation import (
+    MAX_EXACT_SUM,
+    check_length,
+    refuse_scores,
+)
 from skfair.groups import (
     check_kinds_of_labels,
     columns_of,
@@ -317,12 +321,7 @@ def encode_classes(
     n_missing = int(np.count_nonzero(codes < 0))
     if n_missing:
         raise ValueError(f"{name} has {n_missing} missing labels, expected none.")
-    broken = [v for v in classes if isinstance(v, float) and not v.is_integer()]
-    if broken:
-        raise ValueError(
-            f"{name} must be class labels, got the continuous value {broken[0]}. Turn "
-            f"scores into decisions first, as {name} >= 0.5."
-        )
+    refuse_scores(np.array([v for v in classes if isinstance(v, float)]), name)
     present = pd.unique(codes)
     if len(present) < len(classes):  # categories without rows are no classes
         kept = tuple(classes[i] for i in np.sort(present))

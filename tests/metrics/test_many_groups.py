@@ -150,10 +150,24 @@ def test_rates_of_columns_of_numbers_are_warned_of():
         group_metrics("selection_rate", None, y_score > 0.5, sensitive_features=age)
 
 
+def test_each_column_of_an_intersection_is_judged_by_itself():
+    y_score, age = numbers(60, 300)
+    both = pd.DataFrame({"sex": age % 2, "age": age})
+    said = "60 groups in column 2, each a number, of which .*bins=.*continuous_mcdp"
+    with pytest.warns(UndefinedMetricWarning, match=said) as seen:
+        mcdp(None, y_score, sensitive_features=both)
+    assert len(seen) == 1
+    # All columns of X in place of those of groups.
+    X = np.random.default_rng(0).normal(size=(2_000, 3))
+    with pytest.raises(ValueError, match="2,000 groups in column 1, each a number"):
+        mcdp(None, np.resize(y_score, 2_000), sensitive_features=X)
+    few = pd.DataFrame({"sex": age % 2, "ten": age // 6, "text": age.astype(str)})
+    mcdp(None, y_score, sensitive_features=few)
+
+
 def test_other_small_groups_are_not_warned_of():
     y_score, age = numbers(60, 300)
-    both = pd.DataFrame({"age": age, "sex": age % 2})
-    for groups in (both, age.astype(str), age % 25, age < 1, np.sort(age) // 20):
+    for groups in (age.astype(str), age % 25, age < 1, np.sort(age) // 20):
         mcdp(None, y_score, sensitive_features=groups)
     mcdp(None, np.tile(y_score, 40), sensitive_features=np.tile(age, 40))
 

@@ -34,14 +34,11 @@ BLOCK = re.compile(
 NEEDS = {
     ("docs/boosting.md", "xgboost"),
     ("docs/howto/deployment.md", "fastapi"),
-    ("docs/howto/deployment.md", "skops"),
     ("docs/howto/from_aif360.md", "aif360"),
     ("docs/howto/from_fairlearn.md", "fairlearn"),
     ("docs/howto/pipelines.md", "xgboost"),
     ("docs/howto/pytorch.md", "torch"),
     ("docs/howto/searches.md", "optuna"),
-    ("docs/howto/tracking.md", "mlflow"),
-    ("docs/howto/tracking.md", "skops"),
     ("docs/howto/tracking.md", "skore"),
 }
 WITHOUT_PICTURE = {
@@ -104,6 +101,7 @@ NO_VERSION = {"Software": None}
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*Any type hint is inferred")  # MLflow's own
+@pytest.mark.filterwarnings("ignore:Filesystem tracking backend")
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_blocks_of_a_page_run_as_printed(page, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")

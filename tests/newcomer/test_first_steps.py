@@ -28,22 +28,31 @@ from skfair.inprocessing import DiffMCDPClassifier, MCDPReweighter
 from skfair.inspection import CDFGapDisplay, GroupGapDisplay, GroupMetricsDisplay
 from skfair.metrics import (
     bootstrap_interval,
+    certify,
+    confidence_interval,
     continuous_mcdp,
+    cvar_fairness,
+    dcp,
     demographic_parity_difference,
     equalized_odds_difference,
+    false_positive_rate_difference,
     get_fairness_scorer,
     group_metrics,
     make_fairness_scorer,
     make_group_scorer,
     max_gap,
     mcdp,
+    metric_bounds,
     permutation_test,
+    predictive_value_difference,
+    proxy_bounds,
     true_positive_rate_difference,
 )
 from skfair.model_selection import FairestWithin, cross_val_fairness
 from skfair.monitoring import FairnessMonitor
 from skfair.postprocessing import MADDPostProcessor, UnawarePostProcessor
 from skfair.report import FairnessReport
+from skfair.statistics import GroupedHistogram
 
 
 def typed(*guesses, says=""):
@@ -196,12 +205,61 @@ def test_labels_in_place_of_scores(people, fitted):
     )
 
 
+def test_scores_where_decisions_are_wanted(people, fitted):
+    X, y, _ = people
+    scores, groups = fitted.predict_proba(X)[:, 1], {"sensitive_features": X["sex"]}
+    y = (y == ">50K").astype(int)
+    metrics = {
+        metric.__name__: metric
+        for metric in (
+            equalized_odds_difference,
+            true_positive_rate_difference,
+            false_positive_rate_difference,
+            predictive_value_difference,
+            max_gap,
+            cvar_fairness,
+            dcp,
+        )
+    }
+    metrics |= {
+        rate: partial(group_metrics, rate, confidence_level=None)
+        for rate in ("accuracy", "selection_rate", "false_negative_rate")
+    }
+    for metric in metrics.values():
+        typed(
+            partial(metric, y, scores, **groups),
+            partial(metric, y, scores >= 0.5, **groups),
+            says=r"must be class labels, got the continuous .* y_pred >= 0\.5",
+        )
+
+
+def test_options_of_fairlearn_are_told(people, fitted):
+    X, y, _ = people
+    y, y_pred = y == ">50K", fitted.predict(X) == ">50K"
+    for metric in (demographic_parity_difference, equalized_odds_difference):
+        metric = partial(metric, y, y_pred, sensitive_features=X["sex"])
+        typed(
+            partial(metric, method="to_overall"),
+            partial(metric, multigroup="pooled"),
+            says=f"{metric.func.__name__} has no option 'method', .*'multigroup'",
+        )
+
+
 def test_metrics_by_name(people):
     X, y, _ = people
     says = r"metric must be a function, such as skfair\.metrics\.mcdp, got 'neg_mcdp'"
-    for test in (permutation_test, bootstrap_interval):
+    tests = [permutation_test, bootstrap_interval, confidence_interval]
+    tests += [partial(certify, at_most=0.1), partial(proxy_bounds, cells=X["sex"])]
+    for test in tests:
         with pytest.raises(TypeError, match=says):
             test("neg_mcdp", y, X["x0"], sensitive_features=X["sex"])
+    histogram = GroupedHistogram.from_scores([0.5], sensitive_features=["a"])
+    for use in (FairnessMonitor, partial(metric_bounds, histogram=histogram)):
+        with pytest.raises(TypeError, match=says):
+            use("neg_mcdp")
+    scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
+    with pytest.raises(TypeError, match="got the scorer make_fairness"):
+        cross_val_fairness(scorer, pipeline(), X, y, sensitive_features="sex")
     with pytest.raises(TypeError, match=says):
         make_fairness_scorer("neg_mcdp", sensitive_features="sex")
     with pytest.raises(TypeError, match=says):

@@ -57,6 +57,7 @@ from skfair.metrics._rate_differences import (
 from skfair.metrics._spec import (
     Specification,
     check_known,
+    check_metric,
     complete,
     keywords_of,
     known_metrics,
@@ -174,7 +175,9 @@ def metric_from_dict(data: Any) -> tuple[Callable[..., float], Any]:
     known = {specification.name: one for one, specification in _bounded().items()}
     name, options = data["name"], data["options"]
     if not isinstance(name, str) or name not in known:
-        raise ValueError(f"metric must have a known name, got {brief(name)}.")
+        raise ValueError(
+            f"metric must be one of {', '.join(known)}, got {brief(name)}."
+        )
     if not isinstance(options, Mapping):
         raise ValueError(f"options must be a dictionary, got {brief(options)}.")
     metric = partial(known[name], **options)
@@ -231,6 +234,7 @@ def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
         raise ValueError(
             f"metric must have its options set by keyword, got {metric!r}."
         )
+    check_metric(metric)
     bounded = _bounded()
     if function not in bounded:
         names = ", ".join(known.name for known in bounded.values())

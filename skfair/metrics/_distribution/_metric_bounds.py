@@ -15,7 +15,13 @@ from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
 from skfair.metrics._distribution._gap import Pair, blocks_of, compared_pairs
 from skfair.metrics._inputs import check_multigroup
-from skfair.metrics._spec import Measure, check_known, known_metrics, specification_of
+from skfair.metrics._spec import (
+    Measure,
+    check_known,
+    check_metric,
+    known_metrics,
+    specification_of,
+)
 from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedCalibration, GroupedHistogram
 from skfair.statistics._grouped_scores import MAX_EXACT, Gap
@@ -135,6 +141,7 @@ def metric_bounds(
     >>> metric_bounds(madd, histogram, bandwidth=0.25).width
     0.0
     """
+    check_metric(metric)
     specification, given = specification_of(metric)
     given |= options
     by_label = specification.bounds_by_label
@@ -258,6 +265,7 @@ def cells_of_histogram(histogram: GroupedHistogram) -> Cells:
 
 def on_band_of(metric: Callable[..., float], **options: Any) -> tuple[OnBand, OnBand]:
     """Find what bounds a metric of the gap of two CDFs, and a seminorm above it."""
+    check_metric(metric)
     specification, given = specification_of(metric)
     given |= options
     make = specification.on_band or specification.measure

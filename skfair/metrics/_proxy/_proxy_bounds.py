@@ -46,7 +46,7 @@ from skfair.metrics._proxy._cells import (
 )
 from skfair.metrics._proxy._confidence import compare_known_rows, margins
 from skfair.metrics._proxy._linear_program import sharp_lower_bound
-from skfair.metrics._spec import unwrapped
+from skfair.metrics._spec import check_metric, unwrapped
 from skfair.metrics._undefined import warn_undefined
 from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_confusion import encode_label_pairs
@@ -430,6 +430,7 @@ def _read_evidence(
     metric: Callable[..., float], y_true: Any, y_score: Any, **given: Any
 ) -> _Evidence:
     """Read rows or a statistic, and what the metric compares."""
+    check_metric(metric)
     function, options = unwrapped(metric)
     if function not in _KNOWN:
         names = ", ".join(known.__name__ for known in _KNOWN)

@@ -1,0 +1,232 @@
+"""Tables as spreadsheets save them: right numbers, or a line that says what to type."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from skfair._cli._command_line import main
+from skfair._cli._text import Format, as_numbers
+
+AUDIT = "audit {} --y-true y --y-score p --sensitive sex --permutations 0"
+AUDIT += " --resamples 2 --format json --out out.json"
+DATA = "data {} --y-true y --sensitive sex --out out.json --format json"
+MONITOR = "monitor state.json {} --y-score p --sensitive sex"
+
+
+@pytest.fixture
+def rows():
+    """Labels, scores and groups of 60 people."""
+    rng = np.random.default_rng(0)
+    score = rng.random(60).round(3)
+    y = (rng.random(60) < score).astype(int)
+    return pd.DataFrame({"y": y, "p": score, "sex": rng.choice(["F", "M"], 60)})
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Write a file, run a command on it, return its code, what it wrote and said."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(command, content=None, name="table.csv", *more):
+        if content is not None:
+            (tmp_path / name).write_bytes(content.encode())
+        try:
+            code = main([*command.format(name).split(), *more])
+        except SystemExit as stopped:
+            code = stopped.code
+        out, said = tmp_path / "out.json", capsys.readouterr()
+        found = None
+        if out.exists():
+            found = json.loads(out.read_text("utf-8"))
+            del found["input"], found["sha256"]
+            out.unlink()
+        return code, found, said.err
+
+    return run
+
+
+def text(table, sep=",", decimal=".", **cells):
+    """A table as text, some cells of which are written in another way."""
+    table = table.assign(p=table["p"].map(lambda p: f"{p}".replace(".", decimal)))
+    for name, write in cells.items():
+        table = table.assign(**{name: table[name].map(write)})
+    return table.to_csv(sep=sep, index=False)
+
+
+# --- numbers with a decimal comma
+
+
+@pytest.mark.parametrize("command", [AUDIT, DATA])
+def test_numbers_with_a_decimal_comma(run, rows, command):
+    german = text(rows, ";", ",")
+    code, found, said = run(command, german, "table.csv", "--sep", ";")
+    assert "--decimal ','" in said
+    assert said.count("\n") == 1
+    assert code == (2 if command == AUDIT else 0)
+    options = ("--sep", ";", "--decimal", ",")
+    code, found, said = run(command, german, "table.csv", *options)
+    assert (code, said) == (0, "")
+    assert found == run(command, text(rows))[1]
+
+
+def test_a_monitor_reads_what_an_audit_reads(run, rows):
+    german = text(rows, ";", ",")
+    said = run(MONITOR, german)[2]
+    assert "--sep ';'" in said
+    code, _, said = run(MONITOR, german, "table.csv", "--sep", ";")
+    assert (code, "--decimal ','" in said) == (2, True)
+    code, _, said = run(MONITOR, german, "table.csv", "--sep", ";", "--decimal", ",")
+    assert (code, said) == (0, "")
+
+
+def test_ranges_of_numbers_with_a_decimal_comma(run, rows):
+    command = AUDIT.replace("sex", "p", 1).replace("--y-score p", "--y-score s")
+    command += " --bins p=0.3,0.6"
+    rows = rows.assign(s=rows["p"])
+    german = text(rows, ";", ",", s=lambda s: f"{s}".replace(".", ","))
+    options = ("--sep", ";", "--decimal", ",")
+    found = run(command, german, "table.csv", *options)[1]
+    assert found is not None
+    assert found == run(command, text(rows))[1]
+
+
+def test_points_are_no_decimal_commas(run, rows):
+    code, _, said = run(AUDIT, text(rows, ";"), "t.csv", "--sep", ";", "--decimal", ",")
+    assert code == 2
+    assert "must be numbers, got '0." in said
+    assert "--decimal '.'" in said
+
+
+def test_duckdb_reads_no_decimal_commas(run, rows):
+    pytest.importorskip("duckdb")
+    options = ("--sep", ";", "--decimal", ",", "--engine", "duckdb")
+    code, _, said = run(AUDIT, text(rows, ";", ","), "table.csv", *options)
+    assert code == 2
+    assert "--decimal ',' needs --engine pandas" in said
+
+
+@given(numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+@example(numbers=[1234.5, 1e300, -0.0])
+@settings(max_examples=20, deadline=None)
+def test_any_number_is_read_with_either_mark(numbers):
+    written = pd.Series([repr(x) for x in numbers])
+    with_comma = written.str.replace(".", ",")
+    assert as_numbers(written, Format()).tolist() == numbers
+    assert as_numbers(with_comma, Format(decimal=",")).tolist() == numbers
+    if written.str.contains(".", regex=False).any():
+        assert as_numbers(written, Format(decimal=",")) is None
+        assert as_numbers(with_comma, Format()) is None
+
+
+# --- percentages, labels, columns without a name
+
+
+def test_percentages_are_refused_with_what_to_write(run, rows):
+    code, _, said = run(AUDIT, text(rows, p=lambda p: f"{100 * float(p):.1f} %"))
+    assert code == 2
+    assert "' %' in line 2" not in said
+    assert "a share, as 0.45 for 45%" in said
+    code, _, said = run(AUDIT, text(rows, p=lambda p: f"{100 * float(p):.1f}"))
+    assert code == 2
+    assert "Divide percentages by 100." in said
+
+
+@pytest.mark.parametrize(
+    ("command", "labels", "typed"),
+    [
+        (AUDIT, ["FALSE", "TRUE"], "TRUE"),
+        (DATA, ["FALSE", "TRUE"], "TRUE"),
+        (DATA, ["false", "true"], "true"),
+        (DATA, ["FALSE", "TRUE"], "1"),
+        (DATA, ["0.0", "1.0"], "1"),
+        (DATA, ["0", "1"], "1.0"),
+        (DATA, ["no", "yes"], "yes"),
+    ],
+)
+def test_the_positive_label_is_typed_as_it_stands_in_the_file(
+    run, rows, command, labels, typed
+):
+    content = text(rows, y=lambda y: labels[y])
+    code, found, said = run(command, content, "table.csv", "--pos-label", typed)
+    assert (code, said) == (0, "")
+    # Some number of the page counts positives: all agree with those of 0 and 1.
+    expected = run(command, text(rows))[1]
+    assert numbers_of(found) == numbers_of(expected)
+
+
+def numbers_of(found):
+    """All floats of nested lists and dictionaries, in order."""
+    if isinstance(found, dict):
+        found = [value for key, value in found.items() if key != "settings"]
+    if isinstance(found, list):
+        return [number for part in found for number in numbers_of(part)]
+    return [found] if isinstance(found, float) else []
+
+
+def test_columns_without_a_name_are_no_features(run, rows):
+    lines = text(rows).splitlines()
+    content = "\n".join(f"{line},," for line in lines) + "\n"
+    code, found, said = run(DATA, content)
+    assert code == 0
+    assert said == "skfair data: note: columns without a name are left out.\n"
+    assert found == run(DATA, text(rows))[1]
+
+
+def test_dates_as_groups(run, rows):
+    born = pd.date_range("1950-01-01", periods=60, freq="90D").strftime
+    for form in ("%Y-%m-%d", "%d.%m.%Y"):
+        content = text(rows.assign(sex=born(form)))
+        said = run(AUDIT, content)[2]
+        assert "note: column 'sex' has 60 groups, each a date; a column of" in said
+
+
+# --- what is typed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("audit t.csv --y_true y", "unrecognized arguments: --y_true y. Is --y-true m"),
+        ("audit t.csv --sensitve sex", "Is --sensitive meant? skfair audit --help"),
+        ("data t.csv --y-score p", "skfair data: error: unrecognized arguments"),
+        ("audit t.csv y p sex", "unrecognized arguments: y p sex"),
+        ("audit t.csv --sensitive", "--sensitive: expected one argument"),
+        ("audit t.csv --threshold 50%", "threshold: invalid float value: '50%'"),
+        ("audit --y-true y", "the following arguments are required: table"),
+        ("compare t.csv --y-true y", "required: --baseline, --margin"),
+        ("audt t.csv", "invalid choice: 'audt'"),
+        ("", "the following arguments are required: COMMAND"),
+    ],
+)
+def test_misspelt_arguments_are_told_in_one_line(run, arguments, says):
+    code, _, said = run(arguments)
+    assert code == 2
+    assert says in said
+    assert said.count("\n") == 1
+    assert said.startswith("skfair")
+
+
+@pytest.mark.parametrize("command", [AUDIT, DATA, MONITOR])
+def test_a_directory_is_no_table(run, tmp_path, command):
+    (tmp_path / "folder").mkdir()
+    code, _, said = run(command, None, "folder")
+    assert code == 2
+    assert "folder is a directory, expected a file" in said
+
+
+@pytest.mark.parametrize("command", [AUDIT, DATA, MONITOR + " --out out.json"])
+def test_documents_that_cannot_be_written(run, rows, tmp_path, command):
+    for name in ("out.pdf", "OUT.DOCX"):
+        code, _, said = run(command.replace("out.json", name), text(rows))
+        assert code == 2
+        assert f"--out {name} must end in .html" in said
+        assert not (tmp_path / name).exists()
+
+
+def test_unknown_metrics_of_a_monitor(run, rows):
+    said = run(MONITOR + " --metric neg_mcdp", text(rows))[2]
+    assert "metric must be one of mcdp, madd, " in said

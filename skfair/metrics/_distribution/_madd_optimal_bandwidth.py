@@ -225,7 +225,7 @@ def _find_interval(
     search: Callable[[Floats, tuple[float, float]], StableInterval],
 ) -> MADDBandwidthResult:
     """Stable interval of one statistic."""
-    if warn_if_undefined("madd", statistic):
+    if warn_if_undefined("madd_optimal_bandwidth", statistic):
         return _undefined(n_bandwidths)
     bandwidths = bandwidths_to_one(n_bandwidths)
     curve, found = most_stable(statistic, multigroup, n_bandwidths, search)

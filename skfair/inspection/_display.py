@@ -35,7 +35,7 @@ class Display:
 
     def _begin(
         self, ax: Axes | None, figsize: tuple[float, float] | None = None
-    ) -> Any:
+    ) -> None:
         """Set the axes to plot on: those given, or of a new figure."""
         require_matplotlib(f"{type(self).__name__}.plot")
         if ax is None:

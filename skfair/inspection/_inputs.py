@@ -112,12 +112,7 @@ def stratum_of_largest(
         return rows, name
     y_true, y_score, groups, weights = rows
     results, reason = results_by_stratum(
-        metric,
-        y_true,
-        y_score,
-        sensitive_features=groups,
-        control_features=control_features,
-        sample_weight=weights,
+        metric, y_true, y_score, groups, control_features, weights
     )
     found = [one for one in results if one.result is not None]
     if reason is not None or not found:

@@ -279,7 +279,7 @@ def _by_attribute(statistic: GroupedOutcomes, n_unknown: int) -> list[Attribute]
         return [(CROSS.join(names) or "group", statistic, n_unknown)]
     if len(names) != n_columns:
         names = [f"attribute {i + 1}" for i in range(n_columns)]
-    values: Any = zip(*labels, strict=True)  # type: ignore[arg-type]
+    values: Any = zip(*labels, strict=True)
     margins = [_margin(statistic, of_column) for of_column in values]
     statistics = zip([*names, CROSS.join(names)], [*margins, statistic], strict=True)
     return [(name, one, n_unknown) for name, one in statistics]

@@ -3,7 +3,7 @@
 import copy
 import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import isfunction, signature
 from itertools import combinations
@@ -85,6 +85,12 @@ class Metric:
     @property
     def takes_strata(self):
         return "multistratum" in signature(self.function).parameters
+
+
+def takes_ranks(function):
+    """Whether a metric may compare the ranks of scores."""
+    scale = signature(function).parameters.get("scale")
+    return scale is not None and scale.annotation in ("Scale", "AnyScale")
 
 
 LEAVES_OUT = "leaves groups out that cannot be compared, and warns"
@@ -287,6 +293,17 @@ METRICS |= {
     )
     for name, function in numbers_by_name().items()
     if name not in METRICS
+}
+#: Ranks of scores, where a metric takes them and has no line for them above.
+METRICS |= {
+    f"{name} rank": replace(
+        metric, function=partial(metric.function, scale="rank"), exempt=OF_RANKS
+    )
+    for name, metric in METRICS.items()
+    if specification_of(metric.function)[0].measure
+    and takes_ranks(metric.function)
+    and f"{name} rank" not in METRICS
+    and " " not in name
 }
 
 #: One metric of each statistic, of rows alone, of numbers in place of groups, and one
@@ -892,6 +909,7 @@ def assert_undefined(metric, groups, match):
         result = metric.function(*rows, sensitive_features=groups)
     assert len(caught) == 1
     assert caught[0].filename == __file__
+    assert str(caught[0].message).startswith(unwrapped(metric.function)[0].__name__)
     if isinstance(result, tuple):
         result = result[1]
     elif isinstance(result, MADDBandwidthResult):

@@ -18,19 +18,44 @@ from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import LARGEST_WEIGHT, ROUNDING, SMALLEST_WEIGHT
 from skfair.statistics._grouped_scores import sort_scores
 
-#: Rows of a batch, which stay in a processor's cache.
-_BATCH = 2**17
 #: Arrays of counts have at most this many cells.
 _MAX_CELLS = 2**22
 #: Integers of a smaller range are codes of labels as they are.
 _MAX_RANGE = 256
-#: Which rows to keep is decided after this many, and each time that rows double.
-_FIRST_ROWS = 2**18
-#: No rows are kept where more than this many would be.
-_MAX_KEPT = 2**24
-
 #: Ranges of scores, sorted and closed on the left.
 Ranges = Sequence[tuple[float, float]]
+
+
+class PassSizes(NamedTuple):
+    """How rows are read and counted, which decides how many passes there are."""
+
+    #: Bins of the first pass: engines count few cells faster, and later bins are finer.
+    first_bins: int = 2**11
+    #: How much finer bins become with each pass, at least.
+    finer: int = 2**4
+    #: Bins of all groups that a further pass counts, unless that is not finer.
+    max_cells: int = 2**16
+    #: Up to this many rows are counted by score, which ends the search; more cost more
+    #: than a pass of finer bins, unless that pass is the last.
+    max_scores: int = 2**19
+    max_scores_at_last: int = 2**21
+    #: The same for rows that were kept while all were counted.
+    max_kept_scores: int = 2**15
+    #: The first rows of a table show whether scores are crowded: where one range of
+    #: bins has more than this share of them, and the largest gap, it gets finer bins.
+    first_rows: int = 2**16
+    crowded: float = 0.25
+    #: Finer bins of all groups in the first pass.
+    first_cells: int = 2**14
+    #: Ranges of scores that a query asks for; each is compared with every row.
+    max_ranges: int = 4
+    #: Rows that are read from DuckDB at once, and stay in a processor's cache; None
+    #: leaves it to DuckDB to count.
+    batch: int | None = 2**17
+    #: Which rows to keep is decided after this many, and each time that rows double.
+    first_decision: int = 2**18
+    #: No rows are kept where more than this many would be.
+    max_kept: int = 2**24
 
 
 class FinerBins(NamedTuple):
@@ -49,6 +74,7 @@ def count_batches(
     n_bins: int,
     finer: FinerBins | None,
     undecided: Callable[[Any], Ranges] | None,
+    sizes: PassSizes,
 ) -> RowCounter | None:
     """Count the rows of a DuckDB table, with columns "score", "weight", and of labels.
 
@@ -64,13 +90,14 @@ def count_batches(
         rows.columns,
         _Bins(n_bins, [] if finer is None else [finer]),
         undecided is not None,
+        sizes,
     )
-    look_at = _FIRST_ROWS
-    with read(_BATCH) as batches:
+    look_at, size = sizes.first_decision, counter.size
+    with read(size) as batches:
         parts = (
-            batch.slice(start, _BATCH)
+            batch.slice(start, size)
             for batch in batches
-            for start in range(0, len(batch), _BATCH)
+            for start in range(0, len(batch), size)
         )
         for part in parts:
             if not counter.add(part):
@@ -258,16 +285,16 @@ class _Counts:
 class RowCounter:
     """Counts of rows by labels and bin, and rows that are kept to be counted again."""
 
-    def __init__(self, names: Sequence[str], bins: _Bins, keeps: bool) -> None:
+    def __init__(
+        self, names: Sequence[str], bins: _Bins, keeps: bool, sizes: PassSizes
+    ) -> None:
         self._weighted = "weight" in names
         self._labels = _Labels([n for n in names if n not in ("score", "weight")])
         self._counts = _Counts(bins, self._weighted)
-        self._work = _Work(
-            np.empty(_BATCH),
-            np.empty(_BATCH, np.intp),
-            np.empty(_BATCH, np.intp),
-            np.empty(_BATCH, np.bool_),
-        )
+        #: Rows of a batch, and most rows that are kept.
+        self.size, self._max_kept = sizes.batch or 1, sizes.max_kept
+        types = float, np.intp, np.intp, np.bool_
+        self._work = _Work(*(np.empty(self.size, dtype) for dtype in types))
         self.n_rows = 0
         #: Whether rows of a bin are kept, from the first on.
         self._keeps = np.full(len(bins.edges), keeps)
@@ -303,7 +330,7 @@ class RowCounter:
             ]
             self._kept.append([column[at] for column in columns])
             self._n_kept += len(at)
-            if self._n_kept > _MAX_KEPT:
+            if self._n_kept > self._max_kept:
                 self.keep([])
         return True
 

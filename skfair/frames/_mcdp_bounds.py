@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_integer, check_real
-from skfair.frames._batches import FinerBins, Ranges, lie_in
+from skfair.frames._batches import FinerBins, PassSizes, Ranges, lie_in
 from skfair.frames._grouped import count_bins, histogram_of, open_scores
 from skfair.frames._query import (
     Counted,
@@ -39,31 +39,6 @@ from skfair.statistics._grouped_histogram import MAX_BINS, join_attributes
 
 #: Bounds of MCDP(0) of a difference of CDFs that lies within a band.
 _ON_BAND = on_band_of(mcdp)[0]
-
-
-class PassSizes(NamedTuple):
-    """How finely rows are counted, which decides how many passes there are."""
-
-    #: Bins of the first pass: engines count few cells faster, and later bins are finer.
-    first_bins: int = 2**11
-    #: How much finer bins become with each pass, at least.
-    finer: int = 2**4
-    #: Bins of all groups that a further pass counts, unless that is not finer.
-    max_cells: int = 2**16
-    #: Up to this many rows are counted by score, which ends the search; more cost more
-    #: than a pass of finer bins, unless that pass is the last.
-    max_scores: int = 2**19
-    max_scores_at_last: int = 2**21
-    #: The same for rows that were kept while all were counted.
-    max_kept_scores: int = 2**15
-    #: The first rows of a table show whether scores are crowded: where one range of
-    #: bins has more than this share of them, and the largest gap, it gets finer bins.
-    first_rows: int = 2**16
-    crowded: float = 0.25
-    #: Finer bins of all groups in the first pass.
-    first_cells: int = 2**14
-    #: Ranges of scores that a query asks for; each is compared with every row.
-    max_ranges: int = 4
 
 
 @dataclass(frozen=True)
@@ -197,7 +172,7 @@ def mcdp_bounds(
         control_features=control_features,
     )
     n_control = len(control_names(control_features))
-    return refine_bounds(table, n_control, multigroup, tol, max_passes, PassSizes())
+    return refine_bounds(table, n_control, multigroup, tol, max_passes)
 
 
 def refine_bounds(
@@ -206,10 +181,9 @@ def refine_bounds(
     multigroup: Multigroup,
     tol: float,
     max_passes: int,
-    sizes: PassSizes,
 ) -> RefinedBounds:
     """Bound MCDP(0) of a table, of whose attributes the first are the strata."""
-    finer = find_crowded_bins(table, multigroup, n_control, sizes)
+    finer, sizes = find_crowded_bins(table, multigroup, n_control), table.sizes
 
     def undecided(some: Counted) -> Ranges:
         histogram = histogram_of(some)
@@ -227,7 +201,7 @@ def refine_bounds(
     if undefined:
         return RefinedBounds(math.nan, math.nan, 1, histogram)
     cells, again = _cells_of(found, finer, sizes), counted.count_again
-    return _count_finer(table, histogram, cells, tol, max_passes, pairs, again, sizes)
+    return _count_finer(table, histogram, cells, tol, max_passes, pairs, again)
 
 
 def _pairs(
@@ -316,12 +290,13 @@ def _cells_of(
 
 
 def find_crowded_bins(
-    table: Table, multigroup: Multigroup, n_control: int, sizes: PassSizes
+    table: Table, multigroup: Multigroup, n_control: int
 ) -> FinerBins | None:
     """Find in the first rows the bins that hold many rows and the largest gap.
 
     No bounds depend on what is found, but passes do.
     """
+    sizes = table.sizes
     n_bins = sizes.first_bins
     if isinstance(table.frame, nw.DataFrame) and len(table.frame) < sizes.first_rows:
         return None
@@ -382,10 +357,9 @@ def _count_finer(
     max_passes: int,
     pairs: Sequence[Pair],
     count_kept: Callable[[Ranges, int | None], Counted | None] | None,
-    sizes: PassSizes,
 ) -> RefinedBounds:
     """Count rows again, in the bins that may contain the largest gap."""
-    lower, n_passes = 0.0, 1
+    lower, n_passes, sizes = 0.0, 1, table.sizes
     while True:
         found, pairs = largest_bounds(cells, pairs, _ON_BAND, lower)
         lower = found.lower

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import reduce
 from numbers import Real
@@ -20,7 +20,7 @@ from skfair._utils._columns import floats_in, open_frame
 from skfair._utils._text import listed
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import LARGEST_WEIGHT, ROUNDING, SMALLEST_WEIGHT, Scale
-from skfair.frames._batches import FinerBins, Ranges, count_batches
+from skfair.frames._batches import FinerBins, PassSizes, Ranges, count_batches
 from skfair.groups import (
     Groups,
     check_hashable,
@@ -63,6 +63,7 @@ class Table:
     classes: tuple[str, ...] = ()
     scale: Scale = "probability"
     control: Sequence[str] = ()
+    sizes: PassSizes = field(default_factory=PassSizes)
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ def count_rows_by(
         columns["weight"] = floats_in(table.frame, table.weight)
     rows = table.frame.select(**columns)
     n_keys = n_bins if finer is None else finer.n_bins
-    of_duckdb = rows.implementation is nw.Implementation.DUCKDB
+    of_duckdb = rows.implementation is nw.Implementation.DUCKDB and table.sizes.batch
     if n_bins is not None and ranges is None and of_duckdb:
         counted = _count_batches(rows, table, n_bins, n_keys, finer, undecided)
         if counted is not None:
@@ -227,7 +228,7 @@ def _count_batches(
         return _check_cells(nw.from_native(cells, eager_only=True), table, n_keys)
 
     of_cells = None if undecided is None else lambda cells: undecided(read(cells))
-    counter = count_batches(rows, n_bins, finer, of_cells)
+    counter = count_batches(rows, n_bins, finer, of_cells, table.sizes)
     if counter is None:
         return None
 

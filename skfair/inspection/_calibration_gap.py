@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats, Integers
 from skfair.inspection import _inputs, _layout, _style
+from skfair.inspection._display import Display
 from skfair.metrics import calibration_gap
 from skfair.metrics._distribution._calibration_gap import (
     labelled_rows,
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class CalibrationGapDisplay:
+class CalibrationGapDisplay(Display):
     """Curve of each group whose largest difference is the calibration gap.
 
     The curve of a group rises where its outcomes are more frequent than its scores say,
@@ -103,8 +102,7 @@ class CalibrationGapDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        self.ax_ = _style.one_axes(self, ax)
-        self.figure_ = self.ax_.figure
+        self._begin(ax)
         at = self.curves[:, self.scores == self.score]
         pair = [] if not at.size else [int(at.argmin()), int(at.argmax())]
         few = len(self.labels) <= _style.MAX_GROUPS
@@ -136,7 +134,7 @@ class CalibrationGapDisplay:
         self.ax_.set(
             xlabel="Score", ylabel="Outcomes minus scores, up to the score", xlim=(0, 1)
         )
-        _style.title(self.ax_, self.name if name is None else name)
+        self._write_title(self.ax_, name)
         heading = _style.names_text(self.sensitive_names)
         corners = ["upper left", "lower left", "upper right", "lower right"]
         _layout.legend_in_corner(self.ax_, heading, corners, may_grow=ax is None)
@@ -194,8 +192,7 @@ class CalibrationGapDisplay:
             As in `from_predictions`; also if the estimator is not a binary classifier
             with `predict_proba`, or X lacks a named column.
         """
-        drawn: Self = _inputs.draw_estimator(
-            cls,
+        return cls._draw_estimator(
             estimator,
             X,
             y,
@@ -206,7 +203,6 @@ class CalibrationGapDisplay:
             sample_weight=sample_weight,
             ax=ax,
         )
-        return drawn
 
     @classmethod
     def from_predictions(
@@ -257,13 +253,10 @@ class CalibrationGapDisplay:
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
         metric = partial(calibration_gap, pos_label=pos_label)
-        given = y_true, y_score, sensitive_features, sample_weight, name
-        y_true, y_score, sensitive_features, sample_weight, name = (
-            _inputs.stratum_of_largest(metric, given, control_features)
-        )
-        rows_given = y_true, y_score, sensitive_features, sample_weight, pos_label
+        given = y_true, y_score, sensitive_features, sample_weight
+        given, name = _inputs.stratum_of_largest(metric, given, control_features, name)
         with collected_reasons() as reasons:
-            found = labelled_rows("calibration_gap", *rows_given)
+            found = labelled_rows("calibration_gap", *given, pos_label)
         if found is None:
             raise ValueError(f"There is nothing to draw: {'; '.join(reasons)}.")
         rows, statistic = rows_by_score(found), found.statistic

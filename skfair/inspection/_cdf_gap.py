@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, get_args
 
@@ -15,6 +14,7 @@ from skfair._utils._text import counted
 from skfair._utils._types import Floats
 from skfair._utils._validation import AnyScale, Scale, check_choice, check_real
 from skfair.inspection import _inputs, _layout, _style
+from skfair.inspection._display import Display
 from skfair.inspection._gap_mark import GapMark, gap_mark, shares_at, step_cdf
 from skfair.metrics import mcdp
 from skfair.metrics._confidence._noise import supremum_quantile
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from skfair.metrics import ProxyBoundsResult
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class CDFGapDisplay:
+class CDFGapDisplay(Display):
     """Cumulative distributions of the groups' scores, with their largest gap, MCDP.
 
     With more than two groups each gap is marked at the pair where it is largest. With
@@ -147,8 +146,7 @@ class CDFGapDisplay:
         if confidence_level is not None:
             sizes = sizes if self.effective_sizes is None else self.effective_sizes
             widths = _band_widths(sizes, confidence_level)
-        self.ax_ = _style.one_axes(self, ax)
-        self.figure_ = self.ax_.figure
+        self._begin(ax)
         coloured = self._coloured_groups()
         self.lines_ = self._draw_cdfs(coloured, sizes)
         self.bands_ = self.gap_area_ = None
@@ -171,7 +169,7 @@ class CDFGapDisplay:
             xlim=self._ends(),
             ylim=(0, 1.01),
         )
-        _style.title(self.ax_, self.name if name is None else name)
+        self._write_title(self.ax_, name)
         _layout.legend_in_corner(
             self.ax_,
             _style.names_text(self.sensitive_names),
@@ -361,8 +359,7 @@ class CDFGapDisplay:
         >>> display.ax_.get_title()
         'LogisticRegression'
         """
-        drawn: Self = _inputs.draw_estimator(
-            cls,
+        return cls._draw_estimator(
             estimator,
             X,
             y,
@@ -375,7 +372,6 @@ class CDFGapDisplay:
             sample_weight=sample_weight,
             ax=ax,
         )
-        return drawn
 
     @classmethod
     def from_predictions(
@@ -434,16 +430,11 @@ class CDFGapDisplay:
                 f"{epsilon!r}: windows are of probabilities or of ranks."
             )
         of_ranks: Scale = "probability" if scale == "probability" else "rank"
-        rows = y_true, y_score, sensitive_features, sample_weight, name
-        y_true, y_score, sensitive_features, sample_weight, name = (
-            _inputs.stratum_of_largest(
-                partial(mcdp, epsilon=epsilon, scale=of_ranks), rows, control_features
-            )
-        )
+        rows = y_true, y_score, sensitive_features, sample_weight
+        metric = partial(mcdp, epsilon=epsilon, scale=of_ranks)
+        rows, name = _inputs.stratum_of_largest(metric, rows, control_features, name)
         epsilons = sorted({0.0, check_real("epsilon", epsilon, 0, 0.5)})
-        statistic = _inputs.comparable_scores(
-            y_true, y_score, sensitive_features, sample_weight, scale, AnyScale
-        )
+        statistic = _inputs.comparable_scores(*rows, scale, AnyScale)
         cdfs = (step_cdf(statistic, group) for group in range(statistic.n_groups))
         scores, shares = zip(*cdfs, strict=True)
         display = cls(
@@ -452,9 +443,7 @@ class CDFGapDisplay:
             labels=statistic.labels,
             counts=statistic.counts,
             marks=[gap_mark(statistic, epsilon) for epsilon in epsilons],
-            effective_sizes=effective_sizes(
-                statistic, sensitive_features, sample_weight
-            ),
+            effective_sizes=effective_sizes(statistic, *rows[2:]),
             sensitive_names=statistic.names,
             scale=scale,
             name=name,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,6 +14,7 @@ from skfair._utils._types import Floats
 from skfair._utils._validation import Scale, as_array
 from skfair.groups import resolve_groups
 from skfair.inspection import _inputs, _layout, _style
+from skfair.inspection._display import Display
 from skfair.metrics import (
     ContinuousMCDPResult,
     continuous_mcdp,
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class ContinuousMCDPDisplay:
+class ContinuousMCDPDisplay(Display):
     """Gap between the rows at most at a cut point and those above it, by cut point.
 
     Parameters
@@ -94,8 +93,7 @@ class ContinuousMCDPDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        self.ax_ = _style.one_axes(self, ax)
-        self.figure_ = self.ax_.figure
+        self._begin(ax)
         result = self.result
         (self.line_,) = self.ax_.plot(
             result.cuts,
@@ -130,7 +128,7 @@ class ContinuousMCDPDisplay:
             xlabel=f"Cut point of {attribute}",
             ylabel=f"MCDP({self.epsilon:g}) at the cut (0 to 1)",
         )
-        _style.title(self.ax_, self.name if name is None else name)
+        self._write_title(self.ax_, name)
         _layout.legend_above_data(self.ax_, None, max(highest, 0.01), 1.1)
         return self
 
@@ -199,8 +197,7 @@ class ContinuousMCDPDisplay:
             As in `from_predictions`; also if the estimator is not a binary classifier
             with `predict_proba` (or what `scale` takes), or X lacks a named column.
         """
-        drawn: Self = _inputs.draw_estimator(
-            cls,
+        return cls._draw_estimator(
             estimator,
             X,
             y,
@@ -215,7 +212,6 @@ class ContinuousMCDPDisplay:
             random_state=random_state,
             ax=ax,
         )
-        return drawn
 
     @classmethod
     def from_predictions(
@@ -288,10 +284,9 @@ class ContinuousMCDPDisplay:
             "scale": scale,
         }
         metric = partial(continuous_mcdp, **options)
-        rows = y_true, y_score, sensitive_features, sample_weight, name
-        y_true, y_score, sensitive_features, sample_weight, name = (
-            _inputs.stratum_of_largest(metric, rows, control_features)
-        )
+        rows = y_true, y_score, sensitive_features, sample_weight
+        rows, name = _inputs.stratum_of_largest(metric, rows, control_features, name)
+        y_true, y_score, sensitive_features, sample_weight = rows
         if isinstance(y_score, GroupedScores):
             names = y_score.names
         else:
@@ -302,14 +297,8 @@ class ContinuousMCDPDisplay:
         result = _cuts_of(
             y_true, y_score, sensitive_features=sensitive_features, **options
         )
-        null = _inputs.permuted_values(
-            metric,
-            y_score,
-            sensitive_features,
-            sample_weight,
-            n_permutations,
-            random_state,
-        )
+        rows = y_true, y_score, sensitive_features, sample_weight
+        null = _inputs.permuted_values(metric, rows, n_permutations, random_state)
         display = cls(
             result=result,
             epsilon=float(epsilon),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._validation import check_integer
-from skfair.inspection import _inputs, _layout, _style
+from skfair.inspection import _layout, _style
+from skfair.inspection._display import Display
 from skfair.metrics import DCPResult
 from skfair.statistics import GroupedConfusion
 
@@ -24,8 +24,7 @@ _HEIGHT, _PAD = 0.22, 0.35
 _DARK = 0.55
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class DCPDisplay:
+class DCPDisplay(Display):
     """Share of each group and true class that the common baseline does not explain.
 
     Parameters
@@ -98,11 +97,10 @@ class DCPDisplay:
             )
         n_shown = min(len(self.result.groups), max_groups)
         size = max(4.5, 0.8 * len(self.result.classes)), 0.3 * n_shown
-        self.ax_ = _style.one_axes(self, ax, (size[0] + 1.5, 2.2 + size[1]))
-        self.figure_ = self.ax_.figure
+        self._begin(ax, (size[0] + 1.5, 2.2 + size[1]))
         self.cells_ = self._draw_cells(n_shown)
         self.interval_ax_, self.interval_line_ = self._draw_interval()
-        _style.title(self.interval_ax_, self.name if name is None else name)
+        self._write_title(self.interval_ax_, name)
         if ax is None:
             _layout.keep_size(self.ax_, size)
         return self
@@ -219,8 +217,7 @@ class DCPDisplay:
         ValueError
             As in `from_predictions`; also if X lacks a named column.
         """
-        drawn: Self = _inputs.draw_estimator(
-            cls,
+        return cls._draw_estimator(
             estimator,
             X,
             y,
@@ -232,7 +229,6 @@ class DCPDisplay:
             max_groups=max_groups,
             ax=ax,
         )
-        return drawn
 
     @classmethod
     def from_predictions(

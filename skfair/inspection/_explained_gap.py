@@ -22,6 +22,7 @@ from skfair._utils._validation import (
 from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import columns_of, encode_column, group_index
 from skfair.inspection import _layout, _style
+from skfair.inspection._display import Display
 from skfair.inspection._standardisation import (
     as_they_are,
     draw_noise,
@@ -394,8 +395,7 @@ def _warn_of_overlap(table: pd.DataFrame) -> None:
         )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class ExplainedGapDisplay:
+class ExplainedGapDisplay(Display):
     """What remains of a gap with each set of columns, as bars with intervals.
 
     Parameters
@@ -459,8 +459,7 @@ class ExplainedGapDisplay:
             If matplotlib is not installed.
         """
         result, table = self.result, self.result.table
-        self.ax_ = _style.one_axes(self, ax, _style.size_of_bars(len(table)))
-        self.figure_ = self.ax_.figure
+        self._begin(ax, _style.size_of_bars(len(table)))
         self.total_band_ = self.ax_.axvspan(
             result.lower, result.upper, color=_style.SHADE, alpha=0.25, linewidth=0
         )
@@ -479,7 +478,7 @@ class ExplainedGapDisplay:
         )
         self.ax_.set_xlim(left=0)
         self.ax_.set_xlabel(_style.metric_text(result.metric))
-        _style.title(self.ax_, self.name if name is None else name)
+        self._write_title(self.ax_, name)
         _layout.legend_outside(self.ax_, None, may_grow=ax is None)
         return self
 

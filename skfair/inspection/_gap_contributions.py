@@ -25,6 +25,7 @@ from skfair._utils._validation import (
 )
 from skfair.groups import Groups
 from skfair.inspection import _layout, _style
+from skfair.inspection._display import Display
 from skfair.inspection._inputs import estimator_response
 from skfair.metrics._distribution._gap import grouped_scores
 from skfair.metrics._distribution._mcdp import largest_sustained_gap
@@ -354,8 +355,7 @@ def _summary(parts: Floats, signs: Floats, level: float) -> NDArray[Any]:
     )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class GapContributionsDisplay:
+class GapContributionsDisplay(Display):
     """Contributions of features to a gap, as bars with intervals.
 
     Parameters
@@ -424,8 +424,7 @@ class GapContributionsDisplay:
         table = result.table[[f"{self.gap}{end}" for end in _ENDS]]
         largest = table.iloc[:, 0].abs().sort_values(ascending=False, kind="stable")
         table = table.loc[largest.index[: self.max_features]]
-        self.ax_ = _style.one_axes(self, ax, _style.size_of_bars(len(table)))
-        self.figure_ = self.ax_.figure
+        self._begin(ax, _style.size_of_bars(len(table)))
         self.bars_, self.intervals_ = _style.bars_with_intervals(
             self.ax_,
             [_style.short_label(name) for name in table.index],
@@ -441,7 +440,7 @@ class GapContributionsDisplay:
             f"{first} minus {second}: {total}\n"
             "Of this model, not of the world; features that go together share credit."
         )
-        _style.title(self.ax_, self.name if name is None else name)
+        self._write_title(self.ax_, name)
         _layout.legend_outside(self.ax_, None, may_grow=ax is None)
         return self
 

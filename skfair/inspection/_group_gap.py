@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike
 from skfair._utils._text import counted
 from skfair._utils._types import Bools, Integers
 from skfair.inspection import _inputs, _layout, _style
+from skfair.inspection._display import Display
 from skfair.metrics import cvar_fairness
 from skfair.metrics._groupwise._cvar_fairness_report import cvar_fairness_report
 from skfair.metrics._groupwise._group_gaps import GroupWeights
@@ -33,8 +33,7 @@ _LEAST_SIZE = 4.5, 1.2
 _LETTERS = 11
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class GroupGapDisplay:
+class GroupGapDisplay(Display):
     """Difference of each group's rate from the average, with intervals and the tail.
 
     Groups are sorted by their gap, the largest at the top. The tail, over which CVaR
@@ -119,8 +118,7 @@ class GroupGapDisplay:
         """
         n_groups, named = len(self.report), len(self.report) <= _MAX_NAMED
         height = _FRAME + _ROW * n_groups if named else _HEIGHT
-        self.ax_ = _style.one_axes(self, ax, (7, height))
-        self.figure_ = self.ax_.figure
+        self._begin(ax, (7, height))
         ranks = np.arange(1, n_groups + 1)
         in_tail = self.report["in_tail"].to_numpy(dtype=bool)
         self.tail_area_ = None
@@ -147,7 +145,7 @@ class GroupGapDisplay:
         )
         self.points_ = self._draw_points(ranks, in_tail)
         self._label_axes(ranks)
-        _style.title(self.ax_, self.name if name is None else name)
+        self._write_title(self.ax_, name)
         if ax is None:
             _layout.keep_size(self.ax_, _LEAST_SIZE)
         self._name_columns()
@@ -277,8 +275,7 @@ class GroupGapDisplay:
         classes: Any = getattr(estimator, "classes_", ())
         if pos_label is None and len(classes) == 2:
             pos_label = classes[1]
-        drawn: Self = _inputs.draw_estimator(
-            cls,
+        return cls._draw_estimator(
             estimator,
             X,
             y,
@@ -294,7 +291,6 @@ class GroupGapDisplay:
             sample_weight=sample_weight,
             ax=ax,
         )
-        return drawn
 
     @classmethod
     def from_predictions(
@@ -354,27 +350,23 @@ class GroupGapDisplay:
             they are not drawn.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
-        metric = partial(
-            cvar_fairness,
-            alpha=alpha,
-            quality=quality,
-            group_weights=group_weights,
-            pos_label=pos_label,
-        )
-        rows = y_true, y_pred, sensitive_features, sample_weight, name
-        y_true, y_pred, sensitive_features, sample_weight, name = (
-            _inputs.stratum_of_largest(metric, rows, control_features)
-        )
+        options: dict[str, Any] = {
+            "alpha": alpha,
+            "quality": quality,
+            "group_weights": group_weights,
+            "pos_label": pos_label,
+        }
+        metric = partial(cvar_fairness, **options)
+        rows = y_true, y_pred, sensitive_features, sample_weight
+        rows, name = _inputs.stratum_of_largest(metric, rows, control_features, name)
+        y_true, y_pred, sensitive_features, sample_weight = rows
         report = cvar_fairness_report(
             y_true,
             y_pred,
             sensitive_features=sensitive_features,
-            alpha=alpha,
-            quality=quality,
-            group_weights=group_weights,
             confidence_level=confidence_level,
-            pos_label=pos_label,
             sample_weight=sample_weight,
+            **options,
         )
         if report["gap"].isna().all():
             raise ValueError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair.inspection import _inputs, _layout, _style
+from skfair.inspection._display import Display
 from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
 from skfair.metrics._measures import find_measures
 
@@ -25,8 +25,7 @@ _MAX_COLUMNS = 4
 _WIDTH, _ROW, _FRAME, _HEIGHT = 3.4, 0.3, 1.2, 6.5
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class GroupMetricsDisplay:
+class GroupMetricsDisplay(Display):
     """Metrics of each group with their intervals, one panel for each metric.
 
     A vertical line is the value of everyone. Up to forty groups are named.
@@ -97,44 +96,17 @@ class GroupMetricsDisplay:
             If the number of axes is not that of the metrics.
         """
         tables = _by_metric(self.result.to_frame())
-        self.axes_ = self._panels(ax, tables)
+        given = self._given_axes(ax, len(tables))
+        self.axes_ = _new_panels(tables) if given is None else given
         self.figure_ = self.axes_[0].figure
         self.points_: list[Any] = []
         self.intervals_: list[Any] = []
         self.everyone_: list[Any] = []
         for panel, (metric, table) in zip(self.axes_, tables.items(), strict=True):
             self._draw(panel, metric, table)
-        _style.title(self.axes_[0], self.name if name is None else name)
+        self._write_title(self.axes_[0], name)
         _layout.legend_outside(self.axes_[-1], None, may_grow=ax is None)
         return self
-
-    def _panels(self, ax: Any, tables: dict[str, pd.DataFrame]) -> Any:
-        """Return the axes given, or those of a new figure that share their rows."""
-        _style.require_matplotlib(f"{type(self).__name__}.plot")
-        n_metrics = len(tables)
-        if ax is not None:
-            axes = np.ravel(np.asarray(ax, dtype=object))
-            if len(axes) != n_metrics:
-                raise ValueError(f"ax must be {n_metrics} axes, got {len(axes)}.")
-            return axes
-        import matplotlib.pyplot as plt
-
-        n_groups = len(next(iter(tables.values())))
-        named = n_groups <= _MAX_NAMED
-        height = _FRAME + _ROW * n_groups if named else _HEIGHT
-        n_columns = min(n_metrics, _MAX_COLUMNS)
-        n_rows = -(-n_metrics // n_columns)
-        axes = plt.subplots(
-            n_rows,
-            n_columns,
-            sharey=True,
-            squeeze=False,
-            figsize=(1.5 + _WIDTH * n_columns, height * n_rows),
-            layout="constrained",
-        )[1].ravel()
-        for unused in axes[n_metrics:]:
-            unused.remove()
-        return axes[:n_metrics]
 
     def _draw(self, ax: Axes, metric: str, table: pd.DataFrame) -> None:
         """Draw the groups of one metric."""
@@ -354,3 +326,24 @@ def _by_metric(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Rows of each metric, by its name."""
     metrics = dict.fromkeys(table.index.get_level_values("metric"))
     return {str(one): table.xs(one, level="metric") for one in metrics}
+
+
+def _new_panels(tables: dict[str, pd.DataFrame]) -> Any:
+    """Axes of a new figure, one for each metric, that share their rows."""
+    import matplotlib.pyplot as plt
+
+    n_metrics, n_groups = len(tables), len(next(iter(tables.values())))
+    height = _FRAME + _ROW * n_groups if n_groups <= _MAX_NAMED else _HEIGHT
+    n_columns = min(n_metrics, _MAX_COLUMNS)
+    n_rows = -(-n_metrics // n_columns)
+    axes = plt.subplots(
+        n_rows,
+        n_columns,
+        sharey=True,
+        squeeze=False,
+        figsize=(1.5 + _WIDTH * n_columns, height * n_rows),
+        layout="constrained",
+    )[1].ravel()
+    for unused in axes[n_metrics:]:
+        unused.remove()
+    return axes[:n_metrics]

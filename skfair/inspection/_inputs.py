@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._utils._columns import names_columns
+from skfair._utils._columns import labels_or_selector
 from skfair._utils._response import (
     RANKED_METHODS,
     find_score_method,
@@ -28,7 +28,6 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import CROSS, Groups, resolve_groups, resolve_strata
-from skfair.inspection import _style
 from skfair.metrics import permutation_test
 from skfair.metrics._distribution._gap import grouped_scores
 from skfair.metrics._spec import unwrapped
@@ -57,56 +56,17 @@ def estimator_response(
     if method == "predict_proba":
         method = _method_of_scores(estimator, scale)
     n_samples = count_rows(X)
-    named = names_columns(sensitive_features, n_samples)
-    routed = None if named else sensitive_features
-    selector = sensitive_features if named else None
-    groups = resolve_groups(routed, n_samples=n_samples, X=X, selector=selector)
+    labels, selector = labels_or_selector(sensitive_features, n_samples)
+    groups = resolve_groups(labels, n_samples=n_samples, X=X, selector=selector)
     strata, own = None, None
     if control_features is not None:
-        named = names_columns(control_features, n_samples)
-        own = None if named else control_features
-        strata = resolve_strata(
-            own, n_samples=n_samples, X=X, selector=control_features if named else None
-        )
+        own, columns = labels_or_selector(control_features, n_samples)
+        strata = resolve_strata(own, n_samples=n_samples, X=X, selector=columns)
     with tip_for_unknown_columns(estimator, X, selector):
         response = respond(
-            estimator, method, X, sensitive_features=routed, control_features=own
+            estimator, method, X, sensitive_features=labels, control_features=own
         )
     return response, groups, strata
-
-
-def draw_estimator(
-    display: Any,
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    sensitive_features: Any,
-    name: str | None,
-    method: str = "predict_proba",
-    control_features: Any = None,
-    scale: AnyScale | None = None,
-    **options: Any,
-) -> Any:
-    """Draw the responses of an estimator to X by a display's `from_predictions`."""
-    _style.require_matplotlib(f"{display.__name__}.from_estimator")
-    warn_if_reordered(X=X, y=y)
-    response, groups, strata = estimator_response(
-        estimator,
-        X,
-        sensitive_features,
-        method,
-        control_features=control_features,
-        scale=scale,
-    )
-    if strata is not None:
-        options["control_features"] = strata
-    if scale is not None:
-        options["scale"] = scale
-    name = type(estimator).__name__ if name is None else name
-    return display.from_predictions(
-        y, response, sensitive_features=groups, name=name, **options
-    )
 
 
 def _method_of_scores(estimator: Any, scale: AnyScale | None) -> str:
@@ -133,28 +93,26 @@ def _method_of_scores(estimator: Any, scale: AnyScale | None) -> str:
     return method
 
 
-#: True classes, scores, groups and weights of rows, and a name of what is drawn.
-RowsToDraw: TypeAlias = tuple[Any, Any, Any, Any, str | None]
+#: True classes, scores, groups and weights of rows.
+RowsToDraw: TypeAlias = tuple[Any, Any, Any, Any]
 
 
 def stratum_of_largest(
-    metric: Callable[..., float], rows: RowsToDraw, control_features: Any
-) -> RowsToDraw:
-    """Rows of the stratum in which a metric is largest, with its label in the name.
+    metric: Callable[..., float],
+    rows: RowsToDraw,
+    control_features: Any,
+    name: str | None,
+) -> tuple[RowsToDraw, str | None]:
+    """Rows of the stratum in which a metric is largest, and a name with its label.
 
-    Without strata the rows are returned as they are. ValueError is raised if the groups
+    Without strata both are returned as they are. ValueError is raised if the groups
     can be compared in no stratum.
     """
     if control_features is None:
-        return rows
-    y_true, y_score, groups, weights, name = rows
+        return rows, name
+    y_true, y_score, groups, weights = rows
     results, reason = results_by_stratum(
-        metric,
-        y_true,
-        y_score,
-        sensitive_features=groups,
-        control_features=control_features,
-        sample_weight=weights,
+        metric, y_true, y_score, groups, control_features, weights
     )
     found = [one for one in results if one.result is not None]
     if reason is not None or not found:
@@ -165,13 +123,13 @@ def stratum_of_largest(
     kept = largest.rows
     names = resolve_strata(control_features, n_samples=len(y_score)).names
     text = f"{CROSS.join(names) or 'stratum'} {label_text(largest.label)}"
-    return (
+    own = (
         None if y_true is None else as_array(y_true, "y_true")[kept],
         as_array(y_score, "y_score")[kept],
         largest.groups,
         None if weights is None else as_array(weights, "sample_weight")[kept],
-        text if name is None else f"{name}, {text}",
     )
+    return own, text if name is None else f"{name}, {text}"
 
 
 def comparable_scores(
@@ -200,13 +158,12 @@ def comparable_scores(
 
 def permuted_values(
     metric: Callable[..., float],
-    y_score: ArrayLike | GroupedScores,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
+    rows: RowsToDraw,
     n_permutations: Any,
     random_state: Any,
 ) -> Floats | None:
     """Values of a metric of scores after random permutations, None if none are made."""
+    _, y_score, groups, weights = rows
     n_permutations = check_integer("n_permutations", n_permutations, 0)
     if not n_permutations:
         return None
@@ -219,9 +176,9 @@ def permuted_values(
         metric,
         None,
         y_score,
-        sensitive_features=sensitive_features,
+        sensitive_features=groups,
         n_permutations=n_permutations,
-        sample_weight=sample_weight,
+        sample_weight=weights,
         random_state=random_state,
     ).null_distribution
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._validation import Scale
 from skfair.inspection import _inputs, _layout, _style
+from skfair.inspection._display import Display
 from skfair.inspection._histograms import (
     HEADROOM,
     bins_to_show,
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 _TICKS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class MADDDisplay:
+class MADDDisplay(Display):
     """Histograms of two groups' scores, and their MADD for each bandwidth.
 
     With more than two groups, the pair with the largest MADD is shown.
@@ -122,9 +121,7 @@ class MADDDisplay:
         ValueError
             If `ax` is not two axes.
         """
-        self.axes_ = _style.several_axes(self, ax, "AB")
-        first, second = self.axes_
-        self.figure_ = first.figure
+        first, second = self._begin_several(ax, "AB")
         self.histograms_ = draw_histograms(
             first,
             self.edges,
@@ -136,7 +133,7 @@ class MADDDisplay:
         self.difference_ = self._draw_difference(first)
         names = _style.names_text(self.sensitive_names)
         heading = [text for text in (names, _style.pairs_text(self.n_groups)) if text]
-        _style.title(first, self.name if name is None else name)
+        self._write_title(first, name)
         self._draw_search(second)
         self.null_lines_ = self._draw_null(second)
         self._scale_search(second)
@@ -298,8 +295,7 @@ class MADDDisplay:
             As in `from_predictions`; also if the estimator is not a binary classifier
             with `predict_proba` (or what `scale` takes), or X lacks a named column.
         """
-        drawn: Self = _inputs.draw_estimator(
-            cls,
+        return cls._draw_estimator(
             estimator,
             X,
             y,
@@ -312,7 +308,6 @@ class MADDDisplay:
             random_state=random_state,
             ax=ax,
         )
-        return drawn
 
     @classmethod
     def from_predictions(
@@ -380,22 +375,11 @@ class MADDDisplay:
         pairs of groups.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
-        rows = y_true, y_score, sensitive_features, sample_weight, name
+        rows = y_true, y_score, sensitive_features, sample_weight
         metric = partial(madd, scale=scale)
-        y_true, y_score, sensitive_features, sample_weight, name = (
-            _inputs.stratum_of_largest(metric, rows, control_features)
-        )
-        null = _inputs.permuted_values(
-            metric,
-            y_score,
-            sensitive_features,
-            sample_weight,
-            n_permutations,
-            random_state,
-        )
-        statistic = _inputs.comparable_scores(
-            y_true, y_score, sensitive_features, sample_weight, scale
-        )
+        rows, name = _inputs.stratum_of_largest(metric, rows, control_features, name)
+        null = _inputs.permuted_values(metric, rows, n_permutations, random_state)
+        statistic = _inputs.comparable_scores(*rows, scale)
         result = madd_optimal_bandwidth(None, statistic)
         edges, shares, counts = shares_in_bins(
             statistic, result.groups, bins_to_show(result)

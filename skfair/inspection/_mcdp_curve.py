@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._types import Floats
 from skfair._utils._validation import Scale
 from skfair.inspection import _inputs, _layout, _style
+from skfair.inspection._display import Display
 from skfair.metrics import mcdp, mcdp_curve
 from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.metrics._inputs import effective_sizes
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class MCDPCurveDisplay:
+class MCDPCurveDisplay(Display):
     """MCDP(epsilon) as a function of epsilon, half the length of the window of scores.
 
     Curves of several models can share axes: pass `ax_` of the first to the others.
@@ -126,8 +125,7 @@ class MCDPCurveDisplay:
         half = None
         if confidence_level is not None:
             half = _half_width(sizes, confidence_level)
-        self.ax_ = _style.one_axes(self, ax)
-        self.figure_ = self.ax_.figure
+        self._begin(ax)
         name = self.name if name is None else name
         before = "" if name is None else f"{_style.short_label(name)}: "
         # Each curve that was drawn before has two lines.
@@ -254,8 +252,7 @@ class MCDPCurveDisplay:
         >>> display.name
         'LogisticRegression'
         """
-        drawn: Self = _inputs.draw_estimator(
-            cls,
+        return cls._draw_estimator(
             estimator,
             X,
             y,
@@ -267,7 +264,6 @@ class MCDPCurveDisplay:
             confidence_level=confidence_level,
             ax=ax,
         )
-        return drawn
 
     @classmethod
     def from_predictions(
@@ -334,24 +330,17 @@ class MCDPCurveDisplay:
         [1.0, 0.5, 0.0]
         """
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
-        rows = y_true, y_score, sensitive_features, sample_weight, name
-        y_true, y_score, sensitive_features, sample_weight, name = (
-            _inputs.stratum_of_largest(
-                partial(mcdp, scale=scale), rows, control_features
-            )
-        )
-        statistic = _inputs.comparable_scores(
-            y_true, y_score, sensitive_features, sample_weight, scale
-        )
+        rows = y_true, y_score, sensitive_features, sample_weight
+        metric = partial(mcdp, scale=scale)
+        rows, name = _inputs.stratum_of_largest(metric, rows, control_features, name)
+        statistic = _inputs.comparable_scores(*rows, scale)
         epsilons, values = mcdp_curve(None, statistic)
         display = cls(
             epsilons=epsilons,
             values=values,
             labels=statistic.labels,
             counts=statistic.counts,
-            effective_sizes=effective_sizes(
-                statistic, sensitive_features, sample_weight
-            ),
+            effective_sizes=effective_sizes(statistic, *rows[2:]),
             sensitive_names=statistic.names,
             scale=scale,
             name=name,

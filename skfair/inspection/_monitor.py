@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
 from skfair._utils._text import label_text
 from skfair.inspection import _layout, _style
+from skfair.inspection._display import Display
 from skfair.metrics._spec import unwrapped
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 _FEW_LOOKS = 40
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class MonitorDisplay:
+class MonitorDisplay(Display):
     """Disparity of all rows so far, and of the recent rows, at each look.
 
     Its intervals hold at all looks at once.
@@ -108,8 +107,7 @@ class MonitorDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        self.ax_ = _style.one_axes(self, ax)
-        self.figure_ = self.ax_.figure
+        self._begin(ax)
         level = f"{self.confidence_level:.0%} interval at all looks"
         self.recent_line_, self.recent_band_ = self._draw_looks(
             "recent", "recent_lower", "recent_upper", 2, "Recent rows", None
@@ -128,7 +126,7 @@ class MonitorDisplay:
         self.change_line_ = self._draw_alarm("change_alarm", "Alarm of a change", 2, 2)
         self.change_span_ = self._draw_change()
         self.ax_.set(xlabel="Rows so far", ylabel=_style.metric_text(self.metric))
-        _style.title(self.ax_, self.name if name is None else name)
+        self._write_title(self.ax_, name)
         ends = self.history[["upper", "recent_upper"]].astype(float)
         highest = max(self.at_most, float(ends.max().max()))
         if not highest > 0:  # nan, while the metric is undefined

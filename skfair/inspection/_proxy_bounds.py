@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from skfair._utils._types import Floats
 from skfair.inspection import _layout, _style
+from skfair.inspection._display import Display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 _N_POINTS, _LEAST_END, _LARGEST_END = 40, 4.0, 100.0
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class ProxyBoundsDisplay:
+class ProxyBoundsDisplay(Display):
     """Bounds of a disparity by the odds ratio between a group and its proxy.
 
     Parameters
@@ -100,8 +99,7 @@ class ProxyBoundsDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        self.ax_ = _style.one_axes(self, ax)
-        self.figure_ = self.ax_.figure
+        self._begin(ax)
         low, high = self.unbounded
         self.band_ = self.ax_.fill_between(
             self.odds_ratio,
@@ -149,7 +147,7 @@ class ProxyBoundsDisplay:
         ]
         self.ax_.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
         self.ax_.set_xticks([], minor=True)
-        _style.title(self.ax_, self.name if name is None else name)
+        self._write_title(self.ax_, name)
         _layout.legend_above_data(self.ax_, None, max(high, self.limit), 1.05)
         return self
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.inspection import _inputs, _layout, _style
+from skfair.inspection._display import Display
 from skfair.inspection._histograms import (
     HEADROOM,
     bins_to_show,
@@ -32,8 +32,7 @@ _CURVES = {
 }
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class RepairDisplay:
+class RepairDisplay(Display):
     """Losses against the level of repair, and histograms before and after.
 
     Losses of a repair to a largest gap are drawn against the gap that is allowed. With
@@ -133,10 +132,9 @@ class RepairDisplay:
         ValueError
             If `ax` is not three axes.
         """
-        self.axes_ = _style.several_axes(self, ax, "AA;BC")
-        self.figure_ = self.axes_[0].figure
+        self._begin_several(ax, "AA;BC")
         self._draw_losses(self.axes_[0])
-        _style.title(self.axes_[0], self.name if name is None else name)
+        self._write_title(self.axes_[0], name)
         self.histograms_ = []
         panels = ("Before repair", self.before), ("After repair", self.after)
         for axes, (heading, shares) in zip(self.axes_[1:], panels, strict=True):

@@ -255,11 +255,11 @@ def draw_noise(
     error of the gap that truly is.
     """
     n_samples, n_groups = len(several[0].codes), int(several[0].codes.max()) + 1
-    estimates = [_Means.of(one, outcomes, n_groups) for one in several]
+    estimates = [_weighted_means(one, outcomes, n_groups) for one in several]
     covariance = np.zeros((1, 1))
     for start in range(0, n_samples, _BLOCK):
         rows = slice(start, start + _BLOCK)
-        influence = np.hstack([one.influence(rows) for one in estimates])
+        influence = np.hstack([influence_of(rows) for _, influence_of in estimates])
         covariance = covariance + influence.T @ influence
     pairs = np.array(list(permutations(range(n_groups), 2)))
     n_numbers = len(pairs) * outcomes.n_outcomes
@@ -268,10 +268,11 @@ def draw_noise(
     normal = rng.standard_normal((n_draws, len(values)))
     drawn = normal @ (vectors * np.sqrt(np.maximum(values, 0))).T
     found = []
-    for one, part in zip(estimates, np.split(drawn, len(several), axis=1), strict=True):
+    parts = np.split(drawn, len(several), axis=1)
+    for (means, _), part in zip(estimates, parts, strict=True):
         errors = part.reshape(n_draws, n_groups, -1)
         errors = errors[:, pairs[:, 0]] - errors[:, pairs[:, 1]]
-        gaps = one.means[pairs[:, 0]] - one.means[pairs[:, 1]]
+        gaps = means[pairs[:, 0]] - means[pairs[:, 1]]
         if outcomes.widths is None:
             missed = np.diff(errors).std(axis=0).mean() if outcomes.between else 0
             noise = _of_largest(gaps.ravel(), errors.reshape(n_draws, -1))
@@ -281,39 +282,33 @@ def draw_noise(
     return found
 
 
-class _Means(NamedTuple):
-    """Weighted means of the outcomes of each group, and what a row adds to them."""
+def _weighted_means(
+    rows: Standardised, outcomes: Outcomes, n_groups: int
+) -> tuple[Floats, Callable[[slice], Floats]]:
+    """Weighted means of the outcomes of each group, and the influence of some rows.
 
-    rows: Standardised
-    outcomes: Outcomes
-    means: Floats
-    totals: Floats
-    predict: list[Callable[[slice], Floats]]
+    It is what they add to the mean of each group, one group after another.
+    """
+    values = outcomes.values(slice(None))
+    members = rows.codes[:, None] == np.arange(n_groups)
+    totals: Floats = np.bincount(rows.codes, rows.weights).astype(np.float64)
+    means = (members * rows.weights[:, None]).T @ values / totals[:, None]
+    predict = []
+    if rows.regress is not None:
+        for member in members.T:
+            predict.append(rows.regress(values, rows.sample_weight * member))
 
-    @classmethod
-    def of(cls, rows: Standardised, outcomes: Outcomes, n_groups: int) -> _Means:
-        """Compute the means of each group, and regress outcomes on the columns."""
-        values = outcomes.values(slice(None))
-        members = rows.codes[:, None] == np.arange(n_groups)
-        totals: Floats = np.bincount(rows.codes, rows.weights).astype(np.float64)
-        means = (members * rows.weights[:, None]).T @ values / totals[:, None]
-        predict = []
-        if rows.regress is not None:
-            sample_weight = rows.sample_weight
-            for member in members.T:
-                predict.append(rows.regress(values, sample_weight * member))
-        return cls(rows, outcomes, means, totals, predict)
-
-    def influence(self, rows: slice) -> Floats:
-        """Influence of some rows on the mean of each group, one group after another."""
-        values, found = self.outcomes.values(rows), []
-        codes, weights = self.rows.codes[rows], self.rows.weights[rows]
-        for group, mean in enumerate(self.means):
-            expected = self.predict[group](rows) if self.predict else mean
+    def influence(part: slice) -> Floats:
+        values, found = outcomes.values(part), []
+        codes, weights = rows.codes[part], rows.weights[part]
+        for group, mean in enumerate(means):
+            expected = predict[group](part) if predict else mean
             own = (weights * (codes == group))[:, None] * (values - expected)
-            columns = self.rows.influence[rows, None] * (expected - mean)
-            found.append((own + columns) / self.totals[group])
+            columns = rows.influence[part, None] * (expected - mean)
+            found.append((own + columns) / totals[group])
         return np.hstack(found)
+
+    return means, influence
 
 
 def _of_largest(gaps: Floats, errors: Floats) -> Noise:

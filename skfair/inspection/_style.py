@@ -8,7 +8,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skfair._utils._optional import extra, require
 from skfair._utils._text import one_line
@@ -64,35 +63,6 @@ _MAX_LINE = 48
 def require_matplotlib(caller: str) -> None:
     """Raise an ImportError that names the caller unless matplotlib is installed."""
     require("matplotlib", caller, extra("plot"))
-
-
-def one_axes(
-    display: Any, ax: Axes | None, figsize: tuple[float, float] | None = None
-) -> Axes:
-    """Return the axes to plot a display on: those given, or of a new figure."""
-    require_matplotlib(f"{type(display).__name__}.plot")
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=figsize, layout="constrained")[1]
-
-
-def several_axes(display: Any, ax: Sequence[Axes] | None, mosaic: str) -> NDArray[Any]:
-    """Return the axes given, or those of a new figure with a layout like "AA;BC"."""
-    require_matplotlib(f"{type(display).__name__}.plot")
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        rows = mosaic.split(";")
-        size = 5.25 * len(rows[0]), 4.6 * len(rows)
-        drawn = plt.subplot_mosaic(mosaic, figsize=size, layout="constrained")[1]
-        ax = list(drawn.values())
-    axes = np.ravel(np.asarray(ax, dtype=object))
-    n_axes = len(set(mosaic) - {";"})
-    if len(axes) != n_axes:
-        raise ValueError(f"ax must be {n_axes} axes, got {len(axes)}.")
-    return axes
 
 
 def group_style(position: int) -> dict[str, Any]:
@@ -218,9 +188,3 @@ def bars_with_intervals(
     ax.set_yticks(ranks, labels)
     ax.set_ylim(len(table) - 0.5, -0.5)
     return bars, intervals
-
-
-def title(ax: Axes, name: str | None) -> None:
-    """Write the model's name above the axes, if it has one."""
-    if name is not None:
-        ax.set_title(folded(plain_text(name)))

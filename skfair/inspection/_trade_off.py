@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ import pandas as pd
 
 from skfair._utils._validation import check_integer
 from skfair.inspection import _layout, _style
+from skfair.inspection._display import Display
 from skfair.model_selection import BestUnder, FairestWithin, pareto_front
 from skfair.model_selection._candidates import (
     CVResults,
@@ -28,8 +28,7 @@ _MANY = 100
 _MAX_PARAMS = 6
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class TradeOffDisplay:
+class TradeOffDisplay(Display):
     """Performance of the candidates of a search against their disparity.
 
     The best candidates are at the upper left. The Pareto front joins the candidates
@@ -128,8 +127,7 @@ class TradeOffDisplay:
         ImportError
             Without matplotlib.
         """
-        self.ax_ = _style.one_axes(self, ax, figsize=(6, 4.8))
-        self.figure_ = self.ax_.figure
+        self._begin(ax, figsize=(6, 4.8))
         points = self.candidates[["fairness", "performance"]].set_axis(
             ["x", "y"], axis=1
         )
@@ -138,7 +136,7 @@ class TradeOffDisplay:
         self._draw_candidates(points)
         self.tolerance_line_, self.limit_line_ = self._draw_thresholds()
         self.chosen_point_ = self._draw_chosen(points)
-        _style.title(self.ax_, self.name if name is None else name)
+        self._write_title(self.ax_, name)
         self._label_axes(may_grow=ax is None)
         return self
 

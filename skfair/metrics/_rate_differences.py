@@ -12,7 +12,6 @@ from skfair.metrics._evaluate import always, never, specify
 from skfair.metrics._inputs import (
     Multigroup,
     Rate,
-    check_multigroup,
     in_place_of_rows,
     largest_difference,
     outcomes_of_rate,
@@ -43,7 +42,6 @@ def _difference(
     title: str, statistic: GroupedOutcomes, multigroup: Multigroup
 ) -> float:
     """Largest difference of the rates."""
-    check_multigroup(multigroup)
     if warn_if_undefined(title, statistic):
         return math.nan
     everyone = statistic.sums.sum() / statistic.totals.sum()
@@ -375,7 +373,6 @@ default=None
     ... )
     0.5
     """
-    check_multigroup(multigroup)
     rows = (y_true, y_pred, sensitive_features, sample_weight)
     statistic = rate_outcomes(*rows, "selection_rate", pos_label)
     if warn_if_undefined("impact_ratio_shortfall", statistic):

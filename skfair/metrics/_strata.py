@@ -218,14 +218,13 @@ def evaluate_strata(
 ) -> Any:
     """Evaluate a metric within strata, from its arguments, and combine the results."""
     names = list(signature(metric).parameters)[:2]
-    y_true, y_score = (given.pop(name) for name in names)
-    names = ["sensitive_features", "control_features", "sample_weight"]
-    rows = {name: given.pop(name, None) for name in names}
+    names += ["sensitive_features", "control_features", "sample_weight"]
+    rows = [given.pop(name, None) for name in names]
     metric = partial(metric, **given)
-    results = defined_results(metric, y_true, y_score, **rows)
+    results = defined_results(metric, *rows)
     if not results:
-        del rows["control_features"]
-        return _of_one_group(_of_one_stratum(metric), y_true, y_score, **rows)
+        del rows[3]  # the strata
+        return _of_one_group(_of_one_stratum(metric), *rows)
     mean = given.get("multistratum") == "weighted"
     return combine(
         [one.result for one in results],
@@ -235,16 +234,14 @@ def evaluate_strata(
 
 def defined_results(
     metric: Callable[..., Any],
-    y_true: ArrayLike | None,
-    y_score: ArrayLike,
-    *,
+    *rows: Any,
     evaluate: Callable[..., Any] | None = None,
-    **rows: Any,
 ) -> list[Stratum]:
-    """Results of the strata that have one; a warning names what is left out."""
-    results, reason = results_by_stratum(
-        metric, y_true, y_score, evaluate=evaluate, **rows
-    )
+    """Results of the strata that have one; a warning names what is left out.
+
+    `rows` are those of `results_by_stratum`.
+    """
+    results, reason = results_by_stratum(metric, *rows, evaluate=evaluate)
     name = specification_of(metric)[0].name
     if reason is not None:
         warn_undefined(name, reason)
@@ -257,10 +254,10 @@ def results_by_stratum(
     metric: Callable[..., Any],
     y_true: ArrayLike | None,
     y_score: ArrayLike,
-    *,
     sensitive_features: Any,
     control_features: Any,
     sample_weight: ArrayLike | None,
+    *,
     evaluate: Callable[..., Any] | None = None,
 ) -> tuple[list[Stratum], str | None]:
     """Evaluate a metric in each stratum, and say why no groups compare, if so.
@@ -350,12 +347,7 @@ def over_strata(
     if specification.takes_strata:
         return metric(y_true, y_score, control_features=control_features, **rows)
     results = defined_results(
-        metric,
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        sample_weight=sample_weight,
+        metric, y_true, y_score, sensitive_features, control_features, sample_weight
     )
     return max((one.result for one in results), default=math.nan)
 
@@ -436,12 +428,7 @@ def values_by_stratum(
     if n_samples == 0:
         raise ValueError("y_score has 0 rows, expected at least one.")
     results, _ = results_by_stratum(
-        metric,
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        sample_weight=sample_weight,
+        metric, y_true, y_score, sensitive_features, control_features, sample_weight
     )
     names = resolve_strata(control_features, n_samples=n_samples).names
     return pd.DataFrame(

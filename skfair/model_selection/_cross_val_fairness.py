@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import signature
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import has_fit_parameter
 
 from skfair._training_rows import cross_fit, take_rows
-from skfair._utils._columns import Selector, names_columns
+from skfair._utils._columns import Selector, labels_or_selector
 from skfair._utils._response import find_score_method, respond
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
@@ -64,6 +64,9 @@ from skfair.metrics._uncertainty._permutation import (
 )
 from skfair.metrics._uncertainty._resampling import Rows
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
+
+#: Rows that a fold holds out, and the response to each.
+Fold: TypeAlias = tuple[Integers, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,8 +294,10 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     check_integer("n_permutations", n_permutations, 1)
     X, y = indexable(X, as_array(y, "y"))
     weights = check_weights(sample_weight, len(y))
-    labels, selector, found = _find_groups(sensitive_features, X)
-    control, strata = _find_strata(control_features, X)
+    labels, selector, found = _find(resolve_groups, sensitive_features, X)
+    control, strata = None, None
+    if control_features is not None:
+        control, _, strata = _find(resolve_strata, control_features, X)
     within = _permuted_within(within, metric, y, strata)
     classifier = is_classifier(estimator)
     splitter = _make_splitter(cv, groups, selector, y, classifier)
@@ -313,8 +318,9 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         n_jobs=n_jobs,
         verbose=verbose,
     )
-    options = positive_label(metric, method, _classes_of(folds), {})
-    held_out = _join_folds(folds, partial(metric, **options), y, found, strata, weights)
+    held, known = [fold[:2] for fold in folds], [fold[2] for fold in folds]
+    options = positive_label(metric, method, _same_classes(known), {})
+    held_out = _join_folds(held, partial(metric, **options), y, found, strata, weights)
     rows: tuple[Any, ...] = (held_out, None, held_out.rows)
     drawn: dict[str, Any] = {
         "sensitive_features": held_out.groups,
@@ -331,34 +337,21 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         *rows, within=within, n_permutations=n_permutations, **drawn
     )
     corrected = _correct(held_out, test.value, within)
-    fold_values = _fold_values(held_out, folds, found, strata)
+    fold_values = _fold_values(held_out, held, found, strata)
     return _describe_folds(resampled, test, corrected, held_out, fold_values)
 
 
-def _find_groups(
-    sensitive_features: Any, X: Any
+def _find(
+    resolve: Callable[..., Groups], given: Any, X: Any
 ) -> tuple[Any, Selector | None, Groups]:
     """Return labels given beside X, or the columns of X that are named, and groups.
 
     One of the first two is None.
     """
     n_samples = count_rows(X)
-    named = names_columns(sensitive_features, n_samples)
-    labels, selector = (
-        (None, sensitive_features) if named else (sensitive_features, None)
-    )
-    found = resolve_groups(labels, n_samples=n_samples, X=X, selector=selector)
+    labels, selector = labels_or_selector(given, n_samples)
+    found = resolve(labels, n_samples=n_samples, X=X, selector=selector)
     return labels, selector, found
-
-
-def _find_strata(control_features: Any, X: Any) -> tuple[Any, Groups | None]:
-    """Return labels given beside X, None where columns are named, and the strata."""
-    if control_features is None:
-        return None, None
-    n_samples = count_rows(X)
-    named = names_columns(control_features, n_samples)
-    labels, selector = (None, control_features) if named else (control_features, None)
-    return labels, resolve_strata(labels, n_samples=n_samples, X=X, selector=selector)
 
 
 def _permuted_within(
@@ -430,22 +423,17 @@ def _route(
     return Bunch(estimator=Bunch(fit={**fit, **params}), splitter=Bunch(split=split))
 
 
-class _Fold(NamedTuple):
-    """Rows held out, the response to each, and the classes that the model knows."""
-
-    rows: Integers
-    response: NDArray[Any]
-    classes: list[Any]
-
-
 def _respond(
     estimator: Any,
     X: Any,
     rows: Integers,
     labels: dict[str, Any],
     response_method: str | tuple[str, ...],
-) -> _Fold:
-    """Predict the rows held out, with their groups where the estimator takes them."""
+) -> tuple[Integers, NDArray[Any], list[Any]]:
+    """Rows held out, the response to each, and the classes that the model knows.
+
+    Groups of the rows are given to an estimator that takes them.
+    """
     labels = {
         name: take_rows(values, rows)
         for name, values in labels.items()
@@ -453,7 +441,7 @@ def _respond(
     }
     method = find_score_method(estimator, response_method)
     response = respond(estimator, method, X, **labels)
-    return _Fold(rows, response, list(getattr(estimator, "classes_", ())))
+    return rows, response, list(getattr(estimator, "classes_", ()))
 
 
 class _HeldOut(NamedTuple):
@@ -526,21 +514,21 @@ class _HeldOut(NamedTuple):
         )
 
 
-def _classes_of(folds: list[_Fold]) -> list[Any]:
+def _same_classes(known: list[list[Any]]) -> list[Any]:
     """Classes that the models of all folds know."""
-    classes = folds[0].classes
-    for position, fold in enumerate(folds):
-        if fold.classes != classes:
+    classes = known[0]
+    for position, others in enumerate(known):
+        if others != classes:
             raise ValueError(
                 "y must have all classes in the training rows of every fold, but the "
                 f"model of fold 0 knows {classes} and that of fold {position} "
-                f"{fold.classes}. Use fewer folds, or a splitter that stratifies."
+                f"{others}. Use fewer folds, or a splitter that stratifies."
             )
     return classes
 
 
 def _join_folds(
-    folds: list[_Fold],
+    folds: Sequence[Fold],
     metric: Callable[..., float],
     y: NDArray[Any],
     groups: Groups,
@@ -548,8 +536,7 @@ def _join_folds(
     weights: NDArray[Any] | None,
 ) -> _HeldOut:
     """Responses of all folds, by row; rows of weight zero do not count."""
-    owners = np.concatenate([fold.rows for fold in folds])
-    responses = np.concatenate([fold.response for fold in folds])
+    owners, responses = map(np.concatenate, zip(*folds, strict=True))
     order = np.argsort(owners, kind="stable")
     counts = np.bincount(owners, minlength=len(y))
     rows = np.flatnonzero(counts if weights is None else (counts > 0) & (weights > 0))
@@ -574,19 +561,19 @@ def _join_folds(
 
 
 def _fold_values(
-    held_out: _HeldOut, folds: list[_Fold], groups: Groups, strata: Groups | None
+    held_out: _HeldOut, folds: Sequence[Fold], groups: Groups, strata: Groups | None
 ) -> Floats:
     """Metric of each fold alone, with one warning where it is undefined for some."""
     values = np.full(len(folds), math.nan)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        for position, fold in enumerate(folds):
-            kept = np.isin(fold.rows, held_out.rows)
-            rows = fold.rows[kept]
+        for position, (rows, responses) in enumerate(folds):
+            kept = np.isin(rows, held_out.rows)
+            rows = rows[kept]
             if len(rows):
                 values[position] = held_out.evaluate(
                     rows,
-                    fold.response[kept],
+                    responses[kept],
                     groups[rows],
                     None if strata is None else strata[rows],
                 )

@@ -138,11 +138,6 @@ class GroupedCalibration(JSONStatistic):
         return self.positive.min_group_size
 
     @property
-    def n_groups(self) -> int:
-        """Number of groups, absent ones included."""
-        return len(self.labels)
-
-    @property
     def counts(self) -> Integers:
         """Number of rows of each group, of shape (n_groups,)."""
         return self.positive.counts + self.negative.counts

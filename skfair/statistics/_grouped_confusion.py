@@ -191,11 +191,6 @@ class GroupedConfusion(JSONStatistic):
         )
 
     @property
-    def n_groups(self) -> int:
-        """Number of groups, absent ones included."""
-        return len(self.labels)
-
-    @property
     def counts(self) -> Integers:
         """Number of rows of each group, of shape (n_groups,)."""
         return np.asarray(self.label_counts.sum(axis=1))

@@ -210,11 +210,6 @@ class GroupedHistogram(JSONStatistic):
         return cls(*joined, n_bins, groups.labels, groups.names, groups.min_group_size)
 
     @property
-    def n_groups(self) -> int:
-        """Number of groups, absent ones included."""
-        return len(self.labels)
-
-    @property
     def counts(self) -> Integers:
         """Number of rows of each group, of shape (n_groups,)."""
         return np.bincount(self.codes, self.rows, self.n_groups).astype(np.intp)
@@ -287,13 +282,9 @@ class GroupedHistogram(JSONStatistic):
         return GroupedHistogram(*join_cells(*cells), n_bins, labels, names, smallest)
 
     def __repr__(self) -> str:
-        sizes = ", ".join(
-            f"{label!r}: {count}"
-            for label, count in zip(self.labels, self.counts, strict=True)
-        )
         return (
             f"GroupedHistogram({len(self.bins)} cells of {self.n_bins} bins; "
-            f"rows {sizes})"
+            f"rows {self._rows_by_group()})"
         )
 
     def _sums(self) -> Sums:

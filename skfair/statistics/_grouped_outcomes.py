@@ -117,11 +117,6 @@ class GroupedOutcomes(JSONStatistic):
         )
 
     @property
-    def n_groups(self) -> int:
-        """Number of groups, absent ones included."""
-        return len(self.labels)
-
-    @property
     def means(self) -> Floats:
         """Mean outcome of each group, of shape (n_groups,); nan without rows."""
         means = np.full(self.n_groups, np.nan)

@@ -212,11 +212,6 @@ class GroupedScores(JSONStatistic):
         counts = np.bincount(groups.codes[kept], rows[kept], len(groups.labels))
         return replace(statistic, counts=counts.astype(np.intp))
 
-    @property
-    def n_groups(self) -> int:
-        """Number of groups, absent ones included."""
-        return len(self.labels)
-
     def of_group(self, group: int | None) -> tuple[Floats, NDArray[Any]]:
         """Distinct scores of one group, or of everyone, and their weights.
 
@@ -286,11 +281,8 @@ class GroupedScores(JSONStatistic):
         return GroupedScores(*entries, counts, totals, labels, names, smallest)
 
     def __repr__(self) -> str:
-        sizes = ", ".join(
-            f"{label!r}: {count}"
-            for label, count in zip(self.labels, self.counts, strict=True)
-        )
-        return f"GroupedScores({len(self.scores)} entries; rows {sizes})"
+        n_entries = len(self.scores)
+        return f"GroupedScores({n_entries} entries; rows {self._rows_by_group()})"
 
     def _find_problem(self) -> str | None:
         entries = (self.scores, self.codes, self.weights)

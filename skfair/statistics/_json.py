@@ -37,6 +37,16 @@ class JSONStatistic(ABC):
             return self
         return NotImplemented
 
+    @property
+    def n_groups(self: Any) -> int:
+        """Number of groups, absent ones included."""
+        return len(self.labels)
+
+    def _rows_by_group(self: Any) -> str:
+        """Text of the number of rows of each group."""
+        sizes = zip(self.labels, self.counts, strict=True)
+        return ", ".join(f"{label!r}: {count}" for label, count in sizes)
+
     def to_dict(self: Any) -> dict[str, Any]:
         """Return the statistic as lists, numbers and text, for `json.dumps`.
 

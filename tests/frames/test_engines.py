@@ -1,5 +1,6 @@
 """Every engine returns the statistics of the rows themselves."""
 
+from dataclasses import replace
 from functools import cache
 from itertools import count
 
@@ -9,8 +10,6 @@ import polars as pl
 import pytest
 
 from skfair.frames import (
-    _batches,
-    _query,
     grouped_calibration,
     grouped_confusion,
     grouped_histogram,
@@ -19,7 +18,7 @@ from skfair.frames import (
     mcdp_bounds,
     to_sql,
 )
-from skfair.frames._batches import FinerBins
+from skfair.frames._batches import FinerBins, PassSizes
 from skfair.frames._grouped import count_bins, open_scores
 from skfair.metrics import mcdp
 from skfair.statistics import (
@@ -305,24 +304,22 @@ SQL_LABELS = {
         "i // 11 % 2",
     ],
 )
-def test_labels_of_duckdb(labels, weight, monkeypatch):
+def test_labels_of_duckdb(labels, weight):
     """DuckDB itself, and this process with the rows that DuckDB reads, agree."""
     duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
-    monkeypatch.setattr(_batches, "_BATCH", 1000)
     rows = duckdb.connect().sql(
         f"SELECT (i * 37 % 1001) / 1000 AS score, {SQL_LABELS[labels]} AS label, "
         f"i % 7 // 6 AS other, {weight or 1} AS weight FROM range(5000) rows (i)"
     )
-    columns = {
-        "y_score": "score",
-        "sensitive_features": ["label", "other"],
-        "sample_weight": None if weight is None else "weight",
-        "n_bins": 32,
-    }
-    found = grouped_histogram(rows, **columns)
-    monkeypatch.setattr(_query, "count_batches", lambda *_: None)
-    assert_same(found, grouped_histogram(rows, **columns))
-    assert_same(found, grouped_histogram(rows.to_arrow_table(), **columns))
+
+    def count(table, batch):
+        names = "score", ["label", "other"], None if weight is None else "weight"
+        sizes = PassSizes(batch=batch)
+        return count_bins(replace(open_scores(table, *names), sizes=sizes), 32)
+
+    found = count(rows, 1000)
+    assert_same(found, count(rows, None))
+    assert_same(found, count(rows.to_arrow_table(), 1000))
 
 
 def test_many_groups_of_duckdb():

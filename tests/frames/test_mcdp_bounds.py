@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,11 +10,11 @@ import polars as pl
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.frames import _batches as batches
 from skfair.frames import _mcdp_bounds as module
 from skfair.frames import grouped_histogram, mcdp_bounds
+from skfair.frames._batches import PassSizes
 from skfair.frames._grouped import open_scores
-from skfair.frames._mcdp_bounds import PassSizes, find_crowded_bins, refine_bounds
+from skfair.frames._mcdp_bounds import find_crowded_bins, refine_bounds
 from skfair.metrics import mcdp, metric_bounds
 
 COLUMNS = {"y_score": "score", "sensitive_features": "group"}
@@ -61,7 +62,8 @@ def bounds(
         frame, "score", "group", sample_weight, control_features=control or None
     )
     n_control = 1 if isinstance(control, str) else len(control)
-    return refine_bounds(table, n_control, multigroup, 0.0, max_passes, sizes)
+    table = replace(table, sizes=sizes)
+    return refine_bounds(table, n_control, multigroup, 0.0, max_passes)
 
 
 def check(rng, sizes, table_of=lambda frame: frame):
@@ -145,7 +147,7 @@ def test_crowded_scores(container):
     frame = container({"score": scores, "group": groups})
     sizes = PassSizes(first_rows=5_000)
     table = open_scores(frame, "score", "group", None)
-    finer = find_crowded_bins(table, "pairwise", 0, sizes)
+    finer = find_crowded_bins(replace(table, sizes=sizes), "pairwise", 0)
     assert finer.low == 0
     assert finer.high < 0.02
     found = bounds(frame, sizes, max_passes=1)
@@ -165,7 +167,7 @@ def test_first_rows_that_show_nothing(first):
     frame = draw(1000).assign(**first)
     table = open_scores(frame, "score", "group", None)
     sizes = PassSizes(first_rows=100)
-    assert find_crowded_bins(table, "pairwise", 0, sizes) is None
+    assert find_crowded_bins(replace(table, sizes=sizes), "pairwise", 0) is None
 
 
 def test_few_distinct_scores_take_one_pass():
@@ -175,24 +177,17 @@ def test_few_distinct_scores_take_one_pass():
     assert (found.lower, found.upper, found.n_passes) == (value, value, 1)
 
 
-@pytest.fixture
-def duckdb_table(monkeypatch):
-    """Makes tables of DuckDB, of which few rows are read at a time."""
-    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
-    monkeypatch.setattr(batches, "_BATCH", 4)
-    monkeypatch.setattr(batches, "_FIRST_ROWS", 10)
-    return duckdb.connect().from_df
-
-
 @SETTINGS
 @pytest.mark.parametrize("max_kept", [10, 1000])
 @pytest.mark.parametrize("n_cases", [1, pytest.param(25, marks=pytest.mark.slow)])
-def test_tables_of_duckdb(duckdb_table, sizes, max_kept, n_cases, monkeypatch):
-    monkeypatch.setattr(batches, "_MAX_KEPT", max_kept)
+def test_tables_of_duckdb(sizes, max_kept, n_cases):
+    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
+    # Few rows are read at a time.
+    sizes = sizes._replace(batch=4, first_decision=10, max_kept=max_kept)
     sizes = sizes._replace(max_kept_scores=5)
     rng = np.random.default_rng(6)
     for _ in range(n_cases):
-        check(rng, sizes, duckdb_table)
+        check(rng, sizes, duckdb.connect().from_df)
 
 
 @pytest.mark.slow
@@ -202,7 +197,7 @@ def test_tables_of_duckdb(duckdb_table, sizes, max_kept, n_cases, monkeypatch):
 @pytest.mark.parametrize(
     "scores", ["smooth", pytest.param("crowded", marks=pytest.mark.slow)]
 )
-def test_duckdb_reads_a_table_once(weight, scores, monkeypatch):
+def test_duckdb_reads_a_table_once(weight, scores):
     duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
     frame = draw(100_000)
     frame["weight"] = 1 + np.arange(len(frame)) % 3
@@ -214,11 +209,9 @@ def test_duckdb_reads_a_table_once(weight, scores, monkeypatch):
         sensitive_features=frame["group"],
         sample_weight=None if weight is None else frame[weight],
     )
-    monkeypatch.setattr(batches, "_BATCH", 5_000)
-    monkeypatch.setattr(batches, "_FIRST_ROWS", 20_000)
-    sizes = PassSizes(max_kept_scores=100)
+    sizes = PassSizes(batch=5_000, first_decision=20_000, max_kept_scores=100)
 
-    def audit(rows):
+    def audit(rows, sizes=sizes):
         table = duckdb.connect().from_df(rows)
         return bounds(table, sizes, sample_weight=weight)
 
@@ -229,8 +222,7 @@ def test_duckdb_reads_a_table_once(weight, scores, monkeypatch):
     # The first rows say nothing about the gap, or too many rows are kept.
     found = audit(frame.sort_values("group"))
     assert (found.lower, found.upper, found.n_passes) == (value, value, 2)
-    monkeypatch.setattr(batches, "_MAX_KEPT", 10_000)
-    found = audit(frame)
+    found = audit(frame, sizes._replace(max_kept=10_000))
     assert (found.lower, found.upper, found.n_passes) == (value, value, 2)
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from functools import partial
+from inspect import signature
 from itertools import cycle
 
 import numpy as np
@@ -26,15 +27,19 @@ from skfair.metrics import (
     mcdp_curve,
     permutation_test,
 )
+from skfair.metrics._spec import numbers_by_name, specification_of
 from skfair.monitoring import FairnessMonitor
 from skfair.postprocessing import ScoreRepairer
 from skfair.statistics import GroupedScores
 
 METRICS = {
-    "mcdp": mcdp,
+    name: metric
+    for name, metric in numbers_by_name().items()
+    if specification_of(metric)[0].measure
+    and signature(metric).parameters["scale"].annotation in ("Scale", "AnyScale")
+} | {
     "mcdp epsilon": partial(mcdp, epsilon=0.07),
     "mcdp pooled": partial(mcdp, epsilon=0.02, multigroup="pooled"),
-    "abcc": abcc,
     "madd": partial(madd, bandwidth=0.15),
     "continuous_mcdp": partial(continuous_mcdp, epsilon=0.05, min_share=0),
 }

@@ -29,11 +29,16 @@ from skfair.metrics._confidence import lower_bound, observe, upper_bound
 from skfair.metrics._confidence._distributions import compare_seminorm
 from skfair.metrics._confidence._known_metrics import _bounded
 from skfair.metrics._distribution._abcc import area
-from skfair.metrics._distribution._gap import grouped_scores, value_of_gaps
+from skfair.metrics._distribution._gap import (
+    grouped_scores,
+    largest_gap,
+    value_of_gaps,
+)
 from skfair.metrics._evaluate import specify
 from skfair.metrics._spec import known_metrics, numbers_by_name, specification_of
 from skfair.monitoring import FairnessMonitor
 from skfair.statistics import GroupedHistogram, GroupedScores
+from skfair.statistics._grouped_scores import pooled_ranks
 
 DOCS = Path(__file__).parents[2] / "docs" / "what_they_take.md"
 HEAD = (
@@ -130,6 +135,23 @@ def test_the_maximum_is_reached_and_never_exceeded(metric):
         assert value == known.maximum / 2
     elif metric.__name__ != "dcp":  # of a baseline between both
         assert math.isclose(value, known.maximum)
+
+
+SEMINORMS = [metric for metric, known in known_metrics().items() if known.measure]
+
+
+@pytest.mark.parametrize("metric", SEMINORMS)
+@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
+def test_a_metric_is_the_largest_of_its_measure(metric, multigroup):
+    known, rng = specification_of(metric)[0], np.random.default_rng(0)
+    scores, groups = rng.random(90).round(2), rng.integers(0, 3, 90)
+    of_rows = GroupedScores.from_scores(scores, sensitive_features=groups)
+    for scale, statistic in ("probability", of_rows), ("rank", pooled_ranks(of_rows)):
+        if scale == "rank" and "scale" not in inspect.signature(metric).parameters:
+            continue
+        value = metric(None, of_rows, multigroup=multigroup, scale=scale)
+        found = largest_gap(statistic, multigroup, known.measure())
+        assert value == found.value
 
 
 def test_a_new_metric_has_all_that_its_measure_gives(monkeypatch):

@@ -13,35 +13,35 @@ from sklearn.metrics import (
 )
 
 from skfair.metrics import (
-    abcc,
     bootstrap_interval,
     calibration_gap,
     certify,
     confidence_interval,
-    cvar_fairness,
     cvar_fairness_report,
     dcp,
     demographic_parity_difference,
     equalized_odds_difference,
     madd,
-    max_gap,
-    mcdp,
     permutation_test,
 )
+from skfair.report._metrics import MEASURES
 
-OF_SCORES = {
-    "mcdp": mcdp,
-    "mcdp_epsilon": partial(mcdp, epsilon=0.05),
-    "abcc": abcc,
-    "mean_score_difference": demographic_parity_difference,
-    "madd": madd,
-}
-OF_DECISIONS = {
-    "demographic_parity_difference": demographic_parity_difference,
-    "max_gap": max_gap,
-    "cvar_fairness": partial(cvar_fairness, alpha=0.9),
-}
-OF_ERRORS = {"equalized_odds_difference": equalized_odds_difference, "dcp": dcp}
+PARAMETERS = {"epsilon": 0.05, "alpha": 0.9}
+
+
+def metrics_of(question):
+    """Metrics of a question, with the parameters of a report, by key."""
+    return {
+        key: partial(
+            one.metric, **{k: PARAMETERS[k] for k in one.options if k != "multigroup"}
+        )
+        for key, one in MEASURES.items()
+        if one.question == question and "probability" in one.scales
+    }
+
+
+OF_SCORES, OF_DECISIONS = metrics_of("scores"), metrics_of("decisions")
+OF_ERRORS = metrics_of("errors")
 
 
 def measures(report, attribute=0, model=0):
@@ -52,7 +52,7 @@ def measures(report, attribute=0, model=0):
 def check(found, metric, y_true, values, groups, **weights):
     """Compare a row of the report with an interval and the value."""
     rows = {"sensitive_features": groups, **weights}
-    if metric in (dcp, calibration_gap):
+    if getattr(metric, "func", metric) in (dcp, calibration_gap):
         options = {"n_resamples": 20, "random_state": 0}
         interval = bootstrap_interval(metric, y_true, values, **rows, **options)
     else:

@@ -129,15 +129,9 @@ default=None
     False
     """
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    comparisons = compare_rows(
-        metric,
-        y_true,
-        y_score,
-        method,
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        sample_weight=sample_weight,
-    )
+    groups, strata = sensitive_features, control_features
+    rows = y_true, y_score, groups, strata, sample_weight
+    comparisons = compare_rows(metric, method, *rows)
     limit = check_real("at_most", at_most, 0, comparisons.maximum, closed="neither")
     tail = 1 - level
     least = upper_bound(comparisons, tail)

@@ -196,15 +196,9 @@ default=None
     bounds = None
     if isinstance(y_score, GroupedHistogram):
         bounds, y_score = _bounds_of_histogram(metric, y_score), y_score.at_edges()
-    comparisons = compare_rows(
-        metric,
-        y_true,
-        y_score,
-        method,
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        sample_weight=sample_weight,
-    )
+    groups, strata = sensitive_features, control_features
+    rows = y_true, y_score, groups, strata, sample_weight
+    comparisons = compare_rows(metric, method, *rows)
     tail, value = (1 - level) / 2, comparisons.value
     low = lower_bound(comparisons, tail)
     high = max(value, upper_bound(comparisons, tail))
@@ -234,10 +228,9 @@ def _bounds_of_histogram(
 
 def compare_rows(
     metric: Callable[..., float],
+    method: Method,
     y_true: ArrayLike | None,
     y_score: Any,
-    method: Method,
-    *,
     sensitive_features: Any,
     control_features: Any,
     sample_weight: ArrayLike | None,
@@ -255,21 +248,14 @@ def compare_rows(
             f"sample_weight must be None with method={method!r}, whose bounds are for "
             "unweighted rows."
         )
-    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     compare_one = partial(_compare_classes, metric, method)
     if control_features is None:
-        return compare_one(y_true, y_score, **rows)
+        return compare_one(y_true, y_score, sensitive_features, sample_weight)
     bounded_metric(metric)
     multistratum = unwrapped(metric)[1].get("multistratum", "max")
     check_choice("multistratum", multistratum, get_args(Multistratum))
-    results = defined_results(
-        metric,
-        y_true,
-        y_score,
-        control_features=control_features,
-        evaluate=compare_one,
-        **rows,
-    )
+    rows = y_true, y_score, sensitive_features, control_features, sample_weight
+    results = defined_results(metric, *rows, evaluate=compare_one)
     if not results:
         specification, options = specification_of(metric)
         return UNDEFINED._replace(maximum=specification.largest(options))

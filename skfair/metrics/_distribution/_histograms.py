@@ -263,21 +263,13 @@ def stable_mean(statistic: GroupedScores, multigroup: Multigroup) -> tuple[float
     return best, of_pair
 
 
-class _Few(NamedTuple):
-    """Positions of intervals in few values, and sizes, infinite if not eligible.
-
-    `most` bounds the sizes of intervals that start before the values without gaps.
-    """
-
-    starts: Integers
-    stops: Integers
-    sizes: Floats
-    most: Integers
-
-
 @lru_cache(maxsize=2 * _BLOCK)
-def _few_intervals(totals: tuple[float, float]) -> _Few | None:
-    """Intervals that few values tell apart; None if they are too short for that."""
+def _few_intervals(totals: tuple[float, float]) -> tuple[Any, ...] | None:
+    """Intervals that few values tell apart; None if they are too short for that.
+
+    They are the first and last positions in the few values, the sizes, infinite if not
+    eligible, and bounds of the sizes of intervals that start before the dense values.
+    """
     try:
         starts, stops, sizes = _eligible_intervals(N_BANDWIDTHS, totals, *_LEAST)
     except ValueError:  # groups are too small for any interval
@@ -287,7 +279,7 @@ def _few_intervals(totals: tuple[float, float]) -> _Few | None:
         return None
     before = np.append(-1, _SPARSE)[:, None]
     own = starts[dense:] + shift
-    return _Few(own, stops + shift, sizes[dense:], stops - before - 1)
+    return own, stops + shift, sizes[dense:], stops - before - 1
 
 
 def _stable_mean(values: Floats, totals: tuple[float, float]) -> float | None:
@@ -301,18 +293,18 @@ def _stable_mean(values: Floats, totals: tuple[float, float]) -> float | None:
     few, n_sparse = _few_intervals(totals), len(_SPARSE)
     if few is None:
         return None
-    starts, stops = few.starts, few.stops
+    starts, stops, sizes, most = few
     sums, squares = _running(values - values[n_sparse:].mean())
-    variances: Any = (squares[stops] - squares[starts]) / few.sizes
-    variances -= ((sums[stops] - sums[starts]) / few.sizes) ** 2
-    variances[few.sizes == np.inf] = np.inf
+    variances: Any = (squares[stops] - squares[starts]) / sizes
+    variances -= ((sums[stops] - sums[starts]) / sizes) ** 2
+    variances[sizes == np.inf] = np.inf
     best = int(variances.argmin())
     least = variances.flat[best] + _ROUNDING
     first = np.arange(n_sparse + 1)[:, None]
     deviations = squares[stops] - squares[first]
     deviations -= (sums[stops] - sums[first]) ** 2 / (stops - first)
     alone = np.count_nonzero(variances <= least) == 1
-    if least < 2 * _ROUNDING or not alone or (deviations / few.most).min() <= least:
+    if least < 2 * _ROUNDING or not alone or (deviations / most).min() <= least:
         return None
     row, column = divmod(best, variances.shape[1])
     return float(values[starts[row, 0] : stops[column]].mean())

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -181,22 +181,17 @@ default=None
     check_multigroup(multigroup)
     search = partial(stable_interval, min_points=min_points, min_length=min_length)
 
-    def find(y_true: Any, y_score: Any, **rows: Any) -> MADDBandwidthResult:
-        groups, weights = rows["sensitive_features"], rows.get("sample_weight")
-        statistic = grouped_scores(y_true, y_score, groups, weights, scale)
+    def find(
+        y_true: Any, y_score: Any, sensitive_features: Any, sample_weight: Any = None
+    ) -> MADDBandwidthResult:
+        rows = y_true, y_score, sensitive_features, sample_weight
+        statistic = grouped_scores(*rows, scale)
         return _find_interval(statistic, multigroup, n_bandwidths, search)
 
-    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     if control_features is None:
-        return find(y_true, y_score, **rows)
-    results = defined_results(
-        partial(madd, scale=scale),
-        y_true,
-        cast(ArrayLike, y_score),
-        control_features=control_features,
-        evaluate=find,
-        **rows,
-    )
+        return find(y_true, y_score, sensitive_features, sample_weight)
+    rows = y_true, y_score, sensitive_features, control_features, sample_weight
+    results = defined_results(partial(madd, scale=scale), *rows, evaluate=find)
     if not results:
         return _undefined(n_bandwidths)
     largest = max(results, key=lambda one: one.result.value)
@@ -225,7 +220,7 @@ def _find_interval(
     search: Callable[[Floats, tuple[float, float]], StableInterval],
 ) -> MADDBandwidthResult:
     """Stable interval of one statistic."""
-    if warn_if_undefined("madd", statistic):
+    if warn_if_undefined("madd_optimal_bandwidth", statistic):
         return _undefined(n_bandwidths)
     bandwidths = bandwidths_to_one(n_bandwidths)
     curve, found = most_stable(statistic, multigroup, n_bandwidths, search)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -15,21 +15,10 @@ from skfair.metrics._proxy._bands import (
     odds_limits,
 )
 
-
-class _Program(NamedTuple):
-    """Masses of cells by score, and the gap as a linear function of one group's.
-
-    The gap at threshold j is ``scale`` times the mass of the second group at or below
-    it, minus ``offset[j]``.
-    """
-
-    masses: Floats
-    shares: Floats
-    low: Floats
-    high: Floats
-    scale: float
-    offset: Floats
-    rounding: float
+#: Masses of cells by score, the shares of the second group in them, the least and
+#: largest shares, and two numbers `scale` and `offset`: the gap at threshold j is
+#: ``scale`` times the mass of the second group at or below it, minus ``offset[j]``.
+Program: TypeAlias = tuple[Floats, Floats, Floats, Floats, float, Floats]
 
 
 def sharp_lower_bound(
@@ -47,10 +36,12 @@ def sharp_lower_bound(
         multipliers /= max(1.0, abs(multipliers).sum())
     else:
         multipliers = np.clip(multipliers, -widths, widths)
-    return certified_lower_bound(program, multipliers), multipliers
+    lower = certified_lower_bound(program, multipliers, cells.rounding)
+    return lower, multipliers
 
 
-def _program_of(cells: DenseCells, odds_ratio: float) -> _Program:
+def _program_of(cells: DenseCells, odds_ratio: float) -> Program:
+    """Read the linear program of two groups at an odds ratio."""
     masses = cells.masses[0]
     shares = cells.probabilities[:, 1]
     low, high = odds_limits(shares, odds_ratio)
@@ -60,16 +51,18 @@ def _program_of(cells: DenseCells, odds_ratio: float) -> _Program:
     first = everyone.sum() - second
     scale = float(1 / first + 1 / second)
     offset = np.cumsum(everyone) / first - scale * np.cumsum(known)
-    return _Program(masses, shares, low, high, scale, offset, cells.rounding)
+    return masses, shares, low, high, scale, offset
 
 
-def certified_lower_bound(program: _Program, multipliers: Floats) -> float:
+def certified_lower_bound(
+    program: Program, multipliers: Floats, rounding: float
+) -> float:
     """Least sum of the gaps times multipliers, over all that is possible.
 
     It bounds every measure whose dual norm of the multipliers is at most 1. Of each
     cell the entries with the least cost are filled with the largest share first.
     """
-    masses, shares, low, high, scale, offset, rounding = program
+    masses, shares, low, high, scale, offset = program
     costs = scale * np.cumsum(multipliers[::-1])[::-1]
     order = np.argsort(costs)
     ordered, totals = masses[:, order], masses.sum(axis=1)
@@ -84,13 +77,13 @@ def certified_lower_bound(program: _Program, multipliers: Floats) -> float:
     return value - float(sizes) * rounding
 
 
-def _solve(program: _Program, widths: Floats | None) -> Floats:
+def _solve(program: Program, widths: Floats | None) -> Floats:
     """Multipliers of the gaps in the dual of the linear program.
 
     The variables are what each entry holds above its least share, the cumulative sums
     over entries, and the largest gap, or the absolute gap at each threshold.
     """
-    masses, shares, low, high, scale, offset, _ = program
+    masses, shares, low, high, scale, offset = program
     total = masses.sum()
     masses = masses / total
     n_cells, n = masses.shape

@@ -113,11 +113,16 @@ class EveryPair(Sequence[Pair]):
     def __getitem__(self, position: slice) -> Sequence[Pair]: ...
     def __getitem__(self, position: int | slice) -> Pair | Sequence[Pair]:
         if isinstance(position, slice):
-            return [self[i] for i in range(*position.indices(len(self)))]
+            found = self.at(np.arange(*position.indices(len(self))))
+            return list(zip(*map(np.ndarray.tolist, found), strict=True))
         if not -len(self) <= position < len(self):
             raise IndexError(position)
         first, second = self.at(np.array([position % len(self)]))
         return int(first[0]), int(second[0])
+
+    def __iter__(self) -> Iterator[Pair]:
+        for start in range(0, len(self), _BLOCK):
+            yield from self[start : start + _BLOCK]
 
     def at(self, positions: Integers) -> tuple[Integers, Integers]:
         """Return the groups of the pairs at some positions."""

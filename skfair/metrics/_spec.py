@@ -49,6 +49,8 @@ class Specification:
     #: Makes, of scores and groups, cells of rows within which groups are permuted; None
     #: where scores do not matter.
     permuted_in: Callable[[Any, Any], Any] | None = None
+    #: Evaluates several statistics at once, with the same options.
+    of_many: Callable[..., Any] | None = None
     #: Metric that orders permutations with the same value.
     ties: Callable[..., float] | None = None
     #: Combines the results of strata, where they are not one number each.

@@ -43,7 +43,7 @@ from skfair.metrics._uncertainty import (
     exact_pvalue,
     permutation_tests,
     permutations,
-    resamples,
+    resamples_of_all,
 )
 from skfair.model_selection._paired_tests import gap_interval
 from skfair.report._metrics import MEASURES
@@ -201,16 +201,17 @@ def uncertainties(
     with warnings.catch_warnings():
         # The report says itself why a metric is undefined.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        for question, keys in _drawn_keys(sample, found).items():
+        keys, resampled = _drawn_keys(sample, found), {}
+        for question, of_question in keys.items():
             rows = sample.drawn_from(question)
-            tests = permute(sample, keys, rows, tick)
-            for key in keys:
-                if key in tests:
-                    results[key] = with_test(results[key], tests[key])
-                if not MEASURES[key].bounded:
-                    results[key] = _resample(
-                        sample, key, rows, found[key].value, results[key], tick
-                    )
+            for key, test in permute(sample, of_question, rows, tick).items():
+                results[key] = with_test(results[key], test)
+            resampled |= {k: rows for k in of_question if not MEASURES[k].bounded}
+        for key, values in _resample(sample, resampled, tick).items():
+            rows, value = resampled[key], found[key].value
+            # Joined weights move the draws of a metric as they move its value.
+            moved = value - rows.evaluate(MEASURES[key].drawn(sample))
+            results[key] = _with_ends(results[key], sample, value, values, moved)
     return results
 
 
@@ -274,24 +275,34 @@ def with_test(found: Uncertainty, test: PermutationTestResult) -> Uncertainty:
 
 
 def _resample(
-    sample: Sample,
-    key: str,
-    rows: Rows | Counts,
-    value: float,
-    found: Uncertainty,
-    tick: Callable[[], Any],
+    sample: Sample, rows: Mapping[str, Rows | Counts], tick: Callable[[], Any]
+) -> dict[str, Any]:
+    """Values of metrics on resamples of their rows, the same ones for all metrics."""
+    if not rows:
+        return {}
+    options, metrics = (
+        sample.audit.options,
+        [MEASURES[key].drawn(sample) for key in rows],
+    )
+    draw = resamples_of_all([*rows.values()], options.random_state)
+
+    def tick_each() -> None:
+        for _ in rows:
+            tick()
+
+    drawn = (draw() for _ in range(options.n_resamples))
+    values = evaluate_each(metrics, drawn, n_jobs=options.n_jobs, tick=tick_each)
+    return dict(zip(rows, values[:, :, 0].T, strict=True))
+
+
+def _with_ends(
+    found: Uncertainty, sample: Sample, value: float, values: Any, moved: float
 ) -> Uncertainty:
     """Add the interval of resamples, unless too many are undefined."""
-    options, metric = sample.audit.options, MEASURES[key].drawn(sample)
-    draw = resamples(metric, rows, check_seed(options.random_state))
-    drawn = (draw() for _ in range(options.n_resamples))
-    values = evaluate_each([metric], drawn, n_jobs=options.n_jobs, tick=tick)[:, 0, 0]
-    defined = values[~np.isnan(values)]
+    defined = values[~np.isnan(values)] + moved
     if len(defined) < ENOUGH * len(values):
         return found
-    # Joined weights move the draws of a metric as they move its value.
-    defined += value - rows.evaluate(metric)
-    low, high = basic_interval(value, defined, options.confidence_level)
+    low, high = basic_interval(value, defined, sample.audit.options.confidence_level)
     # Noise adds to a disparity, so the interval may lie below the value.
     return found._replace(lower=min(low, value), upper=max(high, value))
 

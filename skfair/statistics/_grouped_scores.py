@@ -334,6 +334,49 @@ class GroupedScores(JSONStatistic):
         starts = np.concatenate([[0], np.cumsum(sizes)])
         return np.argsort(self.codes, kind="stable"), starts
 
+    @cached_property
+    def _shares_between(self) -> tuple[Floats, Floats, Floats]:
+        """Some of the scores, and shares of each group before each, and the next, one.
+
+        From each of them to the next, CDFs lie between the two. The last score is the
+        largest, from which on CDFs are 1.
+        """
+        step = len(self.scores) // _N_CUTS + 1
+        n_cuts, n_groups = -(-len(self.scores) // step), self.n_groups
+        cells = self.codes * np.intp(n_cuts) + np.arange(len(self.scores)) // step
+        sums = np.bincount(cells, self.weights, n_groups * n_cuts)
+        after = np.cumsum(sums.reshape(n_groups, n_cuts), axis=1)
+        after /= self.totals[:, None]
+        after += 1e-12  # more than rounding
+        before = np.concatenate([np.zeros((n_groups, 1)), after[:, :-1]], axis=1)
+        return np.append(self.scores[::step], self.scores[-1]), before, after
+
+    @cached_property
+    def _largest_gaps(self) -> Floats:
+        """Largest difference of the CDFs of each group and any other.
+
+        Of all groups the largest CDF at a score is the largest so far at an entry,
+        since CDFs increase, and the smallest is the smallest that an entry to come
+        starts from.
+        """
+        scores, weights, total = self.scores, self.weights, self.totals[self.codes]
+        order, starts = self._order
+        sums = np.cumsum(weights[order])
+        first = np.repeat(starts[:-1], np.diff(starts))
+        after, before = np.empty(len(scores)), np.empty(len(scores))
+        after[order] = sums - (sums[first] - weights[order][first])
+        np.divide(after - weights, total, out=before)
+        np.divide(after, total, out=after)
+        highest = np.maximum.accumulate(after)
+        lowest = np.append(np.minimum.accumulate(before[::-1])[::-1], 1)
+        new = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
+        tied = np.diff(new, append=len(scores))
+        first, beyond = np.repeat(new, tied), np.repeat(new + tied, tied)
+        above = after - lowest[beyond]
+        below = np.where(first > 0, highest[first - 1] - before, 0)
+        gaps = np.maximum(above, below)[order]
+        return np.asarray(np.maximum.reduceat(gaps, starts[:-1]))
+
     def _rows_of(self, group: int) -> Integers:
         order, starts = self._order
         return order[starts[group] : starts[group + 1]]
@@ -493,6 +536,9 @@ def pooled_ranks(statistic: GroupedScores) -> GroupedScores:
         ranks = (below[:-1] + below[1:]) / (2 * below[-1])
     return replace(statistic, scores=ranks)
 
+
+#: Scores between which CDFs are bounded.
+_N_CUTS = 256
 
 Entries = tuple[Floats, NDArray[np.integer], NDArray[Any]]
 Keys = NDArray[np.uint64]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skfair.metrics import dcp_bounds
 from skfair.metrics._dcp._clock import Clock
-from skfair.metrics._dcp._search._enumeration import _best_of_two, best_vertex
+from skfair.metrics._dcp._search._enumeration import best_of_two, best_vertex
 from skfair.metrics._dcp._search._rows import row_losses
 
 PROVEN = ["enumerate", "branch_and_bound"]
@@ -296,7 +296,7 @@ def test_two_classes_have_the_vertex_of_the_enumeration(seed, n_groups, decimals
     rates, weights = np.column_stack([first, 1 - first]), rng.random(n_groups)
     ends = np.zeros(2), np.ones(2)
     expected = best_vertex(*ends, rates, weights, Clock.of(9))
-    found = _best_of_two(rates, weights)
+    found = best_of_two(rates, weights)
     assert (found.lower, found.upper) == (expected.lower, expected.upper)
     assert found.baseline.tolist() == expected.baseline.tolist()
     assert found.n_nodes == expected.n_nodes

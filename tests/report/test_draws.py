@@ -66,8 +66,8 @@ def resampled(sample, key="dcp"):
     """Values of a metric on resamples."""
     metric = MEASURES[key].drawn(sample)
     rows = sample.drawn_from(MEASURES[key].question)
-    draw = _draws.resamples(metric, rows, np.random.default_rng(0))
-    return [draw().evaluate(metric) for _ in range(300)]
+    draw = _draws.resamples_of_all([rows], 0)
+    return [draw()[0].evaluate(metric) for _ in range(300)]
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats
 from skfair.metrics._dcp._clock import check_time_limit
-from skfair.metrics._dcp._search._rows import RowResult, etas
+from skfair.metrics._dcp._search._enumeration import candidate_losses, vertices_of_two
+from skfair.metrics._dcp._search._rows import RowResult, etas, explained_shares
 from skfair.metrics._dcp._search._solve import SearchMethod, SearchOptions, solve_rows
 from skfair.metrics._evaluate import always, specify
 from skfair.metrics._inputs import grouped_confusion
@@ -21,8 +22,41 @@ from skfair.metrics._strata import Multistratum
 from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedConfusion
 
+#: Groups up to which several statistics are evaluated at once; it takes memory.
+_FEW_GROUPS = 100
 
-@specify(statistic=GroupedConfusion, compares_errors=always)
+
+def _values_of_many(
+    statistics: Sequence[GroupedConfusion], **options: Any
+) -> list[float]:
+    """DCP of several statistics of the same groups, at once where classes are two."""
+    weights = np.array([_weights(one) for one in statistics])
+    n_groups, n_classes = weights.shape[1:]
+    few = n_classes == 2 <= n_groups <= _FEW_GROUPS and (weights > 0).all()
+    if options or not few:
+        return [dcp(None, one, **options) for one in statistics]
+    undefined = [warn_if_undefined("dcp", one) for one in statistics]
+    confusion = np.array([one.confusion for one in statistics])
+    eta = np.empty(weights.shape)
+    for y in range(2):
+        rates = confusion[:, :, y]
+        vertices, _ = vertices_of_two(rates, weights[:, :, y])
+        rows, losses = candidate_losses(vertices, rates, weights[:, :, y])
+        best = losses.argmin(axis=1)[:, None, None]
+        baseline = np.take_along_axis(rows, best, axis=1)[:, 0]
+        baseline = baseline / baseline.sum(axis=1, keepdims=True)
+        eta[:, :, y] = 1.0 - explained_shares(baseline, rates)
+    # Of one statistic these are the sums in `DCPResult`, in the same order.
+    values = (weights * eta).sum(axis=1).sum(axis=1)
+    return np.where(undefined, math.nan, values).tolist()
+
+
+def _weights(statistic: GroupedConfusion) -> Floats:
+    """Share of the population in each group and true class."""
+    return statistic.group_weights[:, None] * statistic.label_frequencies
+
+
+@specify(statistic=GroupedConfusion, compares_errors=always, of_many=_values_of_many)
 def dcp(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedConfusion,
@@ -223,7 +257,7 @@ class DCPResult:
         undefined = warn_if_undefined("dcp", statistic)
         return cls._solve(
             statistic.confusion,
-            statistic.group_weights[:, None] * statistic.label_frequencies,
+            _weights(statistic),
             statistic.labels,
             statistic.classes,
             options,

@@ -43,8 +43,8 @@ class RowsByScore(NamedTuple):
         """Return the steps of the rows with these groups, without sorting scores."""
         codes, weights, n_groups = groups.codes, self.weights, len(groups.labels)
         if self.drawn is not None:
-            # A row that is drawn several times has one group.
-            codes = np.full(len(self.order), -1, np.intp)
+            # A row that is drawn several times has one group; others weigh nothing.
+            codes = np.zeros(len(self.order), codes.dtype)
             codes[self.drawn] = groups.codes
             times = np.bincount(self.drawn, minlength=len(self.order))
             weights = weights * times[self.order]

@@ -43,6 +43,8 @@ BoundPairs: TypeAlias = Callable[[Integers, Integers, float], Floats]
 
 #: Pairs that are bounded at once.
 _BLOCK = 2**18
+#: Groups up to which each pair is bounded by the CDFs at some scores.
+MANY_GROUPS = 64
 #: More than the rounding of a sum of two distances.
 _ROUNDING = 1e-12
 #: Rounding of two values of the same number.
@@ -113,11 +115,16 @@ class EveryPair(Sequence[Pair]):
     def __getitem__(self, position: slice) -> Sequence[Pair]: ...
     def __getitem__(self, position: int | slice) -> Pair | Sequence[Pair]:
         if isinstance(position, slice):
-            return [self[i] for i in range(*position.indices(len(self)))]
+            found = self.at(np.arange(*position.indices(len(self))))
+            return list(zip(*map(np.ndarray.tolist, found), strict=True))
         if not -len(self) <= position < len(self):
             raise IndexError(position)
         first, second = self.at(np.array([position % len(self)]))
         return int(first[0]), int(second[0])
+
+    def __iter__(self) -> Iterator[Pair]:
+        for start in range(0, len(self), _BLOCK):
+            yield from self[start : start + _BLOCK]
 
     def at(self, positions: Integers) -> tuple[Integers, Integers]:
         """Return the groups of the pairs at some positions."""
@@ -245,31 +252,6 @@ def sums_of_distances(
         return lambda i, j, _: np.asarray(from_everyone[i] + from_everyone[j])
 
     return bounds_of
-
-
-def largest_gap_of_each(statistic: GroupedScores) -> Floats:
-    """Largest MCDP(0) of each group and any other.
-
-    Of all groups the largest CDF at a score is the largest so far at an entry, since
-    CDFs increase, and the smallest is the smallest that an entry to come starts from.
-    """
-    scores, weights, totals = statistic.scores, statistic.weights, statistic.totals
-    order = np.argsort(statistic.codes, kind="stable")
-    sizes = np.bincount(statistic.codes, minlength=statistic.n_groups)
-    starts, total = np.cumsum(sizes) - sizes, totals[statistic.codes]
-    sums = np.cumsum(weights[order])
-    after, before = np.empty(len(scores)), np.empty(len(scores))
-    after[order] = sums - np.repeat(sums[starts] - weights[order][starts], sizes)
-    np.divide(after - weights, total, out=before)
-    np.divide(after, total, out=after)
-    highest = np.maximum.accumulate(after)
-    lowest = np.append(np.minimum.accumulate(before[::-1])[::-1], 1)
-    new = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
-    tied = np.diff(new, append=len(scores))
-    first, beyond = np.repeat(new, tied), np.repeat(new + tied, tied)
-    above = after - lowest[beyond]
-    below = np.where(first > 0, highest[first - 1] - before, 0)
-    return np.asarray(np.maximum.reduceat(np.maximum(above, below)[order], starts))
 
 
 def largest_bounded(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair._utils._types import Floats, Integers
-from skfair.metrics._distribution._gap import Pair, compared_pairs
+from skfair.metrics._distribution._gap import Pair, compared_pairs, largest_bounded
 from skfair.metrics._inputs import Multigroup
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import MAX_EXACT, Gap, gap_between
@@ -24,13 +23,16 @@ N_BANDWIDTHS = 500
 #: Products below this, and sums of two of them, need half the memory as integers.
 _MAX_SHORT = 2**30
 #: Numbers of bandwidths of which all are looked at first, and every fourth of others.
-_N_DENSE, _EVERY = 160, 4
+_N_DENSE, _EVERY = 80, 4
 _SPARSE = np.arange(0, N_BANDWIDTHS - _N_DENSE, _EVERY)
 _LOOKED_AT = np.append(_SPARSE, np.arange(N_BANDWIDTHS - _N_DENSE, N_BANDWIDTHS))
 #: Least number of bandwidths of a stable interval, and its least length.
 _LEAST = 50, 0.45
 #: Variances that differ by less may be in another order by rounding.
 _ROUNDING = 1e-11
+#: Histograms of few bins by which means are bounded, numbers that are compared for that
+#: at once, and more than the rounding of a bound.
+_N_SMALL, _BOUNDED, _MARGIN = 60, 2**18, 1e-9
 #: Groups whose bins are kept at a time, a megabyte each for 500 bandwidths.
 _BLOCK = 128
 
@@ -57,32 +59,64 @@ def gap_curves(
     statistic: GroupedScores, pairs: Sequence[Pair], n_bandwidths: int
 ) -> Iterator[GapCurve]:
     """MADD of each pair; the pairs are in another order where groups are many."""
-    edges = edges_of_all(n_bandwidths)
-    return _curves(statistic, pairs, edges, alone=len(pairs) == 1)
+    curve_of = _curves(statistic, edges_of_all(n_bandwidths), alone=len(pairs) == 1)
+    yield from map(curve_of, sorted(pairs, key=_block) if _many(statistic) else pairs)
 
 
 def _curves(
-    statistic: GroupedScores, pairs: Sequence[Pair], edges: Edges, alone: bool
-) -> Iterator[GapCurve]:
-    """MADD of each pair, for the numbers of bins of some edges.
+    statistic: GroupedScores,
+    edges: Edges,
+    alone: bool,
+    in_bins: Callable[[int | None], NDArray[Any]] | None = None,
+) -> Callable[[Pair], GapCurve]:
+    """Return what computes MADD of a pair, for the numbers of bins of some edges.
 
     A pair that is alone is computed in another way, which rounds in another way.
     """
-    if alone:
-        gap = gap_between(statistic, *pairs[0])
-        yield GapCurve(pairs[0], gap.totals, histogram_distances(gap, edges))
-        return
-    totals, everything = statistic.totals, statistic.totals.sum()
-    products = float(everything) ** 2  # of totals, and sums of two of them
-    exact = statistic.weights.dtype.kind == "i" and products < MAX_EXACT
-    dtype: type[Any] = float
-    if exact:
-        dtype = np.int32 if products < _MAX_SHORT else np.int64
 
+    def of_gap(pair: Pair) -> GapCurve:
+        gap = gap_between(statistic, *pair)
+        return GapCurve(pair, gap.totals, histogram_distances(gap, edges))
+
+    if alone:
+        return of_gap
+    totals, everything = statistic.totals, statistic.totals.sum()
+    dtype, in_bins = _dtype(statistic), in_bins or _in_bins(statistic, edges)
+    exact = dtype is not float
     # Memory that is asked for once: a megabyte takes as long as a sum.
-    many = statistic.n_groups > 2 * _BLOCK
-    n_kept = 0 if many else statistic.n_groups + 1
-    changes, lowered, at_edges, *kept = np.empty((3 + n_kept, len(edges.places)), dtype)
+    changes, lowered = np.empty((2, len(edges.places)), dtype)
+
+    def curve_of(pair: Pair) -> GapCurve:
+        first, second = pair
+        ours, theirs = totals[first], everything if second is None else totals[second]
+        up, down = (theirs, ours) if exact else (1, 1)
+        np.multiply(in_bins(first), dtype(up), out=changes)
+        np.multiply(in_bins(second), dtype(down), out=lowered)
+        np.subtract(changes, lowered, out=changes)
+        values = bin_distances(changes, edges.starts, up * down)
+        return GapCurve(pair, (ours, theirs), values)
+
+    return curve_of
+
+
+def _dtype(statistic: GroupedScores) -> type[Any]:
+    """Type of weights in bins: of integers where products of totals are exact."""
+    products = float(statistic.totals.sum()) ** 2  # and sums of two of them
+    if statistic.weights.dtype.kind != "i" or products >= MAX_EXACT:
+        return float
+    return np.int32 if products < _MAX_SHORT else np.int64
+
+
+def _in_bins(
+    statistic: GroupedScores, edges: Edges
+) -> Callable[[int | None], NDArray[Any]]:
+    """Return what adds up the weights of a group, or of everyone, in all bins.
+
+    They are shares of the group where they are no integers.
+    """
+    dtype = _dtype(statistic)
+    n_kept = 0 if _many(statistic) else statistic.n_groups + 1
+    at_edges, *kept = np.empty((1 + n_kept, len(edges.places)), dtype)
 
     @lru_cache(maxsize=2 * _BLOCK)
     def in_bins(group: int | None) -> NDArray[Any]:
@@ -90,23 +124,19 @@ def _curves(
         if group is not None:
             scores, weights = statistic.of_group(group)
         heights = np.concatenate([[0], np.cumsum(weights)]).astype(dtype)
-        if not exact:
+        if dtype is float:
             # By the last height, not by the total, it ends at 1 without rounding.
             heights = heights / heights[-1]
-        out = None if many else kept[-1 if group is None else group]
+        out = kept[-1 if group is None else group] if kept else None
         edges.at_edges(scores, heights, out=at_edges)
         return bin_changes(at_edges, edges.starts, out=out)
 
-    if many:
-        pairs = sorted(pairs, key=_block)
-    for first, second in pairs:
-        ours, theirs = totals[first], everything if second is None else totals[second]
-        up, down = (theirs, ours) if exact else (1, 1)
-        np.multiply(in_bins(first), dtype(up), out=changes)
-        np.multiply(in_bins(second), dtype(down), out=lowered)
-        np.subtract(changes, lowered, out=changes)
-        values = bin_distances(changes, edges.starts, up * down)
-        yield GapCurve((first, second), (ours, theirs), values)
+    return in_bins
+
+
+def _many(statistic: GroupedScores) -> bool:
+    """Whether the bins of all groups are too many to be kept."""
+    return statistic.n_groups > 2 * _BLOCK
 
 
 def _block(pair: Pair) -> tuple[int, int]:
@@ -236,40 +266,126 @@ def most_stable(
 def stable_mean(statistic: GroupedScores, multigroup: Multigroup) -> tuple[float, Pair]:
     """Mean of MADD over the stable interval that `most_stable` finds, and its pair.
 
-    For most pairs a third of the histograms shows where that interval lies.
+    For most pairs a third of the histograms shows where that interval lies, and the
+    smallest histograms show of many pairs that another one has a larger mean.
     """
-    pairs = compared_pairs(statistic.n_groups, multigroup)
-    if statistic.n_groups > 2 * _BLOCK:
+    if _many(statistic):
         curve, interval = most_stable(
             statistic, multigroup, N_BANDWIDTHS, stable_interval
         )
         return interval.mean, curve.pair
-    alone = len(pairs) == 1
-    means = {
-        curve.pair: _stable_mean(curve.values, curve.totals)
-        for curve in _curves(statistic, pairs, _few_edges(), alone)
-    }
-    unknown = [pair for pair, mean in means.items() if mean is None]
-    others = _curves(statistic, unknown, edges_of_all(N_BANDWIDTHS), alone)
-    best, of_pair = -math.inf, pairs[0]
-    for pair, mean in means.items():
+    pairs = list(compared_pairs(statistic.n_groups, multigroup))
+    alone, bounds, in_bins = len(pairs) == 1, np.full(len(pairs), np.inf), None
+    if not alone:
+        in_bins = _in_bins(statistic, _few_edges())
+        bounds = _bound_means(statistic, pairs, in_bins)
+    few = _curves(statistic, _few_edges(), alone, in_bins)
+
+    @cache
+    def every() -> Callable[[Pair], GapCurve]:
+        return _curves(statistic, edges_of_all(N_BANDWIDTHS), alone)
+
+    def mean_of(i: int) -> float:
+        curve = few(pairs[i])
+        mean = _stable_mean(curve.values, curve.totals)
         if mean is None:
-            curve = next(others)
-            if curve.values.max() <= best:
-                continue  # no mean over an interval is larger
+            curve = every()(pairs[i])
             mean = stable_interval(curve.values, curve.totals).mean
-        if mean > best:
-            best, of_pair = mean, pair
-    return best, of_pair
+        return mean
+
+    found = largest_bounded(pairs, bounds, mean_of)
+    return found.value, found.pair
+
+
+def _bound_means(
+    statistic: GroupedScores,
+    pairs: Sequence[Pair],
+    in_bins: Callable[[int | None], NDArray[Any]],
+) -> Floats:
+    """Bound the mean over the stable interval of each pair by its smallest histograms.
+
+    An interval whose variance is at most that of another one, and that has known values
+    among its own, has a mean near theirs.
+    """
+    starts = _few_edges().starts[-_N_SMALL:]
+    groups: list[int | None] = [*range(statistic.n_groups)]
+    if pairs[0][1] is None:
+        groups.append(None)  # everyone comes last
+    shares = np.array([in_bins(group)[starts[0] :] for group in groups], float)
+    totals = np.append(statistic.totals, statistic.totals.sum())[: len(groups)]
+    if _dtype(statistic) is not float:
+        shares /= totals[:, None]
+    step = max(1, _BOUNDED // shares.shape[1])
+    bounds = []
+    for at in range(0, len(pairs), step):
+        block = [(i, -1 if j is None else j) for i, j in pairs[at : at + step]]
+        first, second = np.transpose(block)
+        changes = np.abs(shares[first] - shares[second])
+        values = np.add.reduceat(changes, starts - starts[0], axis=1)
+        lengths = _LEAST[1] * optimal_order((totals[first], totals[second]))
+        bounds.append(_bound_mean(values, lengths))
+    return np.concatenate(bounds)
+
+
+def _bound_mean(values: Floats, lengths: Floats) -> Floats:
+    """Bound means over stable intervals from values for few bins.
+
+    The values of a pair are a row, and its intervals have at least a length.
+    """
+    bandwidths, n_points = bandwidths_to_one(N_BANDWIDTHS), _LEAST[0]
+    n_before = N_BANDWIDTHS - _N_SMALL
+    starts = np.arange(n_before, N_BANDWIDTHS - n_points)
+    stops = np.arange(n_before + 1, N_BANDWIDTHS)
+    middle = values.mean(axis=1, keepdims=True)
+    sums, squares = (
+        np.cumsum((values - middle) ** power, axis=1)[:, :-1] for power in (1, 2)
+    )
+
+    def inside(running: Floats) -> Floats:
+        before = np.concatenate([np.zeros((len(running), 1)), running], axis=1)
+        first = before[:, : len(starts), None]
+        return np.asarray(running[:, None, n_points - 1 :] - first)
+
+    # Intervals that are known: they start at `starts`, and stop at the last of `stops`.
+    sizes = stops[n_points - 1 :] - starts[:, None]
+    ends = np.searchsorted(bandwidths, bandwidths[starts] + lengths[:, None]) - 1
+    means = inside(sums) / sizes
+    variances = inside(squares) / sizes - means**2
+    short = (sizes < n_points) | (stops[n_points - 1 :] < ends[:, :, None])
+    variances[short] = np.inf
+    least = variances.min(axis=(1, 2)) + _ROUNDING
+    best = np.where(variances <= least[:, None, None], means, -np.inf).max(axis=(1, 2))
+    # Of longer ones the values from `n_before` on are known.
+    n_known, least = stops - n_before, least[:, None]
+    deviations = squares - sums**2 / n_known
+    more = stops * least - deviations
+    shift = np.sqrt(np.maximum(more, 0) * n_before / (stops * n_known))
+    first_end = np.searchsorted(bandwidths, bandwidths[0] + lengths) - 1
+    possible = (more >= 0) & (stops >= first_end[:, None])
+    longer = np.where(possible, sums / n_known + shift, -np.inf).max(axis=1)
+    longer[(first_end <= n_before) | ~np.isfinite(best)] = np.inf
+    return np.asarray(np.maximum(best, longer) + middle[:, 0] + _MARGIN)
+
+
+class _Few(NamedTuple):
+    """Positions of intervals in few values, and one over their sizes.
+
+    `barred` is infinite where intervals are not eligible, and else 0. Of intervals that
+    start before the values without gaps `known` is the number of values that are known,
+    and `most` a bound of the size.
+    """
+
+    starts: Integers
+    stops: Integers
+    inverse: Floats
+    barred: Floats
+    known: Integers
+    most: Integers
 
 
 @lru_cache(maxsize=2 * _BLOCK)
-def _few_intervals(totals: tuple[float, float]) -> tuple[Any, ...] | None:
-    """Intervals that few values tell apart; None if they are too short for that.
-
-    They are the first and last positions in the few values, the sizes, infinite if not
-    eligible, and bounds of the sizes of intervals that start before the dense values.
-    """
+def _few_intervals(totals: tuple[float, float]) -> _Few | None:
+    """Intervals that few values tell apart; None if they are too short for that."""
     try:
         starts, stops, sizes = _eligible_intervals(N_BANDWIDTHS, totals, *_LEAST)
     except ValueError:  # groups are too small for any interval
@@ -278,8 +394,10 @@ def _few_intervals(totals: tuple[float, float]) -> tuple[Any, ...] | None:
     if stops[0] <= dense or len(starts) <= dense:
         return None
     before = np.append(-1, _SPARSE)[:, None]
-    own = starts[dense:] + shift
-    return own, stops + shift, sizes[dense:], stops - before - 1
+    own, sizes = starts[dense:] + shift, sizes[dense:]
+    barred = np.where(np.isinf(sizes), np.inf, 0.0)
+    known = stops + shift - np.arange(len(_SPARSE) + 1)[:, None]
+    return _Few(own, stops + shift, 1 / sizes, barred, known, stops - before - 1)
 
 
 def _stable_mean(values: Floats, totals: tuple[float, float]) -> float | None:
@@ -293,27 +411,27 @@ def _stable_mean(values: Floats, totals: tuple[float, float]) -> float | None:
     few, n_sparse = _few_intervals(totals), len(_SPARSE)
     if few is None:
         return None
-    starts, stops, sizes, most = few
-    sums, squares = _running(values - values[n_sparse:].mean())
-    variances: Any = (squares[stops] - squares[starts]) / sizes
-    variances -= ((sums[stops] - sums[starts]) / sizes) ** 2
-    variances[sizes == np.inf] = np.inf
+    starts, stops = few.starts, few.stops
+    sums, squares = _running(values - values[-1])
+    sums_to, squares_to = sums[stops], squares[stops]
+    variances: Any = (squares_to - squares[starts]) * few.inverse
+    variances -= ((sums_to - sums[starts]) * few.inverse) ** 2
+    variances += few.barred
     best = int(variances.argmin())
     least = variances.flat[best] + _ROUNDING
-    first = np.arange(n_sparse + 1)[:, None]
-    deviations = squares[stops] - squares[first]
-    deviations -= (sums[stops] - sums[first]) ** 2 / (stops - first)
+    deviations = squares_to - squares[: n_sparse + 1, None]
+    deviations -= (sums_to - sums[: n_sparse + 1, None]) ** 2 / few.known
     alone = np.count_nonzero(variances <= least) == 1
-    if least < 2 * _ROUNDING or not alone or (deviations / most).min() <= least:
+    if least < 2 * _ROUNDING or not alone or (deviations / few.most).min() <= least:
         return None
     row, column = divmod(best, variances.shape[1])
     return float(values[starts[row, 0] : stops[column]].mean())
 
 
-def optimal_order(totals: tuple[float, float]) -> float:
+def optimal_order(totals: tuple[Any, Any]) -> Any:
     """Order of magnitude of the best bandwidth, h_sup in Theorem 2 of the paper."""
     first, second = np.sqrt(totals[0]), np.sqrt(totals[1])
-    return float(((first + second) / (first * second)) ** (2 / 3))
+    return ((first + second) / (first * second)) ** (2 / 3)
 
 
 def stable_interval(

@@ -14,12 +14,12 @@ from scipy.ndimage import minimum_filter1d
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import Scale, check_choice, check_integer, check_real
 from skfair.metrics._distribution._gap import (
+    MANY_GROUPS,
     BoundPairs,
     LargestGap,
     compared_pairs,
     grouped_scores,
     largest_gap,
-    largest_gap_of_each,
     value_of_gaps,
 )
 from skfair.metrics._evaluate import never, specify
@@ -347,22 +347,22 @@ def _roomiest_window(
 def bound_pairs(statistic: GroupedScores, epsilon: float) -> BoundPairs:
     """Bound MCDP(epsilon) of pairs of groups.
 
-    No pair has more than the largest MCDP(0) of either group, and none has more than
-    the least gap at some scores in each window: one of length 2 epsilon holds several
-    consecutive multiples of a shorter step.
+    No pair has more than its MCDP(0), and none has more than the least gap at some
+    scores in each window: one of length 2 epsilon holds several consecutive multiples
+    of a shorter step.
     """
-    largest = largest_gap_of_each(statistic)
+    of_zero = _bound_of_zero(statistic)
     step = max(epsilon / _N_STEPS, 1 / _MAX_POINTS)
     n_inside = math.floor(2 * epsilon / step * (1 - ROUNDING))
     if n_inside < 2 or statistic.n_groups < _MANY_GROUPS:
-        return lambda i, j, _: np.minimum(largest[i], largest[j])
+        return of_zero
     points = np.arange(0, 1, step)
     shares = np.array(
         [_cdf_at(statistic, g, points) for g in range(statistic.n_groups)]
     )
 
     def bounds(i: Integers, j: Integers, least: float) -> Floats:
-        found = np.minimum(largest[i], largest[j])
+        found = of_zero(i, j, least)
         high = np.flatnonzero(found >= least)
         for part in np.split(high, range(_PAIRS, len(high), _PAIRS)):
             gaps = np.abs(shares[i[part]] - shares[j[part]])
@@ -370,6 +370,20 @@ def bound_pairs(statistic: GroupedScores, epsilon: float) -> BoundPairs:
             inside = _least_inside(gaps, n_inside) + ROUNDING
             found[part] = np.minimum(found[part], inside)
         return np.asarray(found)
+
+    return bounds
+
+
+def _bound_of_zero(statistic: GroupedScores) -> BoundPairs:
+    """Bound MCDP(0) of pairs of groups, in less time where groups are not many."""
+    if statistic.n_groups > MANY_GROUPS:
+        largest = statistic._largest_gaps
+        return lambda i, j, _: np.minimum(largest[i], largest[j])
+    _, before, after = statistic._shares_between
+
+    def bounds(i: Integers, j: Integers, least: float) -> Floats:
+        apart = np.maximum(after[i] - before[j], after[j] - before[i])
+        return np.asarray(apart.max(axis=1))
 
     return bounds
 

@@ -1,6 +1,6 @@
 """Permutation tests and bootstrap intervals of any metric."""
 
-from skfair.metrics._uncertainty._bootstrap import ENOUGH, resamples
+from skfair.metrics._uncertainty._bootstrap import ENOUGH, resamples_of_all
 from skfair.metrics._uncertainty._counts import Counts, RowsInCells, deal, redraw
 from skfair.metrics._uncertainty._permutation import permutation_tests, permutations
 from skfair.metrics._uncertainty._resampling import (
@@ -32,7 +32,7 @@ __all__ = [
     "permutation_tests",
     "permutations",
     "redraw",
-    "resamples",
+    "resamples_of_all",
     "shuffled_codes",
     "stratified_draws",
 ]

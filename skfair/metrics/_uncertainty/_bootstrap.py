@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -200,6 +200,26 @@ def resamples(
         groups = replace(kept, groups=everyone).drawn_from()
     draw = stratified_draws(groups, generator)
     return lambda: kept.take(draw())
+
+
+def resamples_of_all(
+    rows: Sequence[Rows | Counts], seed: Any
+) -> Callable[[], list[Rows | Counts]]:
+    """Return what draws, at each call, of each one what `resamples` draws.
+
+    They are the rows of several metrics with the same groups and weights, or counts.
+    """
+    if any(isinstance(one, Counts) for one in rows):
+        draws = [resamples(None, one, check_seed(seed)) for one in rows]
+        return lambda: [draw() for draw in draws]
+    kept = [one.take(one.that_count()) for one in rows if isinstance(one, Rows)]
+    draw = stratified_draws(kept[0].drawn_from(), check_seed(seed))
+
+    def draw_all() -> list[Rows | Counts]:
+        positions = draw()
+        return [one.take(positions) for one in kept]
+
+    return draw_all
 
 
 def _defined(values: Floats) -> Floats:

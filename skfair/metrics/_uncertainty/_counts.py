@@ -80,6 +80,11 @@ class Counts:
 
     evaluate_again = evaluate
 
+    @property
+    def statistics(self) -> list[Any]:
+        """The statistic, as of rows of one stratum."""
+        return [self.statistic]
+
     def shuffled(self, within_labels: bool, generator: np.random.Generator) -> Counts:
         """Permute the groups, among the rows of each true label if asked to."""
         parts = [self.counts]

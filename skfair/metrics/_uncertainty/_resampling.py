@@ -172,9 +172,13 @@ def rows_or_counts(
     return Rows.from_arrays(y_true, y_score, **given)
 
 
+#: A resample of the rows of all metrics, or of those of each metric.
+Resample: TypeAlias = Rows | Counts | Sequence[Rows | Counts]
+
+
 def evaluate_each(
     metrics: Sequence[Metric],
-    resamples: Iterable[Rows | Counts],
+    resamples: Iterable[Resample],
     observed: Sequence[float] | None = None,
     *,
     n_jobs: int | None = None,
@@ -189,7 +193,7 @@ def evaluate_each(
     """
     if effective_n_jobs(n_jobs) == 1 and not verbose:
         # A task of joblib takes as long as a metric of few rows.
-        results = (_evaluate([rows], metrics, observed) for rows in resamples)
+        results = (_evaluate(block, metrics, observed) for block in _blocks(resamples))
     else:
         results = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")(
             delayed(_evaluate)(block, metrics, observed) for block in _blocks(resamples)
@@ -202,7 +206,7 @@ def evaluate_each(
     return np.array(found).reshape(len(found), len(metrics), 2)
 
 
-def _blocks(resamples: Iterable[Rows | Counts]) -> Iterator[list[Rows | Counts]]:
+def _blocks(resamples: Iterable[Resample]) -> Iterator[list[Resample]]:
     """Yield some resamples at once: what they share is sent to a process once."""
     left = iter(resamples)
     while block := list(islice(left, _BLOCK)):
@@ -210,29 +214,34 @@ def _blocks(resamples: Iterable[Rows | Counts]) -> Iterator[list[Rows | Counts]]
 
 
 def _evaluate(
-    resamples: Sequence[Rows | Counts], metrics: Sequence[Metric], observed: Any
+    resamples: Sequence[Resample], metrics: Sequence[Metric], observed: Any
 ) -> list[list[tuple[float, float]]]:
     """Values of all metrics on each of some resamples."""
-    return [
-        [
-            _value_or_tie(
-                rows, metric, None if observed is None else observed[position]
-            )
-            for position, metric in enumerate(metrics)
-        ]
-        for rows in resamples
+    by_metric = [
+        _values_and_ties(
+            [one if isinstance(one, Rows | Counts) else one[i] for one in resamples],
+            metric,
+            None if observed is None else observed[i],
+        )
+        for i, metric in enumerate(metrics)
     ]
+    return list(map(list, zip(*by_metric, strict=True)))
 
 
-def _value_or_tie(
-    rows: Rows | Counts, metric: Metric, observed: float | None
-) -> tuple[float, float]:
-    """Value of a metric, and of the one that breaks ties if it is the observed one."""
-    value, order = rows.evaluate_again(metric), math.nan
-    ties = specification_of(metric)[0].ties
-    if observed is not None and ties and abs(value - observed) <= ROUNDING:
-        order = rows.evaluate_again(ties)
-    return value, order
+def _values_and_ties(
+    resamples: Sequence[Rows | Counts], metric: Metric, observed: float | None
+) -> list[tuple[float, float]]:
+    """Values of a metric, and of the one that breaks ties where it is the observed."""
+    (known, options), ties = specification_of(metric), [math.nan] * len(resamples)
+    parts = [one.statistics for one in resamples]
+    if known.of_many is not None and all(len(part) == 1 for part in parts):
+        values = known.of_many([part[0] for part in parts], **options)
+    else:
+        values = [one.evaluate_again(metric) for one in resamples]
+    for i, (rows, value) in enumerate(zip(resamples, values, strict=True)):
+        if observed is not None and known.ties and abs(value - observed) <= ROUNDING:
+            ties[i] = rows.evaluate_again(known.ties)
+    return list(zip(values, ties, strict=True))
 
 
 def check_seed(random_state: Any) -> np.random.Generator:
@@ -278,15 +287,18 @@ def stratified_draws(
 
 def shuffled_codes(
     codes: Codes,
-    strata: Iterable[Integers],
+    strata: Sequence[Integers],
     generator: np.random.Generator,
 ) -> Codes:
     """Codes permuted among the rows of each stratum; other rows keep theirs."""
+    rows = np.concatenate([np.empty(0, np.intp), *strata])
+    moved = codes[rows].astype(np.intp)  # NumPy shuffles small integers more slowly
+    stop = 0
+    for part in strata:
+        start, stop = stop, stop + len(part)
+        generator.shuffle(moved[start:stop])
     shuffled = codes.copy()
-    for rows in strata:
-        if len(rows) == len(codes):  # all of them, in their order: copies are saved
-            return generator.permutation(codes)
-        shuffled[rows] = generator.permutation(codes[rows])
+    shuffled[rows] = moved
     return shuffled
 
 

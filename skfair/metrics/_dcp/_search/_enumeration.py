@@ -76,48 +76,64 @@ def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | N
     """Find the row of least loss with its bounds; None if the time was over first."""
     n_classes = rates.shape[1]
     if n_classes == 2:
-        found = None if clock.is_over() else _best_of_two(rates, weights)
+        found = None if clock.is_over() else best_of_two(rates, weights)
     else:
         everywhere = np.zeros(n_classes), np.ones(n_classes)
         found = best_vertex(*everywhere, rates, weights, clock)
     if found is None:
         return None
-    # The noise moves the vertex found. Where groups are equal, the row of one of them
-    # is the optimum, and is exact.
-    candidates = np.vstack([found.baseline, rates])
-    step = max(1, _GROWN_AT_ONCE // rates.size)
-    losses = np.concatenate(
-        [
-            row_losses(candidates[start : start + step], rates, weights)
-            for start in range(0, len(candidates), step)
-        ]
-    )
+    candidates, losses = candidate_losses(found.baseline, rates, weights)
     best = int(losses.argmin())
     loss = float(losses[best])
     lower = max(min(found.lower, loss) - LOSS_ROUNDING, 0.0)
     return RowResult(lower, loss, candidates[best], found.n_nodes)
 
 
-def _best_of_two(rates: Floats, weights: Floats) -> RowResult:
-    """Find the best vertex of two classes, the one that `best_vertex` finds.
+def candidate_losses(
+    baseline: Floats, rates: Floats, weights: Floats
+) -> tuple[Floats, Floats]:
+    """Rows that may be the best one: a vertex and the rates of groups, and their losses.
+
+    The noise moves the vertex found. Where groups are equal, the row of one of them is
+    the optimum, and is exact. Further axes, of problems, come first.
+    """
+    candidates = np.concatenate([baseline[..., None, :], rates], axis=-2)
+    step = max(1, _GROWN_AT_ONCE // rates.size)
+    losses = [
+        row_losses(
+            candidates[..., start : start + step, :], rates[..., None, :, :], weights
+        )
+        for start in range(0, candidates.shape[-2], step)
+    ]
+    return candidates, np.concatenate(losses, axis=-1)
+
+
+def best_of_two(rates: Floats, weights: Floats) -> RowResult:
+    """Find the best vertex of two classes, the one that `best_vertex` finds."""
+    baseline, n_nodes = vertices_of_two(rates, weights)
+    loss = float(row_losses(baseline, rates, weights))
+    return RowResult(loss, loss, baseline, int(n_nodes))
+
+
+def vertices_of_two(rates: Floats, weights: Floats) -> tuple[Floats, Integers]:
+    """Best vertex of two classes, and the number of vertices; problems come first.
 
     The vertices are the classes alone, and the rates of each group that uses both.
     """
-    generic = rates * (1 + _TIE_BREAK * _noise(rates.shape))
-    alone = generic.T[[0, 1]]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = generic[:, 1] / generic[:, 0]
-    ratios = ratios[(ratios > 0) & (ratios < np.inf)]
-    zeros = np.zeros(len(ratios), np.intp)
-    shares = np.minimum(alone[zeros], alone[zeros + 1] / ratios[:, None])
-    sums = 1 + ratios
-    values = np.append(alone @ weights, (shares @ weights) * sums)
-    best = int(values.argmax())
-    baseline = np.eye(2)[best] if best < 2 else np.array([1.0, ratios[best - 2]])
-    if best >= 2:
-        baseline /= sums[best - 2]
-    loss = float(row_losses(baseline, rates, weights))
-    return RowResult(loss, loss, baseline, len(values))
+    generic = rates * (1 + _TIE_BREAK * _noise(rates.shape[-2:]))
+    first, second = generic[..., 0], generic[..., 1]
+    both = (first > 0) & (second > 0)
+    ratios = np.divide(second, first, out=np.ones_like(first), where=both)
+    shares = np.minimum(first[..., None, :], second[..., None, :] / ratios[..., None])
+    explained = (shares @ weights[..., None])[..., 0] * (1 + ratios)
+    explained[~both] = -np.inf
+    alone = (np.swapaxes(generic, -1, -2) @ weights[..., None])[..., 0]
+    best = np.concatenate([alone, explained], axis=-1).argmax(axis=-1)
+    vertices = np.stack([1 / (1 + ratios), ratios / (1 + ratios)], axis=-1)
+    ends = np.broadcast_to(np.eye(2), (*rates.shape[:-2], 2, 2))
+    vertices = np.concatenate([ends, vertices], axis=-2)
+    found = np.take_along_axis(vertices, best[..., None, None], axis=-2)
+    return found[..., 0, :], 2 + both.sum(axis=-1)
 
 
 @lru_cache(maxsize=64)

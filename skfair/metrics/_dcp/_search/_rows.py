@@ -53,7 +53,8 @@ def explained_shares(baselines: Floats, rates: Floats) -> Floats:
 
 def row_losses(baselines: Floats, rates: Floats, weights: Floats) -> Floats:
     """Loss of each baseline row: the weight that it does not explain."""
-    return np.asarray((1.0 - explained_shares(baselines, rates)) @ weights)
+    left = 1.0 - explained_shares(baselines, rates)
+    return np.asarray((left @ weights[..., None])[..., 0])
 
 
 def etas(baseline: Floats, confusion: Floats) -> Floats:

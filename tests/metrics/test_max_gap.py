@@ -273,7 +273,7 @@ def test_callables_must_return_zero_and_one(metric, result, message):
         ),
         (
             {"y_true": [1, 0], "y_pred": [0.7, 0.2], "quality": "accuracy"},
-            "y_pred must be class labels, got the continuous value 0.2",
+            "y_pred must be class labels, got the continuous value 0.7",
         ),
         ({"y_true": [1], "quality": "accuracy"}, r"y_true must have shape \(2,\)"),
     ],

@@ -229,7 +229,7 @@ def _find_interval(
         (float(bandwidths[found.start]), float(bandwidths[found.stop])),
         found.mean,
         found.std,
-        optimal_order(curve.totals),
+        float(optimal_order(curve.totals)),
         (statistic.labels[first], None if second is None else statistic.labels[second]),
         bandwidths,
         curve.values,

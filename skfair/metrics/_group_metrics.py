@@ -523,7 +523,7 @@ def _values_of_resamples(
     """
     draw = partial(_draw_rows, columns, groups, stratified_draws(groups, generator))
     if "sample_weight" not in columns and all(one.takes_counts for one in measures):
-        labels = [encode_column(columns[name], "raise", name) for name in _LABELS]
+        labels = [encode_column(columns[name], "raise", name, name) for name in _LABELS]
         cells, kinds = intersect([(groups.codes, groups.labels), *labels])
         if len(kinds) <= _MAX_CELLS:
             _, first, counts = np.unique(cells, return_index=True, return_counts=True)

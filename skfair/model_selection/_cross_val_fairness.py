@@ -375,7 +375,7 @@ def _permuted_within(
         )
     parts = [] if strata is None else [(strata.codes, strata.labels)]
     if permutes_within_labels(metric, y):
-        parts.append(encode_column(check_strata(y, len(y)), "raise", None))
+        parts.append(encode_column(check_strata(y, len(y)), "raise", None, "y"))
     return intersect(parts)[0] if parts else None
 
 

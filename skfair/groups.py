@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +29,7 @@ from skfair._utils._validation import (
     check_length,
     check_weights,
 )
-from skfair._utils._warnings import warn_if_reordered
+from skfair._utils._warnings import warn_if_reordered, warn_user
 
 __all__ = ["Groups", "encode_groups"]
 
@@ -165,6 +166,12 @@ or Groups
         or are given for text, or if `rare` is given without `min_group_size`.
     TypeError
         If labels cannot be compared, such as sets, or `labels` has no order.
+
+    Warns
+    -----
+    UserWarning
+        If labels look alike but are not the same: the number 1 and the text "1", or
+        texts that differ in spaces around them or in the encoding of an accent.
 
     Examples
     --------
@@ -334,6 +341,31 @@ def _encode(data: Any, missing: str, argument: str, bins: Any = None) -> Groups:
     return Groups(codes, labels, tuple(filter(None, names)))
 
 
+def _warn_of_look_alikes(labels: Iterable[Hashable], argument: str) -> None:
+    """Warn of labels that differ in what is not seen: spaces, accents, 1 and "1"."""
+    labels = list(labels)
+    if {*map(type, labels)} <= {int, float, bool}:
+        return
+    seen: dict[Hashable, Hashable] = {}
+    for label in labels:
+        other = seen.setdefault(_look(label), label)
+        if other is not label:
+            warn_user(
+                f"{argument} has the labels {other!a} and {label!a}, which "
+                "look alike but are not the same."
+            )
+            return
+
+
+def _look(label: Any) -> Hashable:
+    """Return the text of a label as it is seen."""
+    if isinstance(label, tuple):
+        return tuple(map(_look, label))
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    return unicodedata.normalize("NFC", str(label)).strip()
+
+
 def _into_ranges(names: list[str | None], columns: list[Any], bins: Any) -> list[Any]:
     """Replace the numbers of some columns by the ranges that they are in."""
     if not isinstance(bins, Mapping):
@@ -478,6 +510,7 @@ def encode_column(
     Labels are sorted, or in the order of the categories of a categorical column.
     """
     codes, labels = _factorize(column, argument)
+    _warn_of_look_alikes(labels, argument)
     never_missing = isinstance(column, np.ndarray) and column.dtype.kind in "biu"
     n_missing = 0 if never_missing else int(np.count_nonzero(codes < 0))
     if n_missing and missing == "raise":
@@ -791,7 +824,9 @@ def join_labels(first: Labels, second: Labels) -> Labels:
         return first
     if set(first) <= set(second):
         return second
-    return tuple(sort_labels({*first, *second}))
+    labels = tuple(sort_labels({*first, *second}))
+    _warn_of_look_alikes(labels, "the sum of statistics")
+    return labels
 
 
 def join_groups(first: Any, second: Any) -> tuple[Labels, tuple[str, ...], int]:

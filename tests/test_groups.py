@@ -1,6 +1,7 @@
 """Labels of groups: types, containers, intersections."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -18,6 +19,7 @@ from skfair.groups import (
     resolve_strata,
     suggest_edges,
 )
+from skfair.statistics import GroupedScores
 
 
 def decoded(groups):
@@ -682,3 +684,57 @@ def test_an_index_in_another_order_is_warned_of():
     assert decoded(groups) == ["F", "M", "M"]
     for same in (sex.reset_index(drop=True), sex.loc[X.index], sex.to_numpy()):
         resolve_groups(same, n_samples=3, X=X)
+
+
+#: Pairs of labels that a reader cannot tell apart.
+ALIKE = [
+    ("M", "M "),
+    ("M", "\u00a0M"),
+    ("\u00e9", "e\u0301"),
+    (1, "1"),
+    (2.0, "2"),
+    (True, "True"),
+    ("", " "),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), ALIKE)
+@pytest.mark.parametrize("container", [list, pd.Series, pd.Categorical])
+def test_labels_that_look_alike(first, second, container):
+    labels = container([first, second, "x", first])
+    with pytest.warns(UserWarning, match="sensitive_features .* look alike") as caught:
+        groups = encode_groups(labels)
+    assert len(groups.labels) == 3
+    said = str(caught[0].message)
+    assert ascii(first) in said
+    assert ascii(second) in said
+    assert said.isascii()
+    with pytest.warns(UserWarning, match="control_features .* look alike"):
+        resolve_strata(labels, n_samples=4)
+    with pytest.warns(UserWarning, match="look alike"):
+        encode_groups(pd.DataFrame({"label": labels, "other": list("aabb")}))
+
+
+@pytest.mark.parametrize(("first", "second"), ALIKE)
+def test_statistics_whose_labels_look_alike(first, second):
+    one, other = (
+        GroupedScores.from_scores([0.1, 0.5], sensitive_features=["x", label])
+        for label in (first, second)
+    )
+    with pytest.warns(UserWarning, match="sum of statistics has .* look alike"):
+        both = one + other
+    assert both.n_groups == 3
+    tuples = [
+        replace(one, labels=(("x", "a"), (label, "a"))) for label in (first, second)
+    ]
+    with pytest.warns(UserWarning, match="look alike"):
+        sum(tuples)
+
+
+@given(st.lists(st.integers() | st.floats(allow_nan=False) | st.booleans(), min_size=1))
+def test_numbers_that_differ_do_not_look_alike(numbers):
+    encode_groups(np.array(numbers, dtype=object))
+
+
+def test_text_that_differs_does_not_look_alike():
+    encode_groups(["a", "A", "a b", "ab", "1.0", "1", "01", "\u00b2", "2"])

@@ -391,11 +391,11 @@ def _read_labels(
     cells: nw.DataFrame[Any], table: Table, position: int, rows: Floats
 ) -> NDArray[Any]:
     """Read true or predicted labels of aggregated rows."""
-    labels = cells[f"class_{position}"]
-    codes, found = encode_column(labels.to_native(), "drop", None)
+    labels, name = cells[f"class_{position}"], table.classes[position]
+    codes, found = encode_column(labels.to_native(), "drop", None, name)
     if (codes < 0).any():
         raise ValueError(
-            f"{table.classes[position]!r} has {int(rows[codes < 0].sum()):,} missing "
+            f"{name!r} has {int(rows[codes < 0].sum()):,} missing "
             "labels, expected none."
         )
     return np.array(found, dtype=None if len({*map(type, found)}) < 2 else object)[

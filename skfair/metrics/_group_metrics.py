@@ -523,7 +523,7 @@ def _values_of_resamples(
     """
     draw = partial(_draw_rows, columns, groups, stratified_draws(groups, generator))
     if "sample_weight" not in columns and all(one.takes_counts for one in measures):
-        labels = [encode_column(columns[name], "raise", name) for name in _LABELS]
+        labels = [encode_column(columns[name], "raise", name, name) for name in _LABELS]
         cells, kinds = intersect([(groups.codes, groups.labels), *labels])
         if len(kinds) <= _MAX_CELLS:
             _, first, counts = np.unique(cells, return_index=True, return_counts=True)
@@ -566,14 +566,21 @@ def _evaluate_by_group(
 ) -> Floats:
     """Values of metrics, of each group and of everyone, on rows sorted by group."""
     parts = [*np.split(rows, np.cumsum(groups.sizes())[:-1]), rows]
+    names = [*map(repr, groups.labels), "everyone"]
     values = np.full((len(measures), len(parts)), np.nan)
-    with warnings.catch_warnings():
-        ignored = Warning if quietly else UndefinedMetricWarning
-        warnings.simplefilter("ignore", ignored)
-        for i, measure in enumerate(measures):
-            for j, part in enumerate(parts):
-                if len(part):
-                    values[i, j] = measure.evaluate(columns, part)
+    for i, measure in enumerate(measures):
+        for j, part in enumerate(parts):
+            if not len(part):
+                continue
+            with warnings.catch_warnings(record=not quietly) as caught:
+                warnings.simplefilter("ignore" if quietly else "always")
+                values[i, j] = measure.evaluate(columns, part)
+            for one in caught or ():
+                # Of values that are nan the caller warns.
+                undefined = issubclass(one.category, UndefinedMetricWarning)
+                if not (undefined and np.isnan(values[i, j])):
+                    of_group = f"{measure.name} of {names[j]}: {one.message}"
+                    warn_user(of_group, one.category)
     return values
 
 

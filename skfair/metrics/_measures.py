@@ -204,9 +204,19 @@ def _prepare_for_labels(
     given = measure.options.get("pos_label", pos_label)
     name = "y_true" if "y_true" in columns else "y_pred"
     measure = measure.with_option("pos_label", positive_class(classes, name, given))
+    if measure.function is sklearn.metrics.jaccard_score:
+        return measure._replace(function=_jaccard)
     if measure.takes("zero_division"):
         measure = measure.with_option("zero_division", np.nan)
     return measure
+
+
+def _jaccard(y_true: Any, y_pred: Any, **options: Any) -> float:
+    """Jaccard score of two classes, whose `zero_division` cannot be nan."""
+    given = options.pop("zero_division", np.nan)
+    score = partial(sklearn.metrics.jaccard_score, y_true, y_pred, **options)
+    low, high = score(zero_division=0), score(zero_division=1)
+    return float(low if low == high else given)
 
 
 def _prepare_for_scores(

@@ -337,7 +337,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         *rows, within=within, n_permutations=n_permutations, **drawn
     )
     corrected = _correct(held_out, test.value, within)
-    fold_values = _fold_values(held_out, held, found, strata)
+    fold_values = _fold_values(held_out, held, found, strata, test.value)
     return _describe_folds(resampled, test, corrected, held_out, fold_values)
 
 
@@ -368,7 +368,7 @@ def _permuted_within(
         )
     parts = [] if strata is None else [(strata.codes, strata.labels)]
     if permutes_within_labels(metric, y):
-        parts.append(encode_column(check_strata(y, len(y)), "raise", None))
+        parts.append(encode_column(check_strata(y, len(y)), "raise", None, "y"))
     return intersect(parts)[0] if parts else None
 
 
@@ -561,9 +561,16 @@ def _join_folds(
 
 
 def _fold_values(
-    held_out: _HeldOut, folds: Sequence[Fold], groups: Groups, strata: Groups | None
+    held_out: _HeldOut,
+    folds: Sequence[Fold],
+    groups: Groups,
+    strata: Groups | None,
+    value: float,
 ) -> Floats:
-    """Metric of each fold alone, with one warning where it is undefined for some."""
+    """Metric of each fold alone, with one warning where it is undefined for some.
+
+    Where it is undefined for all rows together, too, there was a warning already.
+    """
     values = np.full(len(folds), math.nan)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
@@ -578,7 +585,7 @@ def _fold_values(
                     None if strata is None else strata[rows],
                 )
     n_undefined = int(np.isnan(values).sum())
-    if 0 < n_undefined < len(folds):
+    if n_undefined and not math.isnan(value):
         warn_user(
             f"The metric is undefined for {n_undefined} of {len(folds)} folds alone, "
             "whose fold_values are nan: groups are absent there, or too small. It is "

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import average_precision_score
 
 import skfair
@@ -392,6 +392,16 @@ def _disparity_of(scores: Floats, groups: Groups, weights: Floats) -> float:
     )
 
 
+def _check_two_labels(y_true: NDArray[Any]) -> None:
+    """Raise unless average precision takes one of two labels as the positive one."""
+    labels = pd.unique(y_true).tolist()
+    if len(labels) != 2 or not any(set(labels) == {other, 1} for other in (0, -1)):
+        raise ValueError(
+            "y_true must hold 0 and 1, or -1 and 1, for average precision, got "
+            f"{labels[:5]}. Pass y_true == the positive label, or a metric."
+        )
+
+
 def compare_models(
     y_true: ArrayLike,
     y_score: Mapping[Any, ArrayLike] | pd.DataFrame,
@@ -414,7 +424,7 @@ def compare_models(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        True labels, as `metric` takes them.
+        True labels, as `metric` takes them; 0 and 1, or -1 and 1, by default.
     y_score : mapping of labels to array-like of shape (n_samples,), or DataFrame
         Scores of each model, finite numbers of which `mcdp` compares the order. Of
         decisions, 0 or 1, MCDP(0) is the demographic parity difference.
@@ -441,7 +451,7 @@ def compare_models(
     ------
     ValueError
         If there are fewer than two models or none is the baseline, on lengths that
-        differ, and on parameters out of range.
+        differ, on other labels than `metric` takes, and on parameters out of range.
 
     Warns
     -----
@@ -495,9 +505,11 @@ def compare_models(
     """
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     margin = check_real("margin", margin, 0, math.inf, closed="left")
-    metric = average_precision_score if metric is None else metric
     y = as_array(y_true, "y_true")
     check_no_missing(y, "y_true")
+    if metric is None:
+        metric = average_precision_score
+        _check_two_labels(y)
     if not isinstance(y_score, Mapping) and not hasattr(y_score, "columns"):
         raise TypeError(
             "y_score must be a mapping of labels to scores, or a DataFrame, got a "

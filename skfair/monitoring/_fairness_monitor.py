@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair._utils._files import write_text
+from skfair._utils._text import listed
 from skfair._utils._validation import as_array, check_choice, check_real
 from skfair.groups import comparable_groups, resolve_groups, resolve_strata
 from skfair.metrics._confidence._certify import least_level
@@ -35,7 +36,7 @@ from skfair.metrics._confidence._noise import UNDEFINED, Comparisons, Method
 from skfair.metrics._distribution._madd import madd, number_of_bins
 from skfair.metrics._spec import specification_of, unwrapped
 from skfair.metrics._strata import Multistratum, warn_of_strata
-from skfair.metrics._undefined import collected_reasons
+from skfair.metrics._undefined import collected_reasons, warn_or_collect
 from skfair.monitoring._change import (
     N_SCORES,
     Block,
@@ -259,7 +260,8 @@ class FairnessMonitor:
         Warns
         -----
         sklearn.exceptions.UndefinedMetricWarning
-            While the metric of all rows so far is undefined.
+            While the metric of all rows so far is undefined, and while a group cannot
+            be compared with its reference, which drift then leaves out.
         """
         batch = self._observe(y_true, y_score, sensitive_features, control_features)
         self._check_strata(batch)
@@ -630,10 +632,13 @@ class FairnessMonitor:
         if control_features is None:
             return whole.statistic
         parts = _by_stratum(*rows, control_features)
-        return {
+        found = {
             label: observe(self.metric, *part).statistic
             for label, part in parts.items()
         }
+        if self._weighted:
+            _check_all_count(found, {label: len(p[1]) for label, p in parts.items()})
+        return found
 
     def _unweighted(self, y_true: Any, given: Any, sensitive_features: Any) -> Any:
         """Statistic that is given in place of rows, which must have no weights."""
@@ -837,17 +842,22 @@ class FairnessMonitor:
         # Groups of the reference, seen again or not: a number that never changes.
         n_groups = sum(len(one.labels) for one in references.values())
         level = (1 - self.confidence_level) / n_groups
-        found = []
-        for stratum in references.keys() & parts.keys():
-            before, now = references[stratum], parts[stratum]
-            for label in before.labels:
-                if _has_enough(before, label) and _has_enough(now, label):
+        found, lacking = [], []
+        for stratum in dict.fromkeys([*references, *parts]):
+            either = [of.get(stratum) for of in (references, parts)]
+            for label in dict.fromkeys(g for one in either if one for g in one.labels):
+                if all(_has_enough(one, label) for one in either):
                     both = (
                         one.of_one_group(one.labels.index(label), name)
-                        for one, name in ((before, "reference"), (now, "now"))
+                        for one, name in zip(either, ("reference", "now"), strict=True)
                     )
                     found.append(self._compare(sum(both)))
+                elif any(_count(one, label) for one in either):
+                    within = "" if stratum is None else f" in {stratum!r}"
+                    lacking.append(f"{label!r}{within}")
         found = [one for one in found if not math.isnan(one.value)]
+        if lacking:
+            self._warn_of_drift(lacking, undefined=not found)
         low = max((lower_bound(one, level) for one in found), default=0.0)
         alarm = bool(self._looks) and self._looks[-1]["drift_alarm"]
         return {
@@ -855,6 +865,13 @@ class FairnessMonitor:
             "drift_lower": low,
             "drift_alarm": bool(alarm or low > 0),
         }
+
+    def _warn_of_drift(self, lacking: list[str], *, undefined: bool) -> None:
+        """Warn of groups that cannot be compared with their reference."""
+        name = unwrapped(self.metric)[0].__name__
+        what = "is undefined and set to nan" if undefined else "leaves out groups"
+        reason = f"too few rows in the reference or so far have {listed(lacking)}"
+        warn_or_collect(reason, f"The drift of {name} {what}: {reason}.")
 
     def _last(self) -> dict[str, Any]:
         """Last row of the history."""
@@ -890,17 +907,35 @@ def _by_stratum(
     return parts
 
 
+def _check_all_count(
+    statistics: Mapping[Hashable, Any], sizes: Mapping[Hashable, int]
+) -> None:
+    """Raise where a statistic lacks rows of its stratum, which weigh in the metric."""
+    for label, one in statistics.items():
+        if one.counts.sum() != sizes[label]:
+            raise ValueError(
+                "metric must have multistratum='max' where only some rows count, as in "
+                f"rates of one true label: {one.counts.sum()} of {sizes[label]} rows "
+                f"of the stratum {label!r} do, and its weight is that of all."
+            )
+
+
 def _n_groups(statistic: Any) -> int:
     """Count the groups with enough rows."""
     return int(np.count_nonzero(statistic.counts >= max(statistic.min_group_size, 1)))
 
 
+def _count(statistic: Any, label: Hashable) -> int:
+    """Count the rows of a group, 0 where the group or the statistic is absent."""
+    if statistic is None or label not in statistic.labels:
+        return 0
+    return int(statistic.counts[statistic.labels.index(label)])
+
+
 def _has_enough(statistic: Any, label: Hashable) -> bool:
     """Whether a group has enough rows to be compared."""
-    if label not in statistic.labels:
-        return False
-    n_rows = statistic.counts[statistic.labels.index(label)]
-    return bool(n_rows >= max(statistic.min_group_size, 1))
+    n_rows = _count(statistic, label)
+    return n_rows > 0 and n_rows >= statistic.min_group_size
 
 
 def _of_groups(statistic: Any, labels: list[Hashable]) -> Any:

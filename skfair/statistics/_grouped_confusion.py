@@ -310,7 +310,7 @@ def encode_classes(
             f"{name} must have shape (n_samples,), one label for each row, got "
             f"{len(column)} columns."
         )
-    codes, classes = encode_column(column[0], "drop", name)
+    codes, classes = encode_column(column[0], "drop", name, name)
     if len(codes) == 0:
         raise ValueError(f"{name} has 0 rows, expected at least one.")
     n_missing = int(np.count_nonzero(codes < 0))

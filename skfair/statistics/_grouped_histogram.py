@@ -428,7 +428,7 @@ def encode_attributes(
     encoded = []
     check_no_probabilities(columns, argument)
     for name, column in zip(names, columns, strict=True):
-        codes, labels = encode_column(column, "drop", name)
+        codes, labels = encode_column(column, "drop", name, argument)
         if (codes < 0).any():
             raise ValueError(
                 f"{argument} has {int(rows[codes < 0].sum())} missing values "

@@ -13,6 +13,7 @@ from sklearn.metrics import (
     average_precision_score,
     balanced_accuracy_score,
     f1_score,
+    jaccard_score,
     log_loss,
     make_scorer,
     mean_absolute_error,
@@ -368,6 +369,46 @@ def test_undefined_is_nan_with_a_warning_that_names_the_group():
         assert np.isnan(result.by_group.loc["b", metric])
         assert result.difference()["value"].isna().all()
         assert result.by_group.loc["a", metric] == 1
+
+
+@pytest.mark.parametrize("confidence_level", [None, 0.9])
+def test_a_part_that_scikit_learn_sets_to_0_is_said(confidence_level):
+    """Nobody in a is truly 2: the mean over classes has a 0 there."""
+    y_true, y_pred = [0, 1, 0, 1] * 5 + [0, 1, 2, 2] * 5, [0, 1, 2, 1] * 10
+    group, metric = ["a"] * 20 + ["b"] * 20, partial(recall_score, average="macro")
+    with pytest.warns(UndefinedMetricWarning, match="^recall_score of 'a': .* to 0.0"):
+        result = group_metrics(
+            metric,
+            y_true,
+            y_pred,
+            sensitive_features=group,
+            confidence_level=confidence_level,
+            n_resamples=9,
+        )
+    assert result.by_group.loc["a", "recall_score"] == 0.5
+
+
+def test_jaccard_score_of_two_classes():
+    y_true, y_pred, group = np.array(
+        [[1, 0, 1, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 1, 1]]
+    )
+    given = {"sensitive_features": group, "confidence_level": None}
+    with pytest.warns(UndefinedMetricWarning, match="no value for 1"):
+        result = group_metrics("jaccard_score", y_true, y_pred, **given)
+    expected = jaccard_score(y_true[:3], y_pred[:3])
+    assert result.by_group["jaccard_score"].tolist()[0] == expected
+    assert np.isnan(result.by_group["jaccard_score"].tolist()[1])
+    metric = {"jaccard": partial(jaccard_score, zero_division=1)}
+    found = group_metrics(metric, y_true, y_pred, **given).by_group["jaccard"]
+    assert found.tolist() == [expected, 1]
+    weights = np.arange(1, 6)
+    given["sensitive_features"] = ["a"] * 5
+    with pytest.warns(UndefinedMetricWarning, match="two groups"):
+        result = group_metrics(
+            "jaccard", y_true, y_pred, pos_label=0, sample_weight=weights, **given
+        )
+    expected = jaccard_score(y_true, y_pred, pos_label=0, sample_weight=weights)
+    assert result.overall["jaccard"] == expected
 
 
 def test_small_groups_are_undefined(rows):

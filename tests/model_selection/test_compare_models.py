@@ -136,6 +136,25 @@ def test_bad_options(options, error):
         compare(*scored(50), **options)
 
 
+@pytest.mark.parametrize(
+    "labels", [[1, 2], ["no", "yes"], [1, 1], [0, 0], [0.0, 0.5], [False, "1"]]
+)
+def test_labels_of_which_average_precision_takes_none_or_the_other(labels):
+    y, scores, groups = scored(50)
+    y = np.array(labels, dtype=object)[y]
+    with pytest.raises(ValueError, match="y_true must hold 0 and 1, or -1 and 1, for"):
+        compare(y, scores, groups)
+
+
+@pytest.mark.parametrize("labels", [[-1, 1], [False, True], [0.0, 1.0]])
+def test_labels_of_which_1_is_positive(labels):
+    y, scores, groups = scored(200)
+    expected = compare(y, scores, groups).table
+    pd.testing.assert_frame_equal(
+        compare(np.array(labels)[y], scores, groups).table, expected
+    )
+
+
 def test_bad_scores():
     y, scores, groups = scored(50)
     with pytest.raises(ValueError, match="new must have shape"):

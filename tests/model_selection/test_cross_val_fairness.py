@@ -305,6 +305,22 @@ def test_masks_as_splits(rows):
 # --- folds
 
 
+def test_no_fold_with_two_groups(rows):
+    X, y, sex = rows
+    order = np.argsort(sex, kind="stable")
+    X, y, sex = X.iloc[order], y[order], sex[order]
+    first = np.flatnonzero(sex == sex[0])
+    rest = np.flatnonzero(sex != sex[0])
+    halves = [one[: len(one) // 2] for one in (first, rest)]
+    folds = [(halves[1 - i], halves[i]) for i in range(2)]
+    with pytest.warns(UndefinedMetricWarning, match="undefined for 2 of 2 folds alone"):
+        result = cross_val_fairness(
+            mcdp, LogisticRegression(), X, y, sensitive_features=sex, cv=folds, **FEW
+        )
+    assert np.isnan(result.fold_values).all()
+    assert 0 <= result.value <= 1
+
+
 def test_group_absent_from_a_fold(rows):
     X, y, sex = rows
     order = np.argsort(sex, kind="stable")

@@ -118,7 +118,8 @@ def test_level_of_drift_is_shared_by_the_groups_of_the_reference():
         before.ravel(), sensitive_features=np.repeat(["a", "b", "c"], 800)
     )
     monitor = FairnessMonitor(mcdp, reference=reference, confidence_level=LEVEL)
-    monitor.update(None, now.ravel(), sensitive_features=np.repeat(["a", "b"], 500))
+    with pytest.warns(UndefinedMetricWarning, match="leaves out groups: .* have 'c'"):
+        monitor.update(None, now.ravel(), sensitive_features=np.repeat(["a", "b"], 500))
     expected = max(drift_lower((1 - LEVEL) / 3, before[i], now[i]) for i in range(2))
     assert 0 < expected < 1
     found = monitor.history_.iloc[0]
@@ -127,7 +128,9 @@ def test_level_of_drift_is_shared_by_the_groups_of_the_reference():
     within = FairnessMonitor(
         mcdp, reference={"x": reference, "y": reference}, confidence_level=LEVEL
     )
-    within.update(None, {"x": monitor.statistic_})
+    y_absent = "have 'c' in 'x', 'a' in 'y', 'b' in 'y' and 'c' in 'y'"
+    with pytest.warns(UndefinedMetricWarning, match=y_absent):
+        within.update(None, {"x": monitor.statistic_})
     expected = max(drift_lower((1 - LEVEL) / 6, before[i], now[i]) for i in range(2))
     assert within.history_["drift_lower"].iloc[0] == pytest.approx(expected, abs=1e-12)
 
@@ -151,7 +154,7 @@ def test_alarm_of_drift_stays():
 
 @pytest.mark.parametrize("absent_from", ["reference", "batch"])
 def test_drift_of_groups_without_rows(absent_from):
-    """A group that is expected and has no rows says nothing, in any order of groups."""
+    """A group without rows is left out with a warning, in any order of groups."""
     rng = np.random.default_rng(0)
     scores = rng.random(200)
     for labels in (["a", "b", "c"], ["c", "b", "a"]):
@@ -161,11 +164,12 @@ def test_drift_of_groups_without_rows(absent_from):
         reference = GroupedScores.from_scores(scores, sensitive_features=first)
         monitor = FairnessMonitor(mcdp, reference=reference)
         batch = GroupedScores.from_scores(scores**2, sensitive_features=second)
-        if absent_from == "batch":
-            with pytest.warns(UndefinedMetricWarning, match="'c' has 0 rows"):
-                monitor.update(None, batch)
-        else:
+        with pytest.warns(UndefinedMetricWarning) as caught:
             monitor.update(None, batch)
+        said = [str(one.message) for one in caught]
+        assert "drift of mcdp leaves out groups: too few rows" in said.pop()
+        assert ["'c' has 0 rows" in one for one in said] == [True] * len(said)
+        assert bool(said) == (absent_from == "batch")
         expected = max(
             mcdp(None, both, sensitive_features=np.repeat([0, 1], sizes))
             for group in "ab"
@@ -175,6 +179,20 @@ def test_drift_of_groups_without_rows(absent_from):
         )
         assert monitor.history_["drift"].iloc[0] == pytest.approx(expected)
         assert monitor.history_["drift_lower"].iloc[0] >= 0
+
+
+@pytest.mark.parametrize("labels", [["x", "y"], ["0", "1"]])
+def test_drift_without_any_group_of_the_reference(labels):
+    scores = np.random.default_rng(0).random(200)
+    reference = GroupedScores.from_scores(scores, sensitive_features=[0, 1] * 100)
+    monitor = FairnessMonitor(mcdp, reference=reference)
+    message = "drift of mcdp is undefined and set to nan: .* 0, 1, '.' and '.'"
+    for _ in range(2):
+        with pytest.warns(UndefinedMetricWarning, match=message):
+            monitor.update(None, scores, sensitive_features=labels * 100)
+    assert monitor.history_["drift"].isna().all()
+    # A state that is loaded has warned when it was made.
+    FairnessMonitor.from_dict(monitor.to_dict())
 
 
 def test_drift_of_groups_that_cannot_be_compared():

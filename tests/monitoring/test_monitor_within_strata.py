@@ -1,15 +1,19 @@
 """Monitors that compare groups within strata."""
 
 import json
+import warnings
 from dataclasses import astuple
 from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import (
     confidence_interval,
+    cvar_fairness,
     demographic_parity_difference,
     equalized_odds_difference,
     max_gap,
@@ -202,3 +206,66 @@ def test_false_alarms_over_all_looks_and_strata():
             monitor.update(**batch(1000 * run + look, 0.0, 30, strata=strata))
         alarms += monitor.alarm_
     assert alarms <= 3
+
+
+RATES = {
+    "max_gap": (max_gap, "true_positive_rate"),
+    "cvar_fairness": (cvar_fairness, "false_positive_rate"),
+    "callable": (max_gap, lambda y_true, y_pred: (y_pred == 1, y_true == 1)),
+}
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_weighted_mean_of_rates_of_some_rows_is_refused(name):
+    """The metric weighs strata by all their rows, of which a statistic has some."""
+    function, quality = RATES[name]
+    rng = np.random.default_rng(0)
+    rows = {
+        "sensitive_features": rng.integers(0, 2, 300),
+        "control_features": rng.integers(0, 3, 300),
+    }
+    y_true, y_pred = rng.integers(0, 2, (2, 300))
+    metric = partial(function, quality=quality)
+    monitor = FairnessMonitor(metric)
+    monitor.update(y_true, y_pred, **rows)
+    assert monitor.interval_.value == metric(y_true, y_pred, **rows)
+    monitor = FairnessMonitor(partial(metric, multistratum="weighted"))
+    with pytest.raises(
+        ValueError, match=r"multistratum='max' .* rows of the stratum 0"
+    ):
+        monitor.update(y_true, y_pred, **rows)
+    assert monitor.statistic_ is None
+
+
+OF_LABELS = {name: METRICS[name] for name in ("parity", "odds", "max_gap")}
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
+@given(st.data())
+def test_value_is_that_of_the_metric_of_all_rows(data):
+    """However groups and strata come and go."""
+    weighted = data.draw(st.booleans())
+    name = data.draw(st.sampled_from([*OF_LABELS, "scores"]))
+    multistratum = "weighted" if weighted else "max"
+    metric = partial(OF_LABELS.get(name, mcdp), multistratum=multistratum)
+    monitor, columns = FairnessMonitor(metric), [[], [], [], []]
+    row = st.tuples(
+        st.integers(0, 1), st.integers(0, 1), st.sampled_from("abc"), st.integers(0, 1)
+    )
+    for rows in data.draw(st.lists(st.lists(row, min_size=1), min_size=1, max_size=4)):
+        for column, values in zip(columns, zip(*rows, strict=True), strict=True):
+            column.extend(values)
+        true, scores, groups, strata = zip(*rows, strict=True)
+        names = "y_true", "y_score", "sensitive_features", "control_features"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            monitor.update(
+                true, scores, sensitive_features=groups, control_features=strata
+            )
+            monitor = FairnessMonitor.from_dict(
+                json.loads(json.dumps(monitor.to_dict()))
+            )
+            own = dict(zip(names, columns, strict=True))
+            value = metric(own.pop("y_true"), own.pop("y_score"), **own)
+        assert monitor.interval_.value == pytest.approx(value, abs=1e-12, nan_ok=True)

@@ -296,7 +296,7 @@ def permuted_strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
             strata = [(rows.strata.codes[positions], rows.strata.labels)]
     if within is not None:
         values = check_strata(within, len(rows.y_score))[positions]
-        strata.append(encode_column(values, "raise", None))
+        strata.append(encode_column(values, "raise", None, "within"))
     if not strata:
         return [positions]
     codes, _ = intersect(strata)

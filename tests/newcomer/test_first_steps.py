@@ -266,6 +266,20 @@ def test_metrics_by_name(people):
         cross_val_fairness("neg_mcdp", pipeline(), X, y, sensitive_features="sex")
 
 
+def test_arguments_in_another_order(people, fitted):
+    X, y, _ = people
+    for make in (CDFGapDisplay.from_estimator, FairnessReport.from_estimator):
+        with pytest.raises(TypeError, match="must be a fitted model, got a DataFrame"):
+            make(X, fitted, y, sensitive_features=X["sex"])
+    table = X.assign(y=y)
+    with pytest.raises(TypeError, match=r"must be the name of a column .*got a Series"):
+        FairnessReport.from_frame(
+            table, y_true="y", y_score="x0", sensitive_features=X["sex"]
+        )
+    with pytest.raises(ValueError, match=r"must be the name of a metric.*got a dict"):
+        FairestWithin(pd.DataFrame(X).to_dict())({})
+
+
 def test_rows_in_another_order(people, fitted):
     X, y, _ = people
     sex = X["sex"].sample(frac=1, random_state=0)

@@ -573,7 +573,13 @@ def options_of_picture():
     [
         ("metrics", "MetricFrame", "group_metrics"),
         ("metrics", "equal_opportunity_difference", "true_positive_rate_difference"),
+        ("metrics", "statistical_parity_difference", "demographic_parity_difference"),
+        ("metrics", "disparate_impact_ratio", "impact_ratios"),
+        ("metrics", "mdss_bias_score", "worst_subgroup"),
         ("postprocessing", "ThresholdOptimizer", "MADDPostProcessor"),
+        ("postprocessing", "RejectOptionClassifier", "MADDPostProcessor"),
+        ("inprocessing", "Reweighing", "MCDPReweighter"),
+        ("inprocessing", "AdversarialDebiasing", "DiffMCDPClassifier"),
         (
             "inprocessing",
             "ExponentiatedGradient",
@@ -582,7 +588,7 @@ def options_of_picture():
         ("frames", "mcdp", "grouped_scores"),
     ],
 )
-def test_names_of_fairlearn(package, name, instead):
+def test_names_of_other_packages(package, name, instead):
     module = importlib.import_module(f"skfair.{package}")
     other, _, found = instead.rpartition(".")
     assert hasattr(importlib.import_module(f"skfair.{other or package}"), found)
@@ -590,6 +596,33 @@ def test_names_of_fairlearn(package, name, instead):
         exec(f"from skfair.{package} import {name}")
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         module.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "selection_rate_difference",
+        "true_negative_rate_ratio",
+        "accuracy_score_group_min",
+        "zero_one_loss_group_max",
+        "roc_auc_score_difference",
+        "log_loss",
+        "equal_opportunity_ratio",
+    ],
+)
+def test_what_an_error_says_to_type_in_place_of_a_name_works(people, fitted, name):
+    X, y, _ = people
+    y, scores = (y == ">50K").astype(int), fitted.predict_proba(X)[:, 1]
+    with pytest.raises(ImportError) as caught:
+        exec(f"from skfair.metrics import {name}")
+    typed = re.search(r"use (group_metrics\(.*)\.$", str(caught.value))[1]
+    rows = {"y_score": scores, "sensitive_features": X["sex"], "confidence_level": None}
+    found = eval(
+        typed.replace("...", "y, scores >= 0.5, **rows"),
+        {"group_metrics": group_metrics, "y": y, "scores": scores, "rows": rows},
+    )
+    numbers = getattr(found, "by_group", found)
+    assert np.isfinite(np.asarray(numbers)[..., :1].astype(float)).all()
 
 
 def test_disparities_of_fairlearn(people, fitted):

@@ -48,7 +48,11 @@ from skfair.metrics import (
     proxy_bounds,
     true_positive_rate_difference,
 )
-from skfair.model_selection import FairestWithin, cross_val_fairness
+from skfair.model_selection import (
+    FairestWithin,
+    GroupStratifiedKFold,
+    cross_val_fairness,
+)
 from skfair.monitoring import FairnessMonitor
 from skfair.postprocessing import MADDPostProcessor, UnawarePostProcessor
 from skfair.report import FairnessReport
@@ -311,6 +315,28 @@ def test_scorers(people):
         says="must name columns of X",
     )
     assert np.isfinite(cross_val_score(pipeline(), X, y, scoring=scorer)).all()
+
+
+def test_a_metric_in_place_of_a_scorer(people):
+    X, y, _ = people
+    score = partial(cross_val_score, pipeline(), X, y, error_score="raise")
+    with pytest.raises(TypeError, match="mcdp is no scorer: pass scoring=") as caught:
+        score(scoring=mcdp)
+    typed = re.search(r"get_fairness_scorer\('(\w+)', sens", str(caught.value))[1]
+    scorer = get_fairness_scorer(typed, sensitive_features="sex")
+    assert np.isfinite(score(scoring=scorer)).all()
+
+
+def test_folds_without_groups(people):
+    X, y, _ = people
+    typed(
+        lambda: cross_val_score(pipeline(), X, y, cv=GroupStratifiedKFold()),
+        lambda: cross_val_score(
+            pipeline(), X, y, cv=GroupStratifiedKFold(sensitive_features="sex")
+        ),
+        says="make it with sensitive_features=<column of X>, or pass groups=",
+    )
+    cross_val_score(pipeline(), X, y, cv=GroupStratifiedKFold(), groups=X["sex"])
 
 
 def test_search_with_labels_of_text(people):

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._columns import Selector as Selector
 from skfair._utils._columns import open_frame, select_columns
-from skfair._utils._text import all_digits, counted, listed
+from skfair._utils._text import all_digits, counted, listed, shown
 from skfair._utils._types import Integers
 from skfair._utils._validation import (
     ParameterError,
@@ -200,7 +200,7 @@ or Groups
     if labels is not None:
         unordered = isinstance(labels, (str, set, frozenset))
         if unordered or not isinstance(labels, Iterable):
-            raise TypeError(f"labels must be a list of groups, got {labels!r}.")
+            raise TypeError(f"labels must be a list of groups, got {shown(labels)}.")
         labels = list(labels)
         check_hashable(labels, "labels", "position")
         groups = _relabel(groups, tuple(map(plain_label, labels)))
@@ -772,8 +772,8 @@ def _relabel(groups: Groups, labels: Labels) -> Groups:
     ]
     if unknown:
         raise ValueError(
-            f"sensitive_features has unknown groups {unknown}, expected only "
-            f"{list(labels)}."
+            f"sensitive_features has unknown groups {unknown[:5]}, expected only "
+            f"{list(labels[:5])}."
         )
     codes = recode(groups.codes, groups.labels, labels)
     return replace(groups, codes=codes, labels=labels)

@@ -849,5 +849,24 @@ def test_broken_input_gives_one_clear_error(name, part):
     assert not complaints, "\n".join(complaints[:20])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_table_in_place_of_an_argument_is_not_printed(name):
+    function, arguments = FUNCTIONS[name]
+    numbers = np.random.default_rng(0).random((600, 3))
+    for key in arguments.keys() - {"random_state"}:  # scikit-learn prints it
+        for wrong in (pd.DataFrame(numbers), pd.Series(numbers[:, 0]), numbers):
+            rng = np.random.default_rng(0)
+            given = {name: draw(rng, 12) for name, draw in arguments.items()}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    function(**given | {key: wrong})
+                except (ValueError, TypeError) as error:
+                    text = str(error)
+                    assert "\n" not in text
+                    assert len(text) < 700
+
+
 def test_calls_add_up_to_a_hundred_thousand():
     assert sum(FEWER.get(name, N_CALLS) for name in FUNCTIONS) >= 100_000

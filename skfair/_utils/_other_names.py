@@ -5,24 +5,48 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+_MEASURES = ["selection_rate", "true_positive_rate", "true_negative_rate"]
+_MEASURES += ["false_positive_rate", "false_negative_rate", "accuracy_score"]
+_MEASURES += ["balanced_accuracy_score", "precision_score", "recall_score", "f1_score"]
+_MEASURES += ["zero_one_loss", "log_loss", "roc_auc_score", "r2_score"]
+_MEASURES += ["mean_absolute_error", "mean_squared_error"]
+#: How a measure of the groups becomes one number.
+_OF_GROUPS = {
+    "": "",
+    "_difference": ".difference()",
+    "_ratio": ".ratio()",
+    "_group_min": ".by_group.min()",
+    "_group_max": ".by_group.max()",
+}
 #: What to type for a name, by package and name.
 INSTEAD = {
     "skfair.metrics": {
+        measure + end: f"group_metrics({measure!r}, ...){call}"
+        for measure in _MEASURES
+        for end, call in _OF_GROUPS.items()
+    }
+    | {
         "MetricFrame": "group_metrics",
-        "selection_rate": "group_metrics('selection_rate', ...)",
         "equal_opportunity_difference": "true_positive_rate_difference",
+        "equal_opportunity_ratio": "group_metrics('true_positive_rate', ...).ratio()",
         "demographic_parity_ratio": "impact_ratios",
         "equalized_odds_ratio": "group_metrics('true_positive_rate', ...).ratio()",
         "make_derived_metric": "make_fairness_scorer",
+        "statistical_parity_difference": "demographic_parity_difference",
+        "disparate_impact_ratio": "impact_ratios",
+        "mdss_bias_score": "worst_subgroup",
     },
     "skfair.postprocessing": {
-        "ThresholdOptimizer": "MADDPostProcessor(estimator, max_mcdp=...)"
+        "ThresholdOptimizer": "MADDPostProcessor(estimator, max_mcdp=...)",
+        "RejectOptionClassifier": "MADDPostProcessor(estimator, max_mcdp=...)",
     },
     "skfair.inprocessing": {
         "ExponentiatedGradient": "skfair.postprocessing.UnawarePostProcessor("
         "estimator)",
         "GridSearch": "skfair.postprocessing.UnawarePostProcessor(estimator), whose "
         "path_ has the trade-off",
+        "Reweighing": "MCDPReweighter(estimator)",
+        "AdversarialDebiasing": "DiffMCDPClassifier()",
         "CorrelationRemover": "skfair.postprocessing.UnawarePostProcessor(estimator)",
     },
     "skfair.frames": {

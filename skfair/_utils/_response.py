@@ -13,9 +13,19 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.validation import check_is_fitted
+
+from skfair._utils._text import shown
 
 #: Methods whose responses have ranks; the first that an estimator has is taken.
 RANKED_METHODS = ("predict_proba", "decision_function", "predict")
+
+
+def check_fitted(estimator: Any) -> None:
+    """Raise unless an estimator is one, and fitted."""
+    if not hasattr(estimator, "fit"):
+        raise TypeError(f"estimator must be a fitted model, got {shown(estimator)}.")
+    check_is_fitted(estimator)
 
 
 def find_score_method(estimator: Any, response_method: str | tuple[str, ...]) -> str:

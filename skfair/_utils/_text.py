@@ -35,6 +35,13 @@ def one_line(value: Any) -> str:
     )
 
 
+def shown(value: Any) -> str:
+    """Write a value that an error names; of one that is no short line its type."""
+    text = repr(value)
+    is_short = len(text) <= 200 and "\n" not in text
+    return text if is_short else f"a {type(value).__name__}"
+
+
 def _joins(text: str, position: int) -> bool:
     """Whether the character at a position is a joiner of its neighbours."""
     if text[position] not in _JOINERS or position == 0:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._text import shown
 from skfair._utils._types import Floats
 
 #: What scores are: probabilities, or numbers of which only the order counts.
@@ -45,7 +46,7 @@ def check_integer(name: str, value: Any, low: int, high: int | None = None) -> i
     if not integral or not low <= value <= highest:
         unbounded = high is None and not (integral and value > low)
         bounds = f"of at least {low}" if unbounded else f"in [{low}, {highest}]"
-        raise ParameterError(name, f"must be an integer {bounds}, got {value!r}.")
+        raise ParameterError(name, f"must be an integer {bounds}, got {shown(value)}.")
     return int(value)
 
 
@@ -72,7 +73,7 @@ def check_real(
         opening, closing = "[" if includes_low else "(", "]" if includes_high else ")"
         interval = f"{opening}{low}, {high}{closing}"
         raise ParameterError(
-            name, f"must be {alternative}a number in {interval}, got {value!r}."
+            name, f"must be {alternative}a number in {interval}, got {shown(value)}."
         )
     return float(value)
 
@@ -83,7 +84,9 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
         if type(value) is type(choice) and value == choice:
             return
     *others, last = map(repr, choices)
-    raise ParameterError(name, f"must be {', '.join(others)} or {last}, got {value!r}.")
+    raise ParameterError(
+        name, f"must be {', '.join(others)} or {last}, got {shown(value)}."
+    )
 
 
 def check_unmasked(values: Any, name: str) -> None:
@@ -351,7 +354,7 @@ def _to_numbers(values: NDArray[Any], name: str) -> Floats:
                 ". Pass the probabilities of the positive label, or decisions, as "
                 f"{name} == {value!r} if that is the positive label."
             )
-        raise RowError(f"{name} must be numbers, got {value!r}", row, more)
+        raise RowError(f"{name} must be numbers, got {shown(value)}", row, more)
     try:
         return values.astype(np.float64, copy=False)
     except OverflowError as error:  # of an integer of more than 308 digits

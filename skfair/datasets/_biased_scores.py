@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.utils import check_random_state
 
+from skfair._utils._text import shown
 from skfair._utils._types import Floats
 
 # Of group 0 and group 1, before they are cut to [0, 1].
@@ -94,6 +95,6 @@ def _group_sizes(n_samples: int | Sequence[int]) -> tuple[int, int]:
     if not whole or min(sizes) < 1 or max(sizes) > np.iinfo(np.intp).max:
         raise ValueError(
             "n_samples must be an int of at least 2, or a pair of ints of at least 1, "
-            f"got {n_samples!r}."
+            f"got {shown(n_samples)}."
         )
     return int(sizes[0]), int(sizes[1])

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skfair._utils._columns import floats_in, open_frame
-from skfair._utils._text import listed
+from skfair._utils._text import listed, shown
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import LARGEST_WEIGHT, ROUNDING, SMALLEST_WEIGHT, Scale
 from skfair.frames._batches import FinerBins, PassSizes, Ranges, count_batches
@@ -168,7 +168,7 @@ def names_of(given: Any, argument: str = "sensitive_features") -> list[str]:
     if not isinstance(given, (list, tuple)) or not given:
         raise TypeError(
             f"{argument} must be the name of a column or a list of names, got "
-            f"{given!r}."
+            f"{shown(given)}."
         )
     if len(set(given)) < len(given):
         raise ValueError(f"{argument} must be distinct columns, got {given!r}.")

@@ -7,11 +7,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._columns import labels_or_selector
 from skfair._utils._response import (
     RANKED_METHODS,
+    check_fitted,
     find_score_method,
     respond,
     tip_for_unknown_columns,
@@ -52,7 +52,7 @@ def estimator_response(
     no scale. Groups and strata that are given beside X are passed to the method if it
     asks for them.
     """
-    check_is_fitted(estimator)
+    check_fitted(estimator)
     if method == "predict_proba":
         method = _method_of_scores(estimator, scale)
     n_samples = count_rows(X)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skfair._utils._text import shown
 from skfair._utils._types import Floats
 from skfair._utils._validation import (
     AnyScale,
@@ -181,7 +182,7 @@ def compares_numbers(scale: AnyScale, threshold: float | None, pos_label: Any) -
         return False
     if pos_label is not None:
         raise ValueError(
-            f"pos_label must be None with scale='real', got {pos_label!r}."
+            f"pos_label must be None with scale='real', got {shown(pos_label)}."
         )
     return True
 
@@ -213,7 +214,8 @@ def parity_outcomes(
     if threshold is not None:
         if pos_label is not None:
             raise ValueError(
-                f"pos_label must be None with a threshold of scores, got {pos_label!r}."
+                "pos_label must be None with a threshold of scores, got "
+                f"{shown(pos_label)}."
             )
         threshold = check_real(
             "threshold", threshold, -math.inf, math.inf, alternative="None or "

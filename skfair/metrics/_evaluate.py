@@ -122,6 +122,12 @@ def _check_call(
         f"with None as {labels} if there are no true labels."
     )
     given = dict(zip((labels, values), args, strict=False)) | kwargs
+    if args and hasattr(args[0], "fit") and specification.combine is None:
+        raise TypeError(
+            f"{specification.name} is no scorer: pass scoring=skfair.metrics."
+            f"get_fairness_scorer('neg_{specification.name}', sensitive_features="
+            "<column of X>)."
+        )
     if len(args) > 2 or labels not in given or values not in given:
         raise TypeError(
             f"{specification.name} must be given {labels} and {values} in this order, "

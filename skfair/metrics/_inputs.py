@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._text import shown
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
     ParameterError,
@@ -282,7 +283,7 @@ def outcomes_of(
     if not isinstance(quality, str) or quality not in names:
         raise ValueError(
             f"quality must be one of {', '.join(map(repr, names))} or a callable, got "
-            f"{quality!r}."
+            f"{shown(quality)}."
         )
     refuse_scores(predicted, "y_pred")
     if quality == "selection_rate":
@@ -357,7 +358,9 @@ def _check_classes(
 ) -> NDArray[Any]:
     """Return the true classes of the rows; raise without them."""
     if y_true is None:
-        raise ValueError(f"y_true must be labels for quality {quality!r}, got None.")
+        raise ValueError(
+            f"y_true must be labels for quality {shown(quality)}, got None."
+        )
     return as_array(y_true, "y_true", n_samples)
 
 

@@ -20,6 +20,7 @@ from skfair._utils._response import (
     respond,
     tip_for_unknown_columns,
 )
+from skfair._utils._text import shown
 from skfair._utils._validation import count_rows
 from skfair.groups import Selector, resolve_groups, resolve_strata
 from skfair.metrics._spec import (
@@ -307,7 +308,7 @@ def make_group_scorer(scoring: Any) -> GroupScorer:
     if not isinstance(scorer, _Scorer):
         raise ValueError(
             "scoring must be the name of a scorer or a scorer made by "
-            f"sklearn.metrics.make_scorer, got {scoring!r}."
+            f"sklearn.metrics.make_scorer, got {shown(scoring)}."
         )
     if isinstance(scorer, GroupScorer):
         return scorer
@@ -460,7 +461,8 @@ def get_fairness_scorer(
     """
     if not isinstance(scoring, str) or scoring not in get_fairness_scorer_names():
         raise ValueError(
-            f"scoring must be one of {get_fairness_scorer_names()}, got {scoring!r}."
+            f"scoring must be one of {get_fairness_scorer_names()}, got "
+            f"{shown(scoring)}."
         )
     return make_fairness_scorer(
         numbers_by_name()[scoring.removeprefix(_NEGATED)],

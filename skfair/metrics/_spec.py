@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature, unwrap
-from reprlib import repr as brief
 from types import FunctionType
 from typing import Any, TypeAlias
 
+from skfair._utils._text import shown
 from skfair.statistics._grouped_scores import Gap
 
 #: Combines the results of strata: the largest, or the mean where weights are given.
@@ -157,7 +157,7 @@ def check_metric(metric: Any) -> None:
     raise TypeError(
         "metric must be a function, such as skfair.metrics."
         f"{name if name in known else 'mcdp'}, got "
-        f"{'the scorer ' * is_scorer}{brief(metric)}."
+        f"{'the scorer ' * is_scorer}{shown(metric)}."
     )
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 from scipy.stats import sem
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._utils._text import shown
 from skfair._utils._types import Floats
 from skfair._utils._warnings import warn_user
 
@@ -112,7 +113,7 @@ def check_metric_name(parameter: str, value: Any) -> None:
     if not isinstance(value, str):
         raise ValueError(
             f"{parameter} must be the name of a metric in the scoring of the search, "
-            f"got {value!r}."
+            f"got {shown(value)}."
         )
 
 

@@ -173,6 +173,12 @@ Groups, default=None
                 "them, got both."
             )
         given = groups if sensitive_features is None else sensitive_features
+        if given is None and self.sensitive_features is None:
+            raise ValueError(
+                "GroupStratifiedKFold was given no groups: make it with "
+                "sensitive_features=<column of X>, or pass groups=<group of each row> "
+                "to split or to the cross-validation."
+            )
         n_samples = count_rows(X)
         classes, codes = _encode_classes(X, y, self.n_splits)
         found = resolve_groups(

@@ -25,6 +25,7 @@ from skfair._utils._text import (
     one_line,
     or_none,
     plain,
+    shown,
     visible_text,
 )
 from skfair._utils._types import Floats, Integers
@@ -520,7 +521,7 @@ def compare_models(
     if len(labels) < 2 or not known:
         raise ValueError(
             "y_score must have the scores of the baseline and of other models, got "
-            f"{labels[:5]} and baseline={baseline!r}."
+            f"{labels[:5]} and baseline={shown(baseline)}."
         )
     ordered = [baseline, *(label for label in labels if label != baseline)]
     scores = {

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._utils._text import shown
 from skfair._utils._types import Bools, Floats
 from skfair._utils._warnings import warn_user
 from skfair.model_selection._candidates import (
@@ -125,7 +126,7 @@ def _check_names(metrics: Any) -> None:
     """Raise unless `metrics` is a list of distinct names."""
     if isinstance(metrics, str) or not len(metrics):
         raise ValueError(
-            f"metrics must be a list of one or more names, got {metrics!r}."
+            f"metrics must be a list of one or more names, got {shown(metrics)}."
         )
     for name in metrics:
         check_metric_name("every entry of metrics", name)
@@ -145,7 +146,7 @@ def _reference(given: ArrayLike | None, points: Floats, n_metrics: int) -> Float
     ):
         raise ValueError(
             f"reference_point must be {n_metrics} finite numbers, one for each of "
-            f"metrics, got {given!r}."
+            f"metrics, got {shown(given)}."
         )
     return reference.astype(np.float64)
 

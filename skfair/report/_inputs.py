@@ -11,10 +11,14 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._columns import names_columns, select_columns
-from skfair._utils._response import RANKED_METHODS, respond, tip_for_unknown_columns
+from skfair._utils._response import (
+    RANKED_METHODS,
+    check_fitted,
+    respond,
+    tip_for_unknown_columns,
+)
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     AnyScale,
@@ -713,7 +717,7 @@ def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
     the numbers that regressors predict.
     """
     for name, model in estimators.items():
-        check_is_fitted(model)
+        check_fitted(model)
         if scale == "real" and hasattr(model, "classes_"):
             raise ValueError(
                 f"estimator {name!r} is a {type(model).__name__} with classes_, "

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._text import shown
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     MAX_EXACT_SUM,
@@ -291,7 +292,9 @@ def _given_labels(
 ) -> tuple[Hashable, ...]:
     names = tuple(range(length)) if given is None else tuple(given)
     if len(names) != length or len(set(names)) != length:
-        raise ValueError(f"{name} must be {length} distinct labels, got {names}.")
+        raise ValueError(
+            f"{name} must be {length} distinct labels, got {shown(names)}."
+        )
     return names
 
 

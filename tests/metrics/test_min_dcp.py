@@ -2,6 +2,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -278,6 +279,7 @@ def test_progress_is_printed_on_demand(capsys, monkeypatch):
         ({"label_frequencies": [[np.nan, 1]] * 2}, "got nan for group 0, class 0"),
         ({"label_frequencies": [[-1, 2]] * 2}, "non-negative numbers, got -1.0"),
         ({"group_weights": [1.0]}, r"group_weights must have shape \(2,\)"),
+        ({"group_weights": pd.Series([1, 2, 3])}, r"must have shape \(2,\), .*\(3,\)"),
         ({"n_starts": 0}, "n_starts must be an integer of at least 1"),
         ({"sum_tolerance": 1}, "sum_tolerance must be a number"),
         ({"tol": 2}, "tol must be a number"),

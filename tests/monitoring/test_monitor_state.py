@@ -218,7 +218,10 @@ BROKEN = [
     (PLAIN | {"metric": "mcdp"}, "metric must be a dictionary of name and options"),
     (PLAIN | {"metric": {"name": "mcdp"}}, "metric must be a dictionary of name"),
     (changed(PLAIN, "metric", "name", to="dcp"), "must be one of mcdp, .*got 'dcp'"),
-    (changed(PLAIN, "metric", "name", to=["mcdp"]), r"must be one of mcdp, .*got \['mcdp'\]"),
+    (
+        changed(PLAIN, "metric", "name", to=["mcdp"]),
+        r"must be one of mcdp, .*got \['mcdp'\]",
+    ),
     (changed(PLAIN, "metric", "options", to=[]), "options must be a dictionary"),
     (changed(PLAIN, "metric", "options", "eps", to=1), "options of mcdp .* 'eps'"),
     (changed(PLAIN, "metric", "options", "epsilon", to="x"), "epsilon must be a"),

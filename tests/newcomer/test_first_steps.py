@@ -48,7 +48,11 @@ from skfair.metrics import (
     proxy_bounds,
     true_positive_rate_difference,
 )
-from skfair.model_selection import FairestWithin, cross_val_fairness
+from skfair.model_selection import (
+    FairestWithin,
+    GroupStratifiedKFold,
+    cross_val_fairness,
+)
 from skfair.monitoring import FairnessMonitor
 from skfair.postprocessing import MADDPostProcessor, UnawarePostProcessor
 from skfair.report import FairnessReport
@@ -266,6 +270,20 @@ def test_metrics_by_name(people):
         cross_val_fairness("neg_mcdp", pipeline(), X, y, sensitive_features="sex")
 
 
+def test_arguments_in_another_order(people, fitted):
+    X, y, _ = people
+    for make in (CDFGapDisplay.from_estimator, FairnessReport.from_estimator):
+        with pytest.raises(TypeError, match="must be a fitted model, got a DataFrame"):
+            make(X, fitted, y, sensitive_features=X["sex"])
+    table = X.assign(y=y)
+    with pytest.raises(TypeError, match=r"must be the name of a column .*got a Series"):
+        FairnessReport.from_frame(
+            table, y_true="y", y_score="x0", sensitive_features=X["sex"]
+        )
+    with pytest.raises(ValueError, match=r"must be the name of a metric.*got a dict"):
+        FairestWithin(pd.DataFrame(X).to_dict())({})
+
+
 def test_rows_in_another_order(people, fitted):
     X, y, _ = people
     sex = X["sex"].sample(frac=1, random_state=0)
@@ -297,6 +315,28 @@ def test_scorers(people):
         says="must name columns of X",
     )
     assert np.isfinite(cross_val_score(pipeline(), X, y, scoring=scorer)).all()
+
+
+def test_a_metric_in_place_of_a_scorer(people):
+    X, y, _ = people
+    score = partial(cross_val_score, pipeline(), X, y, error_score="raise")
+    with pytest.raises(TypeError, match="mcdp is no scorer: pass scoring=") as caught:
+        score(scoring=mcdp)
+    typed = re.search(r"get_fairness_scorer\('(\w+)', sens", str(caught.value))[1]
+    scorer = get_fairness_scorer(typed, sensitive_features="sex")
+    assert np.isfinite(score(scoring=scorer)).all()
+
+
+def test_folds_without_groups(people):
+    X, y, _ = people
+    typed(
+        lambda: cross_val_score(pipeline(), X, y, cv=GroupStratifiedKFold()),
+        lambda: cross_val_score(
+            pipeline(), X, y, cv=GroupStratifiedKFold(sensitive_features="sex")
+        ),
+        says="make it with sensitive_features=<column of X>, or pass groups=",
+    )
+    cross_val_score(pipeline(), X, y, cv=GroupStratifiedKFold(), groups=X["sex"])
 
 
 def test_search_with_labels_of_text(people):
@@ -559,7 +599,13 @@ def options_of_picture():
     [
         ("metrics", "MetricFrame", "group_metrics"),
         ("metrics", "equal_opportunity_difference", "true_positive_rate_difference"),
+        ("metrics", "statistical_parity_difference", "demographic_parity_difference"),
+        ("metrics", "disparate_impact_ratio", "impact_ratios"),
+        ("metrics", "mdss_bias_score", "worst_subgroup"),
         ("postprocessing", "ThresholdOptimizer", "MADDPostProcessor"),
+        ("postprocessing", "RejectOptionClassifier", "MADDPostProcessor"),
+        ("inprocessing", "Reweighing", "MCDPReweighter"),
+        ("inprocessing", "AdversarialDebiasing", "DiffMCDPClassifier"),
         (
             "inprocessing",
             "ExponentiatedGradient",
@@ -568,7 +614,7 @@ def options_of_picture():
         ("frames", "mcdp", "grouped_scores"),
     ],
 )
-def test_names_of_fairlearn(package, name, instead):
+def test_names_of_other_packages(package, name, instead):
     module = importlib.import_module(f"skfair.{package}")
     other, _, found = instead.rpartition(".")
     assert hasattr(importlib.import_module(f"skfair.{other or package}"), found)
@@ -576,6 +622,33 @@ def test_names_of_fairlearn(package, name, instead):
         exec(f"from skfair.{package} import {name}")
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         module.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "selection_rate_difference",
+        "true_negative_rate_ratio",
+        "accuracy_score_group_min",
+        "zero_one_loss_group_max",
+        "roc_auc_score_difference",
+        "log_loss",
+        "equal_opportunity_ratio",
+    ],
+)
+def test_what_an_error_says_to_type_in_place_of_a_name_works(people, fitted, name):
+    X, y, _ = people
+    y, scores = (y == ">50K").astype(int), fitted.predict_proba(X)[:, 1]
+    with pytest.raises(ImportError) as caught:
+        exec(f"from skfair.metrics import {name}")
+    typed = re.search(r"use (group_metrics\(.*)\.$", str(caught.value))[1]
+    rows = {"y_score": scores, "sensitive_features": X["sex"], "confidence_level": None}
+    found = eval(
+        typed.replace("...", "y, scores >= 0.5, **rows"),
+        {"group_metrics": group_metrics, "y": y, "scores": scores, "rows": rows},
+    )
+    numbers = getattr(found, "by_group", found)
+    assert np.isfinite(np.asarray(numbers)[..., :1].astype(float)).all()
 
 
 def test_disparities_of_fairlearn(people, fitted):

@@ -13,6 +13,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skfair._utils._text import shown
 from skfair._utils._types import Floats
 from skfair._utils._validation import AnyScale, Scale, check_choice, check_weights
 from skfair.groups import Codes, resolve_groups
@@ -232,7 +233,7 @@ def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
     function, options = unwrapped(metric)
     if isinstance(metric, partial) and metric.args:
         raise ValueError(
-            f"metric must have its options set by keyword, got {metric!r}."
+            f"metric must have its options set by keyword, got {shown(metric)}."
         )
     check_metric(metric)
     bounded = _bounded()
@@ -240,7 +241,7 @@ def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
         names = ", ".join(known.name for known in bounded.values())
         raise ValueError(
             f"metric must be one of {names}, or a functools.partial of it, got "
-            f"{metric!r}. bootstrap_interval takes any metric, and is approximate."
+            f"{shown(metric)}. bootstrap_interval takes any metric, and is approximate."
         )
     specification = bounded[function]
     signature(function).bind_partial(**options)

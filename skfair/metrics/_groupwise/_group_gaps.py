@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from skfair._utils._text import listed
+from skfair._utils._text import listed, shown
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import check_real
 from skfair.metrics._inputs import check_group_weights, rows_that_count
@@ -103,7 +103,7 @@ def weigh_groups(
             return statistic, statistic.totals / (total if total > 0 else 1)
         raise ValueError(
             "group_weights must be 'uniform', 'proportional', a mapping or an array, "
-            f"got {group_weights!r}."
+            f"got {shown(group_weights)}."
         )
     if isinstance(group_weights, Mapping | pd.Series):
         given = dict(group_weights.items())

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._utils._text import shown
 from skfair._utils._types import Bools, Floats
 from skfair._utils._validation import (
     as_array,
@@ -208,7 +209,7 @@ def are_selected(
             )
         return positive_rows(given, name, pos_label)
     if pos_label is not None:
-        raise ValueError(f"pos_label must be None for scores, got {pos_label!r}.")
+        raise ValueError(f"pos_label must be None for scores, got {shown(pos_label)}.")
     scores = check_numbers(values, name)
     weights = check_weights(sample_weight, len(scores))
     order = np.argsort(scores)

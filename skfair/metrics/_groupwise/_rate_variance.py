@@ -12,6 +12,7 @@ from scipy.stats import binom
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._results import NumbersResult
+from skfair._utils._text import shown
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_real
 from skfair._utils._warnings import warn_user
@@ -206,12 +207,12 @@ def _check_sampling(sampling: Any) -> tuple[str, float | None]:
     if not isinstance(name, str) or name not in known:
         raise ValueError(
             "sampling must be 'fixed', 'weighted', 'attribute_specific', or a tuple of "
-            f"one of the latter two and its parameter, got {sampling!r}."
+            f"one of the latter two and its parameter, got {shown(sampling)}."
         )
     if parameter is None:
         return name, None
     if name == "fixed":
-        raise ValueError(f"sampling 'fixed' has no parameter, got {sampling!r}.")
+        raise ValueError(f"sampling 'fixed' has no parameter, got {shown(sampling)}.")
     closed: Literal["left", "neither"] = "left" if name == "weighted" else "neither"
     return name, check_real(
         f"the parameter of sampling {name!r}", parameter, 0, math.inf, closed=closed
@@ -304,7 +305,7 @@ def make_estimator(
     statistic, weights = weigh_groups(statistic, group_weights)
     if weighted and _check_sampling(sampling)[0] != "fixed":
         raise ValueError(
-            f"sampling must be 'fixed' with sample_weight, got {sampling!r}."
+            f"sampling must be 'fixed' with sample_weight, got {shown(sampling)}."
         )
     sizes, hits = count_hits(statistic, weighted=weighted)
     design = sampling_design(sampling, weights, sizes)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._results import NumbersResult
+from skfair._utils._text import shown
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_integer, check_no_missing
 from skfair._utils._warnings import warn_user
@@ -307,7 +308,9 @@ def permuted_strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
 def check_strata(within: Any, n_samples: int) -> NDArray[Any]:
     """Return the stratum of each row as an array, or raise ValueError."""
     if isinstance(within, str):
-        raise ValueError(f"within must be 'auto', None or an array, got {within!r}.")
+        raise ValueError(
+            f"within must be 'auto', None or an array, got {shown(within)}."
+        )
     values = as_array(within, "within", n_samples)
     check_no_missing(values, "within")
     return values

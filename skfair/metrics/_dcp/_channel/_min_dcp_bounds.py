@@ -241,9 +241,9 @@ def _frequencies(
         rows[name], columns[name] = row_labels(table), column_labels(table)
     rows["group_weights"] = row_labels(group_weights)
     n_groups, n_classes = arrays["label_frequencies"].shape
-    if rows["group_weights"] is None:
-        check_group_weights(group_weights, range(n_groups))
     groups, classes = first_labels(rows, n_groups), first_labels(columns, n_classes)
+    if rows["group_weights"] is None or len(groups[1]) != n_groups:
+        check_group_weights(group_weights, range(n_groups))
     for name, array in arrays.items():
         row = positions(name, rows[name], groups, "groups")
         column = positions(name, columns[name], classes, "classes")

@@ -39,7 +39,7 @@ from skfair.groups import (
 from skfair.metrics._confidence._confidence_interval import confidence_interval
 from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._evaluate import refuse_sorted_rows
-from skfair.metrics._groupwise._impact_ratios import clopper_pearson, ratio_bounds
+from skfair.metrics._groupwise._impact_ratios import clopper_pearson, ratio_ends
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -447,11 +447,8 @@ def _interval_of_rates(
         )
     # The true ratio is that of one pair, for which its own lower end holds. It is at
     # most that of every pair, whose upper ends hold together.
-    lower, _ = ratio_bounds(rates, *clopper_pearson(rates, sizes, tail))
     part = tail / (n_groups * (n_groups - 1))
-    _, upper = ratio_bounds(rates, *clopper_pearson(rates, sizes, part))
-    np.fill_diagonal(lower, 1)
-    np.fill_diagonal(upper, 1)
+    lower, upper = ratio_ends(rates, sizes, tail, part)
     return float(lower.min()), float(upper.min())
 
 

@@ -22,7 +22,7 @@ from skfair.metrics._inputs import (
     positive_class,
 )
 from skfair.metrics._scorer import _Scorer
-from skfair.metrics._spec import unwrapped
+from skfair.metrics._spec import name_of, unwrapped
 
 #: Rates by name, and whether the complement of one is taken.
 RATES: dict[str, tuple[Rate, bool]] = {
@@ -138,7 +138,7 @@ def _find_metric(metric: Any, name: str | None = None) -> GroupMetric:
         )
     function, options = unwrapped(metric)
     return GroupMetric(
-        name or getattr(function, "__name__", None) or repr(function),
+        name or name_of(function),
         function,
         options,
         takes_scores=function in _OF_SCORES

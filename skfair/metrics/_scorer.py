@@ -26,6 +26,7 @@ from skfair.groups import Selector, resolve_groups, resolve_strata
 from skfair.metrics._spec import (
     check_metric,
     check_option_names,
+    name_of,
     numbers_by_name,
     unwrapped,
 )
@@ -159,12 +160,12 @@ class _OfRows:
     @property
     def __name__(self) -> str:
         """Name of the scorer, for tools that show that of its metric."""
-        return f"{_NEGATED}{_name(self.metric)}"
+        return f"{_NEGATED}{name_of(self.metric)}"
 
     def __call__(self, y_true: Any, y_score: Any, **options: Any) -> float:
         if options.get("sensitive_features") is None:
             raise ValueError(
-                f"sensitive_features is None: the scorer of {_name(self.metric)} was "
+                f"sensitive_features is None: the scorer of {name_of(self.metric)} was "
                 "called without X, where its groups are. Route them, with metadata "
                 "routing, or give a function to what takes one, such as skore: def "
                 f"{self.__name__}(estimator, X, y): return scorer(estimator, X, y)."
@@ -210,7 +211,7 @@ class FairnessScorer(GroupScorer):
             **self._kwargs,
         }
         listed = "".join(f", {name}={value!r}" for name, value in options.items())
-        return f"make_fairness_scorer({_name(self._metric)}{listed})"
+        return f"make_fairness_scorer({name_of(self._metric)}{listed})"
 
     def _told_positive_label(self, estimator: Any) -> GroupScorer:
         return self  # told by `_metric_options`
@@ -221,7 +222,7 @@ class FairnessScorer(GroupScorer):
         groups, strata = routed["sensitive_features"], routed["control_features"]
         if groups is None and self._sensitive_features is None:
             raise ValueError(
-                f"The scorer of {_name(self._metric)} was given no groups: make it "
+                f"The scorer of {name_of(self._metric)} was given no groups: make it "
                 "with sensitive_features=<column of X>, or enable metadata routing and "
                 "pass sensitive_features to the search or cross-validation."
             )
@@ -409,7 +410,7 @@ def make_fairness_scorer(
     check_selector("sensitive_features", sensitive_features)
     check_selector("control_features", control_features)
     if kwargs:
-        check_option_names(metric, _name(metric), kwargs)
+        check_option_names(metric, name_of(metric), kwargs)
     method = response_method_for(partial(metric, **kwargs), response_method)
     return FairnessScorer(
         metric, -1, kwargs, method, sensitive_features, control_features
@@ -575,7 +576,3 @@ def _of_scores(
 ) -> float:
     """Evaluate a metric of scores that scikit-learn has taken of the positive label."""
     return metric(y_true, y_score, **options)
-
-
-def _name(metric: Callable[..., float]) -> str:
-    return getattr(metric, "__name__", None) or repr(metric)

@@ -78,7 +78,7 @@ class Specification:
     @property
     def name(self) -> str:
         """Name of the function that users call."""
-        return getattr(self.function, "__name__", None) or repr(self.function)
+        return name_of(self.function)
 
     def largest(self, options: Mapping[str, Any]) -> float:
         """Largest value with these options; numbers have no largest one."""
@@ -89,6 +89,11 @@ class Specification:
     def inputs(self) -> list[str]:
         """Names of the two arguments that come first: labels, and what is compared."""
         return list(signature(self.function).parameters)[:2]
+
+
+def name_of(function: Any) -> str:
+    """Name of a function, or its text where it has none."""
+    return getattr(function, "__name__", None) or repr(function)
 
 
 #: Specifications of the metrics of skfair, by the function that users call.

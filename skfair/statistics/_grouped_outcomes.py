@@ -14,6 +14,9 @@ from skfair._utils._validation import as_array, check_scores
 from skfair.groups import drop_weightless, join_groups, positions_in, resolve_groups
 from skfair.statistics._json import JSONStatistic
 
+#: Arrays with one number for each group.
+_COLUMNS = "sums", "totals", "squares", "counts"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupedOutcomes(JSONStatistic):
@@ -153,8 +156,7 @@ class GroupedOutcomes(JSONStatistic):
             placed[positions] = column
             return placed
 
-        columns = "sums", "totals", "squares", "counts"
-        placed: dict[str, Any] = {name: place(getattr(self, name)) for name in columns}
+        placed: dict[str, Any] = {n: place(getattr(self, n)) for n in _COLUMNS}
         return replace(self, labels=labels, **placed)
 
     def __add__(self, other: GroupedOutcomes) -> GroupedOutcomes:
@@ -174,19 +176,12 @@ class GroupedOutcomes(JSONStatistic):
 
     def of_one_group(self, group: int, label: Hashable) -> GroupedOutcomes:
         """Statistic of the rows of one group, under a label of its own."""
-        only = [group]
-        return GroupedOutcomes(
-            self.sums[only],
-            self.totals[only],
-            self.squares[only],
-            self.counts[only],
-            labels=(label,),
-            min_group_size=self.min_group_size,
-        )
+        columns: dict[str, Any] = {n: getattr(self, n)[[group]] for n in _COLUMNS}
+        return replace(self, labels=(label,), names=(), **columns)
 
     def _find_problem(self) -> str | None:
-        columns = (self.sums, self.totals, self.squares, self.counts)
-        if any(column.shape != (len(self.labels),) for column in columns):
+        shapes = {getattr(self, name).shape for name in _COLUMNS}
+        if shapes != {(len(self.labels),)}:
             return (
                 "sums, totals, squares and counts must have one number for each label"
             )

@@ -195,17 +195,9 @@ default=None
     >>> continuous_mcdp(None, y_score, sensitive_features=age)
     1.0
     """
-    measure = mcdp_measure(epsilon=epsilon)
-    min_share = check_real("min_share", min_share, 0, 0.5)
-    statistic = _scores_by_number(
-        y_true, y_score, sensitive_features, sample_weight, scale
-    )
-    cuts = _cut_points(statistic, min_share)
-    if _warn_without_cuts(cuts, statistic, min_share):
-        return math.nan
-    return _largest_over_cuts(cuts, lambda cut: measure(_gap_at(statistic, cuts, cut)))[
-        0
-    ]
+    rows = y_true, y_score, sensitive_features, sample_weight
+    _, cuts, gap_at = _gaps_by_cut(*rows, scale, epsilon, min_share)
+    return _largest_over_cuts(cuts, gap_at)[0] if len(cuts.values) else math.nan
 
 
 def continuous_mcdp_cuts(
@@ -273,21 +265,13 @@ def continuous_mcdp_cuts(
     >>> continuous_mcdp_cuts(None, y_score, sensitive_features=age)
     ContinuousMCDPResult(value=1.0, cut=31.0, score=0.3, n_at_most=2, n_above=4)
     """
-    measure = mcdp_measure(epsilon=epsilon)
-    min_share = check_real("min_share", min_share, 0, 0.5)
-    statistic = _scores_by_number(
-        y_true, y_score, sensitive_features, sample_weight, scale
-    )
-    cuts = _cut_points(statistic, min_share)
-    if _warn_without_cuts(cuts, statistic, min_share):
+    rows = y_true, y_score, sensitive_features, sample_weight
+    statistic, cuts, gap_at = _gaps_by_cut(*rows, scale, epsilon, min_share)
+    if not len(cuts.values):
         nothing = np.empty(0)
         n_rows, none = int(statistic.counts.sum()), nothing.astype(np.intp)
         undefined = (math.nan, math.nan, math.nan)
         return ContinuousMCDPResult(*undefined, 0, n_rows, nothing, nothing, none)
-
-    def gap_at(cut: int) -> float:
-        return measure(_gap_at(statistic, cuts, cut))
-
     value, best = _largest_over_cuts(cuts, gap_at)
     place = largest_sustained_gap(_two_sides(statistic, cuts, best), float(epsilon))
     listed = _listed(cuts, best)
@@ -364,10 +348,29 @@ def _cut_points(statistic: GroupedScores, min_share: float) -> _Cuts:
     return _Cuts(values[last], sizes[last], weights[last], float(total), last, ranks)
 
 
-def _warn_without_cuts(cuts: _Cuts, statistic: GroupedScores, min_share: float) -> bool:
-    """Whether there is no cut point; if so, warn and say why."""
-    if len(cuts.values):
-        return False
+def _gaps_by_cut(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike | GroupedScores,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None,
+    scale: Scale,
+    epsilon: float,
+    min_share: float,
+) -> tuple[GroupedScores, _Cuts, Callable[[int], float]]:
+    """Scores by value, the cut points, and MCDP at each; warn where there are none."""
+    measure = mcdp_measure(epsilon=epsilon)
+    min_share = check_real("min_share", min_share, 0, 0.5)
+    statistic = _scores_by_number(
+        y_true, y_score, sensitive_features, sample_weight, scale
+    )
+    cuts = _cut_points(statistic, min_share)
+    if not len(cuts.values):
+        _warn_without_cuts(statistic, min_share)
+    return statistic, cuts, lambda cut: measure(_gap_at(statistic, cuts, cut))
+
+
+def _warn_without_cuts(statistic: GroupedScores, min_share: float) -> None:
+    """Warn that there is no cut point, and say why."""
     found = [statistic.labels[i] for i in np.flatnonzero(statistic.counts)]
     if len(found) < 2:
         reason = f"the attribute must have at least two values, got only {found}"
@@ -378,7 +381,6 @@ def _warn_without_cuts(cuts: _Cuts, statistic: GroupedScores, min_share: float) 
             f"sides, the attribute has {len(found)} values"
         )
     warn_undefined("continuous_mcdp", reason)
-    return True
 
 
 def _two_sides(statistic: GroupedScores, cuts: _Cuts, cut: int) -> GroupedScores:

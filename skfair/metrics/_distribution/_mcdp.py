@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -197,17 +197,19 @@ default=None
 
 
 def _combine_steps(
-    curves: list[tuple[Floats, Floats]], weights: Sequence[float] | None
+    curves: list[tuple[Floats, Floats]], weights: Sequence[float] | None = None
 ) -> tuple[Floats, Floats]:
     """Largest of several step functions, or their weighted mean."""
-    if weights is None:
-        return _upper_envelope(curves)
+    if len(curves) == 1:
+        return curves[0]
     epsilons = np.unique(np.concatenate([steps for steps, _ in curves]))
-    heights = [
+    heights = (
         values[np.searchsorted(steps, epsilons, side="right") - 1]
         for steps, values in curves
-    ]
-    return merge_steps(epsilons, combine_numbers(heights, weights))
+    )
+    if weights is None:  # of many pairs, whose heights are not held at once
+        return merge_steps(epsilons, reduce(np.maximum, heights))
+    return merge_steps(epsilons, combine_numbers([*heights], weights))
 
 
 @specify(statistic=GroupedScores, combine=_combine_steps, compares_errors=never)
@@ -287,21 +289,9 @@ default=None
     pairs = compared_pairs(statistic.n_groups, multigroup)
     if warn_if_undefined("mcdp_curve", statistic):
         return np.zeros(1), np.full(1, np.nan)
-    return _upper_envelope(
+    return _combine_steps(
         [gap_profile(gap_between(statistic, *pair)) for pair in pairs]
     )
-
-
-def _upper_envelope(curves: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    """Largest of several step functions, as a step function."""
-    if len(curves) == 1:
-        return curves[0]
-    epsilons = np.unique(np.concatenate([steps for steps, _ in curves]))
-    values = np.zeros(len(epsilons))
-    for steps, heights in curves:
-        current = np.searchsorted(steps, epsilons, side="right") - 1
-        np.maximum(values, heights[current], out=values)
-    return merge_steps(epsilons, values)
 
 
 def largest_sustained_gap(

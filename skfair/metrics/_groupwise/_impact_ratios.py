@@ -361,12 +361,19 @@ def _intervals(rates: Floats, sizes: Floats, level: float) -> tuple[Floats, Floa
     must hold, so that each has its part of the error.
     """
     tail = (1 - level) / 2
-    lower, _ = ratio_bounds(rates, *clopper_pearson(rates, sizes, tail))
-    part = tail / (len(rates) - 1)
-    _, upper = ratio_bounds(rates, *clopper_pearson(rates, sizes, part))
+    lower, upper = ratio_ends(rates, sizes, tail, tail / (len(rates) - 1))
+    return lower.min(axis=1), upper.min(axis=1)
+
+
+def ratio_ends(
+    rates: Floats, sizes: Floats, low_tail: float, high_tail: float
+) -> tuple[Floats, Floats]:
+    """Lower and upper end of the ratio of each rate to each, that to itself is 1."""
+    lower, _ = ratio_bounds(rates, *clopper_pearson(rates, sizes, low_tail))
+    _, upper = ratio_bounds(rates, *clopper_pearson(rates, sizes, high_tail))
     for ends in (lower, upper):
         np.fill_diagonal(ends, 1)
-    return lower.min(axis=1), upper.min(axis=1)
+    return lower, upper
 
 
 def clopper_pearson(rates: Floats, sizes: Floats, tail: float) -> tuple[Floats, Floats]:

@@ -14,21 +14,27 @@ from skfair._utils._types import Integers
 from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
 from skfair.metrics._groupwise._impact_ratios import are_selected
 from skfair.report._inputs import Audit, Model
+from skfair.report._language import name_of
 from skfair.report._performance import Numbers, performance
 from skfair.report._sample import Sample, count_outcomes
 
 
 def group_numbers(sample: Sample) -> list[dict[str, Any]]:
-    """Size, rates and performance of each group that is compared, in their order."""
-    audit, model = sample.audit, sample.model
-    if not sample.attribute.groups.labels:
+    """Size, rates and performance of each group that is compared.
+
+    Of many groups the furthest from the average is first.
+    """
+    audit, model, labels = sample.audit, sample.model, sample.groups.labels
+    if not labels:
         return []
     codes = sample.groups.codes
     n_without = int(np.count_nonzero(codes < 0))
     sizes = np.cumsum(sample.groups.sizes())[:-1]
     parts = np.split(np.argsort(codes, kind="stable")[n_without:], sizes)
     groups: list[dict[str, Any]] = [
-        {"n": audit.count(rows), **performance(audit, model, rows)} for rows in parts
+        {"label": name_of(label), "n": audit.count(rows)}
+        | performance(audit, model, rows)
+        for label, rows in zip(labels, parts, strict=True)
     ]
     if not audit.binary:
         return groups
@@ -36,6 +42,8 @@ def group_numbers(sample: Sample) -> list[dict[str, Any]]:
         if audit.y_true is not None:
             group |= _rates(audit, model, rows)
         group |= selection
+    if sample.attribute.comparison == "pooled":
+        groups.sort(key=lambda group: -abs(group["difference"]))
     return groups
 
 
@@ -105,33 +113,30 @@ def impact_tables(sample: Sample) -> list[dict[str, Any]] | None:
         values["scoring"] = model.y_score
     tables = []
     for kind, of_rows in values.items():
-        given: dict[str, Any] = {
-            "y_pred_or_score": of_rows,
-            "sensitive_features": groups,
-            "rate": kind,
-            "sample_weight": audit.sample_weight,
-        }
+        given: dict[str, Any] = {"sensitive_features": groups, "rate": kind}
+        given["sample_weight"] = audit.sample_weight
         if audit.n_alike is not None:
             chosen = are_selected(of_rows, kind, None, audit.weights)
-            given = {"y_pred_or_score": count_outcomes(audit, chosen, groups)}
+            of_rows, given = count_outcomes(audit, chosen, groups), {}
         with warnings.catch_warnings():
             # The report says itself that groups cannot be compared.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             table = impact_ratios(
                 None,
+                of_rows,
                 **given,
                 min_share=options.min_share,
                 confidence_level=options.confidence_level,
             )
-        names = [*labels, None]  # the last row is of those without a group
+        names = [*map(name_of, labels), ""]  # the last row is of those without a group
         rows = [
             {"label": name, **{k: _plain(v) for k, v in row.items()}}
             for name, row in zip(names, table.to_dict("records"), strict=False)
         ]
         if audit.n_alike is not None and sample.attribute.n_missing:
             unknown = {"n": sample.attribute.n_missing, "status": "unknown"}
-            rows.append(dict.fromkeys(("label", *table.columns)) | unknown)
-        tables.append({"kind": kind, "rows": rows})
+            rows.append({"label": "", **dict.fromkeys(table.columns)} | unknown)
+        tables.append({"kind": kind, "rows": rows, "sentence": ""})
     return tables
 
 

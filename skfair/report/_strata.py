@@ -37,8 +37,6 @@ class Part(NamedTuple):
     label: Hashable
     entries: Integers
     sample: Sample
-    n_rows: int
-    weight: float
     enough: bool
     errors: Finding | None
 
@@ -96,13 +94,11 @@ def _split(sample: Sample, strata: Groups, keys: Collection[str]) -> list[Part]:
     parts = []
     for label, start, end in zip(strata.labels, edges, edges[1:], strict=False):
         entries = order[start:end]
-        part, n_rows = sample.at(entries), sample.audit.count(entries)
-        weights = part.audit.weights
-        weight = float(n_rows if weights is None else weights.sum())
-        enough = n_rows >= strata.min_group_size
+        part = sample.at(entries)
+        enough = part.audit.n_rows >= strata.min_group_size
         with_errors = enough and part.comparable and "equalized_odds_difference" in keys
         errors = find_errors(part) if with_errors else None
-        parts.append(Part(label, entries, part, n_rows, weight, enough, errors))
+        parts.append(Part(label, entries, part, enough, errors))
     return parts
 
 
@@ -113,7 +109,9 @@ def _combine(sample: Sample, found: list[tuple[Part, Comparisons]]) -> dict[str,
     tail = (1 - sample.audit.options.confidence_level) / 2
     compared = join([one for _, one in found], None)
     values = np.array([one.value for _, one in found])
-    weights = np.array([part.weight for part, _ in found])
+    weights = np.array(
+        [float(part.sample.audit.entry_weights.sum()) for part, _ in found]
+    )
     return {
         "value": compared.value,
         "stratum": found[int(values.argmax())][0].label,

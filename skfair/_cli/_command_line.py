@@ -267,25 +267,16 @@ def _add_columns(audit: argparse.ArgumentParser) -> None:
         help="rank compares ranks of scores that are no probabilities: any finite "
         "numbers (default: %(default)s)",
     )
-    add("--y-pred", help="predicted labels", **SEVERAL)
-    add("--sensitive", help="who belongs to which group", **SEVERAL)
-    add(
-        "--group-probability",
-        help="probability of one of two groups where groups are not known, or a column "
-        "for each group: adds bounds of the metrics",
-        **SEVERAL,
-    )
-    add(
-        "--proxy",
-        help="what tells of the group, such as a surname and a place; without, rows of "
-        "like probability are joined",
-        **SEVERAL,
-    )
-    add(
-        "--control-features",
-        help="strata, within which groups are compared too",
-        **SEVERAL,
-    )
+    for option, what in {
+        "--y-pred": "predicted labels",
+        "--sensitive": "who belongs to which group",
+        "--group-probability": "probability of one of two groups where groups are not "
+        "known, or a column for each group: adds bounds of the metrics",
+        "--proxy": "what tells of the group, such as a surname and a place; without, "
+        "rows of like probability are joined",
+        "--control-features": "strata, within which groups are compared too",
+    }.items():
+        add(option, help=what, **SEVERAL)
     add("--sample-weight", metavar="COLUMN", help="non-negative weights of the rows")
 
 
@@ -507,7 +498,7 @@ def _read_data(given: argparse.Namespace) -> tuple[DataReport, dict[str, str]]:
         features = [name for name in names if name and name not in given.sensitive]
         columns = Columns([], features, given.sensitive)
         table = read_columns(given.table, columns, given.form)
-        record = input_record(given.table, [given.table])
+        record = input_record(given.table)
     y = table.pop(given.y_true) if labels else None
     for name in table.select_dtypes(["object", "str"]):
         hint = number_hint(table[name].dropna().astype(str), given.form)
@@ -600,7 +591,7 @@ def _run_comparison(given: argparse.Namespace) -> int:
             confidence_level=level,
             sample_weight=weights,
         )
-        record = input_record(given.table, [given.table])
+        record = input_record(given.table)
     rows = f"The rows are those of {record['input']}, SHA-256 {record['sha256']}."
     result = replace(result, notes=(rows,))
     text = {
@@ -833,7 +824,7 @@ def _report_of_rows(
 ) -> tuple[FairnessReport, dict[str, str]]:
     """Read all rows, and compute the report."""
     table = read_columns(given.table, columns, given.form)
-    record = input_record(given.table, [given.table])
+    record = input_record(given.table)
     in_proxy = given.proxy if given.missing == "drop" else []
     table = _without_missing(given, table, [*columns.values(), *in_proxy])
     known = [*given.sensitive, *given.control_features, *given.proxy]
@@ -920,7 +911,7 @@ def _report_of_counts(
             sample_weight=given.sample_weight,
             **settings,
         )
-    return report, input_record(given.table, files_of(given.table))
+    return report, input_record(given.table)
 
 
 def _refuse_missing_in(rows: DuckDBRows, names: list[str], also: str = "") -> None:
@@ -1042,12 +1033,13 @@ def _end_progress() -> None:
         print(file=sys.stderr)
 
 
-def input_record(path: Path, files: list[Path]) -> dict[str, str]:
+def input_record(path: Path) -> dict[str, str]:
     """Name what was read, without its directory, and hash it.
 
     Of a file its bytes are hashed as they are stored, of the files of a pattern the
     lines that ``sha256sum`` writes of them.
     """
+    files = files_of(path)
     if files == [path]:
         return {"input": visible_text(path.name, 100), "sha256": sha256_of(path)}
     lines = "".join(f"{sha256_of(file)}  {file.name}\n" for file in files)

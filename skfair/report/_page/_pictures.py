@@ -134,18 +134,11 @@ def models_picture(summary: Summary) -> Summary | None:
     for i, panel in enumerate(panels):
         panel["left"], panel["top"] = _PANEL[0] * (i % 3), _PANEL[1] * (i // 3)
     names = [f"{i}: {model['name']}" for i, model in enumerate(models, 1)]
-    values = {"across": panels[0]["name_across"], "up": panels[0]["name_up"]}
+    words = {"across": panels[0]["name_across"], "up": panels[0]["name_up"]}
     return {
         "panels": panels,
         "height": _PANEL[1] * ((len(panels) + 2) // 3),
-        "alternative": say("The models by {across} and {up}", **values),
-        "caption": say(
-            "Each model by how well it predicts, to the right ({across}), and by how "
-            "much groups differ, upwards ({up}); lines are intervals. Low and to the "
-            "right is better. {names}.",
-            names=listed(names, len(names)),
-            **values,
-        ),
+        "words": {**words, "names": listed(names, len(names))},
     }
 
 

@@ -437,43 +437,41 @@ def _difference_of_means(
     )
 
 
+#: Rows of metrics of decisions, and of those of scores or of their ranks.
+_of_decisions = partial(Measure, question="decisions", unit=points)
+_of_scores = partial(Measure, question="scores", unit=points, scales=_OF_SCORES)
+
 _TABLE = (
-    Measure(
+    _of_decisions(
         key="demographic_parity_difference",
         title="Difference of selection rates",
-        question="decisions",
         metric=demographic_parity_difference,
         definition="Difference between groups in the share of positive decisions.",
         find=_find_rates,
         sentence="{first} gets the positive decision in {ours} of cases, {second} in "
         "{theirs}: {value} percentage points apart",
-        unit=points,
         rank=1,
     ),
-    Measure(
+    _of_decisions(
         key="max_gap",
         title="Largest gap to the average group",
-        question="decisions",
         metric=max_gap,
         options=(),
         definition="Largest distance of a group's selection rate from the mean over "
         "groups, in which every group has the same weight.",
         find=_find_outlier,
         sentence=_gap_to_average,
-        unit=points,
         rank=2,
     ),
-    Measure(
+    _of_decisions(
         key="cvar_fairness",
         title="CVaR fairness ({alpha})",
-        question="decisions",
         metric=cvar_fairness,
         options=("alpha",),
         definition="Conditional value at risk: mean distance from the average group "
         "over the share 1 - alpha of groups that are furthest from it.",
         find=_find_tail,
         sentence=_gap_of_tail,
-        unit=points,
         rank=None,
     ),
     Measure(
@@ -490,10 +488,9 @@ _TABLE = (
         rank=2,
         scales={**_OF_SCORES, "real": "rank"},
     ),
-    Measure(
+    _of_scores(
         key="mcdp_epsilon",
         title="MCDP({epsilon})",
-        question="scores",
         metric=mcdp,
         options=("epsilon", "multigroup"),
         definition="The largest difference that is reached at every threshold of a "
@@ -502,14 +499,11 @@ _TABLE = (
         "of a window that holds the share 2 epsilon of everyone.",
         find=_find_sustained_gap,
         sentence=_sustained_gap,
-        unit=points,
         rank=None,
-        scales=_OF_SCORES,
     ),
-    Measure(
+    _of_scores(
         key="abcc",
         title="ABCC",
-        question="scores",
         metric=abcc,
         definition="That difference averaged over all thresholds from 0 to 1: the area "
         "between the cumulative curves.",
@@ -520,9 +514,7 @@ _TABLE = (
         "{second} differ by {value} points",
         sentence_of_ranks="Averaged over thresholds at the scores of everyone, the "
         "selected shares of {first} and {second} differ by {value} points",
-        unit=points,
         rank=3,
-        scales=_OF_SCORES,
     ),
     _difference_of_means(
         key="mean_score_difference",
@@ -536,10 +528,9 @@ _TABLE = (
         rank=6,
         scales={"probability": "probability"},  # a mean of ranks has no unit
     ),
-    Measure(
+    _of_scores(
         key="madd",
         title="MADD",
-        question="scores",
         metric=madd,
         definition="Model absolute density distance: distance between the score "
         "histograms of groups, from 0 to 2, averaged over the bin widths in which it "
@@ -555,7 +546,6 @@ _TABLE = (
         unit=lambda value: percent(value / 2),  # twice the share that would move
         by_chance="about {text}",
         rank=4,
-        scales=_OF_SCORES,
     ),
     Measure(
         key="wasserstein_distance",

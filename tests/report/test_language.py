@@ -23,7 +23,6 @@ from skfair.report._metrics import (
     QUESTIONS_OF_NUMBERS,
 )
 from skfair.report._page import _html
-from skfair.report._page._html import HEADINGS
 from skfair.report._page._markdown import (
     OF_GROUPS,
     OF_METRICS,
@@ -49,7 +48,6 @@ def messages():
         *QUESTIONS.values(),
         *FURTHER_QUESTIONS.values(),
         *QUESTIONS_OF_NUMBERS.values(),
-        *HEADINGS.values(),
         *OF_GROUPS.values(),
         *OF_RATIOS.values(),
         *SECTIONS,

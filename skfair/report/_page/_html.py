@@ -31,7 +31,6 @@ from skfair.report._metrics import (
     amounts,
     questions_of,
     signed,
-    word_of,
 )
 from skfair.report._page._pictures import (
     cdf_picture,
@@ -46,15 +45,6 @@ if TYPE_CHECKING:
 
 Summary = dict[str, Any]
 
-#: Headings of what the questions are about.
-HEADINGS = {
-    "decisions": "Decisions",
-    "scores": "Scores at any threshold",
-    "errors": "Errors",
-    "predictions": "Predictions",
-    "mean errors": "Mean errors",
-    "absolute errors": "Absolute errors",
-}
 #: Groups of a table that are shown; the others are folded.
 _SHOWN = 12
 
@@ -78,7 +68,6 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
     """
     require_report_extra()
     proxy, settings = summary.get("proxy"), summary["settings"]
-    questions = questions_of(settings)
     return render_page(
         "report.html",
         {**summary, "proxy": proxy, "why": summary.get("why")},
@@ -89,8 +78,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             proxy_picture(result, f"x{i}-")
             for i, result in enumerate(proxy["results"] if proxy else ())
         ],
-        questions={**questions, **FURTHER_QUESTIONS},
-        headings=[HEADINGS[word_of(name, settings)] for name in questions],
+        questions={**questions_of(settings), **FURTHER_QUESTIONS},
         numbers=settings.get("scale") == "real",
         performances=[
             {"label": one["name"], "n": summary["n_rows"], **one["performance"]}

@@ -244,10 +244,10 @@ def _find_means(key: str, sample: Sample) -> Finding:
         statistic.codes, statistic.weights * statistic.scores, statistic.n_groups
     )
     means, everyone = sums / statistic.totals, sums.sum() / statistic.totals.sum()
-    pair = _furthest(sample, means, everyone)
-    if (second := pair[1]) is not None:
-        first = pair[0]
-        pair = (min(first, second), max(first, second)) if first != second else (0, 1)
+    first, second = _furthest(sample, means, everyone)
+    if second is not None:
+        first, second = sorted((first, second)) if first != second else (0, 1)
+    pair = first, second
     return Finding(_value(sample, key), pair, _of_pair(pair, means, float(everyone)))
 
 

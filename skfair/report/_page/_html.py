@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import importlib.resources
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from skfair._utils._optional import extra, require
@@ -27,6 +27,7 @@ from skfair.report._language import (
 from skfair.report._metrics import (
     FURTHER_QUESTIONS,
     MEASURES,
+    Measure,
     amount,
     amounts,
     questions_of,
@@ -68,6 +69,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
     """
     require_report_extra()
     proxy, settings = summary.get("proxy"), summary["settings"]
+    metrics = [one for key, one in MEASURES.items() if key in settings["calls"]]
     return render_page(
         "report.html",
         {**summary, "proxy": proxy, "why": summary.get("why")},
@@ -84,8 +86,8 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             {"label": one["name"], "n": summary["n_rows"], **one["performance"]}
             for one in summary["models"]
         ],
-        definitions=_definitions(summary),
-        resampled=_resampled(settings),
+        metrics=metrics,
+        resampled=_resampled(metrics, settings),
         shown=_SHOWN,
         several=len(summary["models"]) > 1,
     )
@@ -157,26 +159,7 @@ def _pictures(summary: Summary) -> dict[tuple[int, int], list[Summary]]:
     }
 
 
-def _definitions(summary: Summary) -> list[Summary]:
-    """Metrics of the report, their definitions, and the calls that compute them."""
-    settings = summary["settings"]
-    return [
-        {
-            "key": key,
-            "title": measure.title_of(settings),
-            "definition": measure.definition_on(settings.get("scale", "probability")),
-            "range": say("at least 0")
-            if measure.maximum is None
-            else say("{low} to {high}", low=0, high=measure.maximum),
-            "call": settings["calls"][key],
-        }
-        for key, measure in MEASURES.items()
-        if key in settings["calls"]
-    ]
-
-
-def _resampled(settings: Summary) -> str:
+def _resampled(metrics: Sequence[Measure], settings: Summary) -> str:
     """Name the metrics whose intervals are of resamples."""
-    measures = [MEASURES[key] for key in settings["calls"]]
-    titles = [one.title_of(settings) for one in measures if not one.bounded]
+    titles = [one.title_of(settings) for one in metrics if not one.bounded]
     return listed([in_quotes(title) for title in titles])

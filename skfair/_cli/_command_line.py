@@ -696,8 +696,7 @@ def _public_fields(
     needed = {"--date": date.get("date"), **options}
     for option in (name for name, text in needed.items() if not (text or "").strip()):
         raise ValueError(f"--public-summary must be given with {option}.")
-    n_models = max(len(given.y_score), len(given.y_pred))
-    if given.target == "number" or n_models > 1:
+    if given.target == "number" or max(len(given.y_score), len(given.y_pred)) > 1:
         raise ValueError(
             "--public-summary must be of one model of classes, so that --y-score and "
             "--y-pred name a column each, and --target is left out."

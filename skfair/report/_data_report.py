@@ -349,7 +349,7 @@ def _leads(summary: Summary) -> Iterator[str]:
                 group=in_quotes(best["group"]),
                 auc=percent(best["auc"]),
             )
-        few = [g for g in attribute["groups"] if _lacks(g)]
+        few = [g for g in attribute["groups"] if g["n"] < (g["own_needed"] or 0)]
         if few:
             worst = min(few, key=lambda g: g["n"])
             yield say(
@@ -364,11 +364,6 @@ def _leads(summary: Summary) -> Iterator[str]:
                 own=whole(worst["n"]),
                 needed=whole(worst["own_needed"]),
             )
-
-
-def _lacks(group: Summary) -> bool:
-    """Whether a group has fewer rows than an audit of it needs."""
-    return group["own_needed"] is not None and group["n"] < group["own_needed"]
 
 
 def _tables_of_attributes(summary: Summary) -> Iterator[TextTable]:

@@ -275,11 +275,9 @@ def _count_rows(
         options=options,
         n_alike=entries.rows,
     )
-    return (
-        audit
-        if score is None
-        else replace(audit, blur=_blur_of_entries(audit, entries))
-    )
+    if score is None:
+        return audit
+    return replace(audit, blur=_blur_of_entries(audit, entries))
 
 
 def _count_scores(table: Table, n_rows: int, options: Options) -> _Entries:

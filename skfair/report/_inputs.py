@@ -118,10 +118,9 @@ class Options:
             "random_state": check_integer("random_state", seed, 0, 2**32 - 1),
             "odds_ratio": tuple(check_odds_ratios(self.odds_ratio).tolist()),
             "proxy_limit": check_real("proxy_limit", self.proxy_limit, 0, 1),
-            "limit": None
-            if self.limit is None
-            else check_real("limit", self.limit, 0, 1),
         }
+        if self.limit is not None:
+            checked["limit"] = check_real("limit", self.limit, 0, 1)
         if self.scale == "real" and self.threshold != type(self).threshold:
             raise ParameterError(
                 "threshold",

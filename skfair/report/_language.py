@@ -37,11 +37,6 @@ def speaking(code: str) -> Iterator[None]:
         _language.reset(token)
 
 
-def language() -> str:
-    """Return the language that is spoken."""
-    return _language.get()
-
-
 @functools.cache
 def catalogue(code: str) -> dict[str, str]:
     """Read the translations of a language, by the message in English."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -214,7 +214,8 @@ def _summary_of_bounds(
     options, level = audit.options, _level_of_bounds(audit, measure)
     tipping = found.tipping_odds_ratio(options.proxy_limit)
     values = {name: getattr(found, name) for name in ENDS}
-    settings = f"odds_ratio={_code(options.odds_ratio)}"
+    ratios = ", ".join(map(repr, options.odds_ratio)).replace("inf", "math.inf")
+    settings = f"odds_ratio=[{ratios}]"
     if level is not None:
         seed = options.random_state
         settings += f", confidence_level={level}, random_state={seed}"
@@ -232,12 +233,6 @@ def _summary_of_bounds(
         "call": f"proxy_bounds({measure.metric.__name__}, None, {measure.question}, "
         f"group_probabilities=shares, {settings})",
     }
-
-
-def _code(ratios: Sequence[float]) -> str:
-    """Write odds ratios as Python does."""
-    written = ", ".join(f"{ratio!r}" for ratio in ratios)
-    return f"[{written.replace('inf', 'math.inf')}]"
 
 
 def _finite(value: float) -> float | None:
@@ -282,14 +277,12 @@ def _describe(measure: Summary, limit: float) -> str:
     return f"{cannot} {so_far}"
 
 
-def lead(section: Summary | None, model: int) -> str:
+def lead(section: Summary | None, model: int) -> Iterator[str]:
     """Say what the first metric of a model by the proxy says."""
-    if section is None or not section["results"][model]["measures"]:
-        return ""
-    first = section["results"][model]["measures"][0]["sentence"]
-    return say(
-        "By the proxy ({names}): {sentence}", names=section["names"], sentence=first
-    )
+    if section is not None and section["results"][model]["measures"]:
+        first = section["results"][model]["measures"][0]["sentence"]
+        names = section["names"]
+        yield say("By the proxy ({names}): {sentence}", names=names, sentence=first)
 
 
 def sizes_text(section: Summary) -> str:

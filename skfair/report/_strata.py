@@ -40,11 +40,6 @@ class Part(NamedTuple):
     enough: bool
     errors: Finding | None
 
-    @property
-    def comparable(self) -> bool:
-        """Whether it has enough rows, and two groups."""
-        return self.enough and self.sample.comparable
-
 
 class _CountableInStratum(NamedTuple):
     """What makes the statistic of a stratum from the groups of all rows."""
@@ -75,7 +70,7 @@ def values_within_strata(
         # The report says itself what is left out.
         warnings.simplefilter("ignore")
         parts = _split(sample, strata, metrics)
-        compared = [part for part in parts if part.comparable]
+        compared = [part for part in parts if part.enough and part.sample.comparable]
         for part in compared:
             for key, one in compare_metrics(part.sample, metrics):
                 if not math.isnan(one.value):
@@ -109,9 +104,8 @@ def _combine(sample: Sample, found: list[tuple[Part, Comparisons]]) -> dict[str,
     tail = (1 - sample.audit.options.confidence_level) / 2
     compared = join([one for _, one in found], None)
     values = np.array([one.value for _, one in found])
-    weights = np.array(
-        [float(part.sample.audit.entry_weights.sum()) for part, _ in found]
-    )
+    totals = [part.sample.audit.entry_weights.sum() for part, _ in found]
+    weights = np.array(totals, float)
     return {
         "value": compared.value,
         "stratum": found[int(values.argmax())][0].label,

@@ -148,7 +148,8 @@ def in_words(summary: Summary) -> Summary:
         put_proxy(summary)
     for section in summary.get("why") or ():
         section |= section_of(section["result"])
-    return {**summary, "verdict": verdict(summary), "cautions": cautions(summary)}
+    texts = list(dict.fromkeys(cautions(summary)))  # each once
+    return {**summary, "verdict": verdict(summary), "cautions": texts}
 
 
 def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
@@ -157,15 +158,15 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
     titles = {key: one.title_of(settings) for key, one in MEASURES.items()}
     for measure in result["measures"]:
         measure["title"] = titles[measure["key"]]
-        measure["note"] = note(measure)
+        measure["note"] = " ".join(note(measure))
         measure["finding"] = describe(summary, attribute, measure)
-        measure["sentence"] = with_chance(measure)
+        measure["sentence"] = " ".join(with_chance(measure))
     for table in result["impact_ratios"] or ():
         for row in table["rows"]:
             if row["status"] == "unknown":
                 row["label"] = say("unknown")
         given = table["kind"], table["rows"], settings["confidence_level"]
-        table["sentence"] = describe_ratios(*given)
+        table["sentence"] = " ".join(describe_ratios(*given))
     if (table := result["strata"]) is not None:
         table["names"] = say("stratum") if table["unnamed"] else table["names"]
         for row in table["rows"]:
@@ -173,7 +174,7 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
         for one in table["left_out"]:
             one["reason"] = reason_left_out(one, attribute["min_group_size"])
         title = titles["equalized_odds_difference"]
-        table["sentence"] = describe_strata(table, title)
+        table["sentence"] = " ".join(describe_strata(table, title))
 
 
 def decided_by(threshold: float | None, scale: str) -> str:
@@ -200,7 +201,7 @@ def verdict(summary: Summary) -> Summary:
     leads = [
         {
             "model": model["name"],
-            "text": _lead(summary, i),
+            "text": " ".join(_lead(summary, i)),
             "further": [
                 *_calibration(summary, i),
                 *_largest(summary, i),
@@ -275,7 +276,7 @@ def _state(measure: Summary | None, largest: float) -> str:
     return "beyond chance" if measure["pvalue"] <= largest else "may be chance"
 
 
-def _lead(summary: Summary, model: int) -> str:
+def _lead(summary: Summary, model: int) -> Iterator[str]:
     """Say in a few sentences by which attributes a model differs."""
     settings, differing = summary["settings"], dict[str, list[str]]()
     others: dict[str, list[str]] = {state: [] for state in OF_ATTRIBUTES}
@@ -304,15 +305,13 @@ def _lead(summary: Summary, model: int) -> str:
                 names=listed(names),
             )
         )
-    texts = []
     if parts:
         text = _capitalised("; ".join(parts))
-        texts.append(say("{text}, by more than chance explains.", text=text))
+        yield say("{text}, by more than chance explains.", text=text)
     for state, names in others.items():
         if names:
-            texts.append(say(OF_ATTRIBUTES[state], names=listed(names)))
-    texts.append(lead(summary.get("proxy"), model))
-    return " ".join(text for text in texts if text)
+            yield say(OF_ATTRIBUTES[state], names=listed(names))
+    yield from lead(summary.get("proxy"), model)
 
 
 def _capitalised(text: str) -> str:
@@ -410,28 +409,27 @@ def _point(
     found = [(m, state) for m, state in answers if m is not None]
     defined = [(m, state) for m, state in found if m["value"] is not None]
     measure, state = (defined or found)[0]
-    unit, text = MEASURES[measure["key"]].unit, measure["finding"]
+    text = measure["finding"]
     conclusion = CONCLUSIONS.get((word_of(measure["question"], settings), state))
     if conclusion is not None:
         largest = "" if measure["key"] == "dcp" else say("Largest difference found:")
         text = " ".join(part for part in (say(conclusion), largest, text) if part)
-    details = []
+    details = "; ".join(_details(measure, settings))
+    return {"state": state, "text": text + (f" ({details})" if details else "") + "."}
+
+
+def _details(measure: Summary, settings: Summary) -> Iterator[str]:
+    """Say what is known of the noise of a metric."""
+    unit = MEASURES[measure["key"]].unit
     if measure["lower"] is not None:
         low, high = unit(measure["lower"]), unit(measure["upper"])
         share = figure(f"{100 * settings['confidence_level']:g}")
-        details.append(
-            say("{level}% interval {low} to {high}", level=share, low=low, high=high)
-        )
+        yield say("{level}% interval {low} to {high}", level=share, low=low, high=high)
     if measure["certified"] is not None:
-        most = unit(measure["certified"])
-        details.append(say("certified at most {most}", most=most))
+        yield say("certified at most {most}", most=unit(measure["certified"]))
     if measure["null_mean"] is not None:
-        text_of_chance = chance_text(measure["key"], measure["null_mean"])
-        details.append(say("chance alone {text}", text=text_of_chance))
-    return {
-        "state": state,
-        "text": text + (f" ({'; '.join(details)})" if details else "") + ".",
-    }
+        text = chance_text(measure["key"], measure["null_mean"])
+        yield say("chance alone {text}", text=text)
 
 
 def _count_tests(summary: Summary) -> Summary:
@@ -451,34 +449,29 @@ def _count_tests(summary: Summary) -> Summary:
     }
 
 
-def cautions(summary: Summary) -> list[str]:
-    """List what limits the numbers of a report, each point once."""
-    texts: list[str] = []
+def cautions(summary: Summary) -> Iterator[str]:
+    """Say what limits the numbers of a report."""
     settings = summary["settings"]
     of_numbers = settings["scale"] == "real"
     for attribute in summary["attributes"]:
-        texts += _about_groups(attribute, of_numbers)
+        yield from _about_groups(attribute, of_numbers)
         for result in attribute["results"]:
-            texts += _about_measures(summary, attribute, result)
+            yield from _about_measures(summary, attribute, result)
     if settings["sample_weight"]:
-        texts.append(
-            say(
-                "Rows are weighted. Group sizes count rows, means and metrics add up "
-                "weights."
-                if of_numbers
-                else "Rows are weighted. Group sizes count rows, rates and metrics add "
-                "up weights, and which groups differ from the others is not tested."
-            )
+        yield say(
+            "Rows are weighted. Group sizes count rows, means and metrics add up "
+            "weights."
+            if of_numbers
+            else "Rows are weighted. Group sizes count rows, rates and metrics add up "
+            "weights, and which groups differ from the others is not tested."
         )
     if not settings["n_permutations"] and summary["attributes"]:
-        texts.append(
-            say(
-                "To save time, no test was made (n_permutations=0): there are no "
-                "p-values, and intervals alone say how much may be noise."
-            )
+        yield say(
+            "To save time, no test was made (n_permutations=0): there are no "
+            "p-values, and intervals alone say how much may be noise."
         )
-    texts += [*_about_cells(settings), *_about_scores(settings)]
-    return list(dict.fromkeys(texts))
+    yield from _about_cells(settings)
+    yield from _about_scores(settings)
 
 
 def _about_cells(settings: Summary) -> Iterator[str]:
@@ -659,70 +652,59 @@ def _too_small(labels: Sequence[str], least: int) -> str:
     return say("only {group} has {rows} or more", group=in_quotes(labels[0]), rows=rows)
 
 
-def note(measure: Summary) -> str:
+def note(measure: Summary) -> Iterator[str]:
     """Say what limits a metric: a search that ended early, or undefined shuffles."""
-    texts = []
     if measure["searched"] is not None:
         lower, upper = map(percent, measure["searched"])
-        texts.append(
-            say(
-                "Certified to lie between {lower} and {upper}; the search ended after "
-                "{seconds} s.",
-                lower=lower,
-                upper=upper,
-                seconds=f"{DCP_SECONDS:g}",
-            )
+        yield say(
+            "Certified to lie between {lower} and {upper}; the search ended after "
+            "{seconds} s.",
+            lower=lower,
+            upper=upper,
+            seconds=f"{DCP_SECONDS:g}",
         )
     if measure["without_test"]:
-        texts.append(
-            say(
-                "Undefined in {share} of shuffles, too many for a test."
-                if measure["pvalue"] is None
-                else "Undefined in {share} of shuffles, which count as large.",
-                share=percent(measure["without_test"]),
-            )
+        yield say(
+            "Undefined in {share} of shuffles, too many for a test."
+            if measure["pvalue"] is None
+            else "Undefined in {share} of shuffles, which count as large.",
+            share=percent(measure["without_test"]),
         )
     defined = measure["value"] is not None
     if measure["key"] == "dcp" and defined and measure["lower"] is None:
-        texts.append(
-            say("No interval and no test: the search takes too long to repeat.")
-        )
-    return " ".join(texts)
+        yield say("No interval and no test: the search takes too long to repeat.")
 
 
-def with_chance(measure: Summary) -> str:
+def with_chance(measure: Summary) -> Iterator[str]:
     """Add to a finding what chance alone gives, and a full stop.
 
     A test of more than two groups at once does not say which of them differ.
     """
     null, as_large = measure["null_mean"], measure["as_large"]
     if null is None or measure["pvalue"] is None or as_large is None:
-        return f"{measure['finding']}."
+        yield f"{measure['finding']}."
+        return
     values = {
         "sentence": measure["finding"],
         "text": chance_text(measure["key"], null),
         "share": percent(as_large),
     }
     if measure["pvalue"] > LEVEL:
-        return say(
+        yield say(
             "{sentence}. This may be noise: chance alone would give {text}, and as "
             "much as this in {share} of shuffles.",
             **values,
         )
-    texts = [say("{sentence}; chance alone would give {text}.", **values)]
+        return
+    yield say("{sentence}; chance alone would give {text}.", **values)
     if measure["n_groups"] > 2:
-        texts.append(
-            say("The test is of all groups, and does not say which of them differ.")
-        )
+        yield say("The test is of all groups, and does not say which of them differ.")
     if as_large > LEVEL:
-        texts.append(
-            say(
-                "As much as this is found in {share} of shuffles, which the test tells "
-                "apart by all differences together.",
-                **values,
-            )
+        yield say(
+            "As much as this is found in {share} of shuffles, which the test tells "
+            "apart by all differences together.",
+            **values,
         )
-    return " ".join(texts)
 
 
 def chance_text(key: str, null: float) -> str:
@@ -731,26 +713,25 @@ def chance_text(key: str, null: float) -> str:
     return say(measure.by_chance, text=measure.unit(null))
 
 
-def describe_ratios(kind: str, rows: list[dict[str, Any]], level: float) -> str:
+def describe_ratios(
+    kind: str, rows: list[dict[str, Any]], level: float
+) -> Iterator[str]:
     """Describe a table of impact ratios, without a verdict."""
     what = say("selection rate" if kind == "selection" else "scoring rate")
     compared = [row for row in rows if row["impact_ratio"] is not None]
-    texts = [
-        _highest_and_smallest(what, compared, level)
-        if compared
-        else say(
+    if compared:
+        yield _highest_and_smallest(what, compared, level)
+    else:
+        yield say(
             "There are no ratios: too few groups, or no {what} above 0.", what=what
         )
-    ]
     excluded = [in_quotes(row["label"]) for row in rows if row["status"] == "excluded"]
     if excluded:
-        names = listed(excluded)
-        texts.append(say("Too small to be compared: {names}.", names=names))
+        yield say("Too small to be compared: {names}.", names=listed(excluded))
     unknown = sum(row["n"] for row in rows if row["status"] == "unknown")
     if unknown:
         n = counted(unknown, "row")
-        texts.append(say("{rows} of unknown group have no part in it.", rows=n))
-    return " ".join(texts)
+        yield say("{rows} of unknown group have no part in it.", rows=n)
 
 
 def _highest_and_smallest(
@@ -778,19 +759,16 @@ def _highest_and_smallest(
     )
 
 
-def describe_strata(table: Summary, title: str) -> str:
+def describe_strata(table: Summary, title: str) -> Iterator[str]:
     """Say what a table of strata compares, and what is left out of which metric."""
-    texts = [
-        say(
-            "Groups are compared within each {names}, of which there are {n}, with "
-            "{rows}."
-            if any(row["value"] is not None for row in table["rows"])
-            else "No stratum has two groups that can be compared.",
-            names=table["names"],
-            n=whole(table["n_strata"]),
-            rows=counted(table["n_rows"], "row"),
-        )
-    ]
+    yield say(
+        "Groups are compared within each {names}, of which there are {n}, with {rows}."
+        if any(row["value"] is not None for row in table["rows"])
+        else "No stratum has two groups that can be compared.",
+        names=table["names"],
+        n=whole(table["n_strata"]),
+        rows=counted(table["n_rows"], "row"),
+    )
     left_out = table["left_out"]
     for key in dict.fromkeys(one["metric"] for one in left_out):
         reasons = [
@@ -798,16 +776,13 @@ def describe_strata(table: Summary, title: str) -> str:
             for one in left_out
             if one["metric"] == key
         ]
-        texts.append(
-            say(
-                "Left out, in whole or in part: {names}."
-                if key is None
-                else "Left out of {metric}, in whole or in part: {names}.",
-                metric=title,
-                names=listed(reasons),
-            )
+        yield say(
+            "Left out, in whole or in part: {names}."
+            if key is None
+            else "Left out of {metric}, in whole or in part: {names}.",
+            metric=title,
+            names=listed(reasons),
         )
-    return " ".join(texts)
 
 
 def reason_left_out(one: Summary, least: int) -> str:

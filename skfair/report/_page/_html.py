@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import importlib.resources
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from skfair._utils._optional import extra, require
@@ -27,7 +27,6 @@ from skfair.report._language import (
 from skfair.report._metrics import (
     FURTHER_QUESTIONS,
     MEASURES,
-    Measure,
     amount,
     amounts,
     questions_of,
@@ -70,6 +69,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
     require_report_extra()
     proxy, settings = summary.get("proxy"), summary["settings"]
     metrics = [one for key, one in MEASURES.items() if key in settings["calls"]]
+    resampled = [one for one in metrics if not one.bounded]
     return render_page(
         "report.html",
         {**summary, "proxy": proxy, "why": summary.get("why")},
@@ -87,7 +87,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             for one in summary["models"]
         ],
         metrics=metrics,
-        resampled=_resampled(metrics, settings),
+        resampled=listed([in_quotes(one.title_of(settings)) for one in resampled]),
         shown=_SHOWN,
         several=len(summary["models"]) > 1,
     )
@@ -157,9 +157,3 @@ def _pictures(summary: Summary) -> dict[tuple[int, int], list[Summary]]:
         for i, attribute in enumerate(summary["attributes"])
         for j, result in enumerate(attribute["results"])
     }
-
-
-def _resampled(metrics: Sequence[Measure], settings: Summary) -> str:
-    """Name the metrics whose intervals are of resamples."""
-    titles = [one.title_of(settings) for one in metrics if not one.bounded]
-    return listed([in_quotes(title) for title in titles])

@@ -352,7 +352,7 @@ def _inline(root: ElementTree.Element, prefix: str) -> str:
             for key, value in element.attrib.items()
         }
         if "d" in values:  # a tenth of a point is finer than a screen
-            values["d"] = _DECIMAL.sub(_rounded, values["d"])
+            values["d"] = _DECIMAL.sub(lambda x: f"{float(x[0]):.1f}", values["d"])
         if "href" in values:
             values["href"] = "#" + prefix + values["href"].removeprefix("#")
         name = values.pop("id", None)
@@ -362,10 +362,6 @@ def _inline(root: ElementTree.Element, prefix: str) -> str:
         element.attrib.update(values)
     root.attrib = {"viewBox": root.attrib["viewBox"], "aria-hidden": "true"}
     return ElementTree.tostring(root, encoding="unicode", short_empty_elements=False)
-
-
-def _rounded(match: re.Match[str]) -> str:
-    return f"{float(match[0]):.1f}"
 
 
 def _referred(values: dict[str, str]) -> list[str]:

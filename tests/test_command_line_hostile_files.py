@@ -348,10 +348,10 @@ def test_names_with_brackets_are_no_patterns(audit):
 def test_files_that_change(audit, monkeypatch):
     record = module.input_record
 
-    def append(path, files):
-        with open(files[0], "a", encoding="utf-8") as file:
+    def append(path):
+        with open(path, "a", encoding="utf-8") as file:
             file.write("1,.5,F\n")
-        return record(path, files)
+        return record(path)
 
     monkeypatch.setattr(module, "input_record", append)
     for engine in "pandas", "duckdb":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -40,10 +40,18 @@ def read_bins(given: list[str], columns: Sequence[str]) -> dict[str, list[float]
     return bins
 
 
-def into_bins(column: Any, edges: list[float] | None) -> Any:
+def into_bins(
+    table: Any, names: Sequence[str], bins: Mapping[str, list[float]]
+) -> dict[str, Any]:
+    """Columns of groups, in which ranges stand for numbers if there are edges."""
+    return {
+        name: _ranges_of(table[name], bins[name]) if name in bins else table[name]
+        for name in names
+    }
+
+
+def _ranges_of(column: Any, edges: list[float]) -> Any:
     """Replace numbers by the ranges that they are in; an edge begins a range."""
-    if edges is None:
-        return column
     numbers = pd.to_numeric(column, errors="coerce")
     bad = column.notna() & numbers.isna()
     if bad.any():

@@ -30,6 +30,7 @@ from skfair._cli._duckdb import (
 )
 from skfair._cli._monitor import add_monitor, alarmed, describe, run_monitor
 from skfair._cli._tables import (
+    SEVERAL,
     Columns,
     check_output,
     line_of,
@@ -46,21 +47,11 @@ from skfair._cli._text import (
 )
 from skfair._utils._files import sha256_of, write_text
 from skfair._utils._text import visible_text
-from skfair._utils._validation import (
-    ParameterError,
-    RowError,
-    check_choice,
-    check_real,
-)
+from skfair._utils._validation import ParameterError, RowError, check_choice, check_real
 from skfair.groups import MISSING_LABEL, Groups, encode_groups, intersect
 from skfair.metrics._undefined import collected_reasons
 from skfair.model_selection import compare_models
-from skfair.report import (
-    DataReport,
-    FairnessReport,
-    public_summary,
-    verify_bundle,
-)
+from skfair.report import DataReport, FairnessReport, public_summary, verify_bundle
 from skfair.report._bundle import check_folder
 from skfair.report._inputs import Options
 from skfair.report._language import LANGUAGES, counted, speaking
@@ -99,33 +90,17 @@ file are bad, and one line says why; 4, the groups cannot be compared; 130, inte
 #: Exit codes beside 0 for success, 2 for bad input and 130 if interrupted.
 ABOVE_LIMIT, NOTHING_SAID = 3, 4
 
-#: Parameters of `FairnessReport.from_predictions`, and the options that set them.
+#: Parameters of `FairnessReport.from_predictions` that have options.
+_SETTINGS: tuple[str, ...] = ("threshold", "scale", "min_group_size")
+_SETTINGS += ("impact_ratios", "min_share", "odds_ratio", "proxy_limit", "n_resamples")
+_SETTINGS += ("n_permutations", "random_state", "language", "n_jobs")
+#: Options of these and of other parameters.
 _OPTIONS = {
-    "threshold": "--threshold",
-    "scale": "--scale",
-    "min_group_size": "--min-group-size",
-    "impact_ratios": "--impact-ratios",
-    "min_share": "--min-share",
-    "odds_ratio": "--odds-ratio",
-    "proxy_limit": "--proxy-limit",
-    "n_resamples": "--resamples",
-    "n_permutations": "--permutations",
-    "random_state": "--seed",
-    "language": "--language",
-    "n_jobs": "--jobs",
-    "pos_label": "--pos-label",
-    "rare": "--rare",
-    "min_cell": "--min-cell",
+    name: f"--{name.replace('_', '-')}"
+    for name in (*_SETTINGS, "pos_label", "rare", "min_cell")
 }
-#: Options that take columns, several of which are separated by commas.
-_SEVERAL = (
-    "y_score",
-    "y_pred",
-    "sensitive",
-    "control_features",
-    "group_probability",
-    "proxy",
-)
+_OPTIONS |= {"n_resamples": "--resamples", "n_permutations": "--permutations"}
+_OPTIONS |= {"random_state": "--seed", "n_jobs": "--jobs"}
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -144,14 +119,11 @@ def make_parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    for add_options in (
-        _add_table,
-        _add_reading,
-        _add_columns,
-        _add_settings,
-        _add_output,
-    ):
-        add_options(audit)
+    _add_table(audit)
+    _add_reading(audit)
+    _add_columns(audit)
+    _add_settings(audit)
+    _add_output(audit)
     compare = commands.add_parser(
         "compare",
         help="test which models serve as well as a baseline and divide less",
@@ -206,7 +178,7 @@ class _Parser(argparse.ArgumentParser):
 def _add_data(data: argparse.ArgumentParser) -> None:
     add = data.add_argument
     add("table", type=Path, help="a .csv, .tsv, .csv.gz, .parquet or .xlsx file")
-    add("--sensitive", action="append", default=[], metavar="COLUMNS", help="groups")
+    add("--sensitive", help="groups", **SEVERAL)
     add("--y-true", metavar="COLUMN", help="true labels, for base rates")
     add("--pos-label", metavar="LABEL", help="the positive label; 1 where numbers are")
     add(
@@ -274,7 +246,6 @@ def _add_reading(audit: argparse.ArgumentParser) -> None:
 
 
 def _add_columns(audit: argparse.ArgumentParser) -> None:
-    several: dict[str, Any] = {"action": "append", "default": [], "metavar": "COLUMNS"}
     add = audit.add_argument
     add(
         "--target",
@@ -287,7 +258,7 @@ def _add_columns(audit: argparse.ArgumentParser) -> None:
     add(
         "--y-score",
         help="probabilities of the positive label, in [0, 1], unless --scale is rank",
-        **several,
+        **SEVERAL,
     )
     add(
         "--scale",
@@ -296,25 +267,16 @@ def _add_columns(audit: argparse.ArgumentParser) -> None:
         help="rank compares ranks of scores that are no probabilities: any finite "
         "numbers (default: %(default)s)",
     )
-    add("--y-pred", help="predicted labels", **several)
-    add("--sensitive", help="who belongs to which group", **several)
-    add(
-        "--group-probability",
-        help="probability of one of two groups where groups are not known, or a column "
-        "for each group: adds bounds of the metrics",
-        **several,
-    )
-    add(
-        "--proxy",
-        help="what tells of the group, such as a surname and a place; without, rows of "
-        "like probability are joined",
-        **several,
-    )
-    add(
-        "--control-features",
-        help="strata, within which groups are compared too",
-        **several,
-    )
+    for option, what in {
+        "--y-pred": "predicted labels",
+        "--sensitive": "who belongs to which group",
+        "--group-probability": "probability of one of two groups where groups are not "
+        "known, or a column for each group: adds bounds of the metrics",
+        "--proxy": "what tells of the group, such as a surname and a place; without, "
+        "rows of like probability are joined",
+        "--control-features": "strata, within which groups are compared too",
+    }.items():
+        add(option, help=what, **SEVERAL)
     add("--sample-weight", metavar="COLUMN", help="non-negative weights of the rows")
 
 
@@ -329,13 +291,10 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
         help="least score that is a positive decision, with --scale rank the least "
         "rank (default: %(default)s)",
     )
+    of_resamples = "resamples for the intervals of DCP and calibration gap"
     for parameter, default, what in (
         ("min_group_size", 10, "groups with fewer rows are left out and named"),
-        (
-            "n_resamples",
-            500,
-            "resamples for the intervals of DCP and calibration gap",
-        ),
+        ("n_resamples", 500, of_resamples),
         ("n_permutations", 199, "shuffles behind each p-value"),
         ("random_state", 0, "the same one gives the same page"),
         ("n_jobs", 1, "number of processes"),
@@ -439,11 +398,10 @@ def _add_output(audit: argparse.ArgumentParser) -> None:
 
 def _add_comparison(compare: argparse.ArgumentParser) -> None:
     add = compare.add_argument
-    several: dict[str, Any] = {"action": "append", "default": [], "metavar": "COLUMNS"}
     add("--y-true", required=True, metavar="COLUMN", help="true labels of two kinds")
-    add("--y-score", help="scores of the models, any finite numbers", **several)
+    add("--y-score", help="scores of the models, any finite numbers", **SEVERAL)
     add("--baseline", required=True, metavar="COLUMN", help="scores of the baseline")
-    add("--sensitive", help="who belongs to which group", **several)
+    add("--sensitive", help="who belongs to which group", **SEVERAL)
     add("--sample-weight", metavar="COLUMN", help="non-negative weights of the rows")
     add("--pos-label", metavar="LABEL", help="the positive label (default: 1)")
     add(
@@ -486,9 +444,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given, unknown = make_parser().parse_known_args(arguments)
     if unknown:
         given.parser.refuse(unknown)
-    for option in _SEVERAL:
-        if isinstance(getattr(given, option, None), list):
-            setattr(given, option, _split_commas(getattr(given, option)))
+    if "sep" in given:
+        given.form = format_of(given)
     commands = {
         "audit": _run_audit,
         "compare": _run_comparison,
@@ -531,28 +488,26 @@ def _read_data(given: argparse.Namespace) -> tuple[DataReport, dict[str, str]]:
     """Read all columns of a table, and compute the report."""
     if not given.sensitive:
         raise ValueError("--sensitive must name a column.")
-    form = format_of(given)
     bins = read_bins(given.bins, given.sensitive)
     with _unchanged([given.table]):
-        names = read_names(given.table, form)
+        names = read_names(given.table, given.form)
         if "" in names:
             _note(given, "columns without a name are left out.")
         labels = [] if given.y_true is None else [given.y_true]
         check_columns(given.table, names, [*given.sensitive, *labels])
         features = [name for name in names if name and name not in given.sensitive]
         columns = Columns([], features, given.sensitive)
-        table = read_columns(given.table, columns, form)
-        record = input_record(given.table, [given.table])
+        table = read_columns(given.table, columns, given.form)
+        record = input_record(given.table)
     y = table.pop(given.y_true) if labels else None
     for name in table.select_dtypes(["object", "str"]):
-        hint = number_hint(table[name].dropna().astype(str), form)
+        hint = number_hint(table[name].dropna().astype(str), given.form)
         if hint:
             _note(given, f"column {name!r} is text.{hint}")
-    groups = {name: into_bins(table[name], bins.get(name)) for name in given.sensitive}
     report = DataReport.from_frame(
         table.drop(columns=given.sensitive),
         y,
-        sensitive_features=groups,
+        sensitive_features=into_bins(table, given.sensitive, bins),
         pos_label=_label(given.pos_label, [y]),
         limit=given.limit,
         language=given.language,
@@ -574,7 +529,7 @@ def _verify(given: argparse.Namespace) -> int:
 
 def _run_audit(given: argparse.Namespace) -> int:
     """Write the report, say what is in it, and return the exit code."""
-    limits = read_limits([text for text in given.limit if "=" in text])
+    limits, given.limit = read_limits(given.limit)
     date = _date(given.date)
     fields = _public_fields(given, date)
     with speaking(given.language), collected_reasons():
@@ -585,7 +540,9 @@ def _run_audit(given: argparse.Namespace) -> int:
     if given.out is not None:
         write(report, given.out, given.format, record | date)
     if given.bundle is not None:
-        _write_bundle(report, given, record, date)
+        source, digest = record["input"], record["sha256"]
+        given_record = {"source": source, "sha256": digest, **date}
+        report.to_bundle(given.bundle, min_cell=given.min_cell, **given_record)
     if public is not None:
         write_text(given.public_summary, public + "\n")
     paths = given.out, given.bundle, given.public_summary
@@ -618,12 +575,12 @@ def _run_comparison(given: argparse.Namespace) -> int:
     level = given.confidence_level
     level = check_real("--confidence-level", level, 0, 1, closed="neither")
     with _unchanged(files_of(given.table)), collected_reasons():
-        form, columns = format_of(given), _columns_to_read(given)
-        bins = read_bins(given.bins, given.sensitive)
-        table = read_columns(given.table, columns, form)
-        table = _without_missing(given, form, table, columns.values())
+        columns, bins = _columns_to_read(given), read_bins(given.bins, given.sensitive)
+        table = read_columns(given.table, columns, given.form)
+        table = _without_missing(given, table, columns.values())
         weights = None if given.sample_weight is None else table[given.sample_weight]
-        groups = _intersection_of_columns(given, form, table, given.sensitive, bins)
+        people = into_bins(table, given.sensitive, bins)
+        groups = _intersection_of_columns(given, people, given.sensitive)
         assert groups is not None  # as there is a column
         result = compare_models(
             _is_positive(given, table[given.y_true]),
@@ -634,7 +591,7 @@ def _run_comparison(given: argparse.Namespace) -> int:
             confidence_level=level,
             sample_weight=weights,
         )
-        record = input_record(given.table, [given.table])
+        record = input_record(given.table)
     rows = f"The rows are those of {record['input']}, SHA-256 {record['sha256']}."
     result = replace(result, notes=(rows,))
     text = {
@@ -739,8 +696,7 @@ def _public_fields(
     needed = {"--date": date.get("date"), **options}
     for option in (name for name, text in needed.items() if not (text or "").strip()):
         raise ValueError(f"--public-summary must be given with {option}.")
-    models = {*given.y_score, *_labels_of_models(given)}
-    if given.target == "number" or len(models) > 1:
+    if given.target == "number" or max(len(given.y_score), len(given.y_pred)) > 1:
         raise ValueError(
             "--public-summary must be of one model of classes, so that --y-score and "
             "--y-pred name a column each, and --target is left out."
@@ -788,11 +744,7 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
         if given.scale != "probability":
             raise ValueError("--scale must be left out with --target number.")
         given.scale = "real"
-    settings = {
-        name: getattr(given, name)
-        for name in _OPTIONS
-        if name not in ("pos_label", "rare", "min_cell")
-    }
+    settings = {name: getattr(given, name) for name in _SETTINGS}
     Options(**settings)
     if not given.y_score and not given.y_pred:
         raise ValueError("--y-score or --y-pred must name a column.")
@@ -804,9 +756,8 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
     values = columns.values()
     others = [n for n in (*given.control_features, *given.proxy) if n not in values]
     bins = read_bins(given.bins, [*given.sensitive, *others])
-    form = format_of(given)
     settings |= {
-        "limit": _plain_limit(given.limit),
+        "limit": given.limit,
         "title": given.title,
         "verbose": int(not given.quiet and sys.stderr.isatty()),
     }
@@ -823,11 +774,11 @@ def _audit(given: argparse.Namespace) -> tuple[FairnessReport, dict[str, str]]:
                         raise UnsuitedError(
                             f"{option} needs --engine pandas, which reads one file."
                         )
-                return _report_of_counts(given, form, columns, bins, settings)
+                return _report_of_counts(given, columns, bins, settings)
             except UnsuitedError:
                 if given.engine != "auto" or files_of(given.table) != [given.table]:
                     raise
-        return _report_of_rows(given, form, columns, bins, settings)
+        return _report_of_rows(given, columns, bins, settings)
 
 
 @contextmanager
@@ -866,60 +817,54 @@ def _columns_to_read(given: argparse.Namespace) -> Columns:
 
 def _report_of_rows(
     given: argparse.Namespace,
-    form: Format,
     columns: Columns,
-    bins: Any,
+    bins: dict[str, list[float]],
     settings: dict[str, Any],
 ) -> tuple[FairnessReport, dict[str, str]]:
     """Read all rows, and compute the report."""
-    table = read_columns(given.table, columns, form)
-    record = input_record(given.table, [given.table])
+    table = read_columns(given.table, columns, given.form)
+    record = input_record(given.table)
     in_proxy = given.proxy if given.missing == "drop" else []
-    table = _without_missing(given, form, table, [*columns.values(), *in_proxy])
+    table = _without_missing(given, table, [*columns.values(), *in_proxy])
+    known = [*given.sensitive, *given.control_features, *given.proxy]
+    people = into_bins(table, known, bins)
     groups = {
-        name: _groups_of_column(
-            given, form, into_bins(table[name], bins.get(name)), given.rare
-        )
+        name: _groups_of_column(given, people[name], given.rare)
         for name in given.sensitive
     }
-    y_true = None if given.y_true is None else table[given.y_true]
-    weights = None if given.sample_weight is None else table[given.sample_weight]
-    labels = _labels_of_models(given)
+    strata = _intersection_of_columns(given, people, given.control_features)
+    labels = [name for name in (given.y_true, *given.y_pred) if name is not None]
+    shares = given.group_probability
     try:
         report = FairnessReport.from_predictions(
-            y_true,
+            None if given.y_true is None else table[given.y_true],
             {name: table[name] for name in given.y_score} or None,
-            y_pred={model: table[name] for model, name in labels.items()} or None,
+            y_pred=table[given.y_pred] if given.y_pred else None,
             sensitive_features=groups or None,
-            control_features=_intersection_of_columns(
-                given, form, table, given.control_features, bins
-            ),
-            group_probabilities=table[given.group_probability]
-            if given.group_probability
-            else None,
-            cells=_proxy_cells(given, form, table, bins),
-            pos_label=_label(
-                given.pos_label, [y_true, *(table[name] for name in given.y_pred)]
-            ),
-            sample_weight=weights,
+            control_features=strata,
+            group_probabilities=table[shares] if shares else None,
+            cells=_proxy_cells(given, people),
+            pos_label=_label(given.pos_label, [table[name] for name in labels]),
+            sample_weight=None
+            if given.sample_weight is None
+            else table[given.sample_weight],
             **settings,
         )
     except RowError as error:
-        line = line_of(given.table, table.index[error.row], form)
+        line = line_of(given.table, table.index[error.row], given.form)
         raise ValueError(error.at(f"line {line} of {given.table}")) from error
     return report, record
 
 
 def _report_of_counts(
     given: argparse.Namespace,
-    form: Format,
     columns: Columns,
     bins: dict[str, list[float]],
     settings: dict[str, Any],
 ) -> tuple[FairnessReport, dict[str, str]]:
     """Compute the report of rows that DuckDB counts."""
     values, groups = columns.values(), columns.groups
-    rows = DuckDBRows(given.table, columns, form)
+    rows = DuckDBRows(given.table, columns, given.form)
     n_without = 0
     if given.missing == "drop":
         n_without = rows.leave_out_missing(values)
@@ -957,15 +902,15 @@ def _report_of_counts(
         report = FairnessReport.from_frame(
             rows.relation,
             y_true=given.y_true,
-            y_score={name: name for name in given.y_score} or None,
-            y_pred=_labels_of_models(given) or None,
+            y_score=given.y_score or None,
+            y_pred=given.y_pred or None,
             sensitive_features=given.sensitive,
             control_features=given.control_features or None,
             pos_label=_label(given.pos_label, known),
             sample_weight=given.sample_weight,
             **settings,
         )
-    return report, input_record(given.table, files_of(given.table))
+    return report, input_record(given.table)
 
 
 def _refuse_missing_in(rows: DuckDBRows, names: list[str], also: str = "") -> None:
@@ -985,14 +930,12 @@ def _say_left_out(command: str, n_without: int, names: list[str]) -> None:
         )
 
 
-def _without_missing(
-    given: argparse.Namespace, form: Format, table: Any, names: list[str]
-) -> Any:
+def _without_missing(given: argparse.Namespace, table: Any, names: list[str]) -> Any:
     """Leave out rows without a score, label or weight if ``--missing`` is drop."""
     missing = table[list(dict.fromkeys(names))].isna()
     if given.missing != "drop":
         for name in missing.columns[missing.any()]:
-            _refuse_missing(given.table, form, table[name])
+            _refuse_missing(given, table[name])
     kept = ~missing.any(axis=1)
     n_without = int((~kept).sum())
     if n_without == len(table):
@@ -1001,28 +944,22 @@ def _without_missing(
     return table[kept].infer_objects()
 
 
-def _refuse_missing(path: Path, form: Format, column: Any, also: str = "") -> None:
+def _refuse_missing(given: argparse.Namespace, column: Any, also: str = "") -> None:
     missing = column.isna()
-    line = line_of(path, column.index[missing.to_numpy().argmax()], form)
+    first = column.index[missing.to_numpy().argmax()]
     raise ValueError(
         f"column {column.name!r} has {int(missing.sum())} missing values, the first in "
-        f"line {line} of {path}; --missing drop leaves these rows out{also}."
+        f"line {line_of(given.table, first, given.form)} of {given.table}; --missing "
+        f"drop leaves these rows out{also}."
     )
 
 
-def _split_commas(given: list[str]) -> list[str]:
-    """Split the values of an option into names of columns, each once."""
-    names = [name.strip() for text in given for name in text.split(",")]
-    return list(dict.fromkeys(name for name in names if name))
-
-
 def _groups_of_column(
-    given: argparse.Namespace, form: Format, column: Any, rare: Any = "keep"
+    given: argparse.Namespace, column: Any, rare: Any = "keep"
 ) -> Groups:
     """Encode the groups of a column; ``--missing`` is about missing ones."""
     if given.missing == "raise" and column.isna().any():
-        also = ", --missing group makes them a group"
-        _refuse_missing(given.table, form, column, also)
+        _refuse_missing(given, column, ", --missing group makes them a group")
     missing: Literal["drop", "group"] = "drop" if given.missing == "drop" else "group"
     groups = encode_groups(
         column, missing=missing, rare=rare, min_group_size=given.min_group_size
@@ -1033,33 +970,24 @@ def _groups_of_column(
     return groups
 
 
-def _labels_of_models(given: argparse.Namespace) -> dict[str, str]:
-    """Columns of labels by model: one of scores and one of labels are one model."""
-    if len(given.y_score) == len(given.y_pred) == 1:
-        return {given.y_score[0]: given.y_pred[0]}
-    return {name: name for name in given.y_pred}
-
-
 def _intersection_of_columns(
-    given: argparse.Namespace, form: Format, table: Any, names: list[str], bins: Any
+    given: argparse.Namespace, people: dict[str, Any], names: list[str]
 ) -> Groups | None:
     """Encode the intersection of some columns, None for no columns."""
     if not names:
         return None
-    columns = [into_bins(table[name], bins.get(name)) for name in names]
-    each = [_groups_of_column(given, form, column) for column in columns]
+    each = [_groups_of_column(given, people[name]) for name in names]
     codes, labels = intersect([(one.codes, one.labels) for one in each])
     return Groups(codes, labels, tuple(names))
 
 
-def _proxy_cells(given: argparse.Namespace, form: Format, table: Any, bins: Any) -> Any:
+def _proxy_cells(given: argparse.Namespace, people: dict[str, Any]) -> Any:
     """Proxy of each row, in which missing is a value; None for no columns."""
     columns = {}
     for name in given.proxy:
-        column = into_bins(table[name], bins.get(name))
+        column = people[name]
         if given.missing == "raise" and column.isna().any():
-            also = ", --missing group makes them a cell"
-            _refuse_missing(given.table, form, column, also)
+            _refuse_missing(given, column, ", --missing group makes them a cell")
         columns[name] = column.astype(object).where(column.notna(), MISSING_LABEL)
     return pd.DataFrame(columns) if columns else None
 
@@ -1104,32 +1032,18 @@ def _end_progress() -> None:
         print(file=sys.stderr)
 
 
-def input_record(path: Path, files: list[Path]) -> dict[str, str]:
+def input_record(path: Path) -> dict[str, str]:
     """Name what was read, without its directory, and hash it.
 
     Of a file its bytes are hashed as they are stored, of the files of a pattern the
     lines that ``sha256sum`` writes of them.
     """
+    files = files_of(path)
     if files == [path]:
         return {"input": visible_text(path.name, 100), "sha256": sha256_of(path)}
     lines = "".join(f"{sha256_of(file)}  {file.name}\n" for file in files)
     name = f"{visible_text(path.name, 80)} ({counted(len(files), 'file')})"
     return {"input": name, "sha256": hashlib.sha256(lines.encode()).hexdigest()}
-
-
-def _write_bundle(
-    report: FairnessReport,
-    given: argparse.Namespace,
-    record: dict[str, str],
-    date: dict[str, str],
-) -> None:
-    report.to_bundle(
-        given.bundle,
-        source=record["input"],
-        sha256=record["sha256"],
-        min_cell=given.min_cell,
-        **date,
-    )
 
 
 def write(report: Any, path: Path, how: str, record: dict[str, str]) -> None:
@@ -1145,35 +1059,27 @@ def write(report: Any, path: Path, how: str, record: dict[str, str]) -> None:
         write_text(path, text + "\n")
 
 
-def read_limits(given: list[str]) -> dict[str, float]:
-    """Read limits such as ``mcdp=0.1``."""
-    limits = {}
+def read_limits(given: list[str]) -> tuple[dict[str, float], float | None]:
+    """Read limits of metrics, such as ``mcdp=0.1``, and the one of no metric."""
+    limits, plain = {}, []
     for text in given:
-        key, _, written = text.partition("=")
-        check_choice("--limit", key, KEYS)
+        key, named, written = text.partition("=")
+        if named:
+            check_choice("--limit", key, KEYS)
         try:
-            value = float(written)
+            value = float(written if named else text)
         except ValueError:
-            raise ValueError(f"--limit must be METRIC=NUMBER, got {text!r}.") from None
-        largest = MEASURES[key].maximum
-        limits[key] = check_real(
-            "--limit", value, 0, math.inf if largest is None else largest
-        )
-    return limits
-
-
-def _plain_limit(given: list[str]) -> float | None:
-    """Read the limit that is given without the name of a metric."""
-    found = [text for text in given if "=" not in text]
-    try:
-        numbers = [float(text) for text in found]
-    except ValueError:
-        raise ValueError(
-            f"--limit must be NUMBER or METRIC=NUMBER, got {found[0]!r}."
-        ) from None
-    if len(numbers) > 1:
-        raise ValueError(f"--limit must have one number, got {found}.")
-    return check_real("--limit", numbers[0], 0, 1) if numbers else None
+            form = "METRIC=NUMBER" if named else "NUMBER or METRIC=NUMBER"
+            raise ValueError(f"--limit must be {form}, got {text!r}.") from None
+        largest = MEASURES[key].maximum if named else 1
+        check_real("--limit", value, 0, math.inf if largest is None else largest)
+        if named:
+            limits[key] = value
+        else:
+            plain.append(text)
+    if len(plain) > 1:
+        raise ValueError(f"--limit must have one number, got {plain}.")
+    return limits, float(plain[0]) if plain else None
 
 
 def beyond_limits(report: FairnessReport, limits: dict[str, float]) -> list[str]:

@@ -226,18 +226,19 @@ class DuckDBRows:
 
     def _numbers(self, *aggregates: str) -> tuple[Any, ...]:
         """Values of aggregates of all rows."""
-        query = f"SELECT {', '.join(aggregates)} FROM ({self._query})"
+        (row,) = self._found(f"SELECT {', '.join(aggregates)} FROM ({self._query})")
+        return row
+
+    def _found(self, query: str) -> list[tuple[Any, ...]]:
+        """Rows that a query finds."""
         with self.problems():
-            found = self._connection.execute(query).fetchone()
-        assert found is not None
-        return tuple(found)
+            return list(self._connection.execute(query).fetchall())
 
     def labels(self, name: str) -> Any:
         """Distinct values of a column, the first of many, as a Series."""
         query = f"SELECT DISTINCT {quote_name(name)} FROM ({self._query})"
-        with self.problems():
-            found = self._connection.execute(f"{query} LIMIT {_MAX_LABELS}").fetchall()
-        return pd.Series([row[0] for row in found], name=name, dtype=object)
+        found = [label for (label,) in self._found(f"{query} LIMIT {_MAX_LABELS}")]
+        return pd.Series(found, name=name, dtype=object)
 
     def n_missing(self, names: Sequence[str]) -> dict[str, int]:
         """Count the missing values of each column that has some."""
@@ -269,8 +270,7 @@ class DuckDBRows:
             f"SELECT CAST({column} AS VARCHAR), COUNT(*) >= {min_group_size} "
             f"FROM ({self._query}) GROUP BY {column} ORDER BY {column}"
         )
-        with self.problems():
-            found = self._connection.execute(query).fetchall()
+        found = self._found(query)
         kept = [label for label, is_large in found if is_large]
         check_rare("merge", min_group_size, kept)
         if len(kept) < len(found):

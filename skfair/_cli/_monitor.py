@@ -9,8 +9,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from skfair._cli._tables import Columns, check_output, read_columns
-from skfair._cli._text import add_format, format_of
+from skfair._cli._tables import SEVERAL, Columns, check_output, read_columns
+from skfair._cli._text import add_format
 from skfair._utils._files import check_writable, locked, sha256_of, write_text
 from skfair.groups import encode_groups
 from skfair.metrics._confidence._known_metrics import metric_from_dict
@@ -62,9 +62,8 @@ def add_monitor(commands: Any) -> None:
     add("--y-score", required=True, metavar="COLUMN", help="scores, or decisions")
     add("--y-true", metavar="COLUMN", help="true labels, of metrics that need them")
     add_format(parser)
-    several: dict[str, Any] = {"action": "append", "default": [], "metavar": "COLUMNS"}
-    add("--sensitive", required=True, help="who belongs to which group", **several)
-    add("--control-features", help="strata, in every batch or in none", **several)
+    add("--sensitive", required=True, help="who belongs to which group", **SEVERAL)
+    add("--control-features", help="strata, in every batch or in none", **SEVERAL)
     add("--metric", metavar="NAME", help="such as mcdp, the default")
     for name, (kind, what) in _OF_METRIC.items():
         metavar = "NUMBER" if kind is float else "NAME"
@@ -112,7 +111,7 @@ def run_monitor(given: argparse.Namespace) -> tuple[FairnessMonitor, bool]:
 
 def _rows_of(given: argparse.Namespace, path: Path, columns: Columns) -> Any:
     """Read a table, of which no value may be missing."""
-    table = read_columns(path, columns, format_of(given))
+    table = read_columns(path, columns, given.form)
     missing = table.isna().any()
     if missing.any():
         name = missing.index[missing.to_numpy().argmax()]

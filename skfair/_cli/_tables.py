@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,19 @@ from skfair._utils._optional import require
 
 #: Suffixes of the files that can be read.
 SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".parquet", ".xlsx")
+
+
+class _ColumnNames(argparse.Action):
+    """Add names, with commas between them, to those given before, each once."""
+
+    def __call__(self, _: Any, given: Any, text: Any, option: Any = None) -> None:
+        names = map(str.strip, text.split(","))
+        every = [*getattr(given, self.dest), *filter(None, names)]
+        setattr(given, self.dest, [*dict.fromkeys(every)])
+
+
+#: What options have in common that take several columns.
+SEVERAL: dict[str, Any] = {"action": _ColumnNames, "default": [], "metavar": "COLUMNS"}
 
 
 @dataclass(frozen=True)

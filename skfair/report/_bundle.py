@@ -28,7 +28,7 @@ from skfair.report._counted import (
 from skfair.report._draws import DRAWN, DRAWN_ENDS
 from skfair.report._inputs import Audit, Options
 from skfair.report._language import speaking
-from skfair.report._metrics import MEASURES
+from skfair.report._metrics import MEASURES, checked_options
 from skfair.report._page._html import render
 from skfair.report._performance import ENDS_OF_R2
 from skfair.report._summary import STATED, summarize, versions_of
@@ -116,7 +116,8 @@ def write_bundle(
         "input": None if sha256 is None else {"sha256": sha256},
         "versions": versions_of("jinja2", "matplotlib"),
     }
-    summary = _recompute(_audits_of(statistics, call, summary), summary)
+    again = _audits_of(statistics, call, summary)
+    summary = _summarize(again, summary["title"], summary)
     with speaking(summary["language"]):
         page = render(summary, record)
     texts = {
@@ -125,11 +126,8 @@ def write_bundle(
         "statistics.json": _dump(statistics),
         "summary.json": _dump(summary),
     }
-    manifest = {
-        "format": FORMAT,
-        "input": call["input"],
-        "files": {name: _sha256(text.encode()) for name, text in texts.items()},
-    }
+    hashes = {name: _sha256(text.encode()) for name, text in texts.items()}
+    manifest = {"format": FORMAT, "input": call["input"], "files": hashes}
     folder.mkdir(exist_ok=True)
     for name, text in {**texts, MANIFEST: _dump(manifest)}.items():
         write_text(folder / name, text)
@@ -170,8 +168,7 @@ def _summary_of_cells(
     counted: Sequence[Audit], summary: Data, min_cell: int, n_withheld: int
 ) -> Data:
     """Report of what is left, since draws of all rows would tell of the others."""
-    with collected_reasons(), speaking(summary["language"]):
-        found = summarize(counted, summary["title"])
+    found = _summarize(counted, summary["title"])
     few = 0 < n_withheld < min_cell
     found["settings"] |= {
         "min_cell": min_cell,
@@ -187,17 +184,19 @@ def _audits_of(statistics: Data, call: Data, claimed: Data) -> list[Audit]:
     return [from_data(one, options, (low, high)) for one in statistics["models"]]
 
 
-def _recompute(audits: Sequence[Audit], claimed: Data) -> Data:
-    """Compute a summary from audits, and take from it what these do not tell."""
+def _summarize(
+    audits: Sequence[Audit], title: str, claimed: Data | None = None
+) -> Data:
+    """Compute a summary, and take what audits do not tell from the claimed one."""
     with collected_reasons(), speaking(audits[0].options.language):
-        return summarize(audits, claimed["title"], claimed)
+        return summarize(audits, title, claimed)
 
 
 def _options_to_data(options: Options) -> Data:
-    data = {name: value for name, value in vars(options).items() if name not in _SILENT}
-    data["odds_ratio"] = [None if math.isinf(x) else x for x in options.odds_ratio]
-    data["metrics"] = None if options.metrics is None else [*options.metrics]
-    return data
+    ratios = [None if math.isinf(x) else x for x in options.odds_ratio]
+    metrics = None if options.metrics is None else [*options.metrics]
+    data = {**vars(options), "odds_ratio": ratios, "metrics": metrics}
+    return {name: value for name, value in data.items() if name not in _SILENT}
 
 
 def _options_from_data(data: Data) -> Options:
@@ -205,10 +204,7 @@ def _options_from_data(data: Data) -> Options:
     if {*data} != names:
         raise ValueError(f"options must be {sorted(names)}, got {sorted(data)}.")
     ratios = [math.inf if x is None else x for x in data["odds_ratio"]]
-    options = Options(**{**data, "odds_ratio": ratios})
-    for key in options.metrics or ():
-        MEASURES[key]
-    return options
+    return checked_options(**{**data, "odds_ratio": ratios})
 
 
 def verify_bundle(directory: str | PathLike[str]) -> BundleCheck:
@@ -285,7 +281,7 @@ def verify_bundle(directory: str | PathLike[str]) -> BundleCheck:
         close = 1e-12 * float(weights.sum())  # some are differences of sums
         if next(_differences("statistics", again, statistics, close), None):
             problems.append("statistics.json is not in the form that it is written in.")
-        found = _recompute(audits, claimed)
+        found = _summarize(audits, claimed["title"], claimed)
         differing = [*_differences("summary", found, claimed)]
         problems += differing[:_MOST_PROBLEMS]
         if not problems:
@@ -388,15 +384,12 @@ def _differences(
             yield f"{where} has {n} entries, the statistics give {len(found)}."
             return
         for i, (one, other) in enumerate(zip(found, claimed, strict=True)):
-            name = next((one[k] for k in ("key", "label") if _names(one, k)), i)
+            named = one if isinstance(one, dict) else {}
+            name = named.get("key", named.get("label", i))
             yield from _differences(f"{where}[{name}]", one, other, close)
     elif not _same(found, claimed, close):
         texts = (visible_text(str(value), 100) for value in (claimed, found))
         yield "{} is {}, the statistics give {}.".format(where, *texts)
-
-
-def _names(value: Any, key: str) -> bool:
-    return isinstance(value, dict) and key in value
 
 
 def _same(found: Any, claimed: Any, close: float) -> bool:
@@ -421,10 +414,10 @@ def _about_page(call: Data) -> str:
 
 
 def _count_numbers(value: Any) -> int:
-    if isinstance(value, dict):
-        return sum(map(_count_numbers, value.values()))
-    if isinstance(value, list):
-        return sum(map(_count_numbers, value))
+    if isinstance(value, (dict, list)):
+        return sum(
+            map(_count_numbers, value.values() if isinstance(value, dict) else value)
+        )
     return int(type(value) in (int, float))
 
 
@@ -449,10 +442,7 @@ def _stated(summary: Data) -> list[tuple[str, list[Any]]]:
             "DCP where its search ended early, and its bounds",
             [[one["value"], one["searched"]] for one in searched],
         ),
-        (
-            "bounds by a proxy, which need the cells of the proxy",
-            [summary["proxy"]],
-        ),
+        ("bounds by a proxy, which need the cells of the proxy", [summary["proxy"]]),
         (
             "how far joining scores may move a number, and how many rows are withheld",
             settings if some else [],

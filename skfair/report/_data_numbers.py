@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from skfair._utils._text import or_none
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.groups import Groups
 from skfair.metrics import confidence_interval, mcdp
@@ -61,30 +61,26 @@ def group_rows(
     """Size, share and base rate of each group, and the rows that an audit needs."""
     every = attribute.every
     sizes = every.sizes().astype(float)
-    hits = np.zeros(len(sizes))
+    rates = np.full(len(sizes), math.nan)
     if positive is not None:
         known = every.codes >= 0
-        hits = np.bincount(every.codes[known], positive[known], len(sizes)).astype(
-            float
-        )
-    rates = np.full(len(sizes), math.nan)
-    np.divide(hits, sizes, out=rates, where=sizes > 0)
-    lower, upper = wilson_interval(rates, sizes, level)
+        hits = np.bincount(every.codes[known], positive[known], len(sizes))
+        np.divide(hits, sizes, out=rates, where=sizes > 0)
+    ends = wilson_interval(rates, sizes, level)
     total, rows = sizes.sum(), []
-    for i, label in enumerate(every.labels):
-        share = sizes[i] / total if total else 0.0
-        rated = positive is not None and sizes[i] > 0
-        needed = None
+    for label, n, *rate in zip(every.labels, sizes, rates, *ends, strict=True):
+        share, needed = float(n / total if total else 0.0), None
         if 0 < share < 1:
             needed = rows_to_certify(limit, [share, 1 - share], confidence_level=level)
+        base_rate, lower, upper = map(or_none, rate)
         rows.append(
             {
                 "label": name_of(label),
-                "n": int(sizes[i]),
-                "share": float(share),
-                "base_rate": float(rates[i]) if rated else None,
-                "lower": float(lower[i]) if rated else None,
-                "upper": float(upper[i]) if rated else None,
+                "n": int(n),
+                "share": share,
+                "base_rate": base_rate,
+                "lower": lower,
+                "upper": upper,
                 "n_needed": needed,
                 "own_needed": None if needed is None else math.ceil(needed * share),
             }
@@ -180,24 +176,8 @@ def distance_rows(
         groups = attribute.groups[kept]
         if (groups.sizes() < groups.min_group_size).any():
             continue
-        found = confidence_interval(
-            metric,
-            None,
-            column.numbers[kept],
-            sensitive_features=groups,
-            confidence_level=level,
-        )
-        rows.append(
-            {
-                "column": column.name,
-                "value": float(found.value),
-                "lower": float(found.lower),
-                "upper": float(found.upper),
-            }
-        )
+        given: Numbers = {"sensitive_features": groups, "confidence_level": level}
+        found = confidence_interval(metric, None, column.numbers[kept], **given)
+        numbers = {k: float(getattr(found, k)) for k in ("value", "lower", "upper")}
+        rows.append({"column": column.name, **numbers})
     return sorted(rows, key=lambda row: -row["value"])
-
-
-def positives(codes: NDArray[Any], classes: tuple[Hashable, ...], label: Any) -> Bools:
-    """Whether each row has the positive label."""
-    return np.asarray(codes == (classes.index(label) if label in classes else -1))

@@ -6,7 +6,7 @@ import datetime
 import json
 from collections.abc import Iterator, Mapping
 from os import PathLike
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
@@ -26,7 +26,6 @@ from skfair.report._data_numbers import (
     distance_rows,
     group_rows,
     missing_rows,
-    positives,
     proxy_rows,
     read_column,
 )
@@ -45,7 +44,7 @@ from skfair.report._language import (
     speaking,
     whole,
 )
-from skfair.report._page._html import record_of, render_tables
+from skfair.report._page._html import record_of, render_page
 from skfair.report._summary import versions_of
 from skfair.statistics._grouped_confusion import encode_classes
 
@@ -53,17 +52,10 @@ Summary = dict[str, Any]
 
 FORMAT = "skfair.data/1"
 DEFAULT_TITLE = "Who is in the data"
+#: A table as text: title, a sentence, the heads of the columns, and the cells.
+TextTable = tuple[str, str, list[str], list[list[str]]]
 #: An AUC of which the lower end is above this is called a proxy.
 _TELLS = 0.6
-
-
-class TextTable(NamedTuple):
-    """A table as text: title, a sentence, the heads of the columns, and the cells."""
-
-    title: str
-    text: str
-    head: list[str]
-    rows: list[list[str]]
 
 
 class DataReport:
@@ -179,6 +171,8 @@ dataframe, Groups, or mapping of str to array-like
         level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
         seed = check_integer("random_state", random_state, 0)
         smallest = check_integer("min_group_size", min_group_size, 1)
+        settings = {"limit": limit, "confidence_level": level}
+        settings |= {"min_group_size": smallest, "random_state": seed}
         with speaking(language):
             columns, attributes = _encode_table(X, sensitive_features, smallest)
             n_rows = len(attributes[0].every)
@@ -194,22 +188,10 @@ dataframe, Groups, or mapping of str to array-like
                     "n_columns": len(columns),
                     "positive": label,
                     "attributes": [
-                        _describe_attribute(
-                            one,
-                            columns if len(one.groups.names) < 2 else [],
-                            positive,
-                            limit,
-                            level,
-                            seed,
-                        )
+                        _describe_attribute(one, columns, positive, settings)
                         for one in attributes
                     ],
-                    "settings": {
-                        "limit": limit,
-                        "confidence_level": level,
-                        "min_group_size": smallest,
-                        "random_state": seed,
-                    },
+                    "settings": settings,
                     "versions": versions_of("NumPy", "SciPy", "pandas"),
                 }
             )
@@ -256,12 +238,12 @@ dataframe, Groups, or mapping of str to array-like
             If the file cannot be written; it names the path.
         """
         with speaking(self.summary["language"]):
-            page = render_tables(
+            page = render_page(
+                "data.html",
                 self.summary,
                 record_of(date, source),
-                [*_leads(self.summary)],
-                [*_tables_of_attributes(self.summary)],
-                [say(text) for text in _CANNOT],
+                leads=[*_leads(self.summary)],
+                tables=[*_tables_of_attributes(self.summary)],
             )
         if path is not None:
             write_text(path, page)
@@ -272,10 +254,9 @@ dataframe, Groups, or mapping of str to array-like
             n = self.summary["n_rows"]
             lines = [self.summary["title"], say("{n} rows.", n=whole(n)), ""]
             lines += _leads(self.summary)
-            for table in (
-                one for one in _tables_of_attributes(self.summary) if one.rows
-            ):
-                lines += ["", table.title, *_text_columns([table.head, *table.rows])]
+            for title, _, head, rows in _tables_of_attributes(self.summary):
+                if rows:
+                    lines += ["", title, *_text_columns([head, *rows])]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -320,17 +301,16 @@ def _positive_rows(y: Any, pos_label: Any, n_rows: int) -> tuple[Any, str | None
     codes, classes = encode_classes("y", y)
     check_length("y", len(codes), n_rows)
     label = positive_class(classes, "y", pos_label)
-    return positives(codes, classes, label), name_of(label)
+    positive = classes.index(label) if label in classes else -1
+    return codes == positive, name_of(label)
 
 
 def _describe_attribute(
-    attribute: Attribute,
-    columns: list[Column],
-    positive: Any,
-    limit: float,
-    level: float,
-    seed: int,
+    attribute: Attribute, columns: list[Column], positive: Any, settings: Summary
 ) -> Summary:
+    limit, level, _, seed = settings.values()
+    if len(attribute.groups.names) > 1:  # an intersection
+        columns = []
     return {
         "name": visible_text(attribute.name),
         "n_missing": attribute.n_missing,
@@ -339,14 +319,6 @@ def _describe_attribute(
         "proxies": proxy_rows(attribute, columns, level, seed),
         "distances": distance_rows(attribute, columns, level),
     }
-
-
-_CANNOT = (
-    "Whether the labels are right. A base rate of labels that people gave may be their "
-    "judgement of a group.",
-    "Who is not in these rows, and why.",
-    "What several columns tell of a group together: more than each of them alone.",
-)
 
 
 def _leads(summary: Summary) -> Iterator[str]:
@@ -377,7 +349,7 @@ def _leads(summary: Summary) -> Iterator[str]:
                 group=in_quotes(best["group"]),
                 auc=percent(best["auc"]),
             )
-        few = [g for g in attribute["groups"] if _lacks(g)]
+        few = [g for g in attribute["groups"] if g["n"] < (g["own_needed"] or 0)]
         if few:
             worst = min(few, key=lambda g: g["n"])
             yield say(
@@ -394,68 +366,63 @@ def _leads(summary: Summary) -> Iterator[str]:
             )
 
 
-def _lacks(group: Summary) -> bool:
-    """Whether a group has fewer rows than an audit of it needs."""
-    return group["own_needed"] is not None and group["n"] < group["own_needed"]
-
-
 def _tables_of_attributes(summary: Summary) -> Iterator[TextTable]:
-    """Tables of each attribute, of which those without rows are left out."""
-    limit = figure(f"{summary['settings']['limit']:g}")
-    level = figure(f"{100 * summary['settings']['confidence_level']:g}")
+    """Tables of each attribute; those without rows are left out of a page."""
     for attribute in summary["attributes"]:
         name = attribute["name"]
-        yield _group_table(attribute, summary["positive"], limit, level)
-        found = [
+        yield _group_table(summary, attribute)
+        yield (
+            say("Missing values by {name}", name=name),
+            say("Share of rows without a value."),
+            [say("Column"), say("Everyone"), say("Most"), say("Least")],
             [
-                row["column"],
-                percent(row["everyone"]),
-                f"{percent(row['most'])} ({row['most_in']})",
-                f"{percent(row['least'])} ({row['least_in']})",
-            ]
-            for row in attribute["missing"]
-        ]
-        head = [say("Column"), say("Everyone"), say("Most"), say("Least")]
-        text = say("Share of rows without a value.")
-        yield TextTable(say("Missing values by {name}", name=name), text, head, found)
-        found = [
+                [
+                    row["column"],
+                    percent(row["everyone"]),
+                    f"{percent(row['most'])} ({row['most_in']})",
+                    f"{percent(row['least'])} ({row['least_in']})",
+                ]
+                for row in attribute["missing"]
+            ],
+        )
+        yield (
+            say("Proxies of {name}", name=name),
+            say(
+                "A proxy is a column that tells the group. The AUC is the probability "
+                "that it picks the row of the group, of one row of it and one of the "
+                "others: 0.5 is guessing, 1 is knowing."
+            ),
+            [say("Column"), say("Group told best"), "AUC", say("Interval")],
             [
-                row["column"],
-                row["group"],
-                number(row["auc"]),
-                interval(row["lower"], row["upper"]),
-            ]
-            for row in attribute["proxies"]
-        ]
-        head = [say("Column"), say("Group told best"), "AUC", say("Interval")]
-        text = say(
-            "A proxy is a column that tells the group. The AUC is the probability that "
-            "it picks the row of the group, of one row of it and one of the others: "
-            "0.5 is guessing, 1 is knowing."
+                [row["column"], row["group"], number(row["auc"]), _ends(row)]
+                for row in attribute["proxies"]
+            ],
         )
-        yield TextTable(say("Proxies of {name}", name=name), text, head, found)
-        found = [
-            [row["column"], number(row["value"]), interval(row["lower"], row["upper"])]
-            for row in attribute["distances"]
-        ]
-        head = [say("Column"), "MCDP(0)", say("Interval")]
-        text = say(
-            "MCDP(0) is the largest difference between groups of the share of rows "
-            "above a number, over all numbers: 0 if the column is distributed alike, 1 "
-            "if groups do not overlap."
+        yield (
+            say("Columns of numbers by {name}", name=name),
+            say(
+                "MCDP(0) is the largest difference between groups of the share of rows "
+                "above a number, over all numbers: 0 if the column is distributed "
+                "alike, 1 if groups do not overlap."
+            ),
+            [say("Column"), "MCDP(0)", say("Interval")],
+            [
+                [row["column"], number(row["value"]), _ends(row)]
+                for row in attribute["distances"]
+            ],
         )
-        title = say("Columns of numbers by {name}", name=name)
-        yield TextTable(title, text, head, found)
 
 
-def _group_table(
-    attribute: Summary, positive: str | None, limit: str, level: str
-) -> TextTable:
+def _ends(row: Summary) -> str:
+    return interval(row["lower"], row["upper"])
+
+
+def _group_table(summary: Summary, attribute: Summary) -> TextTable:
     """Table of the groups of an attribute."""
+    positive, settings = summary["positive"], summary["settings"]
     head = [say("Group"), say("Rows"), say("Share of rows")]
     if positive is not None:
         head += [say("Share of “{label}”", label=positive), say("Interval")]
-    head += [say("Rows needed")]
     rows = []
     for group in attribute["groups"]:
         cells = [group["label"], whole(group["n"]), percent(group["share"])]
@@ -466,19 +433,19 @@ def _group_table(
             ends = say("{low} to {high}", low=low, high=high)
             cells += [percent(group["base_rate"]), ends]
         needed = group["own_needed"]
-        cells.append(DASH if needed is None else whole(needed))
-        rows.append(cells)
+        rows.append([*cells, DASH if needed is None else whole(needed)])
     text = say(
         "Intervals are of {level}%, each for its group alone. Rows needed are those of "
         "the group in a table like this one, with which an audit certifies that a "
         "disparity between it and everyone else is at most {limit}, if there is none.",
-        level=level,
-        limit=limit,
+        level=figure(f"{100 * settings['confidence_level']:g}"),
+        limit=figure(f"{settings['limit']:g}"),
     )
     if attribute["n_missing"]:
         rows_without = counted(attribute["n_missing"], "row")
         text += " " + say("Without a group: {rows}.", rows=rows_without)
-    return TextTable(say("Groups by {name}", name=attribute["name"]), text, head, rows)
+    title = say("Groups by {name}", name=attribute["name"])
+    return title, text, [*head, say("Rows needed")], rows
 
 
 def _text_columns(rows: list[list[str]]) -> list[str]:

@@ -6,24 +6,26 @@ import datetime
 import html
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any, Literal, Self, TypedDict, Unpack, get_args
 
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair._utils._columns import names_columns, select_columns
 from skfair._utils._files import write_text
-from skfair._utils._validation import AnyScale, Scale, check_choice, count_rows
+from skfair._utils._validation import AnyScale, Scale, check_choice
 from skfair.report._bundle import write_bundle
 from skfair.report._frame_inputs import read_frame
-from skfair.report._inputs import Audit, estimator_inputs, make_audit
+from skfair.report._inputs import Audit, columns_of_table, estimator_inputs, make_audit
 from skfair.report._language import LANGUAGES, say, speaking
 from skfair.report._metrics import checked_options
 from skfair.report._page._html import record_of, render
 from skfair.report._page._markdown import card_sections, render_markdown
-from skfair.report._summary import DEFAULT_TITLE, reworded, summarize
+from skfair.report._proxy import ENDS
+from skfair.report._summary import summarize
 from skfair.report._why import data_of, section_of
+from skfair.report._words import DEFAULT_TITLE, reworded
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
 _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
@@ -33,6 +35,9 @@ _DIFFERENCE = {
     "lower": "difference_lower",
     "upper": "difference_upper",
 }
+#: Parameters of a report that some tables need.
+_NEEDED = {"strata": "control_features", "impact_ratios": "impact_ratios=True"}
+_NEEDED |= {"proxy": "group_probabilities"}
 #: Tables of a report.
 Table = Literal["metrics", "models", "groups", "impact_ratios", "strata", "proxy"]
 
@@ -199,8 +204,6 @@ dataframe or Groups, default=None
         scores, predictions, groups, strata, pos_label = estimator_inputs(
             estimator, X, sensitive_features, control_features, pos_label, scale
         )
-        if cells is not None and names_columns(cells, count_rows(X)):
-            cells = select_columns(X, cells, "cells")
         if threshold is not None:
             predictions = {k: v for k, v in predictions.items() if k not in scores}
         return cls.from_predictions(
@@ -209,7 +212,7 @@ dataframe or Groups, default=None
             y_pred=predictions or None,
             sensitive_features=groups,
             control_features=strata,
-            cells=cells,
+            cells=columns_of_table(X, cells, "cells")[0],
             threshold=0.5 if threshold is None else threshold,
             pos_label=pos_label,
             scale=scale,
@@ -562,10 +565,7 @@ n_groups), or dict, default=None
         report._audits = self._audits
         return report
 
-    def to_frame(
-        self,
-        table: Table = "metrics",
-    ) -> pd.DataFrame:
+    def to_frame(self, table: Table = "metrics") -> pd.DataFrame:
         """Numbers of the report as a table.
 
         Parameters
@@ -639,16 +639,19 @@ default="metrics"
 
     def _models_frame(self) -> pd.DataFrame:
         """Rows of performances of each model, and differences to the first."""
-        rows = []
-        for model in self.summary["models"]:
-            found, beside = model["performance"], model.get("beside_first") or {}
-            for name in found:
-                if name.endswith(("_lower", "_upper")):
-                    continue
-                ends = {end: found.get(f"{name}_{end}") for end in ("lower", "upper")}
-                named = {"model": model["name"], "performance": name}
-                of_first = _difference(beside.get(name))
-                rows.append({**named, "value": found[name], **ends, **of_first})
+        rows = [
+            {
+                "model": model["name"],
+                "performance": name,
+                "value": value,
+                "lower": model["performance"].get(f"{name}_lower"),
+                "upper": model["performance"].get(f"{name}_upper"),
+                **_difference((model.get("beside_first") or {}).get(name)),
+            }
+            for model in self.summary["models"]
+            for name, value in model["performance"].items()
+            if not name.endswith(("_lower", "_upper"))
+        ]
         frame = pd.DataFrame(rows)
         return frame.astype(dict.fromkeys(frame.columns[2:], "float64"))
 
@@ -660,22 +663,14 @@ default="metrics"
 
     def _proxy_frame(self) -> pd.DataFrame:
         """Bounds of each model and metric at each odds ratio."""
-        section = self.summary.get("proxy")
-        if section is None:
-            raise ValueError(
-                "table='proxy' needs a report made with group_probabilities."
-            )
-        ends = "lower", "upper", "lower_confidence", "upper_confidence"
+        section = _needed("proxy", self.summary)
         rows = [
             {
                 "model": result["model"],
                 "metric": measure["key"],
-                "odds_ratio": ratio,
+                "odds_ratio": math.inf if ratio is None else ratio,
                 "estimate": measure["estimate"],
-                **{
-                    end: None if measure[end] is None else measure[end][i]
-                    for end in ends
-                },
+                **{end: measure[end] and measure[end][i] for end in ENDS},
                 "tipping": measure["tipping"],
             }
             for result in section["results"]
@@ -685,7 +680,6 @@ default="metrics"
         frame = pd.DataFrame(rows)
         numbers = frame.columns[2:]
         frame[numbers] = frame[numbers].astype("float64")
-        frame["odds_ratio"] = frame["odds_ratio"].fillna(math.inf)
         never = frame["tipping"].isna() & frame["estimate"].notna()
         frame["tipping"] = frame["tipping"].mask(never, math.inf)
         return frame
@@ -695,33 +689,23 @@ default="metrics"
         rows = []
         for attribute, result in self._results():
             named = {"model": result["model"], "attribute": attribute["name"]}
-            if table == "groups":
-                rows += [{**named, **row} for row in result["groups"]]
-                continue
+            found = _needed(table, result)
             if table == "strata":
-                within = (result.get("strata") or {}).get("rows")
-                if within is None:
-                    raise ValueError(
-                        "table='strata' needs a report made with control_features."
-                    )
-                rows += [{**named, "metric": row["key"], **row} for row in within]
-                continue
-            if result.get("impact_ratios") is None:
-                raise ValueError(
-                    "table='impact_ratios' needs a report made with impact_ratios=True."
-                )
-            for part in result["impact_ratios"]:
-                kind = {**named, "kind": part["kind"]}
-                rows += [{**kind, **row} for row in part["rows"]]
-        frame = pd.DataFrame(rows).drop(columns=["key", "title"], errors="ignore")
-        return frame.rename(columns={"label": "group"})
+                found = found["rows"]
+            elif table == "impact_ratios":
+                kinds = [({"kind": part["kind"]}, part["rows"]) for part in found]
+                found = [kind | row for kind, part in kinds for row in part]
+            rows += [named | row for row in found]
+        frame = pd.DataFrame(rows).drop(columns="title", errors="ignore")
+        return frame.rename(columns={"label": "group", "key": "metric"})
 
-    def _in(self, language: str | None) -> dict[str, Any]:
-        """Return the summary in a language, by default that of the report."""
-        if language is None:
-            return self.summary
-        check_choice("language", language, LANGUAGES)
-        return reworded(self.summary, language)
+    @contextmanager
+    def _in(self, language: str | None) -> Iterator[dict[str, Any]]:
+        """Speak a language, by default that of the report; the summary is in it."""
+        code = self.summary["language"] if language is None else language
+        check_choice("language", code, LANGUAGES)
+        with speaking(code):
+            yield reworded(self.summary, code)
 
     def to_html(
         self,
@@ -758,8 +742,7 @@ default="metrics"
         OSError
             If the file cannot be written; it names the path.
         """
-        summary = self._in(language)
-        with speaking(summary["language"]):
+        with self._in(language) as summary:
             page = render(summary, record_of(date, source))
         if path is not None:
             write_text(path, page)
@@ -799,8 +782,7 @@ default="metrics"
         OSError
             If the file cannot be written; it names the path.
         """
-        summary = self._in(language)
-        with speaking(summary["language"]):
+        with self._in(language) as summary:
             text = render_markdown(summary, record_of(date, source))
         if path is not None:
             write_text(path, text + "\n")
@@ -847,8 +829,7 @@ default="metrics"
         """
         if not callable(getattr(card, "add", None)) or not hasattr(card, "select"):
             raise TypeError(f"card must be a skops.card.Card, got {type(card)}.")
-        summary = self._in(language)
-        with speaking(summary["language"]):
+        with self._in(language) as summary:
             for path, text in card_sections(summary, section, record_of(date, source)):
                 card.add(**{path: text})
         return card
@@ -940,6 +921,13 @@ default="metrics"
         leads = self.summary["verdict"]["leads"]
         lines = [f"{lead['model']}: {lead['text']}" for lead in leads]
         return "\n".join([f"FairnessReport({self.summary['n_rows']:,} rows)", *lines])
+
+
+def _needed(table: str, found: dict[str, Any]) -> Any:
+    """Return what a summary or a result has for a table, or raise ValueError."""
+    if found.get(table) is None:
+        raise ValueError(f"table={table!r} needs a report made with {_NEEDED[table]}.")
+    return found[table]
 
 
 def _difference(found: dict[str, Any] | None) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from skfair.metrics._distribution._metric_bounds import (
     on_band_of,
 )
 from skfair.metrics._inputs import Multigroup
-from skfair.report._inputs import MANY_ROWS, Audit, Options, make_audit
+from skfair.report._inputs import MANY_ROWS, Audit, Options, make_audit, of_one_model
 
 #: Up to this many rows scores are counted one by one, more of them in bins.
 _MAX_SCORES = 2**20
@@ -107,10 +107,8 @@ def _columns_of_models(
 ) -> dict[str, tuple[str | None, str | None]]:
     """Columns of each model: one of each is one model, several are matched by name."""
     scores, predicted = _named("y_score", y_score), _named("y_pred", y_pred)
-    by_name = isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)
-    if len(scores) == len(predicted) == 1 and not by_name:
-        name = next(iter(scores))
-        return {name: (scores[name], next(iter(predicted.values())))}
+    if not (isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)):
+        scores, predicted = of_one_model(scores, predicted)
     if not scores and not predicted:
         raise ValueError("y_score and y_pred are both None, expected at least one.")
     names = dict.fromkeys([*scores, *predicted])
@@ -167,6 +165,10 @@ def _read_rows(
     )
 
 
+#: Columns of entries that are numbers.
+_OF_ENTRIES = "cells", "rows", "weights", "lows", "highs"
+
+
 @dataclass(frozen=True)
 class _Entries:
     """Rows counted by groups, classes and score, and where their cells begin.
@@ -195,40 +197,39 @@ class _Entries:
         """Whether rows of an entry may have scores between the least and largest."""
         return np.asarray(self.lows < self.highs)
 
+    def at(self, places: Integers) -> _Entries:
+        """Entries at some places, which may be repeated."""
+        return _Entries(
+            [groups[places] for groups in self.groups],
+            [values[places] for values in self.classes],
+            *(getattr(self, name)[places] for name in _OF_ENTRIES),
+        )
+
     def joined(self, finer: _Entries, again: Bools) -> _Entries:
         """Put finer entries in place of some."""
-        groups = []
-        for before, after in zip(self.groups, finer.groups, strict=True):
+        rest, groups = self.at(np.flatnonzero(~again)), []
+        for before, after in zip(rest.groups, finer.groups, strict=True):
             codes = recode(after.codes, after.labels, before.labels)
-            codes = np.concatenate([before.codes[~again], codes])
-            groups.append(replace(before, codes=codes))
-        classes = [
-            np.concatenate([before[~again], after])
-            for before, after in zip(self.classes, finer.classes, strict=True)
-        ]
-        columns = "cells", "rows", "weights", "lows", "highs"
-        joined = [
-            np.concatenate([getattr(self, name)[~again], getattr(finer, name)])
-            for name in columns
-        ]
-        return _Entries(groups, classes, *joined)
+            groups.append(replace(before, codes=np.append(before.codes, codes)))
+        return _Entries(
+            groups,
+            [*map(np.append, rest.classes, finer.classes)],
+            *(np.append(getattr(rest, x), getattr(finer, x)) for x in _OF_ENTRIES),
+        )
 
     def split(self, pairs: Bools) -> _Entries:
         """Entries of two rows each as one entry for either row."""
         order = np.repeat(np.arange(len(self.rows)), np.where(pairs, 2, 1))
+        found, of_pair = self.at(order), pairs[order]
         second = np.diff(order, prepend=-1) == 0
-        of_pair = pairs[order]
-        lows, highs = self.lows[order], self.highs[order]
-        scores = np.where(second, highs, lows)
+        scores = np.where(second, found.highs, found.lows)
         halves = np.where(of_pair, 2, 1)
-        return _Entries(
-            [groups[order] for groups in self.groups],
-            [values[order] for values in self.classes],
-            self.cells[order],
-            self.rows[order] // halves,
-            self.weights[order] // halves if pairs.any() else self.weights,
-            np.where(of_pair, scores, lows),
-            np.where(of_pair, scores, highs),
+        return replace(
+            found,
+            rows=found.rows // halves,
+            weights=found.weights // halves if pairs.any() else found.weights,
+            lows=np.where(of_pair, scores, found.lows),
+            highs=np.where(of_pair, scores, found.highs),
         )
 
 
@@ -274,11 +275,9 @@ def _count_rows(
         options=options,
         n_alike=entries.rows,
     )
-    return (
-        audit
-        if score is None
-        else replace(audit, blur=_blur_of_entries(audit, entries))
-    )
+    if score is None:
+        return audit
+    return replace(audit, blur=_blur_of_entries(audit, entries))
 
 
 def _count_scores(table: Table, n_rows: int, options: Options) -> _Entries:

@@ -61,6 +61,7 @@ Shares = dict[Hashable, dict[Hashable, float]]
 Encoded = tuple[NDArray[np.integer], Classes]
 
 Read = TypeVar("Read")
+Labels = TypeVar("Labels")
 
 #: From this number of rows on, counts are drawn.
 MANY_ROWS = 50_000
@@ -121,10 +122,9 @@ class Options:
             "random_state": check_integer("random_state", seed, 0, 2**32 - 1),
             "odds_ratio": tuple(check_odds_ratios(self.odds_ratio).tolist()),
             "proxy_limit": check_real("proxy_limit", self.proxy_limit, 0, 1),
-            "limit": None
-            if self.limit is None
-            else check_real("limit", self.limit, 0, 1),
         }
+        if self.limit is not None:
+            checked["limit"] = check_real("limit", self.limit, 0, 1)
         if self.scale == "real" and self.threshold != type(self).threshold:
             raise ParameterError(
                 "threshold",
@@ -344,8 +344,8 @@ def make_audit(
     )
     of_numbers = options.scale == "real"
     if of_numbers:
-        y_score, y_pred = _predicted_numbers(y_score, y_pred), None
-        _refuse_with_numbers(pos_label, group_probabilities)
+        _refuse_with_numbers(y_score, y_pred, pos_label, group_probabilities)
+        y_score, y_pred = y_pred if y_score is None else y_score, None
     else:
         y_score = _positive_column(y_true, y_score, pos_label)
     scores, predicted, n_samples = _read_models(y_score, y_pred, options)
@@ -362,22 +362,13 @@ def make_audit(
     if n_alike is not None:
         totals = n_alike if weights is None else weights * n_alike
     scores = {name: values[kept] for name, values in scores.items()}
+    labels = {name: _recode(one, classes)[kept] for name, one in predicted.items()}
     return Audit(
         models=tuple(
-            Model(
-                name,
-                scores[name],
-                _decide(scores[name], totals, options),
-                options.threshold,
-            )
-            if name not in predicted
-            else Model(
-                name,
-                scores.get(name),
-                _recode(predicted[name], classes)[kept],
-                None,
-            )
-            for name in dict.fromkeys([*scores, *predicted])
+            Model(name, scores.get(name), labels[name], None)
+            if name in labels
+            else _decide(name, scores[name], totals, options)
+            for name in dict.fromkeys([*scores, *labels])
         ),
         attributes=()
         if sensitive_features is None and proxy is not None
@@ -394,18 +385,15 @@ def make_audit(
     )
 
 
-def _predicted_numbers(y_score: Any, y_pred: Any) -> Any:
-    """Predicted numbers, which are given as either of both."""
+def _refuse_with_numbers(
+    y_score: Any, y_pred: Any, pos_label: Any, group_probabilities: Any
+) -> None:
+    """Raise if numbers are given twice, or if there is what they have not."""
     if y_score is not None and y_pred is not None:
         raise ValueError(
             "y_pred must be None beside y_score with scale='real': both are the "
             "predicted numbers."
         )
-    return y_pred if y_score is None else y_score
-
-
-def _refuse_with_numbers(pos_label: Any, group_probabilities: Any) -> None:
-    """Raise if there is what predicted numbers have not."""
     if pos_label is not None:
         raise ParameterError(
             "pos_label", f"must be None with scale='real', got {pos_label!r}."
@@ -460,9 +448,8 @@ def _read_proxy(
         for label, of_cell in zip(rows.cell_labels, rows.probabilities, strict=True)
         if label in labels
     }
-    return Groups(
-        codes, labels, tuple(name or Unnamed("proxy") for name in names)
-    ), shares
+    named = tuple(name or Unnamed("proxy") for name in names)
+    return Groups(codes, labels, named), shares
 
 
 def _positive_column(y_true: Any, y_score: Any, pos_label: Any) -> Any:
@@ -502,7 +489,7 @@ def _read_models(
     )
     predicted = _models("y_pred", y_pred, encode_classes)
     if not (isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)):
-        scores, predicted = _of_one_model(scores, predicted)
+        scores, predicted = of_one_model(scores, predicted)
     lengths = [(name, len(values)) for name, values in scores.items()]
     lengths += [(name, len(codes)) for name, (codes, _) in predicted.items()]
     if not lengths:
@@ -512,13 +499,13 @@ def _read_models(
     return scores, predicted, lengths[0][1]
 
 
-def _decide(scores: Floats, weights: NDArray[Any] | None, options: Options) -> Integers:
-    """Compare scores, or their ranks, with the threshold."""
-    if options.scale == "real":
-        return np.zeros(len(scores), np.intp)
-    if options.scale == "rank":
-        scores = mid_ranks(scores, weights)
-    return np.asarray(scores >= options.threshold, dtype=np.intp)
+def _decide(
+    name: str, scores: Floats, weights: NDArray[Any] | None, options: Options
+) -> Model:
+    """Model that compares scores, or their ranks, with the threshold."""
+    ranks = mid_ranks(scores, weights) if options.scale == "rank" else scores
+    selected = (ranks >= options.threshold) & (options.scale != "real")
+    return Model(name, scores, selected.astype(np.intp), options.threshold)
 
 
 def mid_ranks(scores: Floats, weights: NDArray[Any] | None) -> Floats:
@@ -551,9 +538,9 @@ def _models(
     }
 
 
-def _of_one_model(
-    scores: dict[str, Read], predicted: dict[str, Encoded]
-) -> tuple[dict[str, Read], dict[str, Encoded]]:
+def of_one_model(
+    scores: dict[str, Read], predicted: dict[str, Labels]
+) -> tuple[dict[str, Read], dict[str, Labels]]:
     """Give one column of scores and one of labels the same name, that of the scores."""
     if len(scores) != 1 or len(predicted) != 1:
         return scores, predicted
@@ -680,11 +667,9 @@ def estimator_inputs(
         estimator = {type(estimator).__name__: estimator}
     if not estimator:
         raise ValueError("estimator has no models, expected at least one.")
-    named = names_columns(sensitive_features, count_rows(X))
-    groups = select_columns(X, sensitive_features) if named else sensitive_features
-    strata, own = control_features, control_features
-    if control_features is not None and names_columns(control_features, count_rows(X)):
-        strata, own = select_columns(X, control_features, "control_features"), None
+    groups, named = columns_of_table(X, sensitive_features, "sensitive_features")
+    strata, in_table = columns_of_table(X, control_features, "control_features")
+    own = None if in_table else control_features
     classes = _common_classes(estimator, scale)
     methods: tuple[str, ...] = RANKED_METHODS[:1]
     if scale == "real":
@@ -708,6 +693,13 @@ def estimator_inputs(
             if classes:
                 predictions[name] = respond(model, "predict", X, None, routed, own)
     return scores, predictions, groups, strata, pos_label
+
+
+def columns_of_table(X: Any, given: Any, argument: str) -> tuple[Any, bool]:
+    """Return given columns of X, or what was given; and whether it names columns."""
+    if given is None or not names_columns(given, count_rows(X)):
+        return given, False
+    return select_columns(X, given, argument), True
 
 
 def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:

@@ -37,11 +37,6 @@ def speaking(code: str) -> Iterator[None]:
         _language.reset(token)
 
 
-def language() -> str:
-    """Return the language that is spoken."""
-    return _language.get()
-
-
 @functools.cache
 def catalogue(code: str) -> dict[str, str]:
     """Read the translations of a language, by the message in English."""
@@ -107,9 +102,11 @@ def figure(text: str) -> str:
 _COMMA_FOR_POINT = str.maketrans(",.", ".,")
 
 
-def percent(share: float) -> str:
-    """Write a share as a percentage, 0.263 as ``26.3%``."""
-    return say("{number}%", number=figure(f"{100 * share:.1f}"))
+def percent(share: float | None) -> str:
+    """Write a share as a percentage, 0.263 as ``26.3%``, a dash where there is none."""
+    return (
+        DASH if share is None else say("{number}%", number=figure(f"{100 * share:.1f}"))
+    )
 
 
 def points(difference: float) -> str:
@@ -176,3 +173,8 @@ def quoted(labels: list[str], group: int | None) -> str:
 def in_quotes(text: str) -> str:
     """Put a name in the quotation marks of the language."""
     return say("“{text}”", text=text)
+
+
+def with_size(label: str, n: int) -> str:
+    """Name a group with its number of rows."""
+    return f"{in_quotes(label)} ({whole(n)})"

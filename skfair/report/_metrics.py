@@ -43,12 +43,25 @@ from skfair.metrics._equalized_odds import (
     rates_of_errors,
 )
 from skfair.metrics._spec import specification_of
-from skfair.report import _sentences as sentences
 from skfair.report._inputs import Attribute, Audit, Model, Options
-from skfair.report._language import figure, in_unit, number, percent, points, say
+from skfair.report._language import (
+    figure,
+    in_quotes,
+    in_unit,
+    number,
+    percent,
+    points,
+    say,
+    whole,
+)
 from skfair.report._sample import Finding, Sample
-from skfair.report._sentences import DCP_SECONDS, About, Names
 
+Summary = dict[str, Any]
+#: Numbers and names as text, by what they are called in messages.
+Values = dict[str, str]
+
+#: Seconds after which the search for a certificate of DCP ends.
+DCP_SECONDS = 20.0
 #: The questions of the verdict, in the order of the page.
 QUESTIONS = {
     "decisions": "Who gets the positive decision?",
@@ -98,10 +111,15 @@ class Measure:
     definition: str
     #: Finds the value, and where it is attained.
     find: Callable[[Sample], Finding]
-    #: Says what was found, without regard to chance and without full stop.
-    sentence: Callable[[About, Finding, Names], str]
+    #: What was found, without regard to chance and without full stop: a message, or a
+    #: function of a summary, the metric in it, and the values of a message.
+    sentence: str | Callable[[Summary, Summary, Values], str]
     #: Writes a value as its sentence does; percentage points are left out.
     unit: Callable[[float], str]
+    #: Writes the figure of a group.
+    of_group: Callable[[float], str] = percent
+    #: Sentence on the ranks of scores, where it differs.
+    sentence_of_ranks: str = ""
     #: Says what chance alone gives.
     by_chance: str = "about {text} points"
     #: Order in which metrics are taken for the answer to their question; None is never.
@@ -124,10 +142,8 @@ class Measure:
 
     def options_of(self, sample: Sample) -> dict[str, Any]:
         """Return the options of the metric in a report."""
-        settings = {
-            **vars(sample.audit.options),
-            "multigroup": sample.attribute.comparison,
-        }
+        settings = vars(sample.audit.options)
+        settings = {**settings, "multigroup": sample.attribute.comparison}
         return {name: settings[name] for name in self.options}
 
     def drawn(self, sample: Sample) -> Callable[..., float]:
@@ -155,6 +171,13 @@ class Measure:
         of_ranks = self.definition_of_ranks if scale == "rank" else ""
         return say(of_ranks or self.definition)
 
+    def describe(self, summary: Summary, measure: Summary, values: Values) -> str:
+        """Say what was found, as `sentence` does."""
+        if callable(self.sentence):
+            return self.sentence(summary, measure, values)
+        of_ranks = summary["settings"]["scale"] == "rank" and self.sentence_of_ranks
+        return say(of_ranks or self.sentence, **values)
+
     def title_of(self, settings: Mapping[str, Any]) -> str:
         """Title of the metric with its parameters, in the language of the report."""
         values = {key: figure(f"{settings[key]:g}") for key in ("alpha", "epsilon")}
@@ -163,14 +186,10 @@ class Measure:
 
 def _find_rates(sample: Sample) -> Finding:
     """Find the groups whose selection rates differ most."""
-    statistic = sample.decisions
-    everyone = float(statistic.sums.sum() / statistic.totals.sum())
-    pair = _furthest(sample, statistic.means, everyone)
-    return Finding(
-        _value(sample, "demographic_parity_difference"),
-        pair,
-        _of_pair(pair, statistic.means, everyone),
-    )
+    rates, value = sample.decisions, _value(sample, "demographic_parity_difference")
+    everyone = float(rates.sums.sum() / rates.totals.sum())
+    pair = _furthest(sample, rates.means, everyone)
+    return Finding(value, pair, _of_pair(pair, rates.means, everyone))
 
 
 def _find_outlier(sample: Sample) -> Finding:
@@ -209,18 +228,13 @@ def _find_sustained_gap(sample: Sample) -> Finding:
     return Finding(*largest_sustained_gap(sample.scores, epsilon, how)[:2])
 
 
-def _find_area(sample: Sample) -> Finding:
-    how = sample.attribute.comparison
-    return Finding(*largest_gap(sample.scores, how, area)[:2])
+def _find_area(sample: Sample, largest: float = 1.0) -> Finding:
+    how, measure = sample.attribute.comparison, partial(area, largest=largest)
+    return Finding(*largest_gap(sample.scores, how, measure)[:2])
 
 
 def _find_histograms(sample: Sample) -> Finding:
     return Finding(*stable_mean(sample.scores, sample.attribute.comparison))
-
-
-def _find_distance(sample: Sample) -> Finding:
-    how, distance = sample.attribute.comparison, partial(area, largest=math.inf)
-    return Finding(*largest_gap(sample.scores, how, distance)[:2])
 
 
 def _find_means(key: str, sample: Sample) -> Finding:
@@ -234,8 +248,7 @@ def _find_means(key: str, sample: Sample) -> Finding:
     if second is not None:
         first, second = sorted((first, second)) if first != second else (0, 1)
     pair = first, second
-    figures = _of_pair(pair, means, float(everyone))
-    return Finding(_value(sample, key), pair, figures)
+    return Finding(_value(sample, key), pair, _of_pair(pair, means, float(everyone)))
 
 
 def find_errors(sample: Sample) -> Finding:
@@ -312,42 +325,153 @@ def _of_pair(pair: Pair, values: NDArray[Any], everyone: Any) -> tuple[Any, Any]
     return values[first].item(), everyone if second is None else values[second].item()
 
 
+def _gap_to_average(summary: Summary, measure: Summary, values: Values) -> str:
+    ours, theirs = measure["attained"]["figures"]
+    return say(
+        "Of all groups {first} is furthest from the average group: {value} points "
+        "above its selection rate of {theirs}"
+        if ours > theirs
+        else "Of all groups {first} is furthest from the average group: {value} points "
+        "below its selection rate of {theirs}",
+        **values,
+    )
+
+
+def _gap_of_tail(summary: Summary, measure: Summary, values: Values) -> str:
+    n_tail = measure["attained"]["n_tail"]
+    return say(
+        "The {share}% of groups furthest from the average are one group here, so this "
+        "is the largest gap"
+        if n_tail == 1
+        else "The {share}% of groups furthest from the average ({n_tail} of "
+        "{n_groups}) are {value} points from the average group's selection rate, on "
+        "average",
+        share=figure(f"{100 * (1 - summary['settings']['alpha']):.4g}"),
+        n_tail=n_tail,
+        n_groups=measure["n_groups"],
+        **values,
+    )
+
+
+def _largest_gap_of_scores(summary: Summary, measure: Summary, values: Values) -> str:
+    """Describe MCDP(0), whose figures are shares of scores up to the threshold."""
+    scale, found = summary["settings"]["scale"], measure["attained"]
+    ours, theirs = found["figures"]
+    shares = (values["second"], 1 - theirs), (values["first"], 1 - ours)
+    (low, less), (high, more) = sorted(shares, key=lambda share: share[1])
+    values |= {"low": low, "less": percent(less), "high": high, "more": percent(more)}
+    if scale == "real":
+        return say(
+            "{less} of {low} and {more} of {high} have a prediction above {number}: "
+            "{value} percentage points apart, the most above any number",
+            number=in_unit(found["score"]),
+            **values,
+        )
+    if scale == "rank":
+        values["score"] = say("the rank {rank}", rank=values["score"])
+    return say(
+        "At a threshold just above {score}, {less} of {low} are selected and {more} of "
+        "{high}: {value} percentage points apart, the most at any threshold",
+        **values,
+    )
+
+
+def _sustained_gap(summary: Summary, measure: Summary, values: Values) -> str:
+    epsilon = summary["settings"]["epsilon"]
+    return say(
+        "Throughout some range of thresholds that holds {share} of everyone, {first} "
+        "and {second} are at least {value} points apart"
+        if summary["settings"]["scale"] == "rank"
+        else "Throughout some range of thresholds {length} long, {first} and {second} "
+        "are at least {value} points apart",
+        share=percent(2 * epsilon),
+        length=figure(f"{2 * epsilon:g}"),
+        **values,
+    )
+
+
+def _difference_of_errors(summary: Summary, measure: Summary, values: Values) -> str:
+    classes, found = summary["classes"], measure["attained"]
+    for group, key, size in zip(
+        ("first", "second"), ("ours", "theirs"), found["sizes"], strict=True
+    ):
+        values[key] = say(
+            "{rate} of {group}"
+            if summary["settings"]["sample_weight"]
+            else "{rate} of {n} in {group}",
+            rate=values[key],
+            n=whole(size),
+            group=values[group],
+        )
+    true, predicted = found["classes"]
+    if len(classes) != 2:
+        return say(
+            "Among people who are truly {true}, the prediction {predicted} goes to "
+            "{ours} and {theirs}: {value} percentage points apart",
+            true=in_quotes(classes[true]),
+            predicted=in_quotes(classes[predicted]),
+            **values,
+        )
+    return say(
+        "Among people who are truly positive, the positive decision goes to {ours} and "
+        "{theirs}: {value} percentage points apart"
+        if true == 1
+        else "Among people who are not truly positive, the positive decision goes to "
+        "{ours} and {theirs}: {value} percentage points apart",
+        **values,
+    )
+
+
+def _difference_of_means(
+    *, key: str, unit: Callable[[float], str] = in_unit, **parts: Any
+) -> Measure:
+    """Row of a metric that compares the means of groups, in the unit of the target."""
+    return Measure(
+        key=key,
+        of_statistic=difference_of_means,
+        find=partial(_find_means, key),
+        of_group=unit,
+        unit=unit,
+        by_chance="a difference of about {text}",
+        **parts,
+    )
+
+
+#: Rows of metrics of decisions, and of those of scores or of their ranks.
+_of_decisions = partial(Measure, question="decisions", unit=points)
+_of_scores = partial(Measure, question="scores", unit=points, scales=_OF_SCORES)
+
 _TABLE = (
-    Measure(
+    _of_decisions(
         key="demographic_parity_difference",
         title="Difference of selection rates",
-        question="decisions",
         metric=demographic_parity_difference,
         definition="Difference between groups in the share of positive decisions.",
         find=_find_rates,
-        sentence=sentences.difference_of_rates,
-        unit=points,
+        sentence="{first} gets the positive decision in {ours} of cases, {second} in "
+        "{theirs}: {value} percentage points apart",
         rank=1,
     ),
-    Measure(
+    _of_decisions(
         key="max_gap",
         title="Largest gap to the average group",
-        question="decisions",
         metric=max_gap,
         options=(),
         definition="Largest distance of a group's selection rate from the mean over "
         "groups, in which every group has the same weight.",
         find=_find_outlier,
-        sentence=sentences.gap_to_average,
-        unit=points,
+        sentence=_gap_to_average,
         rank=2,
     ),
-    Measure(
+    _of_decisions(
         key="cvar_fairness",
         title="CVaR fairness ({alpha})",
-        question="decisions",
         metric=cvar_fairness,
         options=("alpha",),
         definition="Conditional value at risk: mean distance from the average group "
         "over the share 1 - alpha of groups that are furthest from it.",
         find=_find_tail,
-        sentence=sentences.gap_of_tail,
-        unit=points,
+        sentence=_gap_of_tail,
         rank=None,
     ),
     Measure(
@@ -359,15 +483,14 @@ _TABLE = (
         "between groups of the share above the threshold: the Kolmogorov-Smirnov "
         "distance of their scores.",
         find=_find_gap,
-        sentence=sentences.largest_gap_of_scores,
+        sentence=_largest_gap_of_scores,
         unit=points,
         rank=2,
         scales={**_OF_SCORES, "real": "rank"},
     ),
-    Measure(
+    _of_scores(
         key="mcdp_epsilon",
         title="MCDP({epsilon})",
-        question="scores",
         metric=mcdp,
         options=("epsilon", "multigroup"),
         definition="The largest difference that is reached at every threshold of a "
@@ -375,45 +498,39 @@ _TABLE = (
         definition_of_ranks="The largest difference that is reached at every threshold "
         "of a window that holds the share 2 epsilon of everyone.",
         find=_find_sustained_gap,
-        sentence=sentences.sustained_gap,
-        unit=points,
+        sentence=_sustained_gap,
         rank=None,
-        scales=_OF_SCORES,
     ),
-    Measure(
+    _of_scores(
         key="abcc",
         title="ABCC",
-        question="scores",
         metric=abcc,
         definition="That difference averaged over all thresholds from 0 to 1: the area "
         "between the cumulative curves.",
         definition_of_ranks="That difference averaged over thresholds at the scores of "
         "everyone: the area between the cumulative curves of ranks.",
         find=_find_area,
-        sentence=sentences.mean_gap,
-        unit=points,
+        sentence="Averaged over all thresholds, the selected shares of {first} and "
+        "{second} differ by {value} points",
+        sentence_of_ranks="Averaged over thresholds at the scores of everyone, the "
+        "selected shares of {first} and {second} differ by {value} points",
         rank=3,
-        scales=_OF_SCORES,
     ),
-    Measure(
+    _difference_of_means(
         key="mean_score_difference",
         title="Difference of mean scores",
         question="scores",
         metric=demographic_parity_difference,
-        of_statistic=difference_of_means,
         definition="Difference between groups of the mean score. Differences of "
         "opposite sign at different thresholds cancel.",
-        find=partial(_find_means, "mean_score_difference"),
-        sentence=sentences.difference_of_means,
+        sentence="The mean score is {ours} for {first} and {theirs} for {second}",
         unit=number,
-        by_chance="a difference of about {text}",
         rank=6,
         scales={"probability": "probability"},  # a mean of ranks has no unit
     ),
-    Measure(
+    _of_scores(
         key="madd",
         title="MADD",
-        question="scores",
         metric=madd,
         definition="Model absolute density distance: distance between the score "
         "histograms of groups, from 0 to 2, averaged over the bin widths in which it "
@@ -422,11 +539,13 @@ _TABLE = (
         "histograms of the ranks of groups, from 0 to 2, averaged over the bin widths "
         "in which it is most stable. Noise alone makes it positive.",
         find=_find_histograms,
-        sentence=sentences.distance_of_histograms,
+        sentence="For the score histograms of {first} and {second} to agree, about "
+        "{value} of each would need another score",
+        sentence_of_ranks="For the histograms of the ranks of {first} and {second} to "
+        "agree, about {value} of each would need another rank",
         unit=lambda value: percent(value / 2),  # twice the share that would move
         by_chance="about {text}",
         rank=4,
-        scales=_OF_SCORES,
     ),
     Measure(
         key="wasserstein_distance",
@@ -435,55 +554,46 @@ _TABLE = (
         metric=abcc,
         definition="Mean change that gives the predictions of one group the "
         "distribution of those of the other, in the unit of the target.",
-        find=_find_distance,
-        sentence=sentences.distance_of_numbers,
+        find=partial(_find_area, largest=math.inf),
+        sentence="To be distributed as those of {second}, predictions of {first} would "
+        "have to change by {value} on average",
         unit=in_unit,
         by_chance="about {text}",
         rank=1,
         scales={"real": "real"},
     ),
-    Measure(
+    _difference_of_means(
         key="mean_prediction_difference",
         title="Difference of mean predictions",
         question="scores",
         metric=demographic_parity_difference,
-        of_statistic=difference_of_means,
         definition="Difference between groups of the mean prediction, in the unit of "
         "the target.",
-        find=partial(_find_means, "mean_prediction_difference"),
-        sentence=sentences.difference_of_mean_predictions,
-        unit=in_unit,
-        by_chance="a difference of about {text}",
+        sentence="The mean prediction is {ours} for {first} and {theirs} for {second}",
         rank=5,
         scales={"real": "real"},
     ),
-    Measure(
+    _difference_of_means(
         key="mean_error_difference",
         title="Difference of mean errors",
         question="mean errors",
         metric=mean_error_difference,
-        of_statistic=difference_of_means,
         definition="Difference between groups of the mean error, the predicted minus "
         "the true value: a group with a larger one is overestimated beside the other.",
-        find=partial(_find_means, "mean_error_difference"),
-        sentence=sentences.difference_of_mean_errors,
-        unit=in_unit,
-        by_chance="a difference of about {text}",
+        sentence="The mean of predicted minus true values is {ours} for {first} and "
+        "{theirs} for {second}",
         rank=1,
         scales={"real": None},
     ),
-    Measure(
+    _difference_of_means(
         key="mean_absolute_error_difference",
         title="Difference of mean absolute errors",
         question="absolute errors",
         metric=mean_absolute_error_difference,
-        of_statistic=difference_of_means,
         definition="Difference between groups of the mean distance of predictions from "
         "the true values.",
-        find=partial(_find_means, "mean_absolute_error_difference"),
-        sentence=sentences.difference_of_absolute_errors,
-        unit=in_unit,
-        by_chance="a difference of about {text}",
+        sentence="Predictions are off by {ours} on average for {first} and by {theirs} "
+        "for {second}",
         rank=1,
         scales={"real": None},
     ),
@@ -496,7 +606,7 @@ _TABLE = (
         definition="Largest difference between groups in how often people of one true "
         "label receive one prediction.",
         find=find_errors,
-        sentence=sentences.difference_of_errors,
+        sentence=_difference_of_errors,
         unit=points,
         rank=1,
     ),
@@ -510,7 +620,8 @@ _TABLE = (
         "predictions would have to be set aside for the error rates of all groups to "
         "agree.",
         find=_find_baseline,
-        sentence=sentences.share_set_aside,
+        sentence="Predictions of {value} of people would have to be set aside for the "
+        "error rates of all groups to agree",
         unit=percent,
         by_chance="about {text}",
         rank=2,
@@ -527,7 +638,11 @@ _TABLE = (
         "the size of the group. It is 0 where scores are as right, or as wrong, in all "
         "groups.",
         find=_find_calibration,
-        sentence=sentences.difference_of_calibration,
+        sentence="Added up over people with scores up to {score}, outcomes minus "
+        "scores are {ours} points for {first} and {theirs} points for {second}: "
+        "{value} percentage points apart, the most up to any score",
+        # Rounded first, so that no zero is negative.
+        of_group=lambda height: points(round(height, 3) + 0.0),
         unit=points,
         rank=None,
         scales={"probability": None},
@@ -571,22 +686,22 @@ def keys_of(
 ) -> tuple[str, ...]:
     """Metrics that can be computed for a model, of those asked for."""
     wanted, scale = audit.options.metrics, audit.options.scale
+    pooled = attribute is not None and attribute.comparison == "pooled"
+    left_out = _OF_FEW_GROUPS if pooled and not wanted else ()
     scored, labelled = model.y_score is not None, audit.y_true is not None
     possible = {
         "decisions": audit.binary,
         "scores": scored,
         "calibration": audit.binary and scored and labelled,
     }
-    keys = [
-        measure.key
-        for measure in MEASURES.values()
-        if scale in measure.scales and possible.get(measure.question, labelled)
-    ]
-    if wanted:
-        return tuple(key for key in keys if key in wanted)
-    if attribute is not None and attribute.comparison == "pooled":
-        return tuple(key for key in keys if key not in _OF_FEW_GROUPS)
-    return tuple(keys)
+    return tuple(
+        key
+        for key, measure in MEASURES.items()
+        if scale in measure.scales
+        and possible.get(measure.question, labelled)
+        and key in (wanted or MEASURES)
+        and key not in left_out
+    )
 
 
 def make_samples(audit: Audit) -> list[Sample]:
@@ -630,7 +745,4 @@ def find_all(
     if not sample.comparable:
         return dict.fromkeys(sample.keys, Finding(math.nan))
     known = known or {}
-    return {
-        key: known[key] if key in known else MEASURES[key].find(sample)
-        for key in sample.keys
-    }
+    return {k: known.get(k) or MEASURES[k].find(sample) for k in sample.keys}

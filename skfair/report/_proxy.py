@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,9 @@ from skfair.report._language import (
     say,
     say_name,
     unnamed,
+    with_size,
 )
 from skfair.report._metrics import MEASURES, Measure, keys_of
-from skfair.report._words import with_size
 from skfair.statistics import GroupedConfusion, GroupedHistogram
 
 Summary = dict[str, Any]
@@ -43,6 +43,10 @@ KEYS = (
     "demographic_parity_difference",
     "equalized_odds_difference",
 )
+
+
+#: Ends of bounds, and of what is confident of them.
+ENDS = "lower", "upper", "lower_confidence", "upper_confidence"
 
 
 def by_proxy(audits: Sequence[Audit]) -> Summary | None:
@@ -90,20 +94,10 @@ def _check(
     known = recode(every.codes, every.labels, labels)
     values = model.y_pred.astype(float) if model.y_score is None else model.y_score
     weights = np.ones(len(known))
-    rows = ProxyRows(
-        cells.codes,
-        known,
-        values,
-        values,
-        weights,
-        weights,
-        table,
-        labels,
-        True,
-        None,
-        cells.labels,
+    given = cells.codes, known, values, values, weights, weights, table, labels
+    refuted, odds_ratio = compare_known_rows(
+        ProxyRows(*given, True, None, cells.labels)
     )
-    refuted, odds_ratio = compare_known_rows(rows)
     return {
         "attribute": position,
         "n_rows": int(np.count_nonzero(known >= 0)),
@@ -133,27 +127,22 @@ def put_proxy(summary: Summary) -> None:
 def _about_check(check: Summary, name: str, section: Summary) -> str:
     """Say whether rows with a known group contradict the shares of the cells."""
     ratio = math.inf if check["odds_ratio"] is None else check["odds_ratio"]
-    words = {
-        "name": name,
-        "rows": counted(check["n_rows"], "row"),
-        "n": check["n_refuted"],
-        "cells": counted(section["n_cells"], "cell"),
-        "ratio": figure(f"{ratio:.3g}"),
-    }
-    text = (
-        say(
-            "{rows} with a known group ({name}) contradict the shares of {n} of "
-            "{cells}: the bounds may not hold.",
-            **words,
-        )
+    text = say(
+        "{rows} with a known group ({name}) contradict the shares of {n} of {cells}: "
+        "the bounds may not hold."
         if check["n_refuted"]
-        else say(
-            "{rows} with a known group ({name}) do not contradict the shares.", **words
-        )
+        else "{rows} with a known group ({name}) do not contradict the shares.",
+        name=name,
+        rows=counted(check["n_rows"], "row"),
+        n=check["n_refuted"],
+        cells=counted(section["n_cells"], "cell"),
     )
     if ratio <= 1:
         return text
-    shown = say("They show that odds differ at least by the factor {ratio}.", **words)
+    least = figure(f"{ratio:.3g}")
+    shown = say(
+        "They show that odds differ at least by the factor {ratio}.", ratio=least
+    )
     return f"{text} {shown}"
 
 
@@ -181,23 +170,23 @@ def _of_model(audit: Audit, model: Model) -> Summary:
 def _bounds_by_cells(audit: Audit, model: Model, measure: Measure) -> ProxyBoundsResult:
     """Bounds of one metric, from counts by cell alone."""
     assert audit.proxy is not None
-    cells, shares = audit.proxy
-    weights, options = audit.sample_weight, audit.options
+    (cells, shares), options = audit.proxy, audit.options
+    given: dict[str, Any] = {
+        "sensitive_features": cells,
+        "sample_weight": audit.sample_weight,
+    }
     statistic: GroupedConfusion | GroupedHistogram
     if measure.question == "errors":
-        statistic = GroupedConfusion.from_predictions(
-            audit.y_true, model.y_pred, sensitive_features=cells, sample_weight=weights
-        )
+        labels = audit.y_true, model.y_pred
+        statistic = GroupedConfusion.from_predictions(*labels, **given)
     else:
         scores = (model.y_pred == 1).astype(float)
         if measure.question == "scores":
             assert model.y_score is not None
             scores = model.y_score
             if options.scale == "rank":
-                scores = mid_ranks(scores, weights)
-        statistic = GroupedHistogram.from_scores(
-            scores, sensitive_features=cells, sample_weight=weights
-        )
+                scores = mid_ranks(scores, audit.sample_weight)
+        statistic = GroupedHistogram.from_scores(scores, **given)
     with warnings.catch_warnings():
         # The report says itself that a group is absent, and has warned of single rows.
         warnings.simplefilter("ignore", UserWarning)
@@ -222,26 +211,19 @@ def _level_of_bounds(audit: Audit, measure: Measure) -> float | None:
 def _summary_of_bounds(
     audit: Audit, measure: Measure, found: ProxyBoundsResult
 ) -> Summary:
-    limit, level = audit.options.proxy_limit, _level_of_bounds(audit, measure)
-    tipping = found.tipping_odds_ratio(limit)
-    ends = {
-        name: None if values is None else [or_none(value) for value in values]
-        for name, values in (
-            ("lower", found.lower),
-            ("upper", found.upper),
-            ("lower_confidence", found.lower_confidence),
-            ("upper_confidence", found.upper_confidence),
-        )
-    }
-    settings = f"odds_ratio={_code(audit.options.odds_ratio)}"
+    options, level = audit.options, _level_of_bounds(audit, measure)
+    tipping = found.tipping_odds_ratio(options.proxy_limit)
+    values = {name: getattr(found, name) for name in ENDS}
+    ratios = ", ".join(map(repr, options.odds_ratio)).replace("inf", "math.inf")
+    settings = f"odds_ratio=[{ratios}]"
     if level is not None:
-        seed = audit.options.random_state
+        seed = options.random_state
         settings += f", confidence_level={level}, random_state={seed}"
     return {
         "key": measure.key,
         "title": "",
         "estimate": or_none(found.estimate),
-        **ends,
+        **{k: None if v is None else [*map(or_none, v)] for k, v in values.items()},
         "unbounded": []
         if math.isnan(found.estimate)
         else [*map(float, found.bounds_at(math.inf))],
@@ -251,12 +233,6 @@ def _summary_of_bounds(
         "call": f"proxy_bounds({measure.metric.__name__}, None, {measure.question}, "
         f"group_probabilities=shares, {settings})",
     }
-
-
-def _code(ratios: Sequence[float]) -> str:
-    """Write odds ratios as Python does."""
-    written = ", ".join(f"{ratio!r}" for ratio in ratios)
-    return f"[{written.replace('inf', 'math.inf')}]"
 
 
 def _finite(value: float) -> float | None:
@@ -270,17 +246,19 @@ def _describe(measure: Summary, limit: float) -> str:
     if estimate is None:
         return say("{title}: cannot be computed, a group is in no cell.", title=title)
     tipping = math.inf if measure["tipping"] is None else measure["tipping"]
+    above = estimate > limit
     values = {
         "title": title,
         "limit": figure(f"{limit:g}"),
         "ends": bounds_text(*measure["unbounded"]),
-        "tipping": figure(f"{tipping:.3g}"),
     }
-    above = estimate > limit
-    if math.isinf(tipping) and above:
-        return say("{title}: above {limit} whatever the link, {ends}.", **values)
     if math.isinf(tipping):
-        return say("{title}: below {limit} whatever the link, {ends}.", **values)
+        return say(
+            "{title}: above {limit} whatever the link, {ends}."
+            if above
+            else "{title}: below {limit} whatever the link, {ends}.",
+            **values,
+        )
     cannot = say(
         "{title}: these data cannot tell whether it is above {limit}, without an "
         "assumption it is {ends}.",
@@ -288,30 +266,23 @@ def _describe(measure: Summary, limit: float) -> str:
     )
     if tipping == 1:
         return cannot
-    so_far = (
-        say(
-            "It is above as long as odds within a cell differ by less than the factor "
-            "{tipping}.",
-            **values,
-        )
+    so_far = say(
+        "It is above as long as odds within a cell differ by less than the factor "
+        "{tipping}."
         if above
-        else say(
-            "It is below as long as odds within a cell differ by less than the factor "
-            "{tipping}.",
-            **values,
-        )
+        else "It is below as long as odds within a cell differ by less than the factor "
+        "{tipping}.",
+        tipping=figure(f"{tipping:.3g}"),
     )
     return f"{cannot} {so_far}"
 
 
-def lead(section: Summary | None, model: int) -> str:
+def lead(section: Summary | None, model: int) -> Iterator[str]:
     """Say what the first metric of a model by the proxy says."""
-    if section is None or not section["results"][model]["measures"]:
-        return ""
-    first = section["results"][model]["measures"][0]["sentence"]
-    return say(
-        "By the proxy ({names}): {sentence}", names=section["names"], sentence=first
-    )
+    if section is not None and section["results"][model]["measures"]:
+        first = section["results"][model]["measures"][0]["sentence"]
+        names = section["names"]
+        yield say("By the proxy ({names}): {sentence}", names=names, sentence=first)
 
 
 def sizes_text(section: Summary) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -311,14 +310,3 @@ class Finding:
             "classes": list(self.classes),
             "sizes": list(map(float, self.sizes)),
         }
-
-    @classmethod
-    def of(cls, value: float, attained: Mapping[str, Any]) -> Finding:
-        """Return the finding of a value, and of what `to_dict` returned."""
-        numbers: dict[str, Any] = {
-            name: tuple(math.nan if one is None else one for one in attained[name])
-            for name in ("figures", "classes", "sizes")
-        }
-        score = math.nan if attained["score"] is None else attained["score"]
-        pair, n_tail = tuple(attained["pair"]), attained["n_tail"]
-        return cls(value, pair=pair, score=score, n_tail=n_tail, **numbers)

@@ -37,15 +37,8 @@ class Part(NamedTuple):
     label: Hashable
     entries: Integers
     sample: Sample
-    n_rows: int
-    weight: float
     enough: bool
     errors: Finding | None
-
-    @property
-    def comparable(self) -> bool:
-        """Whether it has enough rows, and two groups."""
-        return self.enough and self.sample.comparable
 
 
 class _CountableInStratum(NamedTuple):
@@ -77,7 +70,7 @@ def values_within_strata(
         # The report says itself what is left out.
         warnings.simplefilter("ignore")
         parts = _split(sample, strata, metrics)
-        compared = [part for part in parts if part.comparable]
+        compared = [part for part in parts if part.enough and part.sample.comparable]
         for part in compared:
             for key, one in compare_metrics(part.sample, metrics):
                 if not math.isnan(one.value):
@@ -96,13 +89,11 @@ def _split(sample: Sample, strata: Groups, keys: Collection[str]) -> list[Part]:
     parts = []
     for label, start, end in zip(strata.labels, edges, edges[1:], strict=False):
         entries = order[start:end]
-        part, n_rows = sample.at(entries), sample.audit.count(entries)
-        weights = part.audit.weights
-        weight = float(n_rows if weights is None else weights.sum())
-        enough = n_rows >= strata.min_group_size
+        part = sample.at(entries)
+        enough = part.audit.n_rows >= strata.min_group_size
         with_errors = enough and part.comparable and "equalized_odds_difference" in keys
         errors = find_errors(part) if with_errors else None
-        parts.append(Part(label, entries, part, n_rows, weight, enough, errors))
+        parts.append(Part(label, entries, part, enough, errors))
     return parts
 
 
@@ -113,7 +104,8 @@ def _combine(sample: Sample, found: list[tuple[Part, Comparisons]]) -> dict[str,
     tail = (1 - sample.audit.options.confidence_level) / 2
     compared = join([one for _, one in found], None)
     values = np.array([one.value for _, one in found])
-    weights = np.array([part.weight for part, _ in found])
+    totals = [part.sample.audit.entry_weights.sum() for part, _ in found]
+    weights = np.array(totals, float)
     return {
         "value": compared.value,
         "stratum": found[int(values.argmax())][0].label,

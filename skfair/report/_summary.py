@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 import platform
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import UndefinedMetricWarning
 
 import skfair
 from skfair._utils._text import or_none, visible_text
+from skfair._utils._types import Integers
 from skfair.groups import CROSS
+from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
+from skfair.metrics._groupwise._impact_ratios import are_selected
 from skfair.report._draws import (
     DrawsDone,
     Uncertainty,
@@ -21,102 +27,24 @@ from skfair.report._draws import (
     stated,
     uncertainties,
 )
-from skfair.report._groups import group_numbers, impact_tables
-from skfair.report._inputs import Attribute, Audit
-from skfair.report._language import (
-    NO_NAMES,
-    Unnamed,
-    counted,
-    figure,
-    in_english,
-    listed,
-    name_of,
-    say,
-    say_label,
-    say_name,
-    speaking,
-    unnamed,
-    whole,
-)
-from skfair.report._metrics import (
-    MEASURES,
-    Measure,
-    find_all,
-    keys_of,
-    make_samples,
-    questions_of,
-    word_of,
-)
-from skfair.report._performance import ENDS_OF_R2, performances
+from skfair.report._inputs import Attribute, Audit, Model
+from skfair.report._language import name_of, say, say_name, unnamed
+from skfair.report._metrics import MEASURES, Measure, find_all, keys_of, make_samples
+from skfair.report._performance import ENDS_OF_R2, Numbers, performance, performances
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
-from skfair.report._proxy import by_proxy, lead, put_proxy
-from skfair.report._sample import Finding, Sample
-from skfair.report._sentences import About
+from skfair.report._proxy import by_proxy
+from skfair.report._sample import Finding, Sample, count_outcomes
 from skfair.report._strata import Part, values_within_strata
-from skfair.report._why import section_of
-from skfair.report._words import (
-    LEVEL,
-    chance_text,
-    describe,
-    describe_ratios,
-    describe_strata,
-    note,
-    reason_left_out,
-    with_chance,
-    with_rows_of_label,
-    with_size,
-)
+from skfair.report._words import DEFAULT_TITLE, in_words
 
 Summary = dict[str, Any]
 
-#: What a test of each question says about all groups together, by its outcome. A metric
-#: that was not tested, or is undefined, has no conclusion.
-CONCLUSIONS = {
-    ("decisions", "beyond chance"): "Decisions depend on the group by more than chance "
-    "explains.",
-    ("scores", "beyond chance"): "Scores depend on the group by more than chance "
-    "explains.",
-    ("errors", "beyond chance"): "Error rates depend on the group by more than chance "
-    "explains.",
-    ("decisions", "may be chance"): "That decisions depend on the group is not shown.",
-    ("scores", "may be chance"): "That scores depend on the group is not shown.",
-    ("errors", "may be chance"): "That error rates depend on the group is not shown.",
-    ("predictions", "beyond chance"): "Predictions depend on the group by more than "
-    "chance explains.",
-    ("mean errors", "beyond chance"): "Mean errors depend on the group by more than "
-    "chance explains.",
-    ("absolute errors", "beyond chance"): "Absolute errors depend on the group by more "
-    "than chance explains.",
-    ("predictions", "may be chance"): "That predictions depend on the group is not "
-    "shown.",
-    ("mean errors", "may be chance"): "That mean errors depend on the group is not "
-    "shown.",
-    ("absolute errors", "may be chance"): "That absolute errors depend on the group is "
-    "not shown.",
-}
 #: Format of a summary: the number changes with the names or meanings of its entries.
 FORMAT = "skfair.report/1"
 #: Settings that are stated, since they cannot be found from counted rows.
 STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld")
-#: What a report is called unless it is given a title.
-DEFAULT_TITLE = "Fairness report"
-#: Entries of a summary that are labels of groups, strata or classes.
-LABELS = {"label", "group", "true_label", "stratum", "compared", "positive"}
-LABELS |= {"classes", "positive label"}
 #: Points of a curve along each axis; more cannot be seen in a picture.
 _N_POINTS = 150
-#: Rates of groups smaller than this are uncertain by ten points and more.
-_SMALL = 100
-
-_CANNOT_SHOW = (
-    "Whether a difference is justified. Groups may differ in what the decision is "
-    "rightly based on, and equal numbers may be unjust.",
-    "What caused a difference: the model, the labels it learnt from, or who is in "
-    "these rows.",
-    "Whether the true labels themselves are fair.",
-    "Anything about people who are not like those in these rows.",
-    "That a model is fair. Finding no difference is not the same as there being none.",
-)
 
 
 def summarize(
@@ -155,17 +83,11 @@ def summarize(
         "positive": _positive(audit),
         "models": [model for one in audits for model in _models(one)],
         "attributes": [
-            {
-                **_attribute(one),
-                "name": name,
-                "results": results[i * n_models :][:n_models],
-            }
-            for i, (one, name) in enumerate(
-                zip(audit.attributes, names_of(audit.attributes), strict=True)
-            )
+            _attribute(one, results[i * n_models :][:n_models])
+            for i, one in enumerate(audit.attributes)
         ],
         "proxy": by_proxy(audits),
-        "settings": _settings(audit, audits),
+        "settings": _settings(audits),
         "versions": versions_of("scikit-learn", "NumPy", "SciPy", "pandas"),
     }
     if claimed is not None:
@@ -182,100 +104,6 @@ def summarize(
         if explained := claimed.get("why"):
             summary["why"] = [{"result": one["result"]} for one in explained]
     return in_words(summary)
-
-
-def reworded(summary: Summary, code: str) -> Summary:
-    """Put a summary into words of another language, from its numbers and names."""
-    if code == summary["language"]:
-        return summary
-    with speaking(summary["language"]):
-        known = {say(text): text for text in NO_NAMES}
-        default = summary["title"] == say(DEFAULT_TITLE)
-    with speaking(code):
-        found = _renamed(summary, known)
-        for one in (*found["models"], *found["attributes"]):
-            if one["unnamed"] is not None:
-                one["name"] = say_name(Unnamed(one["unnamed"]))
-        *each, last = found["attributes"] or [None]
-        if each and any(one["unnamed"] is not None for one in each):
-            last["name"] = visible_text(CROSS.join(one["name"] for one in each))
-        title = say(DEFAULT_TITLE) if default else found["title"]
-        return in_words({**found, "title": title, "language": code})
-
-
-def _renamed(part: Any, known: Mapping[str, str]) -> Any:
-    """Copy a summary, with what stands for a missing label in the spoken language."""
-    if isinstance(part, list):
-        return [_renamed(one, known) for one in part]
-    if not isinstance(part, dict):
-        return part
-    found = {key: _renamed(value, known) for key, value in part.items()}
-    for key in LABELS & found.keys():
-        if isinstance(found[key], list):
-            found[key] = [say_label(one, known) for one in found[key]]
-        elif found[key] is not None:
-            found[key] = say_label(found[key], known)
-    return found
-
-
-def in_words(summary: Summary) -> Summary:
-    """Put into words what a summary has as numbers and names, which it then has, too.
-
-    Words are in the language that is spoken, in which names must be.
-    """
-    settings, models = summary["settings"], summary["models"]
-    for model in models:
-        model["decided_by"] = decided_by(model["threshold"], settings["scale"])
-    decisions = {model["name"]: model["decided_by"] for model in models}
-    summary = {**summary, "settings": {**settings, "decisions": decisions}}
-    for attribute in summary["attributes"]:
-        labels = [group["label"] for group in attribute["groups"]]
-        least = attribute["min_group_size"]
-        about = About(summary["settings"], summary["classes"], labels, least)
-        for model, result in zip(models, attribute["results"], strict=True):
-            result["model"] = model["name"]
-            _put_result(about, result)
-    if summary["proxy"] is not None:
-        put_proxy(summary)
-    for section in summary.get("why") or ():
-        section |= section_of(section["result"])
-    return {**summary, "verdict": verdict(summary), "cautions": cautions(summary)}
-
-
-def _put_result(about: About, result: Summary) -> None:
-    """Put the metrics of one model and attribute, and its tables, into words."""
-    titles = {key: one.title_of(about.settings) for key, one in MEASURES.items()}
-    for measure in result["measures"]:
-        measure["title"] = titles[measure["key"]]
-        measure["note"] = note(measure)
-        measure["finding"] = describe(about, measure)
-        measure["sentence"] = with_chance(measure)
-    level = about.settings["confidence_level"]
-    for table in result["impact_ratios"] or ():
-        for row in table["rows"]:
-            if row["status"] == "unknown":
-                row["label"] = say("unknown")
-        table["sentence"] = describe_ratios(table["kind"], table["rows"], level)
-    if (table := result["strata"]) is not None:
-        table["names"] = say("stratum") if table["unnamed"] else table["names"]
-        for row in table["rows"]:
-            row["title"] = titles[row["key"]]
-        for one in table["left_out"]:
-            one["reason"] = reason_left_out(one, about.min_group_size)
-        title = titles["equalized_odds_difference"]
-        table["sentence"] = describe_strata(table, title)
-
-
-def decided_by(threshold: float | None, scale: str) -> str:
-    """Say how a model decides."""
-    if scale == "real":
-        return ""
-    if threshold is None:
-        return say("as predicted")
-    least = figure(f"{threshold:g}")
-    if scale == "rank":
-        return say("rank of at least {threshold}", threshold=least)
-    return say("score of at least {threshold}", threshold=least)
 
 
 def _recomputed(sample: Sample, claimed: Sequence[Summary]) -> Summary:
@@ -329,28 +157,23 @@ def _models(audit: Audit) -> list[Summary]:
     ]
 
 
-def names_of(attributes: Sequence[Attribute]) -> list[str]:
-    """Names of attributes; that of an intersection is made of the others."""
-    names = [say_name(one.name) for one in attributes]
-    if any(unnamed(one.name) is not None for one in attributes) and len(names) > 1:
-        names[-1] = visible_text(CROSS.join(names[:-1]))
-    return names
-
-
-def _attribute(attribute: Attribute) -> Summary:
+def _attribute(attribute: Attribute, results: list[Summary]) -> Summary:
     groups = attribute.groups
-    sizes = zip(groups.labels, attribute.sizes.tolist(), strict=True)
     return {
-        "name": "",
+        "name": say_name(attribute.name),
         "unnamed": unnamed(attribute.name),
         "comparison": attribute.comparison,
         "min_group_size": groups.min_group_size,
-        "groups": [{"label": name_of(label), "n": size} for label, size in sizes],
-        "aside": [
-            {"label": name_of(label), "n": size} for label, size in attribute.aside
-        ],
+        "groups": _sizes(zip(groups.labels, attribute.sizes.tolist(), strict=True)),
+        "aside": _sizes(attribute.aside),
         "n_missing": attribute.n_missing,
+        "results": results,
     }
+
+
+def _sizes(groups: Iterable[tuple[Hashable, int]]) -> list[Summary]:
+    """List groups with their numbers of rows."""
+    return [{"label": name_of(label), "n": size} for label, size in groups]
 
 
 def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> None:
@@ -398,13 +221,7 @@ def _summary_of_metric(
         "n_groups": len(sizes),
         "smallest_group": int(sizes.min()) if len(sizes) else 0,
         "value": or_none(found.value),
-        "lower": drawn.lower,
-        "upper": drawn.upper,
-        "certified": drawn.certified,
-        "null_mean": drawn.null_mean,
-        "pvalue": drawn.pvalue,
-        "as_large": drawn.as_large,
-        "without_test": drawn.without_test,
+        **drawn._asdict(),
         "searched": None if found.bounds is None else list(found.bounds),
         "beside_first": None,
         "attained": found.to_dict(),
@@ -424,26 +241,130 @@ def _few_of_labels(sample: Sample, found: Finding) -> list[Summary]:
     ]
 
 
-def _groups(sample: Sample) -> list[Summary]:
-    """Numbers of each group; of many groups the furthest from the average first."""
-    labels = [name_of(label) for label in sample.attribute.groups.labels]
-    rows = [
-        {"label": label, **numbers}
-        for label, numbers in zip(labels, group_numbers(sample), strict=True)
+def _groups(sample: Sample) -> list[dict[str, Any]]:
+    """Size, rates and performance of each group that is compared.
+
+    Of many groups the furthest from the average is first.
+    """
+    audit, model, labels = sample.audit, sample.model, sample.groups.labels
+    if not labels:
+        return []
+    codes = sample.groups.codes
+    n_without = int(np.count_nonzero(codes < 0))
+    sizes = np.cumsum(sample.groups.sizes())[:-1]
+    parts = np.split(np.argsort(codes, kind="stable")[n_without:], sizes)
+    groups: list[dict[str, Any]] = [
+        {"label": name_of(label), "n": audit.count(rows)}
+        | performance(audit, model, rows)
+        for label, rows in zip(labels, parts, strict=True)
     ]
-    if sample.audit.binary and sample.attribute.comparison == "pooled":
-        rows.sort(key=lambda row: -abs(row["difference"]))
-    return rows
+    if not audit.binary:
+        return groups
+    for group, rows, selection in zip(groups, parts, _selections(sample), strict=True):
+        if audit.y_true is not None:
+            group |= _rates(audit, model, rows)
+        group |= selection
+    if sample.attribute.comparison == "pooled":
+        groups.sort(key=lambda group: -abs(group["difference"]))
+    return groups
 
 
-def _impact_ratios(sample: Sample) -> list[Summary] | None:
-    """Tables of impact ratios; None unless asked for."""
-    tables = impact_tables(sample)
-    if tables is None:
+def _rates(audit: Audit, model: Model, rows: Integers) -> Numbers:
+    """Compute the base rate, and rates of positive decisions by true class."""
+    assert audit.y_true is not None
+    true, selected = audit.y_true[rows] == 1, model.y_pred[rows] == 1
+    weights = audit.entry_weights[rows]
+    shares = {
+        "base_rate": (true, np.ones(len(rows), dtype=bool)),
+        "true_positive_rate": (selected, true),
+        "false_positive_rate": (selected, ~true),
+    }
+    return {
+        name: float(weights[hit & among].sum() / weights[among].sum())
+        if among.any()
+        else None
+        for name, (hit, among) in shares.items()
+    }
+
+
+def _selections(sample: Sample) -> list[dict[str, Any]]:
+    """Compute the selection rate of each group, and whether it differs."""
+    options = sample.audit.options
+    positions = tuple(range(sample.decisions.n_groups))
+    selected = replace(sample.decisions, labels=positions, names=())
+    with warnings.catch_warnings():
+        # The report says itself that a single group cannot be compared.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        table = cvar_fairness_report(
+            None,
+            selected,
+            alpha=options.alpha,
+            confidence_level=options.confidence_level,
+        ).sort_index()
+    differs = None
+    if not sample.audit.weighted and sample.comparable:
+        differs = set(top_groups(None, selected).index)
+    average = float(selected.means.mean())
+    return [
+        {
+            "selection_rate": row.rate,
+            "lower": row.lower,
+            "upper": row.upper,
+            "difference": row.rate - average,
+            "tail_share": row.tail_share,
+            "differs": None if differs is None else row.Index in differs,
+        }
+        for row in table.itertuples()
+    ]
+
+
+def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
+    """Impact ratios of decisions and, where there are any, of scores.
+
+    None unless they are asked for. Groups that are too small are among them.
+    """
+    options, model = sample.audit.options, sample.model
+    if not options.impact_ratios:
         return None
-    for row in (row for table in tables for row in table["rows"]):
-        row["label"] = "" if row["status"] == "unknown" else name_of(row["label"])
-    return [{**table, "sentence": ""} for table in tables]
+    groups, audit = sample.attribute.every, sample.audit
+    labels = groups.labels
+    # An intersection is one attribute here; the others have their own.
+    groups = replace(groups, labels=tuple(range(len(labels))), names=())
+    values: dict[Any, Any] = {"selection": model.y_pred}
+    if model.y_score is not None:
+        values["scoring"] = model.y_score
+    tables = []
+    for kind, of_rows in values.items():
+        given: dict[str, Any] = {"sensitive_features": groups, "rate": kind}
+        given["sample_weight"] = audit.sample_weight
+        if audit.n_alike is not None:
+            chosen = are_selected(of_rows, kind, None, audit.weights)
+            of_rows, given = count_outcomes(audit, chosen, groups), {}
+        with warnings.catch_warnings():
+            # The report says itself that groups cannot be compared.
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            table = impact_ratios(
+                None,
+                of_rows,
+                **given,
+                min_share=options.min_share,
+                confidence_level=options.confidence_level,
+            )
+        names = [*map(name_of, labels), ""]  # the last row is of those without a group
+        rows = [
+            {"label": name, **{k: _plain(v) for k, v in row.items()}}
+            for name, row in zip(names, table.to_dict("records"), strict=False)
+        ]
+        if audit.n_alike is not None and sample.attribute.n_missing:
+            unknown = {"n": sample.attribute.n_missing, "status": "unknown"}
+            rows.append({"label": "", **dict.fromkeys(table.columns)} | unknown)
+        tables.append({"kind": kind, "rows": rows, "sentence": ""})
+    return tables
+
+
+def _plain(value: Any) -> Any:
+    """Text and whole numbers as they are, other numbers as in JSON."""
+    return value if isinstance(value, (str, int)) else or_none(value)
 
 
 def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
@@ -454,15 +375,9 @@ def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
     parts, numbers = within
     strata = sample.audit.strata
     assert strata is not None
-    rows = [
-        {
-            **row,
-            "title": "",
-            "everyone": or_none(found[row["key"]].value),
-            "stratum": None if row["value"] is None else name_of(row["stratum"]),
-        }
-        for row in numbers
-    ]
+    for row in numbers:
+        row |= {"title": "", "everyone": or_none(found[row["key"]].value)}
+        row["stratum"] = None if row["value"] is None else name_of(row["stratum"])
     names = CROSS.join(strata.names)
     return {
         "names": visible_text(names) if names else "",
@@ -470,7 +385,7 @@ def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
         "n_strata": len(parts),
         "n_rows": sample.audit.count(strata.codes >= 0),
         "left_out": [*_left_out(parts)],
-        "rows": rows,
+        "rows": numbers,
         "sentence": "",
     }
 
@@ -480,26 +395,24 @@ def _left_out(parts: Sequence[Part]) -> Iterator[Summary]:
 
     There are too few rows, or too few groups are compared, or some are not.
     """
-    nothing: Summary = {"n_rows": None, "compared": None, "aside": [], "cells": []}
+
+    def named(part: Part, metric: str | None = None, **why: Any) -> Summary:
+        nothing: Summary = {"n_rows": None, "compared": None, "aside": [], "cells": []}
+        label = {"label": name_of(part.label), "metric": metric, "reason": ""}
+        return label | nothing | why
+
     for part in parts:
         attribute = part.sample.attribute
-        one = {"label": name_of(part.label), "metric": None, "reason": "", **nothing}
-        aside = [{"label": name_of(x), "n": n} for x, n in attribute.aside]
         if not part.enough:
-            yield {**one, "n_rows": part.n_rows}
-        elif aside and not part.sample.comparable:
-            yield {**one, "compared": [name_of(x) for x in attribute.groups.labels]}
-        elif aside:
-            yield {**one, "aside": aside}
+            yield named(part, n_rows=part.sample.audit.n_rows)
+        elif attribute.aside and not part.sample.comparable:
+            yield named(part, compared=[*map(name_of, attribute.groups.labels)])
+        elif attribute.aside:
+            yield named(part, aside=_sizes(attribute.aside))
     for part in parts:
         if part.errors is not None and part.errors.few:
-            yield {
-                "label": name_of(part.label),
-                "metric": "equalized_odds_difference",
-                "reason": "",
-                **nothing,
-                "cells": _few_of_labels(part.sample, part.errors),
-            }
+            cells = _few_of_labels(part.sample, part.errors)
+            yield named(part, "equalized_odds_difference", cells=cells)
 
 
 def _cdf(sample: Sample, found: Finding | None) -> Summary | None:
@@ -543,18 +456,14 @@ def _cdf_curves(sample: Sample) -> list[dict[str, list[float]]]:
     return curves
 
 
-def _settings(audit: Audit, audits: Sequence[Audit]) -> Summary:
-    options, models = audit.options, [(one, m) for one in audits for m in one.models]
-    stated = [
-        "scale",
-        "epsilon",
-        "alpha",
-        "n_resamples",
-        "n_permutations",
-        "confidence_level",
-    ]
-    stated += ["min_group_size", "impact_ratios", "min_share", "random_state", "limit"]
-    possible = {key for one, model in models for key in keys_of(one, model)}
+def _settings(audits: Sequence[Audit]) -> Summary:
+    audit, options = audits[0], audits[0].options
+    stated = ["scale", "epsilon", "alpha", "n_resamples", "n_permutations"]
+    stated += ["confidence_level", "min_group_size", "impact_ratios", "min_share"]
+    stated += ["random_state", "limit"]
+    possible = {
+        k for one in audits for model in one.models for k in keys_of(one, model)
+    }
     if not audit.attributes:
         possible &= {*KEYS_BY_PROXY}
     return {
@@ -583,540 +492,3 @@ def versions_of(*packages: str) -> dict[str, str]:
         "Python": platform.python_version(),
         "system": f"{sys.platform} {platform.machine()}",
     }
-
-
-def verdict(summary: Summary) -> Summary:
-    """Draw the conclusions of a summary.
-
-    "leads" holds a text for each model, "glance" the metrics that answer each question
-    by attribute and model, "points" a sentence for each of these.
-    """
-    names = [model["name"] for model in summary["models"]]
-    results = [
-        (attribute, result)
-        for attribute in summary["attributes"]
-        for result in attribute["results"]
-    ]
-    settings = summary["settings"]
-    points = [_point(attribute, result, settings) for attribute, result in results]
-    return {
-        "leads": [
-            {
-                "model": name,
-                "text": _lead(summary, i),
-                "further": [
-                    *_calibration(summary, i),
-                    *_largest(summary, i),
-                    *_within_limit(summary, i),
-                ],
-            }
-            for i, name in enumerate(names)
-        ],
-        "glance": [
-            {
-                "attribute": attribute["name"],
-                "n_groups": len(attribute["groups"]),
-                "model": result["model"],
-                "cells": [
-                    {"measure": m, "state": text}
-                    for m, text in states(result, settings)
-                ],
-            }
-            for attribute, result in results
-        ],
-        "points": [point for point in points if point is not None],
-        "tests": _count_tests(summary),
-        "cannot": [say(text) for text in _CANNOT_SHOW],
-    }
-
-
-def states(result: Summary, settings: Summary) -> list[tuple[Summary | None, str]]:
-    """Return the metric that answers each question, and whether it is beyond chance.
-
-    Up to three tests are made of each model and attribute, so their p-values are
-    adjusted (Holm): the probability of any false finding is at most `LEVEL`.
-    """
-    chosen: list[Summary | None] = []
-    for question in questions_of(settings):
-        present = _primary(result, question)
-        defined = [measure for measure in present if measure["value"] is not None]
-        chosen.append(next(iter(defined or present), None))
-    pvalues = sorted(m["pvalue"] for m in chosen if m and m["pvalue"] is not None)
-    largest = 0.0  # of the p-values that are small after adjustment
-    for i, pvalue in enumerate(pvalues):
-        if pvalue * (len(pvalues) - i) > LEVEL * (1 + 1e-9):
-            break
-        largest = pvalue
-    return [(measure, _state(measure, largest)) for measure in chosen]
-
-
-def _primary(result: Summary, question: str) -> list[Summary]:
-    """Metrics that may answer a question, the first of them first."""
-    ranks = {measure["key"]: MEASURES[measure["key"]] for measure in result["measures"]}
-    found = [
-        measure
-        for measure in result["measures"]
-        if ranks[measure["key"]].question == question
-        and ranks[measure["key"]].rank is not None
-    ]
-    return sorted(found, key=lambda measure: ranks[measure["key"]].rank or 0)
-
-
-def _state(measure: Summary | None, largest: float) -> str:
-    """Compare a p-value with the largest that is small after adjustment."""
-    if measure is None:
-        return "not asked"
-    if measure["value"] is None:
-        return "not computable"
-    if measure["pvalue"] is None:
-        return "not tested"
-    return "beyond chance" if measure["pvalue"] <= largest else "may be chance"
-
-
-def _lead(summary: Summary, model: int) -> str:
-    """Say in a few sentences by which attributes a model differs."""
-    differing: dict[str, list[str]] = {}
-    within, untested, neither = [], [], []
-    settings = summary["settings"]
-    names_of_questions = questions_of(settings)
-    for attribute in summary["attributes"]:
-        answers = states(attribute["results"][model], settings)
-        found = dict(zip(names_of_questions, answers, strict=True))
-        beyond = [name for name, (_, text) in found.items() if text == "beyond chance"]
-        if beyond:
-            what = listed([say(word_of(name, settings)) for name in beyond])
-            differing.setdefault(what, []).append(attribute["name"])
-        elif any(text == "may be chance" for _, text in found.values()):
-            within.append(attribute["name"])
-        elif not summary["settings"]["n_permutations"] and any(
-            text == "not tested" for _, text in found.values()
-        ):
-            untested.append(attribute["name"])
-        else:
-            neither.append(attribute["name"])
-    texts = []
-    if differing:
-        parts = [
-            say("{what} by {names}", what=what, names=listed(names))
-            if position
-            else say(
-                "{what} differ between groups by {names}",
-                what=what,
-                names=listed(names),
-            )
-            for position, (what, names) in enumerate(differing.items())
-        ]
-        text = "; ".join(parts)
-        text = f"{text[0].upper()}{text[1:]}"
-        texts.append(say("{text}, by more than chance explains.", text=text))
-    if within:
-        texts.append(
-            say(
-                "By {names}, no difference beyond chance was found, which does not "
-                "show that there is none.",
-                names=listed(within),
-            )
-        )
-    if untested:
-        texts.append(
-            say(
-                "By {names}, differences are measured, and not tested.",
-                names=listed(untested),
-            )
-        )
-    if neither:
-        texts.append(say("By {names}, nothing can be said.", names=listed(neither)))
-    texts.append(lead(summary.get("proxy"), model))
-    return " ".join(text for text in texts if text)
-
-
-def _calibration(summary: Summary, model: int) -> Iterator[str]:
-    """Say by which attributes a score means something else, beside the questions."""
-    names = [
-        attribute["name"]
-        for attribute in summary["attributes"]
-        for measure in attribute["results"][model]["measures"]
-        if measure["question"] == "calibration"
-        and measure["pvalue"] is not None
-        and measure["pvalue"] <= LEVEL
-    ]
-    if names:
-        yield say(
-            "By {names}, groups with the same scores are not truly positive equally "
-            "often, by more than chance explains in a test beside those of the three "
-            "questions (calibration gap).",
-            names=listed(names),
-        )
-
-
-def _largest(summary: Summary, model: int) -> Iterator[str]:
-    """Say where decisions differ most, or scores or errors where there are none."""
-    for question in questions_of(summary["settings"]):
-        found = [
-            (measure, attribute["name"])
-            for attribute in summary["attributes"]
-            for measure in _primary(attribute["results"][model], question)[:1]
-            if measure["value"] is not None
-        ]
-        if found:
-            measure, name = max(found, key=lambda one: one[0]["value"])
-            yield say(
-                "The largest {title} is by {name}: {finding}.",
-                title=_within_sentence(measure["title"]),
-                name=name,
-                finding=measure["finding"],
-            )
-            return
-
-
-def _within_sentence(title: str) -> str:
-    """Write a title of words within a sentence, in lower case but for names."""
-    lower = title[1:2].islower() and in_english()
-    return f"{title[0].lower()}{title[1:]}" if lower else title
-
-
-def _within_limit(summary: Summary, model: int) -> Iterator[str]:
-    """Say which differences are certified to be within the limit, above, or neither."""
-    settings = summary["settings"]
-    limit, questions = settings["limit"], questions_of(settings)
-    if limit is None:
-        return
-    found: dict[str, dict[str, list[str]]] = {"within": {}, "above": {}, "open": {}}
-    for attribute in summary["attributes"]:
-        answers = states(attribute["results"][model], settings)
-        for question, (measure, _) in zip(questions, answers, strict=True):
-            if measure is not None and measure["value"] is not None:
-                of_state = found[_beside_limit(measure, limit)]
-                of_state.setdefault(question, []).append(attribute["name"])
-    at, parts = figure(f"{limit:g}"), []
-    names = {
-        state: listed(
-            [
-                say(
-                    "{what} by {names}",
-                    what=say(word_of(question, settings)),
-                    names=listed(names),
-                )
-                for question, names in of_state.items()
-            ]
-        )
-        for state, of_state in found.items()
-    }
-    if names["within"]:
-        parts.append(
-            say(
-                "certified to be at most {limit}: {names}",
-                limit=at,
-                names=names["within"],
-            )
-        )
-    if names["above"]:
-        parts.append(
-            say("above the limit {limit}: {names}", limit=at, names=names["above"])
-        )
-    if names["open"]:
-        parts.append(
-            say(
-                "these rows cannot tell whether at most {limit}: {names}",
-                limit=at,
-                names=names["open"],
-            )
-        )
-    if parts:
-        text = "; ".join(parts)
-        yield f"{text[0].upper()}{text[1:]}."
-
-
-def _beside_limit(measure: Summary, limit: float) -> str:
-    """Whether a metric is certified to be within a limit, above it, or neither."""
-    if measure["certified"] is not None and measure["certified"] <= limit:
-        return "within"
-    above = measure["lower"] is not None and measure["lower"] > limit
-    return "above" if above else "open"
-
-
-def _point(attribute: Summary, result: Summary, settings: Summary) -> Summary | None:
-    """Describe one finding: of decisions, else of scores, else of errors."""
-    found = [(m, text) for m, text in states(result, settings) if m is not None]
-    defined = [(m, text) for m, text in found if m["value"] is not None]
-    if not found:
-        return None
-    measure, state = (defined or found)[0]
-    text = measure["finding"]
-    conclusion = CONCLUSIONS.get((word_of(measure["question"], settings), state))
-    if conclusion is not None:
-        largest = "" if measure["key"] == "dcp" else say("Largest difference found:")
-        text = " ".join(part for part in (say(conclusion), largest, text) if part)
-    details = []
-    if measure["lower"] is not None:
-        ends = measure["lower"], measure["upper"]
-        low, high = (MEASURES[measure["key"]].unit(end) for end in ends)
-        share = figure(f"{100 * settings['confidence_level']:g}")
-        details.append(
-            say("{level}% interval {low} to {high}", level=share, low=low, high=high)
-        )
-    if measure["certified"] is not None:
-        most = MEASURES[measure["key"]].unit(measure["certified"])
-        details.append(say("certified at most {most}", most=most))
-    if measure["null_mean"] is not None:
-        text_of_chance = chance_text(measure["key"], measure["null_mean"])
-        details.append(say("chance alone {text}", text=text_of_chance))
-    return {
-        "attribute": attribute["name"],
-        "model": result["model"],
-        "state": state,
-        "text": text + (f" ({'; '.join(details)})" if details else "") + ".",
-    }
-
-
-def _count_tests(summary: Summary) -> Summary:
-    """Count the p-values of a report, and those that are small."""
-    pvalues = [
-        measure["pvalue"]
-        for attribute in summary["attributes"]
-        for result in attribute["results"]
-        for measure in result["measures"]
-        if measure["pvalue"] is not None
-    ]
-    return {
-        "n": len(pvalues),
-        "small": sum(pvalue <= LEVEL for pvalue in pvalues),
-        "by_chance": LEVEL * len(pvalues),
-        "level": LEVEL,
-    }
-
-
-def cautions(summary: Summary) -> list[str]:
-    """List what limits the numbers of a report, each point once."""
-    texts: list[str] = []
-    of_numbers = summary["settings"]["scale"] == "real"
-    for attribute in summary["attributes"]:
-        texts += _about_groups(attribute, of_numbers)
-        for result in attribute["results"]:
-            texts += _about_measures(summary, attribute, result)
-    if summary["settings"]["sample_weight"] and of_numbers:
-        texts.append(
-            say(
-                "Rows are weighted. Group sizes count rows, means and metrics add up "
-                "weights."
-            )
-        )
-    elif summary["settings"]["sample_weight"]:
-        texts.append(
-            say(
-                "Rows are weighted. Group sizes count rows, rates and metrics add up "
-                "weights, and which groups differ from the others is not tested."
-            )
-        )
-    if not summary["settings"]["n_permutations"] and summary["attributes"]:
-        texts.append(
-            say(
-                "To save time, no test was made (n_permutations=0): there are no "
-                "p-values, and intervals alone say how much may be noise."
-            )
-        )
-    texts += _about_cells(summary["settings"])
-    texts += _about_scores(summary["settings"])
-    return list(dict.fromkeys(texts))
-
-
-def _about_cells(settings: Summary) -> list[str]:
-    """Say what is withheld, so that no number tells of few people."""
-    least, withheld = settings["min_cell"], settings["n_withheld"]
-    if least is None:
-        return []
-    n = say("fewer than {n}", n=least) if withheld is None else whole(withheld)
-    if settings["scale"] == "real":
-        return [
-            say(
-                "No number tells of fewer than {least} people: predictions, errors and "
-                "true values were counted apart, in intervals that hold {least} rows "
-                "or more of each group, and the rows of groups that have fewer are "
-                "left out of every number ({n}).",
-                least=least,
-                n=n,
-            )
-        ]
-    return [
-        say(
-            "No number tells of fewer than {least} people: scores were counted in "
-            "intervals that hold {least} rows or more of each group, true label and "
-            "decision, and the rows of groups that have fewer of one combination of "
-            "true label and decisions are left out of every number ({n}).",
-            least=least,
-            n=n,
-        )
-    ]
-
-
-def _about_scores(settings: Summary) -> list[str]:
-    """Say that scores were counted in intervals, or are no probabilities."""
-    texts, of_ranks = [], settings["scale"] == "rank"
-    if of_ranks:
-        texts.append(
-            say(
-                "The scores need not be probabilities. Thresholds, windows and bins "
-                "are of their ranks among everyone, from 0 for the lowest to 1 for the "
-                "highest; within strata, among everyone in the stratum. Log loss, "
-                "calibration and mean scores need probabilities, and are left out."
-            )
-        )
-    of_mcdp, length = settings["blur"]
-    within = {"of_mcdp": _at_most(of_mcdp), "length": _at_most(length)}
-    if length and settings["scale"] == "real":
-        texts.append(
-            say(
-                "Predictions, errors and true values were counted in narrow intervals, "
-                "and those of one count as equal. MCDP(0) is within {of_mcdp}, the "
-                "Wasserstein distance and the differences of means are within {length} "
-                "of those of the single numbers; the other numbers are close to "
-                "theirs.",
-                **within,
-            )
-        )
-    elif length and of_ranks:
-        texts.append(
-            say(
-                "Scores were counted in narrow intervals, and those of one count as "
-                "equal. MCDP(0) is within {of_mcdp}, ABCC is within {length} of those "
-                "of the single scores; the other numbers that depend on scores are "
-                "close to theirs.",
-                **within,
-            )
-        )
-    elif length:
-        texts.append(
-            say(
-                "Scores were counted in narrow intervals, and those of one count as "
-                "equal. MCDP(0) is within {of_mcdp}, ABCC and the difference of mean "
-                "scores are within {length} of those of the single scores; the other "
-                "numbers that depend on scores are close to theirs.",
-                **within,
-            )
-        )
-    return texts
-
-
-def _at_most(value: float) -> str:
-    """Write a bound with one digit, rounded up."""
-    power = math.floor(math.log10(value)) if value else 0
-    most = math.ceil(value / 10.0**power - 1e-9) * 10.0**power
-    return figure(f"{most:,.{max(-power, 0)}f}")
-
-
-def _about_groups(attribute: Summary, of_numbers: bool) -> list[str]:
-    name, groups, aside = (attribute[key] for key in ("name", "groups", "aside"))
-    smallest = attribute["min_group_size"]
-    texts = []
-    if len(groups) < 2:
-        values = {
-            "name": name,
-            "groups": counted(len(groups), "group"),
-            "all": len(groups) + len(aside),
-            "rows": counted(smallest, "row"),
-        }
-        texts.append(
-            say(
-                "{name}: nothing can be compared, since {groups} of {all} has at least "
-                "{rows}.",
-                **values,
-            )
-            if len(groups) == 1
-            else say(
-                "{name}: nothing can be compared, since {groups} of {all} have at "
-                "least {rows}.",
-                **values,
-            )
-        )
-    if aside:
-        values = {
-            "name": name,
-            "groups": counted(len(aside), "group"),
-            "rows": counted(smallest, "row"),
-            "names": listed([with_size(group["label"], group["n"]) for group in aside]),
-        }
-        texts.append(
-            say(
-                "{name}: {groups} with fewer than {rows} cannot be compared and is "
-                "left out: {names}.",
-                **values,
-            )
-            if len(aside) == 1
-            else say(
-                "{name}: {groups} with fewer than {rows} cannot be compared and are "
-                "left out: {names}.",
-                **values,
-            )
-        )
-    if attribute["n_missing"]:
-        values = {"name": name, "rows": counted(attribute["n_missing"], "row")}
-        texts.append(
-            say("{name}: {rows} without a group is left out.", **values)
-            if attribute["n_missing"] == 1
-            else say("{name}: {rows} without a group are left out.", **values)
-        )
-    return texts + _about_sizes(name, groups, of_numbers)
-
-
-def _about_sizes(name: str, groups: list[Summary], of_numbers: bool) -> list[str]:
-    """Say how uncertain the rates of small groups are."""
-    small = sorted((g["n"], with_size(g["label"], g["n"])) for g in groups)
-    small = [(n, text) for n, text in small if n < _SMALL]
-    if not small or len(groups) < 2:
-        return []
-    error = 98 / small[0][0] ** 0.5
-    values = {
-        "name": name,
-        "n": len(small),
-        "all": len(groups),
-        "limit": _SMALL,
-        "names": listed([text for _, text in small]),
-    }
-    which = (
-        say(
-            "{name}: {n} of {all} groups has fewer than {limit} rows: {names}.",
-            **values,
-        )
-        if len(small) == 1
-        else say(
-            "{name}: {n} of {all} groups have fewer than {limit} rows: {names}.",
-            **values,
-        )
-    )
-    if of_numbers:
-        return [which]
-    uncertain = say(
-        "A rate in the smallest is uncertain by up to {error} percentage points either "
-        "way, and the largest difference tends to be found where groups are small.",
-        error=whole(error),
-    )
-    return [f"{which} {uncertain}"]
-
-
-def _about_measures(summary: Summary, attribute: Summary, result: Summary) -> list[str]:
-    if len(attribute["groups"]) < 2:
-        return []
-    model = f", {result['model']}" if len(summary["models"]) > 1 else ""
-    texts = []
-    for measure in result["measures"]:
-        where = f"{attribute['name']}{model}: {measure['title']}"
-        if measure.get("left_out"):
-            texts.append(_about_labels(attribute, measure))
-        if measure["value"] is None:
-            finding = measure["finding"]
-            texts.append(f"{where} {finding[0].lower()}{finding[1:]}.")
-        elif measure["note"]:
-            texts.append(f"{where}: {measure['note']}")
-    return texts
-
-
-def _about_labels(attribute: Summary, measure: Summary) -> str:
-    """Name the groups that have too few rows of a true label to have error rates."""
-    return say(
-        "{name}: groups with fewer than {rows} of a true label are left out of "
-        "“{title}” among these rows: {names}.",
-        name=attribute["name"],
-        rows=counted(attribute["min_group_size"], "row"),
-        title=measure["title"],
-        names=listed([with_rows_of_label(cell) for cell in measure["left_out"]]),
-    )

@@ -63,17 +63,13 @@ def _of_columns(result: Mapping[str, Any]) -> dict[str, Any]:
     rows = [
         [
             row["name"],
-            _with_ends(
-                row["remaining"], row["remaining_lower"], row["remaining_upper"]
-            ),
-            _with_ends(
-                row["explained"], row["explained_lower"], row["explained_upper"]
-            ),
+            *(_with_ends(row, name) for name in ("remaining", "explained")),
             percent(row["no_overlap"]),
             whole(row["effective_size"]),
         ]
         for row in result["table"]
     ]
+    ends = {f"value_{end}": result[end] for end in ("lower", "upper")}
     return {
         "title": say("What the gap goes with"),
         "texts": [
@@ -81,7 +77,7 @@ def _of_columns(result: Mapping[str, Any]) -> dict[str, Any]:
                 "{title} is {value} between the groups as they are. The table has what "
                 "remains of it between people who are alike in some columns, {where}.",
                 title=title,
-                value=_with_ends(result["value"], result["lower"], result["upper"]),
+                value=_with_ends({"value": result["value"], **ends}, "value"),
                 where=population,
             ),
             say(
@@ -106,13 +102,7 @@ def _of_features(result: Mapping[str, Any]) -> dict[str, Any]:
     """Contributions of the features of a model to its gaps."""
     first, second = map(name_of, result["groups"])
     rows = [
-        [
-            row["name"],
-            _with_ends(
-                row["decisions"], row["decisions_lower"], row["decisions_upper"]
-            ),
-            _with_ends(row["means"], row["means_lower"], row["means_upper"]),
-        ]
+        [row["name"], *(_with_ends(row, name) for name in ("decisions", "means"))]
         for row in result["table"]
     ]
     return {
@@ -144,11 +134,12 @@ def _of_features(result: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _with_ends(value: float | None, low: Any, high: Any) -> str:
+def _with_ends(numbers: Mapping[str, Any], name: str) -> str:
     """Write a number and the ends of its interval, a dash where it is undefined."""
-    if value is None:
+    if numbers[name] is None:
         return DASH
-    return f"{number(value)} ({interval(low, high)})"
+    ends = interval(numbers[f"{name}_lower"], numbers[f"{name}_upper"])
+    return f"{number(numbers[name])} ({ends})"
 
 
 def _level(confidence_level: float) -> str:

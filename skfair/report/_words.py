@@ -1,51 +1,636 @@
-"""What numbers say beside the sentences of metrics: chance, ratios and strata."""
+"""What the numbers of a report say: sentences, the verdict and cautions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from skfair._utils._text import visible_text
+from skfair.groups import CROSS
 from skfair.report._language import (
+    NO_NAMES,
+    Unnamed,
     counted,
     figure,
+    in_english,
     in_quotes,
     listed,
     number,
     percent,
     quoted,
     say,
+    say_label,
+    say_name,
+    speaking,
     whole,
+    with_size,
 )
-from skfair.report._metrics import MEASURES
-from skfair.report._sample import Finding
-from skfair.report._sentences import DCP_SECONDS, About
+from skfair.report._metrics import DCP_SECONDS, MEASURES, questions_of, word_of
+from skfair.report._proxy import lead, put_proxy
+from skfair.report._why import section_of
 
 Summary = dict[str, Any]
 
 #: A p-value of at most this is called more than chance.
 LEVEL = 0.05
+#: What a test of each question says about all groups together, by its outcome. A metric
+#: that was not tested, or is undefined, has no conclusion.
+CONCLUSIONS = {
+    (question, state): message
+    for question, subject in {
+        "decisions": "Decisions",
+        "scores": "Scores",
+        "errors": "Error rates",
+        "predictions": "Predictions",
+        "mean errors": "Mean errors",
+        "absolute errors": "Absolute errors",
+    }.items()
+    for state, message in {
+        "beyond chance": f"{subject} depend on the group by more than chance explains.",
+        "may be chance": f"That {subject.lower()} depend on the group is not shown.",
+    }.items()
+}
+#: What the verdict says of attributes by which no difference is beyond chance.
+OF_ATTRIBUTES = {
+    "may be chance": "By {names}, no difference beyond chance was found, which does "
+    "not show that there is none.",
+    "not tested": "By {names}, differences are measured, and not tested.",
+    "not computable": "By {names}, nothing can be said.",
+}
+#: What the verdict says of differences beside the limit.
+BESIDE_LIMIT = {
+    "within": "certified to be at most {limit}: {names}",
+    "above": "above the limit {limit}: {names}",
+    "open": "these rows cannot tell whether at most {limit}: {names}",
+}
+#: What it means on each scale that numbers were counted in intervals.
+COUNTED_IN_INTERVALS = {
+    "probability": "Scores were counted in narrow intervals, and those of one count as "
+    "equal. MCDP(0) is within {of_mcdp}, ABCC and the difference of mean scores are "
+    "within {length} of those of the single scores; the other numbers that depend on "
+    "scores are close to theirs.",
+    "rank": "Scores were counted in narrow intervals, and those of one count as equal. "
+    "MCDP(0) is within {of_mcdp}, ABCC is within {length} of those of the single "
+    "scores; the other numbers that depend on scores are close to theirs.",
+    "real": "Predictions, errors and true values were counted in narrow intervals, "
+    "and those of one count as equal. MCDP(0) is within {of_mcdp}, the Wasserstein "
+    "distance and the differences of means are within {length} of those of the single "
+    "numbers; the other numbers are close to theirs.",
+}
+#: What a report is called unless it is given a title.
+DEFAULT_TITLE = "Fairness report"
+#: Entries of a summary that are labels of groups, strata or classes.
+LABELS = {"label", "group", "true_label", "stratum", "compared", "positive"}
+LABELS |= {"classes", "positive label"}
+#: Rates of groups smaller than this are uncertain by ten points and more.
+_SMALL = 100
+_CANNOT_SHOW = (
+    "Whether a difference is justified. Groups may differ in what the decision is "
+    "rightly based on, and equal numbers may be unjust.",
+    "What caused a difference: the model, the labels it learnt from, or who is in "
+    "these rows.",
+    "Whether the true labels themselves are fair.",
+    "Anything about people who are not like those in these rows.",
+    "That a model is fair. Finding no difference is not the same as there being none.",
+)
 
 
-def describe(about: About, measure: Summary) -> str:
+def reworded(summary: Summary, code: str) -> Summary:
+    """Put a summary into words of another language, from its numbers and names."""
+    if code == summary["language"]:
+        return summary
+    with speaking(summary["language"]):
+        known = {say(text): text for text in NO_NAMES}
+        default = summary["title"] == say(DEFAULT_TITLE)
+    with speaking(code):
+        found = _renamed(summary, known)
+        title = say(DEFAULT_TITLE) if default else found["title"]
+        return in_words({**found, "title": title, "language": code})
+
+
+def _renamed(part: Any, known: Mapping[str, str]) -> Any:
+    """Copy a summary, with what stands for a missing label in the spoken language."""
+    if isinstance(part, list):
+        return [_renamed(one, known) for one in part]
+    if not isinstance(part, dict):
+        return part
+    found = {key: _renamed(value, known) for key, value in part.items()}
+    for key in LABELS & found.keys():
+        if isinstance(found[key], list):
+            found[key] = [say_label(one, known) for one in found[key]]
+        elif found[key] is not None:
+            found[key] = say_label(found[key], known)
+    return found
+
+
+def in_words(summary: Summary) -> Summary:
+    """Put into words what a summary has as numbers and names, which it then has, too.
+
+    Words are in the language that is spoken, in which names must be.
+    """
+    settings, models = summary["settings"], summary["models"]
+    for one in (*models, *summary["attributes"]):
+        if one["unnamed"] is not None:
+            one["name"] = say_name(Unnamed(one["unnamed"]))
+    *each, last = summary["attributes"] or [None]
+    if any(one["unnamed"] is not None for one in each):
+        last["name"] = visible_text(CROSS.join(one["name"] for one in each))
+    for model in models:
+        model["decided_by"] = decided_by(model["threshold"], settings["scale"])
+    decisions = {model["name"]: model["decided_by"] for model in models}
+    summary = {**summary, "settings": {**settings, "decisions": decisions}}
+    for attribute in summary["attributes"]:
+        for model, result in zip(models, attribute["results"], strict=True):
+            result["model"] = model["name"]
+            _put_result(summary, attribute, result)
+    if summary["proxy"] is not None:
+        put_proxy(summary)
+    for section in summary.get("why") or ():
+        section |= section_of(section["result"])
+    texts = list(dict.fromkeys(cautions(summary)))  # each once
+    return {**summary, "verdict": verdict(summary), "cautions": texts}
+
+
+def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
+    """Put the metrics of one model and attribute, and its tables, into words."""
+    settings = summary["settings"]
+    titles = {key: one.title_of(settings) for key, one in MEASURES.items()}
+    for measure in result["measures"]:
+        measure["title"] = titles[measure["key"]]
+        measure["note"] = " ".join(note(measure))
+        measure["finding"] = describe(summary, attribute, measure)
+        measure["sentence"] = " ".join(with_chance(measure))
+    for table in result["impact_ratios"] or ():
+        for row in table["rows"]:
+            if row["status"] == "unknown":
+                row["label"] = say("unknown")
+        given = table["kind"], table["rows"], settings["confidence_level"]
+        table["sentence"] = " ".join(describe_ratios(*given))
+    if (table := result["strata"]) is not None:
+        table["names"] = say("stratum") if table["unnamed"] else table["names"]
+        for row in table["rows"]:
+            row["title"] = titles[row["key"]]
+        for one in table["left_out"]:
+            one["reason"] = reason_left_out(one, attribute["min_group_size"])
+        title = titles["equalized_odds_difference"]
+        table["sentence"] = " ".join(describe_strata(table, title))
+
+
+def decided_by(threshold: float | None, scale: str) -> str:
+    """Say how a model decides."""
+    if scale == "real":
+        return ""
+    if threshold is None:
+        return say("as predicted")
+    return say(
+        "rank of at least {threshold}"
+        if scale == "rank"
+        else "score of at least {threshold}",
+        threshold=figure(f"{threshold:g}"),
+    )
+
+
+def verdict(summary: Summary) -> Summary:
+    """Draw the conclusions of a summary.
+
+    "leads" holds a text for each model, "glance" the metrics that answer each question
+    by attribute and model, "points" a sentence for each of these.
+    """
+    settings = summary["settings"]
+    leads = [
+        {
+            "model": model["name"],
+            "text": " ".join(_lead(summary, i)),
+            "further": [
+                *_calibration(summary, i),
+                *_largest(summary, i),
+                *_within_limit(summary, i),
+            ],
+        }
+        for i, model in enumerate(summary["models"])
+    ]
+    glance, points = [], []
+    for attribute in summary["attributes"]:
+        for result in attribute["results"]:
+            answers = states(result, settings)
+            glance.append(
+                {
+                    "attribute": attribute["name"],
+                    "n_groups": len(attribute["groups"]),
+                    "model": result["model"],
+                    "cells": [{"measure": m, "state": text} for m, text in answers],
+                }
+            )
+            if any(measure is not None for measure, _ in answers):
+                named = {"attribute": attribute["name"], "model": result["model"]}
+                points.append(named | _point(answers, settings))
+    return {
+        "leads": leads,
+        "glance": glance,
+        "points": points,
+        "tests": _count_tests(summary),
+        "cannot": [say(text) for text in _CANNOT_SHOW],
+    }
+
+
+def states(result: Summary, settings: Summary) -> list[tuple[Summary | None, str]]:
+    """Return the metric that answers each question, and whether it is beyond chance.
+
+    Up to three tests are made of each model and attribute, so their p-values are
+    adjusted (Holm): the probability of any false finding is at most `LEVEL`.
+    """
+    chosen: list[Summary | None] = []
+    for question in questions_of(settings):
+        present = _primary(result, question)
+        defined = [measure for measure in present if measure["value"] is not None]
+        chosen.append(next(iter(defined or present), None))
+    pvalues = sorted(m["pvalue"] for m in chosen if m and m["pvalue"] is not None)
+    largest = 0.0  # of the p-values that are small after adjustment
+    for i, pvalue in enumerate(pvalues):
+        if pvalue * (len(pvalues) - i) > LEVEL * (1 + 1e-9):
+            break
+        largest = pvalue
+    return [(measure, _state(measure, largest)) for measure in chosen]
+
+
+def _primary(result: Summary, question: str) -> list[Summary]:
+    """Metrics that may answer a question, the first of them first."""
+    ranks = {
+        key: one.rank
+        for key, one in MEASURES.items()
+        if one.question == question and one.rank is not None
+    }
+    found = [measure for measure in result["measures"] if measure["key"] in ranks]
+    return sorted(found, key=lambda measure: ranks[measure["key"]])
+
+
+def _state(measure: Summary | None, largest: float) -> str:
+    """Compare a p-value with the largest that is small after adjustment."""
+    if measure is None:
+        return "not asked"
+    if measure["value"] is None:
+        return "not computable"
+    if measure["pvalue"] is None:
+        return "not tested"
+    return "beyond chance" if measure["pvalue"] <= largest else "may be chance"
+
+
+def _lead(summary: Summary, model: int) -> Iterator[str]:
+    """Say in a few sentences by which attributes a model differs."""
+    settings, differing = summary["settings"], dict[str, list[str]]()
+    others: dict[str, list[str]] = {state: [] for state in OF_ATTRIBUTES}
+    # Where tests were made, a metric that has none leaves its question open.
+    unsaid = {"not tested"} if settings["n_permutations"] else set()
+    for attribute in summary["attributes"]:
+        answers = [state for _, state in states(attribute["results"][model], settings)]
+        beyond = [
+            say(word_of(question, settings))
+            for question, state in zip(questions_of(settings), answers, strict=True)
+            if state == "beyond chance"
+        ]
+        if beyond:
+            differing.setdefault(listed(beyond), []).append(attribute["name"])
+            continue
+        found = (one for one in OF_ATTRIBUTES if one in {*answers} - unsaid)
+        others[next(found, "not computable")].append(attribute["name"])
+    parts: list[str] = []
+    for what, names in differing.items():
+        parts.append(
+            say(
+                "{what} by {names}"
+                if parts
+                else "{what} differ between groups by {names}",
+                what=what,
+                names=listed(names),
+            )
+        )
+    if parts:
+        text = _capitalised("; ".join(parts))
+        yield say("{text}, by more than chance explains.", text=text)
+    for state, names in others.items():
+        if names:
+            yield say(OF_ATTRIBUTES[state], names=listed(names))
+    yield from lead(summary.get("proxy"), model)
+
+
+def _capitalised(text: str) -> str:
+    """Begin a text with a capital letter."""
+    return f"{text[0].upper()}{text[1:]}"
+
+
+def _calibration(summary: Summary, model: int) -> Iterator[str]:
+    """Say by which attributes a score means something else, beside the questions."""
+    names = [
+        attribute["name"]
+        for attribute in summary["attributes"]
+        for measure in attribute["results"][model]["measures"]
+        if measure["question"] == "calibration"
+        and measure["pvalue"] is not None
+        and measure["pvalue"] <= LEVEL
+    ]
+    if names:
+        yield say(
+            "By {names}, groups with the same scores are not truly positive equally "
+            "often, by more than chance explains in a test beside those of the three "
+            "questions (calibration gap).",
+            names=listed(names),
+        )
+
+
+def _largest(summary: Summary, model: int) -> Iterator[str]:
+    """Say where decisions differ most, or scores or errors where there are none."""
+    for question in questions_of(summary["settings"]):
+        found = [
+            (measure, attribute["name"])
+            for attribute in summary["attributes"]
+            for measure in _primary(attribute["results"][model], question)[:1]
+            if measure["value"] is not None
+        ]
+        if found:
+            measure, name = max(found, key=lambda one: one[0]["value"])
+            yield say(
+                "The largest {title} is by {name}: {finding}.",
+                title=_within_sentence(measure["title"]),
+                name=name,
+                finding=measure["finding"],
+            )
+            return
+
+
+def _within_sentence(title: str) -> str:
+    """Write a title of words within a sentence, in lower case but for names."""
+    lower = title[1:2].islower() and in_english()
+    return f"{title[0].lower()}{title[1:]}" if lower else title
+
+
+def _within_limit(summary: Summary, model: int) -> Iterator[str]:
+    """Say which differences are certified to be within the limit, above, or neither."""
+    settings = summary["settings"]
+    limit, questions = settings["limit"], questions_of(settings)
+    if limit is None:
+        return
+    found: dict[str, dict[str, list[str]]] = {state: {} for state in BESIDE_LIMIT}
+    for attribute in summary["attributes"]:
+        answers = states(attribute["results"][model], settings)
+        for question, (measure, _) in zip(questions, answers, strict=True):
+            if measure is not None and measure["value"] is not None:
+                of_state = found[_beside_limit(measure, limit)]
+                of_state.setdefault(question, []).append(attribute["name"])
+    parts = []
+    for state, message in BESIDE_LIMIT.items():
+        names = [
+            say(
+                "{what} by {names}",
+                what=say(word_of(question, settings)),
+                names=listed(names),
+            )
+            for question, names in found[state].items()
+        ]
+        if names:
+            at = figure(f"{limit:g}")
+            parts.append(say(message, limit=at, names=listed(names)))
+    if parts:
+        yield f"{_capitalised('; '.join(parts))}."
+
+
+def _beside_limit(measure: Summary, limit: float) -> str:
+    """Whether a metric is certified to be within a limit, above it, or neither."""
+    if measure["certified"] is not None and measure["certified"] <= limit:
+        return "within"
+    above = measure["lower"] is not None and measure["lower"] > limit
+    return "above" if above else "open"
+
+
+def _point(
+    answers: list[tuple[Summary | None, str]], settings: Summary
+) -> dict[str, str]:
+    """Describe one finding: of decisions, else of scores, else of errors."""
+    found = [(m, state) for m, state in answers if m is not None]
+    defined = [(m, state) for m, state in found if m["value"] is not None]
+    measure, state = (defined or found)[0]
+    text = measure["finding"]
+    conclusion = CONCLUSIONS.get((word_of(measure["question"], settings), state))
+    if conclusion is not None:
+        largest = "" if measure["key"] == "dcp" else say("Largest difference found:")
+        text = " ".join(part for part in (say(conclusion), largest, text) if part)
+    details = "; ".join(_details(measure, settings))
+    return {"state": state, "text": text + (f" ({details})" if details else "") + "."}
+
+
+def _details(measure: Summary, settings: Summary) -> Iterator[str]:
+    """Say what is known of the noise of a metric."""
+    unit = MEASURES[measure["key"]].unit
+    if measure["lower"] is not None:
+        low, high = unit(measure["lower"]), unit(measure["upper"])
+        share = figure(f"{100 * settings['confidence_level']:g}")
+        yield say("{level}% interval {low} to {high}", level=share, low=low, high=high)
+    if measure["certified"] is not None:
+        yield say("certified at most {most}", most=unit(measure["certified"]))
+    if measure["null_mean"] is not None:
+        text = chance_text(measure["key"], measure["null_mean"])
+        yield say("chance alone {text}", text=text)
+
+
+def _count_tests(summary: Summary) -> Summary:
+    """Count the p-values of a report, and those that are small."""
+    pvalues = [
+        measure["pvalue"]
+        for attribute in summary["attributes"]
+        for result in attribute["results"]
+        for measure in result["measures"]
+        if measure["pvalue"] is not None
+    ]
+    return {
+        "n": len(pvalues),
+        "small": sum(pvalue <= LEVEL for pvalue in pvalues),
+        "by_chance": LEVEL * len(pvalues),
+        "level": LEVEL,
+    }
+
+
+def cautions(summary: Summary) -> Iterator[str]:
+    """Say what limits the numbers of a report."""
+    settings = summary["settings"]
+    of_numbers = settings["scale"] == "real"
+    for attribute in summary["attributes"]:
+        yield from _about_groups(attribute, of_numbers)
+        for result in attribute["results"]:
+            yield from _about_measures(summary, attribute, result)
+    if settings["sample_weight"]:
+        yield say(
+            "Rows are weighted. Group sizes count rows, means and metrics add up "
+            "weights."
+            if of_numbers
+            else "Rows are weighted. Group sizes count rows, rates and metrics add up "
+            "weights, and which groups differ from the others is not tested."
+        )
+    if not settings["n_permutations"] and summary["attributes"]:
+        yield say(
+            "To save time, no test was made (n_permutations=0): there are no "
+            "p-values, and intervals alone say how much may be noise."
+        )
+    yield from _about_cells(settings)
+    yield from _about_scores(settings)
+
+
+def _about_cells(settings: Summary) -> Iterator[str]:
+    """Say what is withheld, so that no number tells of few people."""
+    least, withheld = settings["min_cell"], settings["n_withheld"]
+    if least is None:
+        return
+    yield say(
+        "No number tells of fewer than {least} people: predictions, errors and true "
+        "values were counted apart, in intervals that hold {least} rows or more of "
+        "each group, and the rows of groups that have fewer are left out of every "
+        "number ({n})."
+        if settings["scale"] == "real"
+        else "No number tells of fewer than {least} people: scores were counted in "
+        "intervals that hold {least} rows or more of each group, true label and "
+        "decision, and the rows of groups that have fewer of one combination of true "
+        "label and decisions are left out of every number ({n}).",
+        least=least,
+        n=say("fewer than {n}", n=least) if withheld is None else whole(withheld),
+    )
+
+
+def _about_scores(settings: Summary) -> Iterator[str]:
+    """Say that scores were counted in intervals, or are no probabilities."""
+    if settings["scale"] == "rank":
+        yield say(
+            "The scores need not be probabilities. Thresholds, windows and bins are of "
+            "their ranks among everyone, from 0 for the lowest to 1 for the highest; "
+            "within strata, among everyone in the stratum. Log loss, calibration and "
+            "mean scores need probabilities, and are left out."
+        )
+    of_mcdp, length = map(_at_most, settings["blur"])
+    if settings["blur"][1]:
+        message = COUNTED_IN_INTERVALS[settings["scale"]]
+        yield say(message, of_mcdp=of_mcdp, length=length)
+
+
+def _at_most(value: float) -> str:
+    """Write a bound with one digit, rounded up."""
+    power = math.floor(math.log10(value)) if value else 0
+    most = math.ceil(value / 10.0**power - 1e-9) * 10.0**power
+    return figure(f"{most:,.{max(-power, 0)}f}")
+
+
+def _about_groups(attribute: Summary, of_numbers: bool) -> Iterator[str]:
+    name, groups, aside = (attribute[key] for key in ("name", "groups", "aside"))
+    values = {"name": name, "rows": counted(attribute["min_group_size"], "row")}
+    if len(groups) < 2:
+        yield say(
+            "{name}: nothing can be compared, since {groups} of {all} has at least "
+            "{rows}."
+            if len(groups) == 1
+            else "{name}: nothing can be compared, since {groups} of {all} have at "
+            "least {rows}.",
+            **values,
+            groups=counted(len(groups), "group"),
+            all=len(groups) + len(aside),
+        )
+    if aside:
+        yield say(
+            "{name}: {groups} with fewer than {rows} cannot be compared and is left "
+            "out: {names}."
+            if len(aside) == 1
+            else "{name}: {groups} with fewer than {rows} cannot be compared and are "
+            "left out: {names}.",
+            **values,
+            groups=counted(len(aside), "group"),
+            names=listed([with_size(group["label"], group["n"]) for group in aside]),
+        )
+    if attribute["n_missing"]:
+        yield say(
+            "{name}: {rows} without a group is left out."
+            if attribute["n_missing"] == 1
+            else "{name}: {rows} without a group are left out.",
+            name=name,
+            rows=counted(attribute["n_missing"], "row"),
+        )
+    yield from _about_sizes(name, groups, of_numbers)
+
+
+def _about_sizes(name: str, groups: list[Summary], of_numbers: bool) -> Iterator[str]:
+    """Say how uncertain the rates of small groups are."""
+    small = sorted((g["n"], with_size(g["label"], g["n"])) for g in groups)
+    small = [(n, text) for n, text in small if n < _SMALL]
+    if not small or len(groups) < 2:
+        return
+    text = say(
+        "{name}: {n} of {all} groups has fewer than {limit} rows: {names}."
+        if len(small) == 1
+        else "{name}: {n} of {all} groups have fewer than {limit} rows: {names}.",
+        name=name,
+        n=len(small),
+        all=len(groups),
+        limit=_SMALL,
+        names=listed([text for _, text in small]),
+    )
+    if not of_numbers:
+        error = whole(98 / small[0][0] ** 0.5)
+        uncertain = say(
+            "A rate in the smallest is uncertain by up to {error} percentage points "
+            "either way, and the largest difference tends to be found where groups are "
+            "small.",
+            error=error,
+        )
+        text = f"{text} {uncertain}"
+    yield text
+
+
+def _about_measures(
+    summary: Summary, attribute: Summary, result: Summary
+) -> Iterator[str]:
+    if len(attribute["groups"]) < 2:
+        return
+    model = f", {result['model']}" if len(summary["models"]) > 1 else ""
+    for measure in result["measures"]:
+        where = f"{attribute['name']}{model}: {measure['title']}"
+        if measure.get("left_out"):
+            yield _about_labels(attribute, measure)
+        if measure["value"] is None:
+            finding = measure["finding"]
+            yield f"{where} {finding[0].lower()}{finding[1:]}."
+        elif measure["note"]:
+            yield f"{where}: {measure['note']}"
+
+
+def _about_labels(attribute: Summary, measure: Summary) -> str:
+    """Name the groups that have too few rows of a true label to have error rates."""
+    return say(
+        "{name}: groups with fewer than {rows} of a true label are left out of "
+        "“{title}” among these rows: {names}.",
+        name=attribute["name"],
+        rows=counted(attribute["min_group_size"], "row"),
+        title=measure["title"],
+        names=listed([with_rows_of_label(cell) for cell in measure["left_out"]]),
+    )
+
+
+def describe(summary: Summary, attribute: Summary, measure: Summary) -> str:
     """Describe a metric without regard to chance, in a sentence without full stop."""
     if measure["value"] is None:
-        return say("Cannot be computed: {reason}", reason=_reason(about, measure))
-    found = Finding.of(measure["value"], measure["attained"])
-    names = (
-        quoted([*about.labels], found.pair[0]),
-        quoted([*about.labels], found.pair[1]),
-    )
-    return MEASURES[measure["key"]].sentence(about, found, names)
+        return say("Cannot be computed: {reason}", reason=_reason(attribute, measure))
+    known, found = MEASURES[measure["key"]], measure["attained"]
+    labels = [group["label"] for group in attribute["groups"]]
+    first, second = (quoted(labels, group) for group in found["pair"])
+    ours, theirs = ("" if x is None else known.of_group(x) for x in found["figures"])
+    values = {"first": first, "second": second, "ours": ours, "theirs": theirs}
+    values |= {"value": known.unit(measure["value"]), "score": number(found["score"])}
+    return known.describe(summary, measure, values)
 
 
-def _reason(about: About, measure: Summary) -> str:
+def _reason(attribute: Summary, measure: Summary) -> str:
     """Say why a metric is undefined."""
+    least = attribute["min_group_size"]
     if measure["left_out"]:
         return say(
             "no two groups have {rows} or more of one true label",
-            rows=counted(about.min_group_size, "row"),
+            rows=counted(least, "row"),
         )
-    why = _too_small(about.labels, about.min_group_size)
+    why = _too_small([group["label"] for group in attribute["groups"]], least)
     return say("there must be at least two groups, and {why}", why=why)
 
 
@@ -67,68 +652,59 @@ def _too_small(labels: Sequence[str], least: int) -> str:
     return say("only {group} has {rows} or more", group=in_quotes(labels[0]), rows=rows)
 
 
-def note(measure: Summary) -> str:
+def note(measure: Summary) -> Iterator[str]:
     """Say what limits a metric: a search that ended early, or undefined shuffles."""
-    texts = []
     if measure["searched"] is not None:
-        lower, upper = (percent(bound) for bound in measure["searched"])
-        texts.append(
-            say(
-                "Certified to lie between {lower} and {upper}; the search ended after "
-                "{seconds} s.",
-                lower=lower,
-                upper=upper,
-                seconds=f"{DCP_SECONDS:g}",
-            )
+        lower, upper = map(percent, measure["searched"])
+        yield say(
+            "Certified to lie between {lower} and {upper}; the search ended after "
+            "{seconds} s.",
+            lower=lower,
+            upper=upper,
+            seconds=f"{DCP_SECONDS:g}",
         )
     if measure["without_test"]:
-        share = percent(measure["without_test"])
-        texts.append(
-            say("Undefined in {share} of shuffles, too many for a test.", share=share)
+        yield say(
+            "Undefined in {share} of shuffles, too many for a test."
             if measure["pvalue"] is None
-            else say(
-                "Undefined in {share} of shuffles, which count as large.", share=share
-            )
+            else "Undefined in {share} of shuffles, which count as large.",
+            share=percent(measure["without_test"]),
         )
     defined = measure["value"] is not None
     if measure["key"] == "dcp" and defined and measure["lower"] is None:
-        texts.append(
-            say("No interval and no test: the search takes too long to repeat.")
-        )
-    return " ".join(texts)
+        yield say("No interval and no test: the search takes too long to repeat.")
 
 
-def with_chance(measure: Summary) -> str:
+def with_chance(measure: Summary) -> Iterator[str]:
     """Add to a finding what chance alone gives, and a full stop.
 
     A test of more than two groups at once does not say which of them differ.
     """
-    sentence, null, as_large = (
-        measure[name] for name in ("finding", "null_mean", "as_large")
-    )
+    null, as_large = measure["null_mean"], measure["as_large"]
     if null is None or measure["pvalue"] is None or as_large is None:
-        return f"{sentence}."
-    values = {"sentence": sentence, "text": chance_text(measure["key"], null)}
-    share = percent(as_large)
+        yield f"{measure['finding']}."
+        return
+    values = {
+        "sentence": measure["finding"],
+        "text": chance_text(measure["key"], null),
+        "share": percent(as_large),
+    }
     if measure["pvalue"] > LEVEL:
-        return say(
+        yield say(
             "{sentence}. This may be noise: chance alone would give {text}, and as "
             "much as this in {share} of shuffles.",
             **values,
-            share=share,
         )
-    text = say("{sentence}; chance alone would give {text}.", **values)
+        return
+    yield say("{sentence}; chance alone would give {text}.", **values)
     if measure["n_groups"] > 2:
-        more = say("The test is of all groups, and does not say which of them differ.")
-        text = f"{text} {more}"
+        yield say("The test is of all groups, and does not say which of them differ.")
     if as_large > LEVEL:
-        more = say(
+        yield say(
             "As much as this is found in {share} of shuffles, which the test tells "
             "apart by all differences together.",
-            share=share,
+            **values,
         )
-        text = f"{text} {more}"
-    return text
 
 
 def chance_text(key: str, null: float) -> str:
@@ -137,25 +713,25 @@ def chance_text(key: str, null: float) -> str:
     return say(measure.by_chance, text=measure.unit(null))
 
 
-def describe_ratios(kind: str, rows: list[dict[str, Any]], level: float) -> str:
+def describe_ratios(
+    kind: str, rows: list[dict[str, Any]], level: float
+) -> Iterator[str]:
     """Describe a table of impact ratios, without a verdict."""
-    what = say("selection rate") if kind == "selection" else say("scoring rate")
+    what = say("selection rate" if kind == "selection" else "scoring rate")
     compared = [row for row in rows if row["impact_ratio"] is not None]
-    if not compared:
-        texts = [
-            say("There are no ratios: too few groups, or no {what} above 0.", what=what)
-        ]
+    if compared:
+        yield _highest_and_smallest(what, compared, level)
     else:
-        texts = [_highest_and_smallest(what, compared, level)]
+        yield say(
+            "There are no ratios: too few groups, or no {what} above 0.", what=what
+        )
     excluded = [in_quotes(row["label"]) for row in rows if row["status"] == "excluded"]
     if excluded:
-        names = listed(excluded)
-        texts.append(say("Too small to be compared: {names}.", names=names))
+        yield say("Too small to be compared: {names}.", names=listed(excluded))
     unknown = sum(row["n"] for row in rows if row["status"] == "unknown")
     if unknown:
         n = counted(unknown, "row")
-        texts.append(say("{rows} of unknown group have no part in it.", rows=n))
-    return " ".join(texts)
+        yield say("{rows} of unknown group have no part in it.", rows=n)
 
 
 def _highest_and_smallest(
@@ -183,19 +759,16 @@ def _highest_and_smallest(
     )
 
 
-def describe_strata(table: Summary, title: str) -> str:
+def describe_strata(table: Summary, title: str) -> Iterator[str]:
     """Say what a table of strata compares, and what is left out of which metric."""
-    texts = [
-        say(
-            "Groups are compared within each {names}, of which there are {n}, with "
-            "{rows}.",
-            names=table["names"],
-            n=whole(table["n_strata"]),
-            rows=counted(table["n_rows"], "row"),
-        )
-    ]
-    if not any(row["value"] is not None for row in table["rows"]):
-        texts = [say("No stratum has two groups that can be compared.")]
+    yield say(
+        "Groups are compared within each {names}, of which there are {n}, with {rows}."
+        if any(row["value"] is not None for row in table["rows"])
+        else "No stratum has two groups that can be compared.",
+        names=table["names"],
+        n=whole(table["n_strata"]),
+        rows=counted(table["n_rows"], "row"),
+    )
     left_out = table["left_out"]
     for key in dict.fromkeys(one["metric"] for one in left_out):
         reasons = [
@@ -203,17 +776,13 @@ def describe_strata(table: Summary, title: str) -> str:
             for one in left_out
             if one["metric"] == key
         ]
-        names = listed(reasons)
-        texts.append(
-            say("Left out, in whole or in part: {names}.", names=names)
+        yield say(
+            "Left out, in whole or in part: {names}."
             if key is None
-            else say(
-                "Left out of {metric}, in whole or in part: {names}.",
-                metric=title,
-                names=names,
-            )
+            else "Left out of {metric}, in whole or in part: {names}.",
+            metric=title,
+            names=listed(reasons),
         )
-    return " ".join(texts)
 
 
 def reason_left_out(one: Summary, least: int) -> str:
@@ -225,8 +794,3 @@ def reason_left_out(one: Summary, least: int) -> str:
     lacking = [with_size(group["label"], group["n"]) for group in one["aside"]]
     lacking += [with_rows_of_label(cell) for cell in one["cells"]]
     return say("without {groups}", groups=listed(lacking))
-
-
-def with_size(label: str, n: int) -> str:
-    """Name a group with its number of rows."""
-    return f"{in_quotes(label)} ({whole(n)})"

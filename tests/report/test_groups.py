@@ -123,12 +123,12 @@ def test_sentences():
     row = {"n": 5, "share": 0.5, "rate": 0.2, "impact_ratio": 1.0}
     row |= {"lower": 0.5, "upper": 1.0, "status": "highest"}
     first, second = {**row, "label": "a"}, {**row, "label": "b"}
-    text = describe_ratios("selection", [first, second], 0.95)
+    (text,) = describe_ratios("selection", [first, second], 0.95)
     assert text == "All groups have the same selection rate, 20.0%."
     none = {**first, "impact_ratio": None, "status": "excluded"}
-    text = describe_ratios("scoring", [none], 0.95)
+    text, excluded = describe_ratios("scoring", [none], 0.95)
     assert text.startswith("There are no ratios")
-    assert "“a”" in text
+    assert "“a”" in excluded
 
 
 def test_groups_as_a_frame(filed):

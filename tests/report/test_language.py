@@ -14,7 +14,7 @@ import skfair
 from skfair._cli._command_line import main
 from skfair.groups import CROSS, encode_groups
 from skfair.inspection._style import MARK_UNITS
-from skfair.report import FairnessReport, _data_report, _language, _summary
+from skfair.report import FairnessReport, _data_report, _language, _words
 from skfair.report._language import LANGUAGES, catalogue, figure, say, speaking
 from skfair.report._metrics import (
     FURTHER_QUESTIONS,
@@ -23,17 +23,16 @@ from skfair.report._metrics import (
     QUESTIONS_OF_NUMBERS,
 )
 from skfair.report._page import _html
-from skfair.report._page._html import HEADINGS
 from skfair.report._page._markdown import (
     OF_GROUPS,
     OF_METRICS,
     OF_RATIOS,
     OF_STRATA,
+    OF_TESTS,
     RATIOS,
     SECTIONS,
 )
-from skfair.report._page._pictures import _WORDS, OF_PICTURES
-from skfair.report._page._terms import TERMS
+from skfair.report._page._pictures import OF_PICTURES
 
 FOLDER = Path(skfair.__file__).parent / "report"
 IN_TEMPLATE = re.compile(r"""\b(?:say|marked)\(\s*(?:"([^"]*)"|'([^']*)')""")
@@ -49,24 +48,28 @@ def messages():
         *QUESTIONS.values(),
         *FURTHER_QUESTIONS.values(),
         *QUESTIONS_OF_NUMBERS.values(),
-        *HEADINGS.values(),
         *OF_GROUPS.values(),
         *OF_RATIOS.values(),
         *SECTIONS,
     }
     found |= {
         *RATIOS.values(),
-        *OF_METRICS,
-        *OF_STRATA,
+        *OF_METRICS.values(),
+        *OF_STRATA.values(),
+        *OF_TESTS.values(),
         *OF_PICTURES,
         *STATES,
-        *(text for texts in _WORDS.values() for text in texts),
         *STATUS,
     }
-    found |= {*questions, "predictions", *_summary._CANNOT_SHOW, _summary.DEFAULT_TITLE}
-    found |= {*_data_report._CANNOT, _data_report.DEFAULT_TITLE}
-    found |= {*_summary.CONCLUSIONS.values()}
-    found |= {text for term in TERMS.values() for text in term[:2]}
+    found |= {*questions, "predictions", *_words._CANNOT_SHOW, _words.DEFAULT_TITLE}
+    found |= {_data_report.DEFAULT_TITLE}
+    for texts in (
+        _words.CONCLUSIONS,
+        _words.OF_ATTRIBUTES,
+        _words.BESIDE_LIMIT,
+        _words.COUNTED_IN_INTERVALS,
+    ):
+        found |= {*texts.values()}
     found |= {noun + end for noun in NOUNS for end in ("", "s")}
     found |= {
         text
@@ -76,6 +79,8 @@ def messages():
             one.definition,
             one.definition_of_ranks,
             one.by_chance,
+            "" if callable(one.sentence) else one.sentence,
+            one.sentence_of_ranks,
         )
     }
     found |= {"Date", "Input", *MARK_UNITS.values(), *_language.NO_NAMES}
@@ -85,13 +90,23 @@ def messages():
                 "say",
                 "Unnamed",
             ):
-                message = node.args[0]
-                if isinstance(message, ast.Constant):
-                    found.add(message.value)
+                found |= {*literals(node.args[0])}
     for path in FOLDER.glob("**/*.html"):
         for groups in IN_TEMPLATE.findall(path.read_text("utf-8")):
             found.add("".join(groups))
     return found - {""}
+
+
+def in_language(report, code):
+    with report._in(code) as summary:
+        return summary
+
+
+def literals(node):
+    """Every text that an expression may be, as far as it is written out."""
+    if isinstance(node, ast.IfExp):
+        return [*literals(node.body), *literals(node.orelse)]
+    return [node.value] if isinstance(node, ast.Constant) else []
 
 
 def braces(text):
@@ -119,7 +134,7 @@ def test_translations_keep_braces_and_markup(language):
     "path", sorted(FOLDER.glob("**/*.html")), ids=lambda path: path.name
 )
 def test_templates_have_no_words_of_their_own(path):
-    text = re.sub(r"{{.*?}}|{%.*?%}", "", path.read_text("utf-8"), flags=re.DOTALL)
+    text = re.sub(r"{{.*?}}|{%.*?%}|{#.*?#}", "", path.read_text("utf-8"), flags=re.DOTALL)
     shown = re.sub(r"<[^>]*>", "", text).replace("skfair", "")
     assert re.findall(r"[A-Za-z]{2,}", shown) == []
     labels = re.findall(r'(?:aria-label|data-label|alt|title)="([^"]*)"', text)
@@ -363,7 +378,7 @@ def test_a_report_is_written_in_either_language(make_report, scored, name):
     )
     for one, other, code in (english, german, "de"), (german, english, "en"):
         restored = FairnessReport(json.loads(json.dumps(one.summary)))
-        assert restored._in(code) == other.summary
+        assert in_language(restored, code) == other.summary
         assert restored.to_markdown(language=code) == other.to_markdown()
         assert restored.to_markdown() != other.to_markdown()
     with pytest.raises(ValueError, match="language must be"):
@@ -377,8 +392,8 @@ def test_all_that_a_page_has_is_written_in_either_language(pair):
     pytest.importorskip("matplotlib")
     english, german = pair["en"], pair["de"]
     before = json.dumps(english.summary)
-    assert english._in("de") == german.summary
-    assert german._in("en") == english.summary
+    assert in_language(english, "de") == german.summary
+    assert in_language(german, "en") == english.summary
     assert english.to_html(language="de") == german.to_html()
     assert german.to_html(language="en") == english.to_html()
     assert json.dumps(english.summary) == before

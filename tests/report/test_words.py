@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skfair._utils._text import label_text, listed, visible_text
-from skfair.report._summary import states
+from skfair.report._words import states
 
 PERCENT = r"([\d.]+)%"
 

@@ -46,25 +46,25 @@ OF_RATIOS = {
     "upper": "Upper",
     "status": "Status",
 }
-
-
 #: Captions of tables of impact ratios, and headings of lists.
 RATIOS = {
     "selection": "Impact ratios of selection rates",
     "scoring": "Impact ratios of scoring rates",
 }
 SECTIONS = {"Cautions": "cautions", "What this cannot show": ""}
-OF_STRATA = (
-    "Metric",
-    "Everyone",
-    "Largest within",
-    "In",
-    "Mean within",
-    "Interval",
-    "By chance",
-    "p-value",
-)
-OF_METRICS = "Metric", "Value", "Interval", "By chance", "p-value"
+#: Columns of tables of metrics within strata, and of everyone, and their headings.
+OF_STRATA = {
+    "title": "Metric",
+    "everyone": "Everyone",
+    "value": "Largest within",
+    "stratum": "In",
+    "mean": "Mean within",
+    "interval": "Interval",
+    "null_mean": "By chance",
+    "pvalue": "p-value",
+}
+OF_METRICS = {"title": "Metric", "value": "Value", "interval": "Interval"}
+OF_TESTS = {"null_mean": "By chance", "pvalue": "p-value"}
 
 
 def markdown_table(table: pd.DataFrame, *, digits: int = 3) -> str:
@@ -120,8 +120,8 @@ def sections(summary: Summary) -> Iterator[Section]:
     for attribute in summary["attributes"]:
         for result in attribute["results"]:
             title = plain(f"{attribute['name']}, {result['model']}")
-            tested = summary["settings"]["n_permutations"] > 0
-            yield 2, title, _metrics(result["measures"], tested)
+            tests = OF_TESTS if summary["settings"]["n_permutations"] else {}
+            yield 2, title, _metrics(result["measures"], OF_METRICS | tests)
             if result["groups"]:
                 rows = [{**row, "interval": _ends(row)} for row in result["groups"]]
                 yield 3, f"{say('Groups')}: {title}", _table_of_groups(rows, OF_GROUPS)
@@ -131,7 +131,7 @@ def sections(summary: Summary) -> Iterator[Section]:
                 yield 3, f"{say(RATIOS[table['kind']])}: {title}", lines
             if result.get("strata"):
                 lines = [plain(result["strata"]["sentence"]), ""]
-                lines += _within_strata(result["strata"]["rows"])
+                lines += _metrics(result["strata"]["rows"], OF_STRATA)
                 yield 3, f"{say('Within strata')}: {title}", lines
     for part in summary.get("why") or ():
         lines = [line for text in part["texts"] for line in (plain(text), "")]
@@ -175,41 +175,22 @@ def _ends(row: Summary) -> str | None:
     return interval(row["lower"], row["upper"])
 
 
-def _metrics(measures: list[Summary], tested: bool) -> list[str]:
-    """Table of the metrics of one model and attribute."""
-    n_columns = len(OF_METRICS) if tested else 3
-    head = [say(heading) for heading in OF_METRICS[:n_columns]]
-    rows = []
-    for m in measures:
-        key = m["key"]
-        ends = None if m["lower"] is None else amounts(m["lower"], m["upper"], key)
-        value, null = (_in_unit(m[name], key) for name in ("value", "null_mean"))
-        rows.append([m["title"], value, ends, null, m["pvalue"]][:n_columns])
-    return _table_lines(head, rows)
+def _metrics(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
+    """Table of metrics, of everyone or within strata.
 
-
-def _within_strata(rows: list[Summary]) -> list[str]:
-    """Table of the metrics within strata."""
-    head = [say(heading) for heading in OF_STRATA]
+    Values are text in the unit of a target; others have the digits of their column.
+    """
     cells = []
     for row in rows:
-        key, ends = row["key"], None
-        if row["stratum"]:
-            ends = amounts(row["lower"], row["upper"], key)
-        everyone, value, mean, null = (
-            _in_unit(row[name], key)
-            for name in ("everyone", "value", "mean", "null_mean")
-        )
-        numbers = [everyone, value, row["stratum"], mean, ends, null]
-        cells.append([row["title"], *numbers, row["pvalue"]])
-    return _table_lines(head, cells)
-
-
-def _in_unit(value: float | None, key: str) -> Any:
-    """Write a value in the unit of a target; others have the digits of their column."""
-    if value is None or MEASURES[key].maximum is not None:
-        return value
-    return amount(value, key)
+        key, known = row["key"], {**row, "interval": None}
+        if row["lower"] is not None:
+            known["interval"] = amounts(row["lower"], row["upper"], key)
+        if MEASURES[key].maximum is None:
+            for name in ("everyone", "value", "mean", "null_mean"):
+                found = row.get(name)
+                known[name] = None if found is None else amount(found, key)
+        cells.append([known[name] for name in headings])
+    return _table_lines([say(heading) for heading in headings.values()], cells)
 
 
 def _by_proxy(section: Summary) -> Iterator[Section]:

@@ -27,11 +27,7 @@ from skfair.report._language import (
 )
 
 if TYPE_CHECKING:
-    from skfair.inspection import (
-        CDFGapDisplay,
-        GroupGapDisplay,
-        ProxyBoundsDisplay,
-    )
+    from skfair.inspection import CDFGapDisplay, GroupGapDisplay, ProxyBoundsDisplay
 
 Summary = dict[str, Any]
 #: Legend entries by what they stand for in a picture.
@@ -51,35 +47,6 @@ _STYLE: Any = {
 _FRAME = 1.4
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _DECIMAL = re.compile(r"-?\d+\.\d+")
-
-#: Alternative text and caption of the picture of the distributions of scores.
-_OF_SCORES = (
-    "Cumulative distribution of scores by {name}: one rising curve for each of {n} "
-    "groups. They are furthest apart at a score of {score}, where {ours} of {first} "
-    "and {theirs} of {second} lie at or below it.",
-    "The share of each group whose score lies at or below each value. A curve further "
-    "to the right means higher scores. The vertical line marks the largest gap, {gap} "
-    "percentage points between {first} and {second}.",
-)
-_OF_RANKS = (
-    "Cumulative distribution of the ranks of scores by {name}: one rising curve for "
-    "each of {n} groups. They are furthest apart at a rank of {score}, where {ours} of "
-    "{first} and {theirs} of {second} lie at or below it.",
-    "The share of each group whose rank among everyone lies at or below each value. A "
-    "curve further to the right means higher scores. The vertical line marks the "
-    "largest gap, {gap} percentage points between {first} and {second}.",
-)
-
-
-_OF_NUMBERS = (
-    "Cumulative distribution of predictions by {name}: one rising curve for each of "
-    "{n} groups. They are furthest apart at {score}, where {ours} of {first} and "
-    "{theirs} of {second} lie at or below it.",
-    "The share of each group whose prediction lies at or below each number. A curve "
-    "further to the right means higher predictions. The vertical line marks the "
-    "largest gap, {gap} percentage points between {first} and {second}.",
-)
-_WORDS = {"probability": _OF_SCORES, "rank": _OF_RANKS, "real": _OF_NUMBERS}
 
 
 def cdf_picture(
@@ -109,20 +76,14 @@ def cdf_picture(
         scale=settings.get("scale", "probability"),
     )
     first, second = (quoted(labels, group) for group in gap["pair"])
-    words = _WORDS[display.scale]
+    ours, theirs = map(percent, gap["shares"])
+    words = {"first": first, "second": second, "ours": ours, "theirs": theirs}
+    words |= {"name": attribute["name"], "gap": points(gap["value"])}
+    words["score"] = (in_unit if display.scale == "real" else number)(gap["score"])
     return {
+        "of": display.scale,
         "svg": _svg((7.6, 3.7), display, _texts_of_gap, prefix),
-        "alternative": say(
-            words[0],
-            name=attribute["name"],
-            n=len(labels),
-            score=(in_unit if display.scale == "real" else number)(gap["score"]),
-            ours=percent(gap["shares"][0]),
-            theirs=percent(gap["shares"][1]),
-            first=first,
-            second=second,
-        ),
-        "caption": say(words[1], gap=points(gap["value"]), first=first, second=second),
+        "words": {**words, "n": len(labels)},
     }
 
 
@@ -141,23 +102,12 @@ def group_gap_picture(
     )
     height = 1.6 + (0.2 * len(rows) if len(rows) <= 40 else 3.4)
     differences, n_tail = report["difference"], int(report["in_tail"].sum())
+    low, high = points(differences.min()), points(differences.max())
+    words = {"low": low, "high": high, "n_tail": n_tail, "n": len(rows)}
     return {
+        "of": "groups",
         "svg": _svg((7.6, height), display, _texts_of_groups, prefix),
-        "alternative": say(
-            "Difference of each group's selection rate from the average group, for {n} "
-            "groups, from {low} to {high} percentage points. The {n_tail} furthest "
-            "groups are marked; the table names them.",
-            n=len(rows),
-            low=points(differences.min()),
-            high=points(differences.max()),
-            n_tail=n_tail,
-        ),
-        "caption": say(
-            "How far each group's selection rate is from that of the average group, "
-            "with an interval for each group alone. The shaded tail holds the {share} "
-            "of groups that are furthest from it.",
-            share=percent(1 - alpha),
-        ),
+        "words": {**words, "share": percent(1 - alpha)},
     }
 
 
@@ -184,18 +134,11 @@ def models_picture(summary: Summary) -> Summary | None:
     for i, panel in enumerate(panels):
         panel["left"], panel["top"] = _PANEL[0] * (i % 3), _PANEL[1] * (i // 3)
     names = [f"{i}: {model['name']}" for i, model in enumerate(models, 1)]
-    values = {"across": panels[0]["name_across"], "up": panels[0]["name_up"]}
+    words = {"across": panels[0]["name_across"], "up": panels[0]["name_up"]}
     return {
         "panels": panels,
         "height": _PANEL[1] * ((len(panels) + 2) // 3),
-        "alternative": say("The models by {across} and {up}", **values),
-        "caption": say(
-            "Each model by how well it predicts, to the right ({across}), and by how "
-            "much groups differ, upwards ({up}); lines are intervals. Low and to the "
-            "right is better. {names}.",
-            names=listed(names, len(names)),
-            **values,
-        ),
+        "words": {**words, "names": listed(names, len(names))},
     }
 
 
@@ -268,39 +211,19 @@ def proxy_picture(result: Summary, prefix: str) -> Summary | None:
     arrays = {name: np.array(curve[name]) for name in ("odds_ratio", "lower", "upper")}
     tipping = np.inf if curve["tipping"] is None else curve["tipping"]
     display = ProxyBoundsDisplay(**{**curve, **arrays, "tipping": tipping})
-    first = result["measures"][0]["title"]
+    low, high = map(number, curve["unbounded"])
+    words = {"low": low, "high": high, "estimate": number(curve["lower"][0])}
     return {
+        "of": "bounds",
         "svg": _svg((7.6, 3.7), display, _texts_of_bounds, prefix),
-        "alternative": say(
-            "Bounds of {title} by the largest odds ratio within cells, from {estimate} "
-            "at 1 to between {low} and {high} without an assumption.",
-            title=first,
-            estimate=number(curve["lower"][0]),
-            low=number(curve["unbounded"][0]),
-            high=number(curve["unbounded"][1]),
-        ),
-        "caption": say(
-            "Between which bounds {title} lies, by how far the odds of a group may "
-            "differ within a cell. Dotted lines hold for any odds ratio.",
-            title=first,
-        ),
+        "words": {**words, "title": result["measures"][0]["title"]},
     }
 
 
 def _gap_table(groups: list[Summary], name: str) -> pd.DataFrame:
     """Put the groups of a summary into the form of `cvar_fairness_report`."""
-    columns = {
-        "size": "n",
-        "rate": "selection_rate",
-        "lower": "lower",
-        "upper": "upper",
-        "difference": "difference",
-        "tail_share": "tail_share",
-    }
-    table = pd.DataFrame(
-        {column: [group[key] for group in groups] for column, key in columns.items()},
-        index=pd.Index([group["label"] for group in groups], name=name),
-    )
+    table = pd.DataFrame(groups).set_index("label").rename_axis(name)
+    table = table.rename(columns={"n": "size", "selection_rate": "rate"})
     return table.assign(
         weight=1 / len(groups),
         gap=table["difference"].abs(),
@@ -429,7 +352,7 @@ def _inline(root: ElementTree.Element, prefix: str) -> str:
             for key, value in element.attrib.items()
         }
         if "d" in values:  # a tenth of a point is finer than a screen
-            values["d"] = _DECIMAL.sub(_rounded, values["d"])
+            values["d"] = _DECIMAL.sub(lambda x: f"{float(x[0]):.1f}", values["d"])
         if "href" in values:
             values["href"] = "#" + prefix + values["href"].removeprefix("#")
         name = values.pop("id", None)
@@ -439,10 +362,6 @@ def _inline(root: ElementTree.Element, prefix: str) -> str:
         element.attrib.update(values)
     root.attrib = {"viewBox": root.attrib["viewBox"], "aria-hidden": "true"}
     return ElementTree.tostring(root, encoding="unicode", short_empty_elements=False)
-
-
-def _rounded(match: re.Match[str]) -> str:
-    return f"{float(match[0]):.1f}"
 
 
 def _referred(values: dict[str, str]) -> list[str]:

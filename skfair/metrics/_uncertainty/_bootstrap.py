@@ -212,7 +212,12 @@ def resamples_of_all(
     if any(isinstance(one, Counts) for one in rows):
         draws = [resamples(None, one, check_seed(seed)) for one in rows]
         return lambda: [draw() for draw in draws]
-    kept = [one.take(one.that_count()) for one in rows if isinstance(one, Rows)]
+    kept = [
+        # What is read in place of the rows is enough.
+        replace(one.take(one.that_count()), y_true=None, sample_weight=None)
+        for one in rows
+        if isinstance(one, Rows)
+    ]
     draw = stratified_draws(kept[0].drawn_from(), check_seed(seed))
 
     def draw_all() -> list[Rows | Counts]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,20 +11,18 @@ from numpy.typing import NDArray
 
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.groups import Groups
-from skfair.metrics._distribution._calibration_gap import Steps, score_cells
+from skfair.metrics._distribution._calibration_gap import Curves, Steps, score_cells
 from skfair.metrics._uncertainty._counts import Counts, deal
 
 
 class RowsByScore(NamedTuple):
-    """Rows that are sorted by score once, and drawn or given other groups since."""
+    """Rows that are sorted by score once, and given other groups since."""
 
     order: Integers
     #: Scores, and outcomes minus scores, in the order of the scores.
     scores: Floats
     excess: Floats
     weights: NDArray[Any]
-    #: Positions of the rows that are drawn; None is all in the order as given.
-    drawn: Integers | None = None
 
     @classmethod
     def of(
@@ -35,19 +34,9 @@ class RowsByScore(NamedTuple):
         excess = positive - scores
         return cls(order, scores[order], excess[order], weights[order])
 
-    def take(self, rows: Integers) -> RowsByScore:
-        """Rows at the given positions."""
-        return self._replace(drawn=rows if self.drawn is None else self.drawn[rows])
-
     def statistic(self, groups: Groups) -> Steps:
         """Return the steps of the rows with these groups, without sorting scores."""
         codes, weights, n_groups = groups.codes, self.weights, len(groups.labels)
-        if self.drawn is not None:
-            # A row that is drawn several times has one group; others weigh nothing.
-            codes = np.zeros(len(self.order), codes.dtype)
-            codes[self.drawn] = groups.codes
-            times = np.bincount(self.drawn, minlength=len(self.order))
-            weights = weights * times[self.order]
         codes = codes[self.order]
         scores, excess, kept = self.scores, self.excess, codes >= 0
         if not kept.all():
@@ -56,6 +45,70 @@ class RowsByScore(NamedTuple):
         totals = np.bincount(codes, weights, n_groups)
         steps = weights / totals[codes] * excess
         return Steps(scores, codes, steps, totals / totals.sum())
+
+    def to_draw(self, groups: Groups, rows: Integers) -> RowsOfGroups:
+        """Some rows, which keep their groups when they are drawn."""
+        n_groups, places = len(groups.labels), np.full(len(self.order), -1)
+        places[rows] = np.arange(len(rows))
+        places, codes = places[self.order], groups.codes[self.order].astype(np.intp)
+        kept = np.flatnonzero(places >= 0)
+        kept = kept[np.argsort(codes[kept], kind="stable")]
+        scores, columns = np.unique(self.scores[kept], return_inverse=True)
+        cells = codes[kept] * len(scores) + columns
+        last = np.append(cells[1:] != cells[:-1], True)
+        # Where a curve starts, and where it has a step.
+        starts = np.arange(n_groups) * len(scores)
+        changes = np.sort(np.concatenate([starts, cells[last]]))
+        return RowsOfGroups(
+            places[kept],
+            codes[kept],
+            self.excess[kept],
+            self.weights[kept],
+            np.cumsum(last) - last,
+            np.append(np.searchsorted(cells[last], starts), last.sum()),
+            np.diff(changes, append=n_groups * len(scores)),
+            scores,
+        )
+
+
+class RowsOfGroups(NamedTuple):
+    """Rows in the order of their groups and scores, which are drawn many times.
+
+    Rows with the same group and score are one step of the curve of the group.
+    """
+
+    places: Integers
+    codes: Integers
+    #: Outcomes minus scores.
+    excess: Floats
+    weights: NDArray[Any]
+    #: Step of each row, first step of each group and the end of the last, and how many
+    #: scores each step, and the start of each curve, hold for.
+    steps: Integers
+    starts: Integers
+    lengths: Integers
+    #: Distinct scores.
+    scores: Floats
+    #: Rows that are drawn.
+    drawn: Integers | None = None
+
+    def take(self, rows: Integers) -> RowsOfGroups:
+        """Rows at the given positions."""
+        return self._replace(drawn=rows)
+
+    def statistic(self, groups: Groups) -> Curves:
+        """Return the curves of the rows that are drawn, whose groups are known."""
+        times = np.bincount(self.drawn, minlength=len(self.places))
+        weights = self.weights * times[self.places]
+        totals = np.bincount(self.codes, weights, len(groups.labels))
+        steps = weights / totals[self.codes] * self.excess
+        sums = np.bincount(self.steps, steps)
+        heights = np.zeros(len(self.lengths))
+        for group, (first, end) in enumerate(pairwise(self.starts)):
+            after = slice(first + group + 1, end + group + 1)
+            np.cumsum(sums[first:end], out=heights[after])
+        curves = np.repeat(heights, self.lengths).reshape(len(totals), -1)
+        return Curves(self.scores, curves, totals / totals.sum())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

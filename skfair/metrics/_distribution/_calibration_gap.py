@@ -54,6 +54,18 @@ class Steps(NamedTuple):
             yield self.scores[part][ends], heights[:, : int(ends.sum())]
 
 
+class Curves(NamedTuple):
+    """Curves C of all groups that are known, at distinct scores."""
+
+    scores: Floats
+    heights: Floats
+    shares: Floats
+
+    def curves(self) -> Iterator[tuple[Floats, Floats]]:
+        """Yield distinct scores, and the curves there, as `Steps` do."""
+        yield self.scores, self.heights
+
+
 class LabelledRows(NamedTuple):
     """Scores, true labels and groups of rows, in the order in which they were given."""
 
@@ -300,7 +312,7 @@ default=None
 
 
 def gap_of_steps(
-    y_true: None, y_score: Steps, *, multigroup: Multigroup = "pairwise"
+    y_true: None, y_score: Steps | Curves, *, multigroup: Multigroup = "pairwise"
 ) -> float:
     """Calibration gap of rows whose steps are known."""
     return largest_difference(y_score, multigroup)[0]
@@ -318,7 +330,7 @@ register(
 
 
 def largest_difference(
-    rows: Steps, multigroup: Multigroup = "pairwise"
+    rows: Steps | Curves, multigroup: Multigroup = "pairwise"
 ) -> tuple[float, float, Floats]:
     """Largest difference of two curves, the first score with it, and all curves there.
 

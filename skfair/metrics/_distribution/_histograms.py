@@ -23,7 +23,7 @@ N_BANDWIDTHS = 500
 #: Products below this, and sums of two of them, need half the memory as integers.
 _MAX_SHORT = 2**30
 #: Numbers of bandwidths of which all are looked at first, and every fourth of others.
-_N_DENSE, _EVERY = 80, 4
+_N_DENSE, _EVERY = 160, 4
 _SPARSE = np.arange(0, N_BANDWIDTHS - _N_DENSE, _EVERY)
 _LOOKED_AT = np.append(_SPARSE, np.arange(N_BANDWIDTHS - _N_DENSE, N_BANDWIDTHS))
 #: Least number of bandwidths of a stable interval, and its least length.

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -193,7 +193,9 @@ def evaluate_each(
     """
     if effective_n_jobs(n_jobs) == 1 and not verbose:
         # A task of joblib takes as long as a metric of few rows.
-        results = (_evaluate(block, metrics, observed) for block in _blocks(resamples))
+        left = iter(resamples)
+        task = partial(_evaluate, metrics=metrics, observed=observed)
+        results = iter(lambda: task(islice(left, _BLOCK)), [])
     else:
         results = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")(
             delayed(_evaluate)(block, metrics, observed) for block in _blocks(resamples)
@@ -214,34 +216,40 @@ def _blocks(resamples: Iterable[Resample]) -> Iterator[list[Resample]]:
 
 
 def _evaluate(
-    resamples: Sequence[Resample], metrics: Sequence[Metric], observed: Any
+    resamples: Iterable[Resample], metrics: Sequence[Metric], observed: Any
 ) -> list[list[tuple[float, float]]]:
     """Values of all metrics on each of some resamples."""
-    by_metric = [
-        _values_and_ties(
-            [one if isinstance(one, Rows | Counts) else one[i] for one in resamples],
-            metric,
-            None if observed is None else observed[i],
-        )
-        for i, metric in enumerate(metrics)
-    ]
-    return list(map(list, zip(*by_metric, strict=True)))
+    values, statistics = [], [[] for _ in metrics]
+    for one in resamples:
+        of_one = []
+        for i, metric in enumerate(metrics):
+            rows = one if isinstance(one, Rows | Counts) else one[i]
+            if specification_of(metric)[0].of_many and len(rows.statistics) == 1:
+                statistics[i] += rows.statistics  # evaluated below
+                of_one.append((math.nan, math.nan))
+            else:
+                given = None if observed is None else observed[i]
+                of_one.append(_value_or_tie(rows, metric, given))
+        values.append(of_one)
+    for i, of_metric in enumerate(statistics):
+        known, options = specification_of(metrics[i])
+        if of_metric and known.of_many:
+            for of_one, value in zip(
+                values, known.of_many(of_metric, **options), strict=True
+            ):
+                of_one[i] = value, math.nan
+    return values
 
 
-def _values_and_ties(
-    resamples: Sequence[Rows | Counts], metric: Metric, observed: float | None
-) -> list[tuple[float, float]]:
-    """Values of a metric, and of the one that breaks ties where it is the observed."""
-    (known, options), ties = specification_of(metric), [math.nan] * len(resamples)
-    parts = [one.statistics for one in resamples]
-    if known.of_many is not None and all(len(part) == 1 for part in parts):
-        values = known.of_many([part[0] for part in parts], **options)
-    else:
-        values = [one.evaluate_again(metric) for one in resamples]
-    for i, (rows, value) in enumerate(zip(resamples, values, strict=True)):
-        if observed is not None and known.ties and abs(value - observed) <= ROUNDING:
-            ties[i] = rows.evaluate_again(known.ties)
-    return list(zip(values, ties, strict=True))
+def _value_or_tie(
+    rows: Rows | Counts, metric: Metric, observed: float | None
+) -> tuple[float, float]:
+    """Value of a metric, and of the one that breaks ties if it is the observed one."""
+    value, order = rows.evaluate_again(metric), math.nan
+    ties = specification_of(metric)[0].ties
+    if observed is not None and ties and abs(value - observed) <= ROUNDING:
+        order = rows.evaluate_again(ties)
+    return value, order
 
 
 def check_seed(random_state: Any) -> np.random.Generator:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
@@ -28,21 +28,23 @@ _LINES = ((-20.0, 20.0), (0.1, 10.0))
 #: Thresholds of a map, and steps from the plain gap to none. More of either changed
 #: little.
 _N_THRESHOLDS, _N_STEPS = 40, 20
-#: Standard deviation by which decisions are smoothed in a fit: of the distance to the
+#: Half of the width by which decisions are smoothed in a fit: of the distance to the
 #: next thresholds, and of the change of scores. Wider ones left larger gaps.
-_WIDTH, _WIDTH_OF_CHANGE = 0.5, 0.05
+_WIDTH, _WIDTH_OF_CHANGE = 1.0, 0.1
 #: Newton steps for each step of the gap. One changes scores by no more than so many
-#: widths, and a share of what they have changed already.
-_N_NEWTON, _REACH, _REACH_OF_CHANGE = 3, 2.0, 0.3
+#: of these widths, and a share of what they have changed already.
+_N_NEWTON, _REACH, _REACH_OF_CHANGE = 2, 0.65, 0.3
 #: Gap that is left for each unit of a factor, where scores have a standard deviation of
 #: 1: so many over the number of rows. Without it, noise of a group that is hardly
 #: predicted would change all scores.
 _RIDGE_BY_ROW = 3.0
 #: Least slope of a rate in a Newton step, of scores with a standard deviation of 1.
 _LEAST_SLOPE = 0.01
-#: Rows are joined that share one of these levels of the score, equally many in each,
-#: and of q.
-_SCORE_LEVELS, _Q_LEVELS = 100, 10
+#: Rows of a group and a stratum are split by q into halves so many times, at least and
+#: at most: fewer times where there would be more cells than this.
+_LEAST_HALVINGS, _MOST_HALVINGS, _N_CELLS = 2, 4, 128
+#: Rows times thresholds that a map computes at once. More do not fit into the cache.
+_BLOCK_SIZE = 16_000
 #: Most folds of the held-out rows, over which a map is fitted and measured.
 _N_FOLDS = 5
 #: Share of the plain performance that ``strength="auto"`` keeps.
@@ -121,14 +123,27 @@ class ScoreMap:
         """Return new scores."""
         if not self.factors.any():
             return p
-        change = relative(q, self.shares) @ self.factors
-        beyond = self.calibration(p)[:, None] - self.thresholds - change
-        passed, size = np.maximum(beyond, 0), np.abs(beyond)
-        total = size[:, 1:] + size[:, :-1]
-        shares = (passed[:, 1:] + passed[:, :-1]) / np.where(total > 0, total, 1)
-        inside = shares @ np.diff(self.thresholds)
-        below, above = np.minimum(beyond[:, 0], 0), passed[:, -1]
+        scores, relatives = self.calibration(p), relative(q, self.shares)
+        n_rows = _BLOCK_SIZE // len(self.thresholds)
+        blocks = [slice(i, i + n_rows) for i in range(0, len(p) or 1, n_rows)]
+        return np.concatenate([self._map(scores[b], relatives[b]) for b in blocks])
+
+    def _map(self, scores: Array, relatives: Array) -> Array:
+        """Return new scores of calibrated ones, by relative probabilities."""
+        beyond = relatives @ self.factors
+        beyond += self.thresholds
+        np.subtract(scores[:, None], beyond, out=beyond)
+        passed = beyond > 0
+        # Scores up to a place between two thresholds are passed, or those above it.
+        changes = np.flatnonzero(passed[:, 1:] != passed[:, :-1])
+        rows, before = np.divmod(changes, len(self.thresholds) - 1)
+        first, second = beyond[rows, before], beyond[rows, before + 1]
         lowest, highest = self.thresholds[[0, -1]]
+        spacing = self.thresholds[before + 1] - self.thresholds[before]
+        places = self.thresholds[before] - lowest + spacing * (first / (first - second))
+        inside = np.bincount(rows, np.where(first > 0, places, -places), len(scores))
+        inside = inside + passed[:, -1] * (highest - lowest)
+        below, above = np.minimum(beyond[:, 0], 0), np.maximum(beyond[:, -1], 0)
         if self.calibration.of_log_odds:  # they approach 0 and 1, and never tie
             below = below * lowest / (lowest - below)
             above = above * (1 - highest) / (1 - highest + above)
@@ -182,50 +197,72 @@ class CrossFittedPath:
 def fit_path(rows: PredictedRows, performance: Performance) -> CrossFittedPath:
     """Fit maps whose gap falls from the plain one to none in equal steps."""
     merged = _merge_equal(rows)
-    parts = [
-        (test, fit_maps(merged.take(train), performance))
-        for (_, test), (train, _) in zip(
-            _map_splits(rows), _map_splits(merged), strict=True
-        )
-    ]
-    return CrossFittedPath(fit_maps(merged, performance), parts, performance)
+    parts = [merged.take(train) for train, _ in _map_splits(merged)]
+    whole, *paths = fit_maps([merged, *parts], performance)
+    tests = [test for _, test in _map_splits(rows)]
+    return CrossFittedPath(whole, list(zip(tests, paths, strict=True)), performance)
 
 
-def fit_maps(rows: PredictedRows, performance: Performance) -> MapPath:
+def fit_maps(parts: list[PredictedRows], performance: Performance) -> list[MapPath]:
     """Find, at each threshold, the factors that leave a gap and cost least.
 
     The loss is a mean over thresholds of the cost of decisions, and the gap is that of
     decisions too, so that each threshold has its own problem. With Lagrange multipliers
-    its solution is a `ScoreMap`. The multipliers add up to the strength.
+    its solution is a `ScoreMap`. The multipliers add up to the strength. Each part of
+    the rows has its own path; all are found together.
+    """
+    paths, grouped, costs, ridges = [], [], [], []
+    for rows in parts:
+        own, plain = _plain_map(rows, performance)
+        paths.append(MapPath((0.0,), [plain]))
+        if len(plain.thresholds) > 1:
+            grouped.append((own, plain.thresholds))
+            costs.append(_costs(rows, plain.thresholds, performance))
+            ridges.append(_RIDGE_BY_ROW / _count(rows.weights))
+    changing = [i for i, path in enumerate(paths) if len(path.maps[0].thresholds) > 1]
+    for found in _close_gaps(grouped, ridges) if grouped else ():
+        for i, factors, cost in zip(changing, found, costs, strict=True):
+            path, plain = paths[i], paths[i].maps[0]
+            factors = factors[:, : len(cost)]
+            prices = np.abs(factors).sum(axis=0) / 2 * cost
+            strength = float(np.trapezoid(prices, plain.thresholds))
+            if np.isfinite(strength) and strength > path.strengths[-1]:
+                maps = [*path.maps, replace(plain, factors=factors)]
+                paths[i] = MapPath((*path.strengths, strength), maps)
+    return paths
+
+
+def _plain_map(
+    rows: PredictedRows, performance: Performance
+) -> tuple[PredictedRows, ScoreMap]:
+    """Return the rows that have a group, and the map that changes nothing.
+
+    Scores of the rows are calibrated and sorted, their weights add up to 1, and q is
+    relative to the shares of the groups.
     """
     calibration = Calibration.fit(rows, performance == "average_precision")
     scores = calibration(rows.scores)
     if calibration.of_log_odds:
         scores = clip_scores(scores)
-    joined = _join_close(replace(rows, scores=scores))
-    thresholds = _thresholds(joined)
-    shares = np.bincount(joined.codes, joined.weights, rows.q.shape[1])
-    shares = shares / max(shares.sum(), 1e-300)
+    order = np.argsort(scores, kind="stable")
+    rows = replace(rows, scores=scores).take(order[rows.cells[order] >= 0])
+    thresholds = _thresholds(rows)
+    total = max(rows.weights.sum(), 1e-300)
+    shares = np.bincount(rows.codes, rows.weights, rows.q.shape[1]) / total
+    rows = replace(rows, sample_weight=rows.weights / total, q=relative(rows.q, shares))
     none = np.zeros((len(shares), len(thresholds)))
-    plain = ScoreMap(thresholds, shares, none, calibration)
-    if len(thresholds) < 2:
-        return MapPath((0.0,), [plain])
+    return rows, ScoreMap(thresholds, shares, none, calibration)
+
+
+def _costs(rows: PredictedRows, thresholds: Array, performance: Performance) -> Array:
+    """Cost of a unit of the factors at each threshold, in the unit of the strength."""
     if performance == "r2":
-        weights = rows.weights / rows.weights.sum()
-        variance = weights @ (rows.scores - weights @ rows.scores) ** 2
-        costs = np.full(len(thresholds), 1 / variance)
-    else:
-        positive = np.average(rows.y, weights=rows.weights)
-        unit = 4 * positive * (1 - positive) or 1.0  # a single class has no unit
-        costs = 1 / (unit * thresholds * (1 - thresholds))
-    strengths, maps = [0.0], [plain]
-    for factors in _close_gap(joined, thresholds, shares, _count(rows.weights)):
-        multipliers = np.abs(factors).sum(axis=0) / 2
-        strength = float(np.trapezoid(multipliers * costs, thresholds))
-        if np.isfinite(strength) and strength > strengths[-1]:
-            strengths.append(strength)
-            maps.append(replace(plain, factors=factors))
-    return MapPath(tuple(strengths), maps)
+        mean = np.average(rows.scores, weights=rows.weights)
+        variance = np.average((rows.scores - mean) ** 2, weights=rows.weights)
+        return np.full(len(thresholds), 1 / variance)
+    positive = np.average(rows.y, weights=rows.weights)
+    unit = 4 * positive * (1 - positive) or 1.0  # a single class has no unit
+    return np.asarray(1 / (unit * thresholds * (1 - thresholds)))
 
 
 def _count(weights: Array) -> float:
@@ -249,72 +286,173 @@ def _thresholds(rows: PredictedRows) -> Array:
     return distinct if distinct[-1] - distinct[0] > least else distinct[:1]
 
 
-def _close_gap(
-    rows: PredictedRows, thresholds: Array, shares: Array, n_rows: float
+def _close_gaps(
+    parts: list[tuple[PredictedRows, Array]], ridges: list[float]
 ) -> Iterator[Array]:
     """Yield factors at which the gap is at most 0.95, 0.9, ... 0 of the plain one.
 
     At each threshold, groups whose rate of passing is farthest from the others' get
     factors, which add up to 0. Newton steps find them, with the slopes of the rates as
-    if q were true, which are symmetric.
+    if q were true, which are symmetric. A threshold whose gap has grown keeps its
+    former factors. Arrays begin with an axis of parts.
     """
-    contrasts, relatives = _contrasts(rows), relative(rows.q, shares)
-    weights = rows.weights / rows.weights.sum()
-    products = relatives[:, :, None] * relatives[:, None, :]
-    products = products.reshape(len(weights), -1)
-    n_groups, n_thresholds = len(shares), len(thresholds)
-    moments = (weights @ products).reshape(n_groups, n_groups)
-    mean = weights @ rows.scores
-    deviation = np.sqrt(weights @ (rows.scores - mean) ** 2)
-    ridge = _RIDGE_BY_ROW / n_rows / deviation
-    least = _LEAST_SLOPE * moments / deviation + ridge * np.eye(n_groups)
-    level = np.trace(least) / n_groups
-    spacing = np.maximum(np.gradient(thresholds), 1e-6 * deviation)
+    thresholds, spacing, moment, deviation = _stack_parts(parts)
+    n_groups, smoothing = moment.shape[1], _WIDTH * spacing
+    rates = _rates_of_passing([rows for rows, _ in parts], thresholds)
+    ridge = np.array(ridges)[:, None, None] / deviation
+    least = (_LEAST_SLOPE * moment / deviation + ridge * np.eye(n_groups))[:, None]
+    level = np.trace(least, axis1=2, axis2=3)[..., None, None] / n_groups
 
     def size(factors: Array) -> Array:
         """Root mean square of the change of scores, at each threshold."""
-        squares = np.einsum("gt,gh,ht->t", factors, moments, factors)
+        squares = (factors * (moment @ factors)).sum(axis=1, keepdims=True)
         return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
-    def rates(factors: Array) -> tuple[Array, Array, Array]:
-        width = np.hypot(_WIDTH * spacing, _WIDTH_OF_CHANGE * size(factors))
-        change = relatives @ factors
-        passed = expit((rows.scores[:, None] - thresholds - change) / width)
-        return passed, contrasts.T @ passed, width
-
-    factors = np.zeros((n_groups, n_thresholds))
-    passed, rate, width = rates(factors)
-    plain_gap = np.ptp(rate, axis=0).max()
-    if not plain_gap > 1e-9:
-        return
-    for limit in np.linspace(plain_gap, 0, _N_STEPS + 1)[1:]:
+    kept = factors = np.zeros((len(parts), n_groups, _N_THRESHOLDS))
+    width = smoothing
+    rate, slopes = rates(factors, width)
+    kept_gap = np.ptp(rate, axis=1, keepdims=True)
+    plain_gap = kept_gap.max(axis=2, keepdims=True)
+    for share in np.linspace(1, 0, _N_STEPS + 1)[1:]:
+        limit = np.where(plain_gap > 1e-9, share * plain_gap, 1.0)
         for _ in range(_N_NEWTON):
-            slopes = (weights[:, None] * passed * (1 - passed) / width).T @ products
-            slopes = slopes.reshape(n_thresholds, n_groups, n_groups) + least
-            excess = rate - (rate.max(axis=0) + rate.min(axis=0)) / 2
+            middle = (rate.max(axis=1) + rate.min(axis=1)) / 2
+            excess = rate - middle[:, None]
             outside = np.where(np.abs(excess) > limit / 2, np.sign(excess), 0)
             side = np.where(factors != 0, np.sign(factors), outside)
             center = _centers(side != 0)
             missing = excess - side * limit / 2 - ridge * factors
             # Any number on the diagonal serves for what is projected out.
-            slopes = center @ slopes @ center + level * (np.eye(n_groups) - center)
-            step = center @ np.linalg.solve(slopes, center @ missing.T[..., None])
-            step = step[..., 0].T
+            slopes = center @ (slopes + least) @ center
+            slopes += level * (np.eye(n_groups) - center)
+            step = np.linalg.solve(slopes, center @ missing.swapaxes(1, 2)[..., None])
+            step = (center @ step)[..., 0].swapaxes(1, 2)
             most = _REACH * width + _REACH_OF_CHANGE * size(factors)
             step *= np.minimum(1, most / np.maximum(size(step), 1e-300))
             factors = factors + step
-            turned = factors * side < 0  # such a group needs no factor
-            factors[turned] = 0
-            factors = (_centers(factors != 0) @ factors.T[..., None])[..., 0].T
-            passed, rate, width = rates(factors)
-        yield factors
+            factors[factors * side < 0] = 0  # such a group needs no factor
+            factors = _centers(factors != 0) @ factors.swapaxes(1, 2)[..., None]
+            factors = factors[..., 0].swapaxes(1, 2)
+            width = np.hypot(smoothing, _WIDTH_OF_CHANGE * size(factors))
+            rate, slopes = rates(factors, width)
+        gap = np.ptp(rate, axis=1, keepdims=True)
+        falls = gap <= np.maximum(limit, kept_gap)
+        kept, kept_gap = np.where(falls, factors, kept), np.where(falls, gap, kept_gap)
+        yield kept
+
+
+def _stack_parts(
+    parts: list[tuple[PredictedRows, Array]],
+) -> tuple[Array, Array, Array, Array]:
+    """Return thresholds, spacings, second moments of q, and deviations of scores.
+
+    Copies of the last threshold fill parts that have fewer than others.
+    """
+    thresholds, spacings, moments, deviations = [], [], [], []
+    for rows, own in parts:
+        mean = rows.weights @ rows.scores
+        deviation = np.sqrt(rows.weights @ (rows.scores - mean) ** 2)
+        spacing = np.maximum(np.gradient(own), 1e-6 * deviation)
+        missing = (0, _N_THRESHOLDS - len(own))
+        thresholds.append([np.pad(own, missing, "edge")])
+        spacings.append([np.pad(spacing, missing, "edge")])
+        moments.append(rows.q.T @ (rows.weights[:, None] * rows.q))
+        deviations.append([[deviation]])
+    return (
+        np.array(thresholds),
+        np.array(spacings),
+        np.array(moments),
+        np.array(deviations),
+    )
 
 
 def _centers(chosen: NDArray[np.bool_]) -> Array:
-    """For each column, the matrix that takes the mean of the chosen rows from them."""
-    own = chosen.T[:, :, None] * np.eye(len(chosen))
-    counts = np.maximum(chosen.sum(axis=0), 1)[:, None, None]
-    return np.asarray(own - chosen.T[:, :, None] * chosen.T[:, None, :] / counts)
+    """For each part and threshold, the matrix that centres the groups chosen."""
+    columns = chosen.swapaxes(1, 2)
+    counts = np.maximum(columns.sum(axis=2), 1)[..., None, None]
+    own = columns[..., None] * np.eye(chosen.shape[1])
+    return np.asarray(own - columns[..., None] * columns[..., None, :] / counts)
+
+
+def _rates_of_passing(
+    parts: list[PredictedRows], thresholds: Array
+) -> Callable[[Array, Array], tuple[Array, Array]]:
+    """Prepare a function of factors and widths.
+
+    It returns the excess of each group's rate of passing over the mean of the groups,
+    and the slopes of the rates in the factors, for each part and threshold. A row whose
+    score is within a width of what it needs passes in part. Rows of a cell count with
+    their mean q, so that running sums of their weights and scores tell how many pass.
+    """
+    cells = [_cells_of_alike(rows) for rows in parts]
+    n_cells, n_groups = max(own.max() for own in cells) + 1, parts[0].q.shape[1]
+    cell = np.concatenate([own + i * n_cells for i, own in enumerate(cells)])
+    scores, weights, q, contrasts = (
+        np.concatenate(values)
+        for values in zip(
+            *((one.scores, one.weights, one.q, _contrasts(one)) for one in parts),
+            strict=True,
+        )
+    )
+    shape = len(parts), n_cells, -1
+
+    def totals(values: Array) -> Array:
+        sums = [np.bincount(cell, column, shape[0] * n_cells) for column in values.T]
+        return np.column_stack(sums)
+
+    total = totals(weights[:, None])
+    divisor = np.where(total > 0, total, 1)
+    relatives = (totals(weights[:, None] * q) / divisor).reshape(shape)
+    contrast = (totals(contrasts) / divisor).reshape(shape).swapaxes(1, 2)
+    products = (relatives[..., None] * relatives[..., None, :]).reshape(shape)
+    lowest = np.array([rows.scores[0] for rows in parts])[:, None, None]
+    unit = 2 * (np.array([rows.scores[-1] for rows in parts])[:, None, None] - lowest)
+    # Scores of cell c are at c to c + 1/2, so that one search serves all cells.
+    part = np.repeat(np.arange(len(parts)), [len(own) for own in cells])
+    scores = (scores - lowest[part, 0, 0]) / unit[part, 0, 0]
+    order = np.argsort(cell, kind="stable")
+    keys = (cell + scores)[order]
+    weights, scores = weights[order], scores[order]
+    count = np.append(0, np.cumsum(weights))
+    summed = np.append(0, np.cumsum(weights * scores))
+    starts = np.arange(shape[0] * n_cells).reshape(shape)
+    ends = np.cumsum(total).reshape(shape)
+    needed = (thresholds - lowest) / unit
+
+    def rates(factors: Array, width: Array) -> tuple[Array, Array]:
+        width = width / unit
+        low = needed - width + relatives @ (factors / unit)
+        places = np.stack([low, low + 2 * width])
+        found = np.searchsorted(keys, starts + np.clip(places, -0.2, 0.7))
+        (first, last), (first_sum, last_sum) = count[found], summed[found]
+        inside = last - first
+        passed = ends - last + (last_sum - first_sum - low * inside) / (2 * width)
+        slopes = (inside / (2 * width * unit)).swapaxes(1, 2) @ products
+        return contrast @ passed, slopes.reshape(*slopes.shape[:2], n_groups, n_groups)
+
+    return rates
+
+
+def _cells_of_alike(rows: PredictedRows) -> Integers:
+    """Return the cell of each row, of rows of a group and stratum with similar q.
+
+    Cells are halved at their mean of the q that varies most.
+    """
+    kinds = np.unique(rows.cells, return_inverse=True)[1]
+    room = int(np.log2(_N_CELLS / (kinds.max() + 1)))
+    halves, numbers = np.zeros(len(rows), dtype=np.intp), np.arange(len(rows))
+    squares = rows.q.T**2
+    for _ in range(int(np.clip(room, _LEAST_HALVINGS, _MOST_HALVINGS))):
+        counts = np.maximum(np.bincount(halves), 1)
+        means, seconds = (
+            np.array([np.bincount(halves, column) for column in values]) / counts
+            for values in (rows.q.T, squares)
+        )
+        widest = (seconds - means**2).argmax(axis=0)[halves]
+        above = rows.q[numbers, widest] > means[widest, halves]
+        halves = 2 * halves + above
+    cells = kinds * (halves.max() + 1) + halves
+    return np.unique(cells, return_inverse=True)[1].astype(np.intp)
 
 
 def _contrasts(rows: PredictedRows) -> Array:
@@ -335,35 +473,6 @@ def _contrasts(rows: PredictedRows) -> Array:
     return found
 
 
-def _join_close(rows: PredictedRows) -> PredictedRows:
-    """Join rows with nearly the same score and q, and sum their weights.
-
-    A fit to many rows is then about as fast as one to a few thousand. Rows of no group
-    or stratum are left out; the others are in the order of those levels.
-    """
-    rows = rows.take(rows.cells >= 0)
-    rows = rows.take(np.argsort(rows.scores, kind="stable"))
-    places = rows.weights.cumsum() / max(rows.weights.sum(), 1e-300)
-    top = _SCORE_LEVELS - 1
-    levels = np.minimum(places * _SCORE_LEVELS, top).astype(np.intp)
-    strata = np.zeros(len(rows)) if rows.strata is None else rows.strata.codes
-    for column in [*(rows.q[:, :-1].T * _Q_LEVELS).round(), rows.codes, strata]:
-        values, codes = np.unique(column, return_inverse=True)
-        levels = np.unique(levels * len(values) + codes, return_inverse=True)[1]
-    first = np.unique(levels, return_index=True)[1]
-    weights = np.bincount(levels, rows.weights)
-
-    def mean(values: Array) -> Array:
-        return np.bincount(levels, rows.weights * values) / weights
-
-    return replace(
-        rows.take(first),
-        sample_weight=weights,
-        scores=mean(rows.scores),
-        q=np.column_stack([mean(values) for values in rows.q.T]),
-    )
-
-
 def path_table(
     rows: PredictedRows, path: CrossFittedPath, strength: float | None = None
 ) -> pd.DataFrame:
@@ -376,11 +485,10 @@ def path_table(
     for fold, (part, _) in enumerate(path.parts):
         folds[part] = fold
     strengths = path.whole.strengths if strength is None else (0.0, strength)
-    bare = replace(rows, scores=None, q=None, folds=None)
     scores = (path.held_out_scores(rows, one) for one in strengths)
     return pd.DataFrame(
         [
-            _record(bare, found, one, folds, path.performance)
+            _record(rows, found, one, folds, path.performance)
             for one, found in zip(strengths, scores, strict=True)
         ]
     )
@@ -395,11 +503,12 @@ def _merge_equal(rows: PredictedRows) -> PredictedRows:
     """
     p, q = rows.scores.round(12) + 0.0, rows.q.round(12) + 0.0
     strata = np.zeros(len(p)) if rows.strata is None else rows.strata.codes
-    keys = np.column_stack([p, q, rows.y, rows.groups.codes, rows.folds, strata])
-    _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    weights = np.bincount(inverse.ravel(), rows.weights) + 0.0
-    merged = replace(rows, scores=p, q=q).take(first)
-    return replace(merged, sample_weight=weights)
+    keys = [strata, rows.folds, rows.groups.codes, rows.y, *q.T, p]
+    order = np.lexsort(keys)
+    changes = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
+    first = np.flatnonzero(np.append(True, changes))
+    merged = replace(rows, scores=p, q=q).take(order[first])
+    return replace(merged, sample_weight=np.add.reduceat(rows.weights[order], first))
 
 
 def _map_splits(rows: PredictedRows) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
@@ -421,11 +530,9 @@ def _record(
 ) -> dict[str, Any]:
     """One row of the table of strengths."""
     order = np.argsort(scores)
-    rows, scores, folds = rows.take(order), scores[order], folds[order]
-    parts = [folds == fold for fold in range(folds.max() + 1)]
+    parts = [order[folds[order] == fold] for fold in range(folds.max() + 1)]
     pooled, *by_fold = [
-        _measure(rows.take(part), scores[part], performance)
-        for part in (np.ones(len(rows), dtype=bool), *parts)
+        _measure(rows, scores, part, performance) for part in (order, *parts)
     ]
     record: dict[str, Any] = {"params": {"strength": strength}, "strength": strength}
     for position, name in enumerate((performance, "neg_mcdp")):
@@ -439,37 +546,43 @@ def _record(
 
 
 def _measure(
-    rows: PredictedRows, scores: Floats, performance: Performance
+    rows: PredictedRows, scores: Floats, chosen: Integers, performance: Performance
 ) -> tuple[float, float]:
     """Average precision or R2, and minus MCDP(0), nan where they are undefined.
 
-    Rows are in the order of their scores. MCDP within strata is their mean.
+    They are of the rows chosen, in the order of their scores. MCDP within strata is
+    their mean.
     """
+    y, scores = rows.y[chosen], scores[chosen]
+    weights, codes = rows.weights[chosen], rows.codes[chosen]
     last = np.append(scores[1:] > scores[:-1], True)  # row of each distinct score
 
     def cumulated(members: NDArray[np.bool_]) -> Array:
-        return np.asarray(np.cumsum(rows.weights * members)[last])
+        return np.asarray(np.cumsum(weights * members)[last])
 
     if performance == "r2":
-        reached = _r2(rows, scores)
+        reached = _r2(y, scores, weights)
     else:
-        reached = _average_precision(*(cumulated(rows.y == label) for label in (1, 0)))
+        reached = _average_precision(*(cumulated(y == label) for label in (1, 0)))
     if rows.strata is not None:
-        gap = mean_mcdp(scores, rows.groups, rows.weights, rows.strata.codes).value
+        strata = rows.strata.codes[chosen]
+        gap = mean_mcdp(scores, rows.groups[chosen], weights, strata).value
         return reached, -gap
     groups = range(len(rows.groups.labels))
-    totals = np.array([cumulated(rows.codes == group) for group in groups])
+    totals = np.array([cumulated(codes == group) for group in groups])
     if not totals[:, -1].all():
         return reached, math.nan
     return reached, -float(np.ptp(totals / totals[:, -1:], axis=0).max())
 
 
-def _r2(rows: PredictedRows, scores: Floats) -> float:
+def _r2(y: Array, predicted: Array, weights: Array) -> float:
     """R2, nan of targets that are all equal."""
-    variation = rows.weights @ (rows.y - np.average(rows.y, weights=rows.weights)) ** 2
-    if not variation > 0:
-        return math.nan
-    return float(1 - rows.weights @ (rows.y - scores) ** 2 / variation)
+    variation = weights @ (y - np.average(y, weights=weights)) ** 2
+    return (
+        float(1 - weights @ (y - predicted) ** 2 / variation)
+        if variation > 0
+        else math.nan
+    )
 
 
 def _average_precision(positive: Array, negative: Array) -> float:

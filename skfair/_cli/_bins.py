@@ -75,7 +75,7 @@ def range_labels(edges: list[float]) -> list[str]:
     ]
 
 
-def bins_hint(column: Any) -> str | None:
+def bins_hint(column: Any, how: str = "--bins ") -> str | None:
     """Suggest ranges where the groups are many numbers, or dates."""
     groups = column.astype(object).dropna()
     values, n_groups = pd.to_numeric(groups, errors="coerce"), groups.nunique()
@@ -84,12 +84,12 @@ def bins_hint(column: Any) -> str | None:
     if groups.astype(str).str.match(_DATE).all():
         return (
             f"column {column.name!r} has {n_groups} groups, each a date; a column of "
-            "years, with --bins, would compare ranges."
+            "years or of ranges of them could be compared."
         )
     if values.isna().any():
         return None
     written = ",".join(all_digits(edge) for edge in suggest_edges(values, 1))
     return (
         f"column {column.name!r} has {n_groups} groups, each a number; "
-        f"--bins {column.name}={written} would compare ranges."
+        f"{how}{column.name}={written} would compare ranges."
     )

@@ -491,10 +491,10 @@ def _read_data(given: argparse.Namespace) -> tuple[DataReport, dict[str, str]]:
     bins = read_bins(given.bins, given.sensitive)
     with _unchanged([given.table]):
         names = read_names(given.table, given.form)
-        if "" in names:
-            _note(given, "columns without a name are left out.")
         labels = [] if given.y_true is None else [given.y_true]
         check_columns(given.table, names, [*given.sensitive, *labels])
+        if "" in names:
+            _note(given, "columns without a name are left out.")
         features = [name for name in names if name and name not in given.sensitive]
         columns = Columns([], features, given.sensitive)
         table = read_columns(given.table, columns, given.form)
@@ -517,6 +517,10 @@ def _read_data(given: argparse.Namespace) -> tuple[DataReport, dict[str, str]]:
 
 def _verify(given: argparse.Namespace) -> int:
     """Verify a bundle, and say what is wrong with it, and what was not verified."""
+    if not given.directory.is_dir():
+        raise NotADirectoryError(
+            f"{given.directory} is no directory, as `skfair audit --bundle` writes."
+        )
     found = verify_bundle(given.directory)
     for text in found.problems:
         _say(f"skfair verify: wrong: {text}", sys.stderr)
@@ -626,7 +630,11 @@ def _is_positive(given: argparse.Namespace, y_true: Any) -> Any:
 
 def _run_monitor(given: argparse.Namespace) -> int:
     """Add a batch to a monitor, and return the exit code."""
-    monitor, is_new = run_monitor(given)
+    monitor, is_new, table = run_monitor(given)
+    for name in given.sensitive:
+        hint = bins_hint(table[name], "a column of ranges such as ")
+        if hint:
+            _note(given, hint)
     if not is_new:
         _say("skfair monitor: note: the batch was added before.", sys.stderr)
     if math.isnan(monitor.interval_.value):

@@ -85,8 +85,8 @@ def add_monitor(commands: Any) -> None:
     add("--out", type=Path, metavar="FILE", help="HTML page of the monitor to write")
 
 
-def run_monitor(given: argparse.Namespace) -> tuple[FairnessMonitor, bool]:
-    """Add the batch, unless it is one of the state, and say whether it was added."""
+def run_monitor(given: argparse.Namespace) -> tuple[FairnessMonitor, bool, Any]:
+    """Add the batch unless it was added before; say whether, and return its rows."""
     columns = Columns(
         [given.y_score],
         [] if given.y_true is None else [given.y_true],
@@ -106,7 +106,7 @@ def run_monitor(given: argparse.Namespace) -> tuple[FairnessMonitor, bool]:
             write_text(given.state, json.dumps(state))
     if given.out is not None:
         monitor.to_html(given.out)
-    return monitor, is_new
+    return monitor, is_new, table
 
 
 def _rows_of(given: argparse.Namespace, path: Path, columns: Columns) -> Any:

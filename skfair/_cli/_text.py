@@ -216,10 +216,12 @@ def check_columns(path: Path, names: list[str], wanted: Sequence[str]) -> None:
     lacking = [name for name in dict.fromkeys(wanted) if name not in names]
     if lacking:
         hint = ""
-        if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
-            found = next(mark for mark in ";\t|" if mark in names[0])
+        if len(names) == 1 and any(mark in names[0] for mark in ";\t|,"):
+            found = next(mark for mark in ";\t|," if mark in names[0])
             written = "tab" if found == "\t" else f"'{found}'"
-            hint = f" Columns seem not to be separated by commas: try --sep {written}."
+            hint = f" Columns seem to be separated otherwise: try --sep {written}."
+        elif lacking == [*dict.fromkeys(wanted)] and len(names) < 3:
+            hint = " The first line must hold the names of the columns."
         missing = ", ".join(map(repr, lacking))
         known = ", ".join(repr(name[:100]) for name in names[:_MAX_NAMES])
         more = f" and {len(names) - _MAX_NAMES:,} more" * (len(names) > _MAX_NAMES)

@@ -227,6 +227,36 @@ def test_documents_that_cannot_be_written(run, rows, tmp_path, command):
         assert not (tmp_path / name).exists()
 
 
+@pytest.mark.parametrize(
+    ("content", "options", "says"),
+    [
+        ("y;p;sex\n1;.5;F\n", "", "try --sep ';'"),
+        ("y,p,sex\n1,.5,F\n", "--sep ;", "try --sep ','"),
+        ("sep=,\ny,p,sex\n1,.5,F\n", "", "first line must hold the names"),
+        ("Report\ny,p,sex\n1,.5,F\n", "", "first line must hold the names"),
+    ],
+)
+def test_headers_that_are_none(run, content, options, says):
+    for command in (AUDIT, DATA):
+        code, _, said = run(f"{command} {options}", content)
+        assert (code, said.count("\n")) == (2, 1)
+        assert says in said
+
+
+def test_numbers_as_groups_of_a_monitor(run, rows):
+    command = MONITOR.replace("--sensitive sex", "--sensitive age")
+    content = text(rows.assign(age=np.arange(20, 80)))
+    said = run(command, content)[2]
+    assert "note: column 'age' has 60 groups, each a number; a column of rang" in said
+
+
+@pytest.mark.parametrize("path", ["nothing", "table.csv"])
+def test_bundles_that_are_none(run, path):
+    code, _, said = run(f"verify {path}", "y,p,sex\n")
+    assert code == 2
+    assert f"{path} is no directory, as `skfair audit --bundle` writes" in said
+
+
 def test_unknown_metrics_of_a_monitor(run, rows):
     said = run(MONITOR + " --metric neg_mcdp", text(rows))[2]
     assert "metric must be one of mcdp, madd, " in said

@@ -83,6 +83,7 @@ def test_a_monitor_reads_what_an_audit_reads(run, rows):
     assert (code, said) == (0, "")
 
 
+@pytest.mark.slow
 def test_ranges_of_numbers_with_a_decimal_comma(run, rows):
     command = AUDIT.replace("sex", "p", 1).replace("--y-score p", "--y-score s")
     command += " --bins p=0.3,0.6"
@@ -111,7 +112,7 @@ def test_duckdb_reads_no_decimal_commas(run, rows):
 
 @given(numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 @example(numbers=[1234.5, 1e300, -0.0])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_any_number_is_read_with_either_mark(numbers):
     written = pd.Series([repr(x) for x in numbers])
     with_comma = written.str.replace(".", ",")
@@ -138,10 +139,9 @@ def test_percentages_are_refused_with_what_to_write(run, rows):
 @pytest.mark.parametrize(
     ("command", "labels", "typed"),
     [
-        (AUDIT, ["FALSE", "TRUE"], "TRUE"),
+        pytest.param(AUDIT, ["FALSE", "TRUE"], "TRUE", marks=pytest.mark.slow),
         (DATA, ["FALSE", "TRUE"], "TRUE"),
-        (DATA, ["false", "true"], "true"),
-        (DATA, ["FALSE", "TRUE"], "1"),
+        (DATA, ["false", "true"], "1"),
         (DATA, ["0.0", "1.0"], "1"),
         (DATA, ["0", "1"], "1.0"),
         (DATA, ["no", "yes"], "yes"),

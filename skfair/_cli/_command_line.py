@@ -500,8 +500,10 @@ def _read_data(given: argparse.Namespace) -> tuple[DataReport, dict[str, str]]:
         table = read_columns(given.table, columns, given.form)
         record = input_record(given.table)
     y = table.pop(given.y_true) if labels else None
-    for name in table.select_dtypes(["object", "str"]):
-        hint = number_hint(table[name].dropna().astype(str), given.form)
+    for name, column in table.items():
+        cells = column.dropna()
+        is_text = len(cells) > 0 and pd.api.types.is_string_dtype(cells)
+        hint = number_hint(cells, given.form) if is_text else ""
         if hint:
             _note(given, f"column {name!r} is text.{hint}")
     report = DataReport.from_frame(

@@ -123,6 +123,14 @@ def test_any_number_is_read_with_either_mark(numbers):
         assert as_numbers(with_comma, Format()) is None
 
 
+def test_no_note_on_columns_that_are_read_as_numbers(run, rows):
+    whole = [str(i) if i % 7 else "" for i in range(len(rows))]
+    german = text(rows.assign(whole=whole, half=0.5, none=""), ";", ",")
+    german = german.replace(";0.5;", ";0,5;")
+    options = ("--sep", ";", "--decimal", ",")
+    assert run(DATA, german, "table.csv", *options)[2] == ""
+
+
 # --- percentages, labels, columns without a name
 
 

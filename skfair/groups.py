@@ -341,7 +341,7 @@ def _encode(data: Any, missing: str, argument: str, bins: Any = None) -> Groups:
     return Groups(codes, labels, tuple(filter(None, names)))
 
 
-def _warn_of_look_alikes(labels: Iterable[Hashable], argument: str) -> None:
+def warn_of_look_alikes(labels: Iterable[Hashable], argument: str) -> None:
     """Warn of labels that differ in what is not seen: spaces, accents, 1 and "1"."""
     labels = list(labels)
     if {*map(type, labels)} <= {int, float, bool}:
@@ -510,7 +510,7 @@ def encode_column(
     Labels are sorted, or in the order of the categories of a categorical column.
     """
     codes, labels = _factorize(column, argument)
-    _warn_of_look_alikes(labels, argument)
+    warn_of_look_alikes(labels, argument)
     never_missing = isinstance(column, np.ndarray) and column.dtype.kind in "biu"
     n_missing = 0 if never_missing else int(np.count_nonzero(codes < 0))
     if n_missing and missing == "raise":
@@ -825,7 +825,7 @@ def join_labels(first: Labels, second: Labels) -> Labels:
     if set(first) <= set(second):
         return second
     labels = tuple(sort_labels({*first, *second}))
-    _warn_of_look_alikes(labels, "the sum of statistics")
+    warn_of_look_alikes(labels, "the sum of statistics")
     return labels
 
 

@@ -16,7 +16,12 @@ from numpy.typing import ArrayLike
 from skfair._utils._files import write_text
 from skfair._utils._text import listed
 from skfair._utils._validation import as_array, check_choice, check_real
-from skfair.groups import comparable_groups, resolve_groups, resolve_strata
+from skfair.groups import (
+    comparable_groups,
+    resolve_groups,
+    resolve_strata,
+    warn_of_look_alikes,
+)
 from skfair.metrics._confidence._certify import least_level
 from skfair.metrics._confidence._confidence_interval import (
     ConfidenceInterval,
@@ -666,6 +671,9 @@ class FairnessMonitor:
                     "control_features must be given with every batch, and with the "
                     "reference as its strata, or with none of them."
                 )
+        if isinstance(batch, dict):
+            strata = dict.fromkeys([*(self.statistic_ or ()), *batch])
+            warn_of_look_alikes(strata, "control_features")
 
     def _rounded(self, batch: Any) -> Any:
         """Statistic of a batch with rounded scores, unless these have any scale."""
@@ -844,7 +852,7 @@ class FairnessMonitor:
         level = (1 - self.confidence_level) / n_groups
         found, lacking = [], []
         for stratum in dict.fromkeys([*references, *parts]):
-            either = [of.get(stratum) for of in (references, parts)]
+            either: list[Any] = [of.get(stratum) for of in (references, parts)]
             for label in dict.fromkeys(g for one in either if one for g in one.labels):
                 if all(_has_enough(one, label) for one in either):
                     both = (

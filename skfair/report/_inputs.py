@@ -36,6 +36,7 @@ from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import (
     CROSS,
     Groups,
+    check_kinds_of_labels,
     columns_of,
     encode_groups,
     intersect,
@@ -413,6 +414,8 @@ def _read_true(
         return None if y_true is None else check_numbers(y_true, "y_true"), ()
     true = None if y_true is None else encode_classes("y_true", y_true)
     encoded = [*predicted.values(), *([] if true is None else [true])]
+    for _, labels in encoded:
+        check_kinds_of_labels("y_true and y_pred", encoded[-1][1], labels)
     found = sort_labels({label for _, labels in encoded for label in labels})
     classes = _classes(tuple(found), pos_label, scored)
     return None if true is None else _recode(true, classes), classes

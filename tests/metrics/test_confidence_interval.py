@@ -309,6 +309,29 @@ def test_weights_count_by_effective_numbers_of_rows(name):
     assert uneven.upper - uneven.value > 1.1 * (plain.upper - plain.value)
 
 
+@pytest.mark.parametrize("name", FINITE)
+@pytest.mark.parametrize(
+    "factors", [[2.0**-480] * 2, [2.0**480, 1], [2.0**-300, 2**300]]
+)
+def test_the_unit_of_weights_does_not_matter(name, factors):
+    """Groups are compared with one another, so that each may have its own unit."""
+    y_true, scores, groups = draw(n_groups=2)
+    y_score = response(name, scores)
+    weights = np.random.default_rng(1).exponential(size=600)
+    found, expected = (
+        confidence_interval(
+            METRICS[name],
+            y_true,
+            y_score,
+            sensitive_features=groups,
+            sample_weight=own,
+        )
+        for own in (weights * np.asarray(factors)[groups], weights)
+    )
+    for end in ("value", "lower", "upper"):
+        assert getattr(found, end) == pytest.approx(getattr(expected, end), abs=1e-9)
+
+
 def test_statistics_of_weighted_rows_are_refused():
     _, scores, groups = draw()
     weighted = {"sensitive_features": groups, "sample_weight": np.full(600, 2)}

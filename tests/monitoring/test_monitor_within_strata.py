@@ -208,6 +208,14 @@ def test_false_alarms_over_all_looks_and_strata():
     assert alarms <= 3
 
 
+def test_strata_of_batches_that_look_alike():
+    monitor, rows = FairnessMonitor(mcdp), {"sensitive_features": ["x", "y"] * 2}
+    monitor.update(None, [0.1, 0.4, 0.3, 0.3], control_features=[1, 1, 2, 2], **rows)
+    monitor.update(None, [0.1, 0.4, 0.3, 0.3], control_features=[1, 1, 3, 3], **rows)
+    with pytest.warns(UserWarning, match="control_features has the labels 1 and '1'"):
+        monitor.update(None, [0.1, 0.4, 0.3, 0.3], control_features=["1"] * 4, **rows)
+
+
 RATES = {
     "max_gap": (max_gap, "true_positive_rate"),
     "cvar_fairness": (cvar_fairness, "false_positive_rate"),

@@ -43,6 +43,7 @@ def made(*arguments, **options):
         ((S, P), {}, "pos_label must say which"),
         ((S, P), {"pos_label": "X"}, r"at most two labels, 'X' .pos_label. among them"),
         ((None,), {"y_pred": np.arange(40) % 3}, "y_true is None"),
+        ((Y,), {"y_pred": Y.astype(str)}, "y_true and y_pred must both be text or"),
         ((Y, P), {"metrics": ["mcp"]}, "metrics must be"),
         ((Y, P), {"metrics": "mcdp"}, "metrics must be a sequence"),
         ((None, P), {"metrics": ["dcp"]}, "'dcp', which needs y_true"),

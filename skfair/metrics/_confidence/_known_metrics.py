@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._text import shown
 from skfair._utils._types import Floats
-from skfair._utils._validation import AnyScale, Scale, check_choice, check_weights
-from skfair.groups import Codes, resolve_groups
+from skfair._utils._validation import AnyScale, Scale, check_choice
+from skfair.groups import Codes, positions_in, resolve_groups
 from skfair.metrics._confidence._binned import compare_madd
 from skfair.metrics._confidence._distributions import (
     compare_abcc,
@@ -69,6 +69,7 @@ from skfair.metrics._spec import (
 from skfair.metrics._strata import check_no_strata
 from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics._grouped_confusion import encode_classes
 from skfair.statistics._grouped_scores import pooled_ranks
 
 #: Groups up to which a product with each group is faster than counting.
@@ -343,16 +344,17 @@ def observe_confusion(*rows: Any) -> Observed:
         _check_known(effective_sizes(y_pred, sensitive_features, sample_weight))
         return Observed(y_pred, y_pred.matrices.sum(axis=2).astype(float))
 
-    def confusion_of(weights: Any) -> GroupedConfusion:
-        rows = {"sensitive_features": sensitive_features, "sample_weight": weights}
-        return GroupedConfusion.from_predictions(y_true, y_pred, **rows)
-
-    statistic = confusion_of(sample_weight)
+    groups = resolve_groups(sensitive_features, n_samples=len(y_pred))
+    by_row = {"sensitive_features": groups, "sample_weight": sample_weight}
+    statistic = GroupedConfusion.from_predictions(y_true, y_pred, **by_row)
     sizes = statistic.matrices.sum(axis=2).astype(float)
-    weights = check_weights(sample_weight, len(y_pred))
-    if weights is not None:
-        squares = confusion_of(np.square(weights, dtype=float)).matrices.sum(axis=2)
-        np.divide(sizes**2, squares, out=sizes, where=squares > 0)
+    if sample_weight is None:
+        return Observed(statistic, sizes)
+    codes, classes = encode_classes("y_true", y_true)
+    for code, at in enumerate(positions_in(statistic.classes, classes)):
+        none = np.zeros(len(codes))
+        of_class = GroupedOutcomes.from_outcomes(none, mask=codes == code, **by_row)
+        sizes[:, at] = of_class.effective_sizes
     return Observed(statistic, sizes)
 
 

@@ -201,8 +201,8 @@ def uncertainties(
     with warnings.catch_warnings():
         # The report says itself why a metric is undefined.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        keys, resampled = _drawn_keys(sample, found), {}
-        for question, of_question in keys.items():
+        resampled: dict[str, Rows | Counts] = {}
+        for question, of_question in _drawn_keys(sample, found).items():
             rows = sample.drawn_from(question)
             for key, test in permute(sample, of_question, rows, tick).items():
                 results[key] = with_test(results[key], test)

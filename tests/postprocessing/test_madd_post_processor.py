@@ -10,6 +10,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
+from skfair.datasets import make_biased_classification
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
@@ -508,6 +509,40 @@ def test_confidence_of_a_gap(people, ensemble):
     assert model.expected_mcdp(10**7) < 0.15 < model.expected_mcdp(100)
     with pytest.warns(MitigationWarning, match="MADDPostProcessor: max_mcdp=0.05 does"):
         model.set_params(max_mcdp=0.05).fit(X, y, sensitive_features=sex)
+
+
+def gap_beside_certificate(seed, n_new):
+    """Return the gap of new rows of a repaired tree, and the one certified."""
+    shift = float(np.random.default_rng(seed).uniform(0.5, 1.5))
+    options = {"score_shifts": {"group": {"b": shift}}}
+    X, y = make_biased_classification(1000, random_state=seed, **options)
+    new, _ = make_biased_classification(n_new, random_state=10_000 + seed, **options)
+    model = MADDPostProcessor(
+        DecisionTreeClassifier(min_samples_leaf=20, random_state=0),
+        max_mcdp=0.1,
+        confidence=0.95,
+        ties="random",
+        n_levels=2,
+        sensitive_features="group",
+        drop_sensitive=True,
+        random_state=0,
+        fallback=False,
+    ).fit(X, y)
+    assert len(model.estimators_) == 5  # scores of a refit were never held out
+    scores = model.predict_proba(new)[:, 1]
+    left = mcdp(None, scores, sensitive_features=new["group"])
+    return left, model.repairer_.certified_mcdp_
+
+
+def test_confidence_of_the_gap_of_a_tree():
+    left, certified = gap_beside_certificate(5, 20_000)
+    assert left <= certified <= 0.1
+
+
+@pytest.mark.slow
+def test_confidence_of_the_gaps_of_trees():
+    found = [gap_beside_certificate(seed, 20_000) for seed in range(12)]
+    assert sum(left > certified for left, certified in found) <= 1
 
 
 @pytest.mark.slow

@@ -99,9 +99,10 @@ class MADDPostProcessor(
     confidence : float in (0, 1) or None, default=None
         Probability with which the true gap, that of infinitely many new rows, is at
         most `max_mcdp`, see `ScoreRepairer`. It is `repairer_` that tells what is
-        certified. The bound is proven for a `FrozenEstimator`; averages of the models
-        of folds keep it in simulations, also those of trees and forests. It does not
-        hold of a model that is fitted again to all rows, with ``ensemble=False``.
+        certified. The bound is proven for a `FrozenEstimator`. Averages of the models
+        of folds keep it in simulations if these models are alike, as those of logistic
+        regression are. It may fail where they differ, as trees do, and of a model
+        fitted again to all rows, with ``ensemble=False``.
     theta : float in [0, 1], default=0.5
         Weight of the fairness loss.
     n_levels : int, default=101
@@ -422,7 +423,7 @@ class MADDPostProcessor(
         if averages and len(folds) > 1 and share_scores(held_out):
             folds = average_repeats(folds, len(rows))
             held_out = [held_out_rows(fold, rows) for fold in folds]
-            # A refit has scores of its own, of which no certificate would hold.
+            # A refit has scores of its own, of which held-out rows tell little.
             averages = averages is True or self.confidence is not None
         self.estimators_ = [fold.model for fold in folds]
         if len(folds) > 1 and not averages:

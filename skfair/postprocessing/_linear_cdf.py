@@ -31,9 +31,9 @@ _LARGEST_CHANGE = 0.7
 _FINENESS, _REACH = 8, 5
 #: Changes of heights and scores below this are rounding.
 _ROUNDING = 1e-9
-#: Twice the mean of Kolmogorov's distribution, which is that of the largest gap between
-#: two samples of one distribution, in units of ``sqrt(1 / n_1 + 1 / n_2)``.
-_NOISE = 2 * np.sqrt(np.pi / 2) * np.log(2)
+#: Mean of Kolmogorov's distribution, which is that of the largest gap between two
+#: samples of one distribution, in units of ``sqrt(1 / n_1 + 1 / n_2)``.
+MEAN_NOISE = np.sqrt(np.pi / 2) * np.log(2)
 
 
 class LinearCDF(NamedTuple):
@@ -289,7 +289,7 @@ class Limit(NamedTuple):
         end = groups.pooled.scores[[where // 2]], np.array([where % 2 == 1])
         there = np.array([cdf.ends_at(*end)[0] for cdf in groups.cdfs])
         pair = [there.argmin(), there.argmax()]
-        noise = _NOISE * np.sqrt((1 / groups.n_rows[pair]).sum())
+        noise = 2 * MEAN_NOISE * np.sqrt((1 / groups.n_rows[pair]).sum())
         largest = float((highest - lowest)[where])
         return cls(margins, largest, max(1.0, largest / noise))
 
@@ -443,7 +443,7 @@ def _shrinkage(n_rows: NDArray[Any], shares: Floats, distances: Floats) -> Float
     """
     n_others = n_rows.sum() - n_rows
     largest = sampling_noise(n_rows, n_others, 1) * (1 - shares)
-    mean = _NOISE / 2 * np.sqrt(1 / n_rows + 1 / n_others) * (1 - shares)
+    mean = MEAN_NOISE * np.sqrt(1 / n_rows + 1 / n_others) * (1 - shares)
     # A group whose share rounds to 1 is everyone, and differs by nothing.
     above, width = distances - mean, largest - mean
     evidence = np.divide(above, width, out=np.zeros(len(width)), where=width > 0)

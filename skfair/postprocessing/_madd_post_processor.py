@@ -99,7 +99,10 @@ class MADDPostProcessor(
     confidence : float in (0, 1) or None, default=None
         Probability with which the true gap, that of infinitely many new rows, is at
         most `max_mcdp`, see `ScoreRepairer`. It is `repairer_` that tells what is
-        certified.
+        certified. The bound is proven for a `FrozenEstimator`. Averages of the models
+        of folds keep it in simulations if these models are alike, as those of logistic
+        regression are. It may fail where they differ, as trees do, and of a model
+        fitted again to all rows, with ``ensemble=False``.
     theta : float in [0, 1], default=0.5
         Weight of the fairness loss.
     n_levels : int, default=101
@@ -123,8 +126,8 @@ class MADDPostProcessor(
         group.
     ensemble : bool or "auto", default="auto"
         Whether to average several models, as described in the notes. ``"auto"`` is
-        True, except where more than a fifth of the rows of a group share a score and
-        `cv` does not repeat its splits.
+        True, except where more than a fifth of the rows of a group share a score, `cv`
+        does not repeat its splits and no `confidence` is asked for.
     ties : {"mid", "random"}, default="mid"
         Whether rows that share a score stay together, see `ScoreRepairer`. `fit` warns
         where that keeps most of the disparity.
@@ -188,7 +191,8 @@ class MADDPostProcessor(
         Those of an ensemble are on the common scale of its models, see the notes.
         Each row is repaired by what the other folds tell, or the other parts of the
         rows that a frozen model scored; of more than 100,000 rows, at most as many are
-        held out.
+        held out. The gap of few rows is partly noise, which `expected_mcdp` tells of
+        new rows.
     groups_ : tuple of length n_groups
         Labels of the groups.
     strata_ : tuple of length n_strata
@@ -210,7 +214,11 @@ class MADDPostProcessor(
     Choice of the level: ``"auto"`` takes the least level whose total loss is within one
     standard error of the minimum, so that sampling noise does not add to the repair.
     The standard error is that of a mean over the folds, or over five equal parts of
-    the rows that a single model scored.
+    the rows that a single model scored. The level is at most ``1 - 1.5 (m / D)**2``,
+    rounded to one of the levels, where D is the distance of the CDFs of a group and
+    all other rows, and m the mean of this distance between samples of one distribution
+    (the group with the least ``m / D`` counts). A gap of few rows is partly noise, and
+    a repair of that noise is a gap of new rows.
 
     Prediction of the fairness loss: repaired scores of group g follow
     ``(1 - level) * F_g + level * F``, so MADD and MCDP are predicted as ``1 - level``
@@ -415,7 +423,8 @@ class MADDPostProcessor(
         if averages and len(folds) > 1 and share_scores(held_out):
             folds = average_repeats(folds, len(rows))
             held_out = [held_out_rows(fold, rows) for fold in folds]
-            averages = averages is True
+            # A refit has scores of its own, of which held-out rows tell little.
+            averages = averages is True or self.confidence is not None
         self.estimators_ = [fold.model for fold in folds]
         if len(folds) > 1 and not averages:
             self.estimators_ = [fit_all(self.estimator, rows.X, labels, for_fit)]

@@ -10,6 +10,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
+from skfair.datasets import make_biased_classification
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
@@ -508,6 +509,33 @@ def test_confidence_of_a_gap(people, ensemble):
     assert model.expected_mcdp(10**7) < 0.15 < model.expected_mcdp(100)
     with pytest.warns(MitigationWarning, match="MADDPostProcessor: max_mcdp=0.05 does"):
         model.set_params(max_mcdp=0.05).fit(X, y, sensitive_features=sex)
+
+
+def test_no_refit_where_confidence_is_asked_for():
+    shift = float(np.random.default_rng(5).uniform(0.5, 1.5))
+    options = {"score_shifts": {"group": {"b": shift}}}
+    X, y = make_biased_classification(1000, random_state=5, **options)
+    new, _ = make_biased_classification(20_000, random_state=0, **options)
+    model = MADDPostProcessor(
+        DecisionTreeClassifier(min_samples_leaf=20, random_state=0),
+        max_mcdp=0.1,
+        confidence=0.95,
+        ties="random",
+        n_levels=2,
+        sensitive_features="group",
+        drop_sensitive=True,
+        random_state=0,
+    )
+
+    def left():
+        scores = model.fit(X, y).predict_proba(new)[:, 1]
+        return mcdp(None, scores, sensitive_features=new["group"])
+
+    # The leaves of a refit have scores that no row held out has.
+    assert left() < model.repairer_.certified_mcdp_ <= 0.1
+    assert len(model.estimators_) == 5
+    model.set_params(ensemble=False)
+    assert left() > model.repairer_.certified_mcdp_
 
 
 @pytest.mark.slow

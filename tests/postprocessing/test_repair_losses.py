@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -338,8 +339,50 @@ def test_rows_of_one_model_are_split_evenly():
     assert choice[0] == 0
     # About the standard error of half an error rate near 0.4 of 500 rows.
     assert 0.2 < choice[1] / (0.5 * np.sqrt(0.24 / 500)) < 2.5
-    few = rows.take(np.r_[:2, -2:0])
-    assert choice_of(flat, [few], 4, OPTIONS) == (1.0, 0.0)
+    few = rows.take(np.r_[:2, -2:0])  # which show no gap, and no part has a loss
+    assert choice_of(flat, [few], 4, OPTIONS) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("n_rows", [40, 400, 20_000])
+def test_no_level_fits_noise_of_the_rows(n_rows):
+    # Half of one group are below all rows of the other: the gap is 0.5.
+    groups = np.repeat([0, 1, 0], [n_rows // 2, n_rows, n_rows // 2])
+    scores = (np.arange(2 * n_rows) + 1) / (2 * n_rows + 1)
+    rows = scored_rows(np.arange(2 * n_rows) % 2, scores, encode_groups(groups))
+    levels = np.linspace(0, 1, 1001)
+    steep = pd.DataFrame({"repair_level": levels, "total_loss": 2 - levels})
+    # 1.5 times the square of the mean of Kolmogorov's distribution, over the gap's.
+    left = 1.5 * 0.8687**2 * (2 / n_rows) / 0.5**2
+    found, _ = choice_of(steep, [rows], 2 * n_rows, OPTIONS)
+    assert found == pytest.approx(1 - left, abs=0.1 * left + 0.001)
+
+
+@pytest.mark.slow
+def test_the_level_chosen_seldom_widens_the_gap_of_new_rows():
+    options = DEFAULTS._replace(theta=1.0)
+    quantiles = norm.ppf((np.arange(1000) + 0.5) / 1000)
+    groups, new_groups = np.repeat([0, 1], 250), np.repeat([0, 1], 1000)
+    gaps = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        shift = rng.normal(0, 0.25)
+        scores = norm.cdf(rng.normal(size=500) + shift * groups)
+        new = norm.cdf(np.tile(quantiles, 2) + shift * new_groups)
+        rows = scored_rows(np.tile([0, 1], 250), scores, encode_groups(groups))
+        levels = np.linspace(0, 1, 21)
+        grid = RepairGrid.of(rows, options)
+        losses = losses_at(rows, levels, options)
+        chosen, _ = choose_level(losses, [grid], parts_of([rows]), 500, options)
+        full = float(grid.differing.any())  # as the losses alone choose
+        found = []
+        for level in (0.0, chosen, full):
+            repairer = ScoreRepairer(level).fit(scores, sensitive_features=groups)
+            moved = repairer.transform(new, sensitive_features=new_groups)
+            found.append(mcdp(None, moved, sensitive_features=new_groups))
+        gaps.append(found)
+    plain, chosen, full = np.array(gaps).T
+    assert chosen.mean() < full.mean() < plain.mean()
+    assert np.sum(chosen > plain + 0.02) <= np.sum(full > plain + 0.02) / 2
 
 
 def test_callable_that_needs_more_rows_than_a_part_has():

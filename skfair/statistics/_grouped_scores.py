@@ -352,8 +352,8 @@ class GroupedScores(JSONStatistic):
         step = len(self.scores) // _N_CUTS + 1
         n_cuts, n_groups = -(-len(self.scores) // step), self.n_groups
         cells = self.codes * np.intp(n_cuts) + np.arange(len(self.scores)) // step
-        sums = np.bincount(cells, self.weights, n_groups * n_cuts)
-        after = np.cumsum(sums.reshape(n_groups, n_cuts), axis=1)
+        sums: Any = np.bincount(cells, self.weights, n_groups * n_cuts)
+        after: Floats = np.cumsum(sums.reshape(n_groups, n_cuts), axis=1)
         after /= self.totals[:, None]
         after += 1e-12  # more than rounding
         before = np.concatenate([np.zeros((n_groups, 1)), after[:, :-1]], axis=1)

@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._progress import Progress
+from skfair._utils._types import Integers
 from skfair.metrics import PermutationTestResult
 from skfair.metrics._confidence import (
     UNDEFINED,
@@ -43,7 +44,9 @@ from skfair.metrics._uncertainty import (
     exact_pvalue,
     permutation_tests,
     permutations,
+    permuted_strata,
     resamples_of_all,
+    shuffled_codes,
 )
 from skfair.model_selection._paired_tests import gap_interval
 from skfair.report._metrics import MEASURES
@@ -53,6 +56,8 @@ from skfair.statistics import GroupedOutcomes, GroupedScores
 #: DCP is computed again in each draw where its exact search, which enumerates
 #: vertices, takes milliseconds.
 _FEW_VERTICES = 1000
+#: Rows times permutations up to which permutations are kept, of four bytes each.
+_MAX_PERMUTED = 2**23
 
 
 class Uncertainty(NamedTuple):
@@ -92,6 +97,8 @@ class DrawsDone:
             n * n_groups for n, n_groups in zip(numbers, groups, strict=True)
         )
         self.progress = Progress("FairnessReport", verbose)
+        #: Permutations of rows by their strata, for all models and attributes.
+        self.permuted: dict[Any, list[Integers]] = {}
         self.start = time.monotonic()
 
     def __call__(self, n_groups: int) -> None:
@@ -204,7 +211,8 @@ def uncertainties(
         resampled: dict[str, Rows | Counts] = {}
         for question, of_question in _drawn_keys(sample, found).items():
             rows = sample.drawn_from(question)
-            for key, test in permute(sample, of_question, rows, tick).items():
+            tests = permute(sample, of_question, rows, tick, done.permuted)
+            for key, test in tests.items():
                 results[key] = with_test(results[key], test)
             resampled |= {k: rows for k in of_question if not MEASURES[k].bounded}
         for key, values in _resample(sample, resampled, tick).items():
@@ -242,23 +250,56 @@ def permute(
     keys: Collection[str],
     rows: Rows | Counts,
     tick: Callable[[], Any] = lambda: None,
+    permuted: dict[Any, list[Integers]] | None = None,
 ) -> dict[str, PermutationTestResult]:
-    """Test metrics of one question on permutations, of which there may be none."""
+    """Test metrics of one question on permutations, of which there may be none.
+
+    Permutations of rows are kept in `permuted`, and taken from there.
+    """
     options = sample.audit.options
     if not options.n_permutations:
         return {}
     metrics = [MEASURES[key].drawn(sample) for key in keys]
+    draw = permutations("auto", metrics[0], rows)
+    if isinstance(rows, Rows) and permuted is not None:
+        draw = _permute_once(rows, metrics[0], options, permuted) or draw
     results = permutation_tests(
         metrics,
         [rows.evaluate(metric) for metric in metrics],
         rows,
-        permutations("auto", metrics[0], rows),
+        draw,
         n_permutations=options.n_permutations,
         generator=check_seed(options.random_state),
         n_jobs=options.n_jobs,
         tick=tick,
     )
     return dict(zip(keys, results, strict=True))
+
+
+def _permute_once(
+    rows: Rows, metric: Metric, options: Any, permuted: dict[Any, list[Integers]]
+) -> Callable[[Any], Rows] | None:
+    """Return what permutes groups, with permutations that are drawn once.
+
+    None where they take much memory, or where groups decide which rows are permuted.
+    """
+    n, codes = options.n_permutations, rows.groups.codes
+    if n * len(codes) > _MAX_PERMUTED or specification_of(metric)[0].permuted_in:
+        return None
+    strata = permuted_strata("auto", metric, rows)
+    key = tuple(part.tobytes() for part in strata)
+    if key not in permuted:
+        generator = check_seed(options.random_state)
+        every = np.arange(len(codes), dtype=np.int32)
+        permuted[key] = [
+            np.asarray(shuffled_codes(every, strata, generator)) for _ in range(n)
+        ]
+    left = iter(permuted[key])
+
+    def draw(generator: Any) -> Rows:
+        return replace(rows, groups=replace(rows.groups, codes=codes[next(left)]))
+
+    return draw
 
 
 def with_test(found: Uncertainty, test: PermutationTestResult) -> Uncertainty:

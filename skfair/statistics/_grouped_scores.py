@@ -344,12 +344,12 @@ class GroupedScores(JSONStatistic):
         step = len(self.scores) // _N_CUTS + 1
         n_cuts, n_groups = -(-len(self.scores) // step), self.n_groups
         cells = self.codes * np.intp(n_cuts) + np.arange(len(self.scores)) // step
-        sums = np.bincount(cells, self.weights, n_groups * n_cuts)
-        after = np.cumsum(sums.reshape(n_groups, n_cuts), axis=1)
+        sums: Any = np.bincount(cells, self.weights, n_groups * n_cuts)
+        after: Floats = np.cumsum(sums.reshape(n_groups, n_cuts), axis=1)
         after /= self.totals[:, None]
-        after += 1e-12  # more than rounding
         before = np.concatenate([np.zeros((n_groups, 1)), after[:, :-1]], axis=1)
-        return np.append(self.scores[::step], self.scores[-1]), before, after
+        scores = np.append(self.scores[::step], self.scores[-1])
+        return scores, before, after + 1e-12  # more than rounding
 
     @cached_property
     def _largest_gaps(self) -> Floats:

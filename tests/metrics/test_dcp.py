@@ -5,6 +5,8 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -15,6 +17,8 @@ from skfair.metrics import (
     dcp_bounds,
     get_fairness_scorer,
 )
+from skfair.metrics._spec import specification_of
+from skfair.statistics import GroupedConfusion
 
 
 def test_metric_is_the_bound_of_the_counted_matrices(make_predictions):
@@ -136,3 +140,27 @@ def test_inputs_are_not_modified(instance):
     for array in given_:
         array.setflags(write=False)
     dcp_bounds(*given_)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 12), st.integers(2, 3), st.booleans())
+@pytest.mark.filterwarnings("ignore:dcp is undefined")
+def test_several_statistics_have_the_values_of_each(
+    seed, n_groups, n_classes, weighted
+):
+    """Bit for bit, also where a group has no row of a class."""
+    rng = np.random.default_rng(seed)
+    statistics = []
+    for _ in range(3):
+        groups = np.append(np.arange(n_groups), rng.integers(0, n_groups, 40))
+        y_true, y_pred = rng.integers(0, n_classes, (2, len(groups)))
+        y_true[:n_classes] = np.arange(n_classes) if len(groups) > 3 else 0
+        statistics.append(
+            GroupedConfusion.from_predictions(
+                y_true,
+                y_pred,
+                sensitive_features=groups,
+                sample_weight=rng.random(len(groups)) if weighted else None,
+            )
+        )
+    found = specification_of(dcp)[0].of_many(statistics)
+    np.testing.assert_array_equal(found, [dcp(None, one) for one in statistics])

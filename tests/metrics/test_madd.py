@@ -286,6 +286,25 @@ def test_few_histograms_are_enough_for_most_pairs(monkeypatch):
     assert len(asked) <= 2  # of ten pairs
 
 
+def test_few_pairs_are_looked_at_where_others_have_smaller_means(monkeypatch):
+    rng = np.random.default_rng(0)
+    groups = rng.choice(8, 6000, p=[0.01, 0.01, 0.08, 0.1, 0.1, 0.1, 0.2, 0.4])
+    scores = rng.beta(1, 3, 6000)
+    scores[groups == 0] **= 0.3
+    statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
+    looked_at = []
+
+    def counted(values, totals):
+        looked_at.append(totals)
+        return mean(values, totals)
+
+    mean = _histograms._stable_mean
+    monkeypatch.setattr(_histograms, "_stable_mean", counted)
+    curve, found = most_stable(statistic, "pairwise", 500, stable_interval)
+    assert stable_mean(statistic, "pairwise") == (found.mean, curve.pair)
+    assert len(looked_at) <= 14  # of 28 pairs
+
+
 def test_groups_too_small_for_a_stable_interval_are_refused_as_before():
     scores, groups = np.array([0.2, 0.9]), np.array([0, 1])
     with pytest.raises(ValueError, match="too small for bandwidth='auto'"):

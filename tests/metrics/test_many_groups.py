@@ -9,6 +9,8 @@ from itertools import chain, combinations
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair import frames
@@ -24,8 +26,11 @@ from skfair.metrics import (
     metric_bounds,
     permutation_test,
 )
+from skfair.metrics._distribution._abcc import area, bound_areas
 from skfair.metrics._distribution._gap import EveryPair, blocks_of
-from skfair.statistics import GroupedHistogram
+from skfair.metrics._distribution._mcdp import bound_pairs, sustained_gap
+from skfair.statistics import GroupedHistogram, GroupedScores
+from skfair.statistics._grouped_scores import gap_between
 
 
 @pytest.mark.parametrize(
@@ -179,3 +184,29 @@ def test_as_many_numbers_as_rows_are_refused_at_once():
     with pytest.raises(ValueError, match=r"41,188 groups, .*continuous_mcdp"):
         mcdp(None, y_score, sensitive_features=number)
     assert time.perf_counter() - start < 10
+
+
+@given(
+    st.integers(0, 10_000),
+    st.integers(2, 6),
+    st.integers(1, 4),
+    st.sampled_from([5, 60, 900]),
+    st.booleans(),
+)
+def test_bounds_by_few_scores_hold_for_every_pair(seed, n, decimals, n_rows, weighted):
+    rng = np.random.default_rng(seed)
+    groups = np.append(np.arange(n), rng.integers(0, n, n_rows))
+    scores = rng.beta(1, 2, len(groups)).round(decimals)
+    weights = rng.random(len(groups)) if weighted else None
+    statistic = GroupedScores.from_scores(
+        scores, sensitive_features=groups, sample_weight=weights
+    )
+    first, second = np.triu_indices(n, 1)
+    for bound, measure in (
+        (bound_areas(statistic), area),
+        (bound_pairs(statistic, 0.0), sustained_gap),
+        (bound_pairs(statistic, 0.1), partial(sustained_gap, epsilon=0.1)),
+    ):
+        pairs = zip(first, second, strict=True)
+        values = [measure(gap_between(statistic, *pair)) for pair in pairs]
+        assert (bound(first, second, -np.inf) >= values).all()

@@ -7,7 +7,13 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import ks_2samp
 
-from skfair.metrics import confidence_interval, mcdp
+from skfair.metrics import (
+    bootstrap_interval,
+    calibration_gap,
+    confidence_interval,
+    dcp,
+    mcdp,
+)
 from skfair.report import _draws, _inputs, _sample
 from skfair.report._inputs import Options, make_audit
 from skfair.report._metrics import MEASURES, find_all, make_samples
@@ -62,12 +68,12 @@ def permuted(sample):
     return {key: test.null_distribution for key, test in found.items()}
 
 
-def resampled(sample, key="dcp"):
+def resampled(sample, key="dcp", n_resamples=300):
     """Values of a metric on resamples."""
     metric = MEASURES[key].drawn(sample)
     rows = sample.drawn_from(MEASURES[key].question)
     draw = _draws.resamples_of_all([rows], 0)
-    return [draw()[0].evaluate(metric) for _ in range(300)]
+    return [draw()[0].evaluate(metric) for _ in range(n_resamples)]
 
 
 @pytest.mark.slow
@@ -251,3 +257,27 @@ def test_progress(make_report, people, many, capsys):
 )
 def test_durations(seconds, text):
     assert _draws.duration(seconds) == text
+
+
+def test_permutations_are_those_that_are_drawn_again(make_report, scored, monkeypatch):
+    """Whether they are kept for all attributes and models or not."""
+    y_true, y_score, people = scored
+    options = {"sensitive_features": people, "metrics": ["mcdp", "calibration_gap"]}
+    kept = make_report(y_true, y_score, **options).summary
+    monkeypatch.setattr(_draws, "_MAX_PERMUTED", 0)
+    assert make_report(y_true, y_score, **options).summary == kept
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(400) % 3 * 1.5])
+def test_resamples_are_those_of_the_bootstrap(people, weights):
+    """Rows of weight zero are not drawn."""
+    y_true, y_score, group = people
+    scores = y_score.round(2)
+    (sample,) = make(y_true, scores, group=group, weights=weights)
+    rows = {"sensitive_features": group, "sample_weight": weights, "random_state": 0}
+    for key, metric, values in (
+        ("dcp", dcp, (scores >= 0.5).astype(int)),
+        ("calibration_gap", calibration_gap, scores),
+    ):
+        found = bootstrap_interval(metric, y_true, values, n_resamples=30, **rows)
+        assert_allclose(resampled(sample, key, 30), found.distribution, atol=1e-12)

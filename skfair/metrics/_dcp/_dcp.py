@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any, Self
 
 import numpy as np
@@ -30,13 +31,28 @@ def _values_of_many(
     statistics: Sequence[GroupedConfusion], **options: Any
 ) -> list[float]:
     """DCP of several statistics of the same groups, at once where classes are two."""
-    weights = np.array([_weights(one) for one in statistics])
-    n_groups, n_classes = weights.shape[1:]
-    few = n_classes == 2 <= n_groups <= _FEW_GROUPS and (weights > 0).all()
-    if options or not few:
-        return [dcp(None, one, **options) for one in statistics]
-    undefined = [warn_if_undefined("dcp", one) for one in statistics]
-    confusion = np.array([one.confusion for one in statistics])
+    weights = [_weights(one) for one in statistics]
+    together = [
+        not options and one.shape[1] == 2 <= len(one) <= _FEW_GROUPS and one.min() > 0
+        for one in weights
+    ]
+    at_once = iter(
+        _values_of_two(
+            np.array([one.confusion for one in compress(statistics, together)]),
+            np.array([*compress(weights, together)]),
+        )
+        if any(together)
+        else ()
+    )
+    values = []
+    for one, easy in zip(statistics, together, strict=True):
+        value = next(at_once) if easy else dcp(None, one, **options)
+        values.append(math.nan if easy and warn_if_undefined("dcp", one) else value)
+    return values
+
+
+def _values_of_two(confusion: Floats, weights: Floats) -> list[float]:
+    """DCP of two classes, each with rows in all groups; statistics come first."""
     eta = np.empty(weights.shape)
     for y in range(2):
         rates = confusion[:, :, y]
@@ -47,8 +63,8 @@ def _values_of_many(
         baseline = baseline / baseline.sum(axis=1, keepdims=True)
         eta[:, :, y] = 1.0 - explained_shares(baseline, rates)
     # Of one statistic these are the sums in `DCPResult`, in the same order.
-    values = (weights * eta).sum(axis=1).sum(axis=1)
-    return np.where(undefined, math.nan, values).tolist()
+    sums: list[float] = (weights * eta).sum(axis=1).sum(axis=1).tolist()
+    return sums
 
 
 def _weights(statistic: GroupedConfusion) -> Floats:

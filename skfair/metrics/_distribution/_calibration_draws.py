@@ -47,7 +47,7 @@ class RowsByScore(NamedTuple):
         return Steps(scores, codes, steps, totals / totals.sum())
 
     def to_draw(self, groups: Groups, rows: Integers) -> RowsOfGroups:
-        """Some rows, which keep their groups when they are drawn."""
+        """Return some rows, which keep their groups when they are drawn."""
         n_groups, places = len(groups.labels), np.full(len(self.order), -1)
         places[rows] = np.arange(len(rows))
         places, codes = places[self.order], groups.codes[self.order].astype(np.intp)
@@ -68,6 +68,7 @@ class RowsByScore(NamedTuple):
             np.append(np.searchsorted(cells[last], starts), last.sum()),
             np.diff(changes, append=n_groups * len(scores)),
             scores,
+            np.arange(len(rows)),
         )
 
 
@@ -89,8 +90,8 @@ class RowsOfGroups(NamedTuple):
     lengths: Integers
     #: Distinct scores.
     scores: Floats
-    #: Rows that are drawn.
-    drawn: Integers | None = None
+    #: Rows that are drawn, at first all of them.
+    drawn: Integers
 
     def take(self, rows: Integers) -> RowsOfGroups:
         """Rows at the given positions."""

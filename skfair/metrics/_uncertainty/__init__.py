@@ -2,7 +2,11 @@
 
 from skfair.metrics._uncertainty._bootstrap import ENOUGH, resamples_of_all
 from skfair.metrics._uncertainty._counts import Counts, RowsInCells, deal, redraw
-from skfair.metrics._uncertainty._permutation import permutation_tests, permutations
+from skfair.metrics._uncertainty._permutation import (
+    permutation_tests,
+    permutations,
+    permuted_strata,
+)
 from skfair.metrics._uncertainty._resampling import (
     ROUNDING,
     Metric,
@@ -31,6 +35,7 @@ __all__ = [
     "exact_pvalue",
     "permutation_tests",
     "permutations",
+    "permuted_strata",
     "redraw",
     "resamples_of_all",
     "shuffled_codes",

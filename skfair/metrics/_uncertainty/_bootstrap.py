@@ -212,25 +212,20 @@ def resamples_of_all(
     if any(isinstance(one, Counts) for one in rows):
         draws = [resamples(None, one, check_seed(seed)) for one in rows]
         return lambda: [draw() for draw in draws]
-    kept = [_to_draw(one) for one in rows if isinstance(one, Rows)]
-    draw = stratified_draws(kept[0].drawn_from(), check_seed(seed))
+    first, every = rows[0], [one for one in rows if isinstance(one, Rows)]
+    assert isinstance(first, Rows)
+    kept = first.that_count()
+    parts = [[part.to_draw(one.groups, kept) for part in one.in_place] for one in every]
+    draw = stratified_draws(first.groups[kept], check_seed(seed))
 
     def draw_all() -> list[Rows | Counts]:
         positions = draw()
-        return [one.take(positions) for one in kept]
+        return [
+            replace(one, in_place=tuple(part.take(positions) for part in of_one))
+            for one, of_one in zip(every, parts, strict=True)
+        ]
 
     return draw_all
-
-
-def _to_draw(rows: Rows) -> Rows:
-    """Those rows that count, of which statistics are read in place of all else."""
-    kept = rows.that_count()
-    in_place = tuple(
-        one.to_draw(rows.groups, kept) if hasattr(one, "to_draw") else one.take(kept)
-        for one in rows.in_place
-    )
-    rows = replace(rows, y_true=None, sample_weight=None, in_place=())
-    return replace(rows.take(kept), in_place=in_place)
 
 
 def _defined(values: Floats) -> Floats:

@@ -128,10 +128,38 @@ class RowsInCells(NamedTuple):
         template = replace(self.template, labels=groups.labels)
         return count_again(template, weights, numbers.astype(np.intp))
 
-    def take(self, rows: Integers) -> RowsInCells:
-        """Rows at the given positions."""
+    def to_draw(self, groups: Groups, rows: Integers) -> RowsOfGroupsInCells:
+        """Return some rows, which keep their groups when they are drawn."""
+        places = groups.codes.astype(np.intp) * self.n_cells + self.cells
         weights = None if self.weights is None else self.weights[rows]
-        return self._replace(cells=self.cells[rows], weights=weights)
+        template = replace(self.template, labels=groups.labels)
+        shape = len(groups.labels), self.n_cells
+        return RowsOfGroupsInCells(
+            template, places[rows], shape, weights, np.arange(len(rows))
+        )
+
+
+class RowsOfGroupsInCells(NamedTuple):
+    """The group and cell of each row, counted in many draws of the rows."""
+
+    template: GroupedConfusion | GroupedOutcomes
+    places: Integers
+    shape: tuple[int, int]
+    weights: NDArray[Any] | None
+    drawn: Integers
+
+    def take(self, rows: Integers) -> RowsOfGroupsInCells:
+        """Rows at the given positions."""
+        return self._replace(drawn=rows)
+
+    def statistic(self, groups: Groups) -> Any:
+        """Return the statistic of the rows that are drawn, whose groups are known."""
+        places, size = self.places[self.drawn], math.prod(self.shape)
+        numbers = weights = np.bincount(places, minlength=size).reshape(self.shape)
+        if self.weights is not None:
+            of_drawn = np.bincount(places, self.weights[self.drawn], size)
+            weights = of_drawn.reshape(self.shape)
+        return count_again(self.template, weights, numbers)
 
 
 def count_again(

@@ -77,14 +77,13 @@ class Rows:
         return cls(labels, scores, groups, weights, strata)
 
     def take(self, rows: Integers) -> Rows:
-        """Rows at the given positions."""
+        """Rows at the given positions, without what is read in place of all rows."""
         return Rows(
             None if self.y_true is None else self.y_true[rows],
             self.y_score[rows],
             self.groups[rows],
             None if self.sample_weight is None else self.sample_weight[rows],
             None if self.strata is None else self.strata[rows],
-            tuple(one.take(rows) for one in self.in_place),
         )
 
     def shuffled(
@@ -173,7 +172,7 @@ def rows_or_counts(
 
 
 #: A resample of the rows of all metrics, or of those of each metric.
-Resample: TypeAlias = Rows | Counts | Sequence[Rows | Counts]
+Resample: TypeAlias = Rows | Counts | list[Rows | Counts]
 
 
 def evaluate_each(
@@ -219,12 +218,13 @@ def _evaluate(
     resamples: Iterable[Resample], metrics: Sequence[Metric], observed: Any
 ) -> list[list[tuple[float, float]]]:
     """Values of all metrics on each of some resamples."""
-    values, statistics = [], [[] for _ in metrics]
+    known, values = [specification_of(metric) for metric in metrics], []
+    statistics: list[list[Any]] = [[] for _ in metrics]
     for one in resamples:
+        each = one if isinstance(one, list) else [one] * len(metrics)
         of_one = []
-        for i, metric in enumerate(metrics):
-            rows = one if isinstance(one, Rows | Counts) else one[i]
-            if specification_of(metric)[0].of_many and len(rows.statistics) == 1:
+        for i, (rows, metric) in enumerate(zip(each, metrics, strict=True)):
+            if known[i][0].of_many and len(rows.statistics) == 1:
                 statistics[i] += rows.statistics  # evaluated below
                 of_one.append((math.nan, math.nan))
             else:
@@ -232,11 +232,10 @@ def _evaluate(
                 of_one.append(_value_or_tie(rows, metric, given))
         values.append(of_one)
     for i, of_metric in enumerate(statistics):
-        known, options = specification_of(metrics[i])
-        if of_metric and known.of_many:
-            for of_one, value in zip(
-                values, known.of_many(of_metric, **options), strict=True
-            ):
+        specification, options = known[i]
+        if of_metric and specification.of_many:
+            found = specification.of_many(of_metric, **options)
+            for of_one, value in zip(values, found, strict=True):
                 of_one[i] = value, math.nan
     return values
 

@@ -92,7 +92,7 @@ def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | N
 def candidate_losses(
     baseline: Floats, rates: Floats, weights: Floats
 ) -> tuple[Floats, Floats]:
-    """Rows that may be the best one: a vertex and the rates of groups, and their losses.
+    """Rows that may be the best one, a vertex and the rates of groups, and losses.
 
     The noise moves the vertex found. Where groups are equal, the row of one of them is
     the optimum, and is exact. Further axes, of problems, come first.

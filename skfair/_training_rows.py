@@ -232,7 +232,8 @@ def hold_out_if_possible(
     except ValueError as error:
         problem = str(error).partition(",")[0]
     else:
-        n_groups = min(rows.take(part).most_groups() for part in parts)
+        bare = replace(rows, X=None)
+        n_groups = min(bare.take(part).most_groups() for part in parts)
         if n_groups >= 2 or (rows.codes < 0).all():
             return parts
         problem = (

@@ -25,12 +25,14 @@ from skfair._utils._validation import check_choice, check_real
 
 #: Distance of clipped scores from 0 and 1, where log-odds and weights are infinite.
 _MARGIN = 1e-4
+#: Log-odds of the largest clipped score.
+_MOST = math.log((1 - _MARGIN) / _MARGIN)
 #: Sharpness of the soft maximum over thresholds, see `smooth_gap`.
 _SHARPNESS = 100.0
 #: Intervals of the grid of scores: at least, for each unit of temperature, and at most.
 #: The grid is much finer than the sigmoids are wide (or, at the most, than thresholds
 #: are apart); the gap is exact to about a thousandth.
-_MIN_INTERVALS, _INTERVALS_PER_TEMPERATURE, _MAX_INTERVALS = 1000, 20, 5000
+_MIN_INTERVALS, _INTERVALS_PER_TEMPERATURE, _MAX_INTERVALS = 500, 10, 5000
 
 
 class Evaluation(NamedTuple):
@@ -99,7 +101,7 @@ class PenalisedLoss:
 
     def rescaled(
         self,
-        scores: Array,
+        log_odds: Array,
         weights: Array,
         strata: NDArray[np.integer] | None = None,
     ) -> Self:
@@ -111,7 +113,7 @@ class PenalisedLoss:
         """
         if self.objective != "mcdp":
             return self
-        log_odds = logit(clip_scores(scores))
+        log_odds = np.clip(log_odds, -_MOST, _MOST)
         parts = [slice(None)] if strata is None else rows_by_code(strata)
         scales = [Scale.of(log_odds[rows], weights[rows]) for rows in parts]
         return replace(self, scales=tuple(scales))
@@ -121,7 +123,7 @@ class PenalisedLoss:
         total = rows.weights.sum()
         p = clip_scores(scores)
         loss = -float(rows.weights @ np.log(np.where(rows.y == 1, p, 1 - p)) / total)
-        gap = self._gap(scores, rows.codes, rows.weights, rows.stratum_codes)
+        gap = self._gap(logit(p), rows.codes, rows.weights, rows.stratum_codes)
         value = gap.value if gap.pair[0] >= 0 else math.nan
         return Evaluation(
             loss,
@@ -133,18 +135,18 @@ class PenalisedLoss:
 
     def penalty_gradient(
         self,
-        scores: Array,
+        log_odds: Array,
         codes: NDArray[np.integer],
         weights: Array,
         strata: NDArray[np.integer] | None = None,
     ) -> Array:
         """Differentiate the penalty in the log-odds of each row, as in `Evaluation`."""
-        gap = self._gap(scores, codes, weights, strata)
+        gap = self._gap(log_odds, codes, weights, strata)
         return np.asarray(self.strength * weights.sum() * gap.gradient)
 
     def expected_gradient(
         self,
-        scores: Array,
+        log_odds: Array,
         probabilities: Array,
         weights: Array,
         strata: NDArray[np.integer] | None = None,
@@ -157,12 +159,12 @@ class PenalisedLoss:
         def gap_of(rescaled: Array, rows: Any) -> tuple[SmoothGap, Array]:
             return self._expected_gap(rescaled, probabilities[:, rows], weights[rows])
 
-        gap = self._within_strata(scores, weights, strata, gap_of)
+        gap = self._within_strata(log_odds, weights, strata, gap_of)
         return np.asarray(self.strength * weights.sum() * gap.gradient)
 
     def _gap(
         self,
-        scores: Array,
+        log_odds: Array,
         codes: NDArray[np.integer],
         weights: Array,
         strata: NDArray[np.integer] | None,
@@ -172,11 +174,11 @@ class PenalisedLoss:
         def gap_of(rescaled: Array, rows: Any) -> tuple[SmoothGap, Array]:
             return self.gap_on_grid(rescaled, codes[rows], weights[rows])
 
-        return self._within_strata(scores, weights, strata, gap_of)
+        return self._within_strata(log_odds, weights, strata, gap_of)
 
     def _within_strata(
         self,
-        scores: Array,
+        log_odds: Array,
         weights: Array,
         strata: NDArray[np.integer] | None,
         gap_of: Callable[[Array, Any], tuple[SmoothGap, Array]],
@@ -186,7 +188,7 @@ class PenalisedLoss:
         The gradient is that in the log-odds of each row, per unit of weight; the
         threshold is a score.
         """
-        log_odds = logit(clip_scores(scores))
+        log_odds = np.clip(log_odds, -_MOST, _MOST)
 
         def rescaled_gap(rows: Any, stratum: int) -> SmoothGap:
             known = stratum < len(self.scales)
@@ -206,7 +208,8 @@ class PenalisedLoss:
         below, above = self._places(scores)
         n_points = self._n_steps + 1
         totals = np.zeros((len(probabilities), n_points))
-        for total, members in zip(totals, weights * probabilities, strict=True):
+        for total, probability in zip(totals, probabilities, strict=True):
+            members = weights * probability
             total += np.bincount(below, members, n_points)
             moved = np.bincount(below, members * above, n_points)
             total -= moved

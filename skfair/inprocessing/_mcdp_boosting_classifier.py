@@ -454,9 +454,8 @@ def _held_out_loss(
     loss: PenalisedLoss, rows: TrainingRows, log_odds: NDArray[np.float64]
 ) -> float:
     """Penalised loss of held-out rows."""
-    scores = expit(log_odds)
-    loss = loss.rescaled(scores, rows.weights, rows.stratum_codes)
-    return loss.evaluate(scores, rows).penalised_loss
+    loss = loss.rescaled(log_odds, rows.weights, rows.stratum_codes)
+    return loss.evaluate(expit(log_odds), rows).penalised_loss
 
 
 def _count_trees(model: Any) -> int:

@@ -162,10 +162,18 @@ or Groups, default=None
         weights = np.ones(n_samples) if given is None else given.astype(np.float64)
         p = expit(log_odds)
         loss = self._loss.for_labels(y, weights)
-        penalty = self._update_mean(loss, p, weights)
+        penalty = self._update_mean(loss, log_odds, weights)
         # Where the penalty dominates, no tree moves log-odds by more than its rate.
-        hessian = p * (1 - p) + np.abs(penalty)
-        return weights * (p - y + penalty), weights * np.maximum(hessian, _MIN_HESSIAN)
+        hessian = p * (1 - p)
+        hessian += np.abs(penalty)
+        np.maximum(hessian, _MIN_HESSIAN, out=hessian)
+        gradient = p - y
+        gradient += penalty
+        return (
+            (gradient, hessian)
+            if given is None
+            else (weights * gradient, weights * hessian)
+        )
 
     def for_train(self, y_pred: Array, dataset: Any) -> tuple[Array, Array]:
         """Return the same for `lightgbm.train` and `xgboost.train`.
@@ -185,40 +193,48 @@ or Groups, default=None
         empty = weights is None or len(weights) == 0
         return self(dataset.get_label(), y_pred, None if empty else weights)
 
-    def _update_mean(self, loss: PenalisedLoss, p: Array, weights: Array) -> Array:
-        """Return the running mean of the penalty's gradient, with that at scores p."""
-        if np.ptp(p) == 0:  # a fit begins; equal scores have no gap
-            self._mean_gradient, self._n_trees = np.zeros(len(p)), 0
+    def _update_mean(
+        self, loss: PenalisedLoss, log_odds: Array, weights: Array
+    ) -> Array:
+        """Return the running mean of the penalty's gradient, with that of now."""
+        if np.ptp(log_odds) == 0:  # a fit begins; equal scores have no gap
+            self._mean_gradient, self._n_trees = np.zeros(len(log_odds)), 0
             return self._mean_gradient
         if self._loss.strength and self._n_trees % _INTERVAL == 0:
             # The first gradient has a share of 1.
             share = max(2 / (self._n_trees // _INTERVAL + 2), _MIN_SHARE)
-            change = self._penalty_gradient(loss, p, weights) - self._mean_gradient
-            self._mean_gradient = self._mean_gradient + share * change
+            latest = self._penalty_gradient(loss, log_odds, weights)
+            self._mean_gradient += share * (latest - self._mean_gradient)
         self._n_trees += 1
         return self._mean_gradient
 
-    def _penalty_gradient(self, loss: PenalisedLoss, p: Array, weights: Array) -> Array:
+    def _penalty_gradient(
+        self, loss: PenalisedLoss, log_odds: Array, weights: Array
+    ) -> Array:
         """Gradient of the penalty in the log-odds, for a weight of one."""
         rows, shares, strata, probabilities = self._parts
         part_weights = weights[rows] * shares
-        loss = loss.rescaled(p[rows], part_weights, strata)
+        loss = loss.rescaled(log_odds[rows], part_weights, strata)
         if probabilities is None:
-            return loss.penalty_gradient(p, self._codes, weights, strata)
-        slopes = loss.expected_gradient(p[rows], probabilities, part_weights, strata)
-        expected = np.bincount(rows, shares * slopes, len(p))
+            return loss.penalty_gradient(log_odds, self._codes, weights, strata)
+        slopes = loss.expected_gradient(
+            log_odds[rows], probabilities, part_weights, strata
+        )
+        if isinstance(rows, slice):
+            return slopes
+        expected = np.bincount(rows, shares * slopes, len(log_odds))
         return np.asarray(expected * (weights.sum() / part_weights.sum()))
 
 
 class _Parts(NamedTuple):
     """Rows, each of which may be in several strata with some share.
 
-    `probabilities` are those of the groups, shape (n_groups, n_parts), None where each
-    row belongs to its own group.
+    `rows` are a slice if all rows are in one stratum each. `probabilities` are those of
+    the groups, shape (n_groups, n_parts), None where each row belongs to its own group.
     """
 
-    rows: NDArray[np.intp]
-    shares: Array
+    rows: NDArray[np.intp] | slice
+    shares: Array | float
     strata: NDArray[np.integer] | None
     probabilities: Array | None
 
@@ -228,20 +244,19 @@ class _Parts(NamedTuple):
     ) -> Self:
         """Return all rows once, or once for each stratum they may be in."""
         n_samples, n_groups = len(groups), len(groups.labels)
-        rows, shares = np.arange(n_samples), np.ones(n_samples)
         codes = None if strata is None else strata.codes
         if probabilities is None:
-            return cls(rows, shares, codes, None)
+            return cls(slice(None), 1.0, codes, None)
         given: Array = np.asarray(probabilities, dtype=np.float64)
         if strata is None or given.ndim != 3:
             checked = _check_probabilities(given, (n_samples, n_groups))
-            return cls(rows, shares, codes, checked.T)
+            return cls(slice(None), 1.0, codes, checked.T.copy())
         n_strata = len(strata.labels)
         given = _check_probabilities(given, (n_samples, n_strata, n_groups))
         shares = given.sum(axis=2).T.ravel()
         within = given.transpose(2, 1, 0).reshape(n_groups, -1)
         return cls(
-            np.tile(rows, n_strata),
+            np.tile(np.arange(n_samples), n_strata),
             shares,
             np.repeat(np.arange(n_strata), n_samples),
             np.divide(within, shares, out=np.zeros_like(within), where=shares > 0),

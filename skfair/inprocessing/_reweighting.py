@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import logit
 from sklearn.base import clone
 
 from skfair._penalty._penalised_loss import Evaluation, PenalisedLoss, clip_scores
@@ -131,7 +132,8 @@ def reweighting_rounds(
     for number in range(max_iter):
         scores = _finite_scores(estimator, rows.X, number)
         if number == 0:
-            loss = loss.rescaled(scores, rows.weights, rows.stratum_codes)
+            log_odds = logit(clip_scores(scores))
+            loss = loss.rescaled(log_odds, rows.weights, rows.stratum_codes)
         evaluation, held_out_part = loss.evaluate(scores, rows), None
         if held_out is not None:
             new_scores = _finite_scores(estimator, held_out.X, number)

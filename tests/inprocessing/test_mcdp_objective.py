@@ -33,7 +33,7 @@ def test_gradient_by_finite_differences(rows, objective):
     gradient, hessian = made(y, log_odds, weights)
     p = expit(log_odds)
     loss = PenalisedLoss(0.7, 20, objective).for_labels(y, weights)
-    loss = loss.rescaled(p, weights)
+    loss = loss.rescaled(log_odds, weights)
 
     def total(moved):
         found = TrainingRows(None, y, encode_groups(groups), weights)

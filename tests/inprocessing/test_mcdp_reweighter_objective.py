@@ -73,7 +73,7 @@ def test_penalty_gradients_are_derivatives(objective, seed):
     weights = generator.integers(0, 3, 30) + 1.0
     found = TrainingRows(None, y, Groups(codes, tuple("abc")), weights)
     odds = generator.normal(-2, 2, 30)
-    loss = PenalisedLoss(0.7, 15.0, objective).rescaled(expit(odds), found.weights)
+    loss = PenalisedLoss(0.7, 15.0, objective).rescaled(odds, found.weights)
     evaluation = loss.evaluate(expit(odds), found)
     assert evaluation.penalised_loss == pytest.approx(
         evaluation.loss + 0.7 * evaluation.gap
@@ -101,7 +101,7 @@ def test_strength_is_relative_to_the_variance_of_the_labels():
 def test_rescaled_scores_fill_the_unit_interval():
     odds = np.random.default_rng(0).logistic(-5, 2, 10_000)
     ones = np.ones(len(odds))
-    loss = PenalisedLoss(1.0, 50.0, "mcdp").rescaled(expit(odds), ones)
+    loss = PenalisedLoss(1.0, 50.0, "mcdp").rescaled(odds, ones)
     ((center, width),) = loss.scales
     assert center == pytest.approx(-5, abs=0.1)
     assert width == pytest.approx(2, abs=0.1)
@@ -109,7 +109,7 @@ def test_rescaled_scores_fill_the_unit_interval():
     assert same.scales[0].width == 1
     for objective in ("dp", "abcc"):
         plain = PenalisedLoss(1.0, 50.0, objective)
-        assert plain.rescaled(expit(odds), ones) == plain
+        assert plain.rescaled(odds, ones) == plain
 
 
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
@@ -144,7 +144,7 @@ def penalised(X, y, sex, strength):
     found = TrainingRows(None, y, encode_groups(sex))
     plain = LogisticRegression(C=1e6, tol=1e-8).fit(X, y)
     loss = PenalisedLoss(strength, 20.0, "mcdp").for_labels(y, found.weights)
-    loss = loss.rescaled(plain.predict_proba(X)[:, 1], found.weights)
+    loss = loss.rescaled(plain.decision_function(X), found.weights)
 
     def objective(parameters):
         scores = expit(design @ parameters)

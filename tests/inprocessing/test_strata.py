@@ -92,7 +92,7 @@ def test_strata_without_two_groups_do_not_count(rows):
 def test_gradients_within_strata_by_finite_differences(rows, objective):
     log_odds = rows.X[:, 0]
     loss = PenalisedLoss(0.7, 20.0, objective)
-    loss = loss.rescaled(expit(log_odds), rows.weights, rows.stratum_codes)
+    loss = loss.rescaled(log_odds, rows.weights, rows.stratum_codes)
 
     def penalty(moved):
         evaluation = loss.evaluate(expit(moved), rows)

@@ -252,7 +252,8 @@ def refuse_scores(values: NDArray[Any], name: str) -> None:
     """Raise on numbers that are no class labels."""
     if values.dtype.kind != "f":
         return
-    broken = values[np.isfinite(values) & (values % 1 != 0)]
+    whole = np.isfinite(values) & (values == np.floor(values))
+    broken = values[~(whole | np.isnan(values))]
     if len(broken):
         raise ValueError(
             f"{name} must be class labels, got the continuous value {broken[0]}. Turn "

@@ -267,6 +267,7 @@ def test_callables_must_return_zero_and_one(metric, result, message):
             {"y_true": ["1", "0"], "quality": "accuracy"},
             "must both be text or both be numbers",
         ),
+        ({"y_true": [1, 0], "y_pred": [np.inf, 0.0], "quality": "accuracy"}, "inf"),
         (
             {"y_true": [b"1", b"0"], "quality": "error_rate"},
             "must both be text or both be numbers",

@@ -4,7 +4,7 @@ Find the subgroup that a model treats most differently
 
 Nobody knows which intersection to look at. The applicants are simulated: labels do not
 depend on sex, region or age, but those that the model learned from were lowered for
-women above 50 in the north.
+women of 50 and over in the north.
 """
 
 from functools import partial
@@ -43,8 +43,8 @@ def applicants(n_people, seed):
 
 
 def wronged(people):
-    """Women above 50 in the north."""
-    return people.eval("sex == 'F' and region == 'north' and age > 50")
+    """Women of 50 and over in the north."""
+    return people.eval("sex == 'F' and region == 'north' and age >= 50")
 
 
 people, _, approved = applicants(20_000, seed=0)
@@ -95,7 +95,7 @@ found = worst_subgroup(
 print(found.table.round(3).to_string())
 by_chance = found.null_distribution.mean()
 print(f"Where scores are shuffled the search finds {by_chance:.3f} on average.")
-assert found.table.index[0] == "sex = F and region = north and age > 50"
+assert found.table.index[0] == "sex = F and region = north and age >= 50"
 
 # %%
 # The same for a rate: who is not approved among those who deserve it?
@@ -119,5 +119,5 @@ print(found.table.round(3).to_string())
 fresh, _, _ = applicants(6_000, seed=2)
 again = model.predict_proba(fresh)[:, 1]
 value = mcdp(None, again, sensitive_features=wronged(fresh))
-print(f"Women above 50 in the north among 6,000 other people: MCDP {value:.3f}")
+print(f"Women of 50 and over in the north among 6,000 other people: MCDP {value:.3f}")
 assert value > 0.3

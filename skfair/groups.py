@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -379,14 +379,19 @@ def _into_ranges(names: list[str | None], columns: list[Any], bins: Any) -> list
     if unknown:
         raise ValueError(f"bins has the column {unknown[0]!r}, expected {names}.")
     return [
-        into_ranges(column, bins[name], f"of column {name!r}" if name else "")
+        into_ranges(column, bins[name], f" of column {name!r}" if name else "")
         if name in bins
         else column
         for name, column in zip(names, columns, strict=True)
     ]
 
 
-def into_ranges(column: Any, edges: Any, which: str = "") -> pd.Series[Any]:
+def into_ranges(
+    column: Any,
+    edges: Any,
+    which: str = "",
+    name_ranges: Callable[[list[float]], list[str]] | None = None,
+) -> pd.Series[Any]:
     """Replace numbers by the ranges that they are in; an edge begins a range."""
     try:
         ends = np.asarray(edges, dtype=np.float64)
@@ -394,19 +399,28 @@ def into_ranges(column: Any, edges: Any, which: str = "") -> pd.Series[Any]:
         ends = np.array([np.nan])
     increasing = ends.ndim == 1 and len(ends) and np.isfinite(ends).all()
     if not increasing or (np.diff(ends) <= 0).any():
-        raise ValueError(f"bins must be a list of increasing numbers, got {edges!r}.")
+        raise ValueError(
+            f"bins{which} must be a list of increasing numbers, got {edges!r}."
+        )
     if not isinstance(column, (pd.Series, pd.Categorical, np.ndarray)):
         column = _to_pandas_or_numpy(column)
     values = pd.Series(column).astype(object)
     numbers = pd.to_numeric(values, errors="coerce")
     bad = values.notna() & numbers.isna()
     if bad.any():
-        raise ValueError(f"bins need numbers {which}, got {values[bad].iloc[0]!r}.")
-    at = [all_digits(edge) for edge in ends]
+        raise ValueError(f"bins{which} need numbers, got {values[bad].iloc[0]!r}.")
+    at = np.searchsorted(ends, numbers.astype(np.float64), side="right")
+    labels = (name_ranges or _name_ranges)(ends.tolist())
+    codes = np.where(numbers.isna(), -1, at)
+    ranges = pd.Categorical.from_codes(codes, labels, ordered=True)
+    return pd.Series(ranges.remove_unused_categories(), numbers.index, name=values.name)
+
+
+def _name_ranges(edges: list[float]) -> list[str]:
+    """Name the ranges between edges, and those below the first and above the last."""
+    at = [all_digits(edge) for edge in edges]
     between = [f"{low} to under {high}" for low, high in pairwise(at)]
-    labels = [f"under {at[0]}", *between, f"{at[-1]} and over"]
-    ranges = pd.cut(numbers, [-np.inf, *ends, np.inf], right=False, labels=labels)
-    return ranges.cat.remove_unused_categories()
+    return [f"under {at[0]}", *between, f"{at[-1]} and over"]
 
 
 def suggest_edges(values: Iterable[Any], counts: ArrayLike) -> list[float]:

@@ -596,6 +596,11 @@ def test_suggested_ranges_are_round_numbers():
     assert suggest_edges(years, np.ones(70, int)) == [1950, 1960, 1980]
 
 
+def test_infinite_numbers_are_in_the_first_and_last_range():
+    groups = encode_groups([-np.inf, 2.0, np.inf], bins=[2])
+    assert groups.codes.tolist() == [0, 1, 1]
+
+
 def test_ranges_without_rows_are_no_groups_and_missing_numbers_are_missing():
     groups = encode_groups([None, 3.5, np.nan], bins=[0, 2], missing="drop")
     assert groups.labels == ("2 and over",)
@@ -618,8 +623,8 @@ def test_ranges_of_one_of_several_columns():
         ([1, 2], [], "bins must be a list of increasing numbers"),
         ([1, 2], 3, "bins must be a list of increasing numbers"),
         ([1, 2], ["a"], "bins must be a list of increasing numbers"),
-        ([1, "x"], [3], "bins need numbers .*'x'"),
-        (pd.Series(["x"], name="age"), [3], "bins need numbers of column 'age', got"),
+        ([1, "x"], [3], "bins need numbers, got 'x'"),
+        (pd.Series(["x"], name="age"), [3], "bins of column 'age' need numbers, got"),
         (pd.DataFrame({"a": [1], "b": [2]}), [3], "bins must be a dictionary"),
         (pd.DataFrame({"a": [1], "b": [2]}), {"c": [3]}, "bins has the column 'c'"),
         (encode_groups(["F"]), [3], "bins must be None for Groups"),

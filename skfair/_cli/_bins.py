@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from skfair._utils._text import all_digits
-from skfair.groups import suggest_edges
+from skfair.groups import into_ranges, suggest_edges
 from skfair.report._language import figure, say
 
 #: From so many groups of numbers on, ranges are suggested.
@@ -44,24 +44,11 @@ def into_bins(
     table: Any, names: Sequence[str], bins: Mapping[str, list[float]]
 ) -> dict[str, Any]:
     """Columns of groups, in which ranges stand for numbers if there are edges."""
-    return {
-        name: _ranges_of(table[name], bins[name]) if name in bins else table[name]
-        for name in names
-    }
-
-
-def _ranges_of(column: Any, edges: list[float]) -> Any:
-    """Replace numbers by the ranges that they are in; an edge begins a range."""
-    numbers = pd.to_numeric(column, errors="coerce")
-    bad = column.notna() & numbers.isna()
-    if bad.any():
-        value = column[bad].iloc[0]
-        raise ValueError(
-            f"--bins needs numbers in column {column.name!r}, got {value!r}."
-        )
-    return pd.cut(
-        numbers, [-math.inf, *edges, math.inf], right=False, labels=range_labels(edges)
-    ).cat.remove_unused_categories()
+    columns = {name: table[name] for name in names}
+    for name in bins.keys() & columns.keys():
+        which = f" of column {name!r}"
+        columns[name] = into_ranges(columns[name], bins[name], which, range_labels)
+    return columns
 
 
 def range_labels(edges: list[float]) -> list[str]:

@@ -288,7 +288,7 @@ class DuckDBRows:
         no_number = f"{number} IS NULL AND {column} IS NOT NULL"
         (bad,) = self._numbers(f"ANY_VALUE({column}) FILTER ({no_number})")
         if bad is not None:
-            raise ValueError(f"--bins needs numbers in column {name!r}, got {bad!r}.")
+            raise ValueError(f"bins of column {name!r} need numbers, got {bad!r}.")
         ranges = range_labels(edges)
         steps = " ".join(
             f"WHEN {number} < {edge!r} THEN '{label}'"

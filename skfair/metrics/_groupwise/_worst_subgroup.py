@@ -23,7 +23,7 @@ from skfair._utils._validation import (
     check_y_true,
     scores_on,
 )
-from skfair.groups import Groups, columns_of, encode_column
+from skfair.groups import Groups, columns_of, encode_column, into_ranges
 from skfair.metrics._groupwise._subgroup_search import (
     Entries,
     Population,
@@ -170,8 +170,9 @@ default=None
         The positive class of a rate or of "calibration", see `max_gap`.
     bins : mapping of column to increasing numbers, default=None
         Edges of the bins of numeric columns, by name (or position, for an array): 30
-        and 50 give "at most 30", "above 30, at most 50" and "above 50". A numeric
-        column with more than 20 values must have bins.
+        and 50 give "age < 30", "30 <= age < 50" and "age >= 50", the ranges of
+        `skfair.groups.encode_groups`. A numeric column with more than 20 values must
+        have bins.
     min_group_size : int, default=50
         Least number of rows that count in a subgroup, and outside it. Small subgroups
         have large differences by chance, and hide larger ones that have smaller, real
@@ -435,9 +436,12 @@ def _columns(data: Any, bins: Any, n_samples: int) -> list[_Column]:
 def _column(name: Any, column: Any, edges: Any) -> _Column:
     """Encode a column, by its bins if there are edges."""
     shown = name if isinstance(name, str) else f"column {name}"
-    codes, labels = encode_column(column, "raise", str(name))
     if edges is not None:
-        return _binned(shown, codes, labels, edges)
+        name_ranges = partial(_write_ranges, shown)
+        column = into_ranges(column, edges, f" of {shown!r}", name_ranges)
+        codes, texts = encode_column(column, "raise", str(name))
+        return _Column(shown, codes, texts, texts)
+    codes, labels = encode_column(column, "raise", str(name))
     if len(labels) > _MAX_VALUES and all(map(_is_number, labels)):
         raise ValueError(
             f"bins must have edges for {shown!r}, a column of numbers with "
@@ -445,6 +449,13 @@ def _column(name: Any, column: Any, edges: Any) -> _Column:
         )
     texts = tuple(f"{shown} = {label}" for label in labels)
     return _Column(shown, codes, labels, texts)
+
+
+def _write_ranges(name: str, edges: list[float]) -> list[str]:
+    """Write the ranges of a column of numbers as conditions."""
+    at = [all_digits(edge) for edge in edges]
+    between = [f"{low} <= {name} < {high}" for low, high in pairwise(at)]
+    return [f"{name} < {at[0]}", *between, f"{name} >= {at[-1]}"]
 
 
 def _columns_of_groups(data: Any) -> tuple[list[str | None], list[Any]] | None:
@@ -470,30 +481,6 @@ def _columns_of_groups(data: Any) -> tuple[list[str | None], list[Any]] | None:
 
 def _is_number(label: Any) -> bool:
     return isinstance(label, int | float) and math.isfinite(label)
-
-
-def _binned(
-    name: str, codes: NDArray[np.integer], labels: tuple[Any, ...], edges: Any
-) -> _Column:
-    """Encode a column of numbers by its bins, each closed at its upper edge."""
-    try:
-        numbers = np.asarray(edges, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"bins of {name!r} must be numbers: {error}.") from error
-    increasing = numbers.ndim == 1 and len(numbers) and (np.diff(numbers) > 0).all()
-    if not increasing or not np.isfinite(numbers).all():
-        raise ValueError(f"bins of {name!r} must be increasing numbers, got {edges!r}.")
-    bad = [label for label in labels if not _is_number(label)]
-    if bad:
-        raise ValueError(
-            f"sensitive_features must be finite numbers in {name!r}, which has bins, "
-            f"got {bad[0]!r}."
-        )
-    shown = [all_digits(edge) for edge in numbers]
-    inner = [f"{a} < {name} <= {b}" for a, b in pairwise(shown)]
-    texts = (f"{name} <= {shown[0]}", *inner, f"{name} > {shown[-1]}")
-    of_label = np.searchsorted(numbers, np.array(labels, dtype=np.float64))
-    return _Column(name, of_label.astype(np.int16)[codes], texts, texts)
 
 
 def _result(

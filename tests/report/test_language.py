@@ -134,7 +134,9 @@ def test_translations_keep_braces_and_markup(language):
     "path", sorted(FOLDER.glob("**/*.html")), ids=lambda path: path.name
 )
 def test_templates_have_no_words_of_their_own(path):
-    text = re.sub(r"{{.*?}}|{%.*?%}|{#.*?#}", "", path.read_text("utf-8"), flags=re.DOTALL)
+    text = re.sub(
+        r"{{.*?}}|{%.*?%}|{#.*?#}", "", path.read_text("utf-8"), flags=re.DOTALL
+    )
     shown = re.sub(r"<[^>]*>", "", text).replace("skfair", "")
     assert re.findall(r"[A-Za-z]{2,}", shown) == []
     labels = re.findall(r'(?:aria-label|data-label|alt|title)="([^"]*)"', text)

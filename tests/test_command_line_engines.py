@@ -227,7 +227,7 @@ def test_auto(tmp_path, monkeypatch):
         ("y,p,sex\n1,.5,F\n", "", "has no column 'code'"),
         ("y;p;sex;code\n1;.5;F;a\n", "--sep ,", "has no column"),
         ("y,p,sex,code\n1,x,F,a\n0,.5,M,b\n", "", "must be numbers, got 'x' in line 2"),
-        ("y,p,sex,code\n1,.5,F,a\n", "--bins sex=3", "bins of column 'sex' need numbers"),
+        ("y,p,sex,code\n1,.5,F,a\n", "--bins sex=3", "column 'sex' need numbers"),
         ("y,p,sex,code\n1,,F,a\n", "--missing drop", "no row without missing values"),
         ("y,p,sex,code\n1,.5,F,a\n0,.5,M,b,extra,more\n", "", "table.csv"),
     ],

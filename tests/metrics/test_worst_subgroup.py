@@ -348,7 +348,10 @@ def test_callable_quality_and_text_labels(people):
         ({"bins": {0: ["a"]}}, "bins of 'column 0' must be a list of incr"),
         ({"bins": {0: []}}, "must be a list of increasing numbers"),
         ({"bins": {0: [np.nan]}}, "must be a list of increasing numbers"),
-        ({"sensitive_features": ["a"] * 60, "bins": {0: [1]}}, "'column 0' need numbers, got 'a'"),
+        (
+            {"sensitive_features": ["a"] * 60, "bins": {0: [1]}},
+            "'column 0' need numbers, got 'a'",
+        ),
         ({"min_group_size": 0}, "min_group_size must be an integer of at least 1"),
         ({"n_subgroups": 0}, "n_subgroups must be an integer"),
         ({"n_permutations": -1}, "n_permutations must be an integer"),

@@ -439,8 +439,8 @@ def _column(name: Any, column: Any, edges: Any) -> _Column:
     if edges is not None:
         name_ranges = partial(_write_ranges, shown)
         column = into_ranges(column, edges, f" of {shown!r}", name_ranges)
-        codes, texts = encode_column(column, "raise", str(name))
-        return _Column(shown, codes, texts, texts)
+        codes, labels = encode_column(column, "raise", str(name))
+        return _Column(shown, codes, labels, tuple(map(str, labels)))
     codes, labels = encode_column(column, "raise", str(name))
     if len(labels) > _MAX_VALUES and all(map(_is_number, labels)):
         raise ValueError(

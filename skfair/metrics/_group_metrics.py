@@ -242,9 +242,9 @@ default=None
     Warns
     -----
     sklearn.exceptions.UndefinedMetricWarning
-        If a metric has no value for a group, such as a recall without positives, or a
-        group has fewer rows than the `min_group_size` of its `Groups`. The value is
-        nan, and so are differences and ratios. If a group has too few rows for an
+        If a metric has no finite value for a group, such as a recall without positives,
+        or a group has fewer rows than the `min_group_size` of its `Groups`. The value
+        is nan, and so are differences and ratios. If a group has too few rows for an
         interval.
 
     See Also
@@ -482,7 +482,7 @@ def _measure_any(
     n = _and_all(groups.sizes())
     order = np.argsort(groups.codes, kind="stable")
     values = _evaluate_by_group([measure], columns, groups, order)[0]
-    values[n < groups.min_group_size] = np.nan
+    values[(n < groups.min_group_size) | np.isinf(values)] = np.nan
     few = n[:-1] < _LEAST_ROWS
     lower, upper = np.full((2, len(n)), np.nan)
     disparities = {}
@@ -630,7 +630,7 @@ def _warn_of_groups(
     undefined = np.flatnonzero(np.isnan(values[:-1]))
     if reason is None and len(undefined):
         names = listed([repr(groups.labels[i]) for i in undefined])
-        reason = f"it has no value for {names}"
+        reason = f"it has no finite value for {names}"
     if reason is not None:
         warn_user(
             f"{name} of some groups, or its difference and ratio, are undefined and "

@@ -393,7 +393,7 @@ def test_jaccard_score_of_two_classes():
         [[1, 0, 1, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 1, 1]]
     )
     given = {"sensitive_features": group, "confidence_level": None}
-    with pytest.warns(UndefinedMetricWarning, match="no value for 1"):
+    with pytest.warns(UndefinedMetricWarning, match="no finite value for 1"):
         result = group_metrics("jaccard_score", y_true, y_pred, **given)
     expected = jaccard_score(y_true[:3], y_pred[:3])
     assert result.by_group["jaccard_score"].tolist()[0] == expected
@@ -409,6 +409,23 @@ def test_jaccard_score_of_two_classes():
         )
     expected = jaccard_score(y_true, y_pred, pos_label=0, sample_weight=weights)
     assert result.overall["jaccard"] == expected
+
+
+def test_infinite_values_are_undefined():
+    def odds(y_true, y_pred):
+        right = np.mean(np.asarray(y_true) == y_pred)
+        return right / (1 - right) if right < 1 else np.inf
+
+    with pytest.warns(UndefinedMetricWarning, match="no finite value for 'a' and 'b'"):
+        found = group_metrics(
+            odds,
+            [0, 1, 0, 1, 0, 1],
+            [0, 1, 0, 1, 0, 0],
+            sensitive_features=list("aabbcc"),
+            confidence_level=None,
+        )
+    assert found.by_group["odds"].isna().tolist() == [True, True, False]
+    assert found.difference()["value"].isna().all()
 
 
 def test_small_groups_are_undefined(rows):

@@ -1,6 +1,7 @@
 """The page in a real browser: it is drawn, silent, and stays at home."""
 
 import json
+import re
 import subprocess
 
 import numpy as np
@@ -160,3 +161,30 @@ def test_no_printed_page_is_half_empty(
     *others, _ = filled(printed)
     assert len(others) > 3
     assert min(others) > 0.5
+
+
+#: Tells how high a page is.
+HEIGHT = "<script>document.title = document.documentElement.scrollHeight</script>"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_page_of_five_models_is_short(browser, make_report, tmp_path, language):
+    rng = np.random.default_rng(0)
+    y_true, y_score = rng.integers(0, 2, 2_000), rng.random(2_000)
+    report = make_report(
+        y_true,
+        {f"model {i}": y_score ** (1 + i / 5) for i in range(5)},
+        sensitive_features={
+            "sex": rng.choice(["Female", "Male"], 2_000),
+            "race": rng.choice(["Amer-Indian-Eskimo", "Asian", "Black", "W"], 2_000),
+        },
+        limit=0.1,
+        n_resamples=1,
+    )
+    path = tmp_path / "report.html"
+    page = report.to_html(language=language)
+    path.write_text(page.replace("</body>", f"{HEIGHT}</body>"), encoding="utf-8")
+    window = "--window-size=1200,900"
+    shown = browser(path, tmp_path, window, "--dump-dom").stdout
+    assert 2_000 < int(re.search(r"<title>(\d+)</title>", shown)[1]) <= 9_000

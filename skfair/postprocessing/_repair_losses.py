@@ -254,10 +254,14 @@ def _differing(
 
 
 def _spreads(rows: TrainingRows, groups: GroupCDFs) -> Floats:
-    """Noise of the distance of each group from everyone, times a Brownian bridge's."""
+    """Noise of the distance of each group from everyone, times a Brownian bridge's.
+
+    Whole weights count rows, so that a weight of two is as two rows.
+    """
+    whole = not (rows.weights % 1).any()
     sums, squares = (
         np.bincount(rows.groups.codes, values, len(groups.cdfs))
-        for values in (rows.weights, rows.weights**2)
+        for values in (rows.weights, rows.weights ** (1 if whole else 2))
     )
     own_rows = sums**2 / squares
     other_rows = (sums.sum() - sums) ** 2 / np.maximum(squares.sum() - squares, 1e-300)

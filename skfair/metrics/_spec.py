@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from inspect import signature, unwrap
+from functools import lru_cache, partial
+from inspect import Signature, signature, unwrap
 from types import FunctionType
 from typing import Any, TypeAlias
 
@@ -88,7 +88,7 @@ class Specification:
     @property
     def inputs(self) -> list[str]:
         """Names of the two arguments that come first: labels, and what is compared."""
-        return list(signature(self.function).parameters)[:2]
+        return list(signature_of(self.function).parameters)[:2]
 
 
 def name_of(function: Any) -> str:
@@ -188,7 +188,7 @@ def check_known(
 
     `users` are the functions that use the options.
     """
-    signature(specification.function).bind_partial(**options)
+    signature_of(specification.function).bind_partial(**options)
     own = {name: value for name, value in options.items() if name != "multigroup"}
     for name in own.keys() - set().union(*map(keywords_of, users)):
         raise ValueError(
@@ -198,9 +198,15 @@ def check_known(
     return own
 
 
+@lru_cache
+def signature_of(function: Callable[..., Any]) -> Signature:
+    """Signature of a function, which takes longer to find than some bounds do."""
+    return signature(function)
+
+
 def keywords_of(function: Callable[..., Any]) -> set[str]:
     """Names of the parameters of a function that are given by keyword only."""
-    parameters = signature(function).parameters.values()
+    parameters = signature_of(function).parameters.values()
     return {one.name for one in parameters if one.kind is one.KEYWORD_ONLY}
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from inspect import signature
 from reprlib import repr as brief
 from typing import Any, get_args
 
@@ -63,6 +62,7 @@ from skfair.metrics._spec import (
     keywords_of,
     known_metrics,
     pick,
+    signature_of,
     specification_of,
     unwrapped,
 )
@@ -245,7 +245,7 @@ def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
             f"{shown(metric)}. bootstrap_interval takes any metric, and is approximate."
         )
     specification = bounded[function]
-    signature(function).bind_partial(**options)
+    signature_of(function).bind_partial(**options)
     check_no_strata(options)
     by_row = (*specification.inputs, "sensitive_features", "sample_weight")
     for name in by_row:

@@ -44,6 +44,7 @@ MAX_ROWS = 6_000
 GAPS = (0.0, 0.05, 0.1, 0.2)
 #: Seeds on which fairlearn is measured, which takes minutes.
 SEEDS_OF_FAIRLEARN = 1
+TABLES = "law school", "crime", "income"
 
 
 def load(name):
@@ -65,6 +66,8 @@ def load(name):
         target = table["ViolentCrimesPerPop"]
         X = table.drop(columns=[*of_race, "ViolentCrimesPerPop"])
         return X, (target, group)
+    if name != "income":
+        raise ValueError(f"table must be one of {', '.join(TABLES)}, got {name!r}.")
     table = read_table("nist_acs_2019_national.csv.gz", "NIST, doi:10.18434/mds2-2895")
     table = table[(table["AGEP"] >= 18) & table["PINCP"].notna()]
     sex = table["SEX"].map({1: "male", 2: "female"}).to_numpy()
@@ -243,6 +246,6 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore", MitigationWarning)
     given = sys.argv[1:]
     main(
-        given[:1] or ["law school", "crime", "income"],
+        given[:1] or [*TABLES],
         int(given[1]) if len(given) > 1 else 5,
     )

@@ -216,6 +216,7 @@ def test_simulation_of_the_paper(seed):
     assert 0.002 <= found.interval[0] < found.interval[1] <= 0.074
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("course", "model", "group", "expected"), cells(PUBLISHED_PROBABILITIES)
 )
@@ -224,6 +225,7 @@ def test_madd_of_the_published_probabilities(courses, course, model, group, expe
     assert round(madd(None, y_score, sensitive_features=groups), 2) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("course", "model", "group", "expected"), cells(PAPER_TABLES))
 def test_tables_of_the_paper_come_from_mixed_probabilities(
     courses, course, model, group, expected

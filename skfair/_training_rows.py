@@ -91,6 +91,15 @@ class TrainingRows:
         return int(np.bincount(strata, minlength=1).max())
 
 
+def units_of(weights: Floats) -> Floats:
+    """Part of each weight that counts as one row: 1 if all are whole, else all of it.
+
+    Weights count as ``sum(weights)**2 / sum(weights * units)`` rows of equal weight: a
+    whole weight of two is as two rows, others tell less than as many rows do.
+    """
+    return weights if (weights % 1).any() else np.ones(len(weights))
+
+
 def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
     """Take rows by position from a list, array, sparse matrix, series or dataframe."""
     if isinstance(values, np.ndarray | Groups):

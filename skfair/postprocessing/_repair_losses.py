@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from skfair._mitigation import groups_to_compare, within_strata
 from skfair._penalty._smooth_gap import rows_by_code
-from skfair._training_rows import TrainingRows
+from skfair._training_rows import TrainingRows, units_of
 from skfair._utils._types import Floats
 from skfair.metrics import madd, mcdp
 from skfair.metrics._confidence._noise import supremum_quantile
@@ -254,14 +254,10 @@ def _differing(
 
 
 def _spreads(rows: TrainingRows, groups: GroupCDFs) -> Floats:
-    """Noise of the distance of each group from everyone, times a Brownian bridge's.
-
-    Whole weights count rows, so that a weight of two is as two rows.
-    """
-    whole = not (rows.weights % 1).any()
+    """Noise of the distance of each group from everyone, times a Brownian bridge's."""
     sums, squares = (
-        np.bincount(rows.groups.codes, values, len(groups.cdfs))
-        for values in (rows.weights, rows.weights ** (1 if whole else 2))
+        np.bincount(rows.codes, values, len(groups.cdfs))
+        for values in (rows.weights, rows.weights * units_of(rows.weights))
     )
     own_rows = sums**2 / squares
     other_rows = (sums.sum() - sums) ** 2 / np.maximum(squares.sum() - squares, 1e-300)

@@ -488,7 +488,7 @@ class MADDPostProcessor(
                 repaired, held_out.y == 1, held_out.sample_weight
             )
         if rows.strata is None:
-            self.repairer_ = repairer._learn(grids[0].labels, grids[0].groups)
+            self.repairer_ = repairer._learn(grids[0].groups)
         else:
             self.repairer_ = learn_repair(repairer, rows)
         self.repairer_._left_rows_out = self._leaves_rows_out

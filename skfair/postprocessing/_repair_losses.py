@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -143,12 +143,6 @@ class RepairGrid(NamedTuple):
             grids.append(cls.of(part, options, positions))
         return grids
 
-    @property
-    def weight(self) -> float:
-        """Weight of the rows."""
-        weights = self.rows.sample_weight
-        return float(len(self.rows.scores) if weights is None else weights.sum())
-
     def fair_rows(self, scores: Floats) -> TrainingRows:
         """Return the rows on which fairness is measured, with some scores."""
         rows = replace(self.rows, scores=scores)
@@ -171,12 +165,6 @@ class RepairGrid(NamedTuple):
         noise = MEAN_NOISE * _spreads(rows, self.groups)
         shares = noise / np.maximum(self.groups.distances(), 1e-300)
         return float(max(0.0, 1 - _SQUARES_LEFT * shares.min() ** 2))
-
-    @property
-    def labels(self) -> tuple[Hashable, ...]:
-        """Labels of the groups that have a CDF."""
-        present = np.flatnonzero(self.statistic.counts)
-        return tuple(self.statistic.labels[group] for group in present)
 
 
 def repair_losses(
@@ -214,7 +202,7 @@ def _mean_losses(grids: list[RepairGrid], options: LossOptions) -> pd.DataFrame:
 
 def _shares(grids: list[RepairGrid]) -> Floats:
     """Share of each stratum in the weight of all."""
-    weights = np.array([grid.weight for grid in grids])
+    weights = np.array([grid.rows.weights.sum() for grid in grids])
     return np.asarray(weights / weights.sum())
 
 
@@ -313,7 +301,8 @@ def _standard_error(
     for part in parts:
         chosen = places[part][places[part] >= 0]
         own, fair = rows.take(chosen), rows.take(chosen[measured[chosen]])
-        if not (_has_both(own) and _has_all(fair)):
+        rows_by_class = np.bincount(own.y, minlength=2)
+        if not (rows_by_class.all() and fair.groups.sizes().all()):
             continue
         # A callable may need more rows than a part has; all rows gave a number.
         with suppress(ValueError):
@@ -331,16 +320,6 @@ def parts_of(folds: list[TrainingRows]) -> list[NDArray[np.intp]]:
         return [np.flatnonzero(parts == part) for part in range(_N_PARTS)]
     ends = np.cumsum([len(fold.scores) for fold in folds])
     return np.split(np.arange(ends[-1]), ends[:-1])
-
-
-def _has_both(rows: TrainingRows) -> bool:
-    """Whether there are rows of both classes."""
-    return bool(np.bincount(rows.y, minlength=2).min() > 0)
-
-
-def _has_all(rows: TrainingRows) -> bool:
-    """Whether there are rows of every group."""
-    return bool(rows.groups.sizes().min() > 0)
 
 
 def _loss_without_repair(
@@ -523,16 +502,13 @@ def _repaired(grid: RepairGrid) -> Iterator[Floats]:
         cdf.heights_of(scores[chosen], grid.random)
         for cdf, chosen in zip(grid.groups.cdfs, grid.members, strict=True)
     ]
+    path: Path
     for amount in grid.amounts:
-        path = _path(grid, amount)
+        if grid.are_gaps:
+            path = TargetBand.within(grid.groups, amount)
+        else:
+            path = Mixture(amount, grid.groups.pooled.ends)
         repaired = np.array(scores)
         for group, chosen in enumerate(grid.members):
             repaired[chosen] = repaired_at(grid.groups, path, group, heights[group])
         yield np.clip(repaired, 0, 1) if path.moves else scores
-
-
-def _path(grid: RepairGrid, amount: float) -> Path:
-    """One amount of repair at all knots."""
-    if grid.are_gaps:
-        return TargetBand.within(grid.groups, amount)
-    return Mixture(amount, grid.groups.pooled.ends)

@@ -442,17 +442,14 @@ class ScoreRepairer(
 
     def _learn_statistic(self, statistic: GroupedScores) -> Self:
         """Learn from the scores of the groups."""
-        present = np.flatnonzero(statistic.counts)
-        labels = tuple(statistic.labels[group] for group in present)
         ends = ends_of(self.scale, statistic.scores)
         smooth = self.scale == "probability"
         smooth &= takes_smooth(self.max_mcdp, self.confidence)
-        learnt = GroupCDFs.of(statistic, ends=ends, smooth=smooth)
-        return self._learn(labels, learnt)
+        return self._learn(GroupCDFs.of(statistic, ends=ends, smooth=smooth))
 
-    def _learn(self, labels: tuple[Hashable, ...], learnt: GroupCDFs) -> Self:
-        """Learn from the CDFs of the groups with these labels."""
-        self.groups_, self._learnt, self._left_rows_out = labels, learnt, False
+    def _learn(self, learnt: GroupCDFs) -> Self:
+        """Learn from the CDFs of the groups."""
+        self.groups_, self._learnt, self._left_rows_out = learnt.labels, learnt, False
         self.strata_: tuple[Hashable, ...] = ()
         self.stratum_repairers_: dict[Hashable, ScoreRepairer] = {}
         self.calibrator_ = None

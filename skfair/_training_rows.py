@@ -114,6 +114,14 @@ def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
     return values[rows] if hasattr(values, "shape") else [values[row] for row in rows]
 
 
+def rows_by_code(codes: NDArray[np.integer]) -> list[Integers]:
+    """Positions of the rows of each code from 0 on."""
+    order = np.argsort(codes, kind="stable")
+    n_codes = int(codes.max(initial=-1)) + 1
+    starts = np.searchsorted(codes[order], np.arange(n_codes + 1))
+    return np.split(order, starts)[1:-1]
+
+
 def params_of_rows(
     params: dict[str, Any], rows: Integers, n_samples: int
 ) -> dict[str, Any]:
@@ -156,14 +164,20 @@ def cross_fit(
     the rows left out, and the positions of these rows. Keywords are those of
     `Parallel`.
     """
-    positions, run = np.arange(len(y)), delayed(_fit_split)
-    return list(
-        Parallel(**parallel)(
-            run(clone(estimator), X, y, positions[train], positions[test], *others)
-            for train, test in splits
-            for others in [(fit_params, held_out)]
+    positions = np.arange(len(y))  # splits may be masks
+    jobs = (
+        delayed(_fit_split)(
+            clone(estimator),
+            X,
+            y,
+            positions[train],
+            positions[test],
+            fit_params,
+            held_out,
         )
+        for train, test in splits
     )
+    return list(Parallel(**parallel)(jobs))
 
 
 def _fit_split(
@@ -175,7 +189,7 @@ def _fit_split(
     fit_params: dict[str, Any],
     held_out: Callable[[Any, Any, Integers], Any],
 ) -> Any:
-    """Fit an estimator to the training rows, and pass it on with the test rows."""
+    """Fit an estimator to the training rows, and use it on the test rows."""
     fitted = fit_to_rows(estimator, X, y, train, fit_params)
     return held_out(fitted, take_rows(X, test), test)
 

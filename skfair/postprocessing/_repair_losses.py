@@ -15,8 +15,7 @@ from sklearn.metrics import log_loss
 from sklearn.utils import check_random_state
 
 from skfair._mitigation import groups_to_compare, within_strata
-from skfair._penalty._smooth_gap import rows_by_code
-from skfair._training_rows import TrainingRows, units_of
+from skfair._training_rows import TrainingRows, rows_by_code, units_of
 from skfair._utils._types import Floats
 from skfair.metrics import madd, mcdp
 from skfair.metrics._confidence._noise import supremum_quantile

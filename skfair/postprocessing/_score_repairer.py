@@ -19,7 +19,7 @@ from sklearn.utils import (
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._mitigation import LinkedToSite, shown, within_strata
-from skfair._penalty._smooth_gap import rows_by_code
+from skfair._training_rows import rows_by_code
 from skfair._utils._types import Floats
 from skfair._utils._validation import (
     ParameterError,

@@ -34,19 +34,19 @@ class TrainingRows:
     `y` is 1 for the second class, else 0; of a regressor it is the target. Groups are
     compared within strata, or among all rows if that is None; rows with the code -1 are
     in no group or stratum. `X` are the features, `scores` the probabilities of the
-    second class by a plain model, or what a regressor predicts; rows of which only one
-    of the two is needed have None for the other.
+    second class by a plain model, or what a regressor predicts; what is not needed of
+    rows may be None.
     """
 
     X: Any
-    y: NDArray[Any]
+    y: Any
     groups: Groups
     sample_weight: NDArray[Any] | None = None
     strata: Groups | None = None
     scores: Any = None
 
     def __len__(self) -> int:
-        return len(self.y)
+        return len(self.groups)
 
     def take(self, chosen: NDArray[Any]) -> Self:
         """Return the rows at some positions, or where a mask is True."""
@@ -62,7 +62,7 @@ class TrainingRows:
     def weights(self) -> Floats:
         """Weight of each row, 1 where none are given."""
         if self.sample_weight is None:
-            return np.ones(len(self.y))
+            return np.ones(len(self))
         return self.sample_weight.astype(np.float64)
 
     @property

@@ -39,6 +39,7 @@ from skfair.groups import Groups
 from skfair.model_selection._group_stratified_k_fold import stratified_splits
 from skfair.postprocessing._linear_cdf import (
     LinearCDF,
+    distributions,
     ends_of,
     has_ties,
     interpolate,
@@ -46,7 +47,6 @@ from skfair.postprocessing._linear_cdf import (
     tied_shares,
 )
 from skfair.postprocessing._score_repairer import ScoreRepairer
-from skfair.statistics import GroupedScores
 
 #: Rows that are enough to see how good a repair is.
 _MANY_ROWS = 100_000
@@ -260,16 +260,6 @@ def weight_keywords(rows: TrainingRows) -> dict[str, Any]:
     return {"sample_weight": rows.sample_weight}
 
 
-def distributions(rows: TrainingRows) -> GroupedScores:
-    """Score distributions of the groups."""
-    return GroupedScores.from_scores(
-        rows.scores,
-        sensitive_features=rows.groups,
-        scale="real",
-        **weight_keywords(rows),
-    )
-
-
 def strata_and_groups(groups: Groups, strata: Groups | None) -> Groups:
     """Strata and groups together; rows in no stratum stay in their groups."""
     if strata is None or len(strata.labels) == 1:
@@ -410,18 +400,6 @@ def share_scores(parts: list[TrainingRows]) -> bool:
     return bool((tied_shares(distributions(join_rows(parts))) > 0.2).any())
 
 
-def learn_repair(repairer: ScoreRepairer, rows: TrainingRows) -> ScoreRepairer:
-    """Learn a repair from rows; the user has been warned of strata left out."""
-    return repairer._fit(
-        rows.scores,
-        None,
-        rows.groups,
-        rows.sample_weight,
-        rows.strata,
-        warn=False,
-    )
-
-
 def repair_held_out(
     rows: TrainingRows, parts: list[NDArray[np.intp]], repairer: ScoreRepairer
 ) -> tuple[TrainingRows, Floats]:
@@ -436,17 +414,9 @@ def repair_held_out(
     for part in parts:
         others = np.ones(n_rows, dtype=bool)
         others[part] = False
-        # The others may lack a group that is in this part alone.
-        learnt = clone(repairer).set_params(unknown_groups="pooled")
-        held_out = rows.take(part)
-        learn_repair(learnt, rows.take(others))
-        scores.append(
-            learnt.transform(
-                held_out.scores,
-                sensitive_features=held_out.groups,
-                control_features=held_out.strata,
-            )
-        )
+        learnt, held_out = clone(repairer), rows.take(part)
+        learnt._learn_rows(rows.take(others), warn=False)
+        scores.append(learnt._repair(held_out.scores, held_out.groups, held_out.strata))
     return rows.take(np.concatenate(parts)), np.concatenate(scores)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 from scipy.special import logit
 
+from skfair._training_rows import TrainingRows
 from skfair._utils._types import Floats
 from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.statistics import GroupedHistogram, GroupedScores
@@ -491,6 +492,16 @@ def spread_in_bins(histogram: GroupedHistogram) -> GroupedScores:
         histogram.labels,
         histogram.names,
         histogram.min_group_size,
+    )
+
+
+def distributions(rows: TrainingRows) -> GroupedScores:
+    """Score distributions of the groups."""
+    return GroupedScores.from_scores(
+        rows.scores,
+        sensitive_features=rows.groups,
+        scale="real",
+        sample_weight=rows.sample_weight,
     )
 
 

@@ -34,7 +34,6 @@ from skfair.postprocessing._held_out import (
     join_rows,
     judge_repair,
     label_probabilities,
-    learn_repair,
     make_splits,
     mean_of_repaired,
     on_common_scale,
@@ -487,11 +486,12 @@ class MADDPostProcessor(
             self.calibrator_ = BetaCalibration.fit(
                 repaired, held_out.y == 1, held_out.sample_weight
             )
+        self.repairer_ = repairer
         if rows.strata is None:
-            self.repairer_ = repairer._learn(grids[0].groups)
+            repairer._learn(grids[0].groups)
         else:
-            self.repairer_ = learn_repair(repairer, rows)
-        self.repairer_._left_rows_out = self._leaves_rows_out
+            repairer._learn_rows(rows, warn=False)
+        repairer._left_rows_out = self._leaves_rows_out
         self.estimator_ = self.estimators_[0]
         if len(self.estimators_) > 1:
             self.estimator_ = MeanVote(self.estimators_)
@@ -508,7 +508,7 @@ class MADDPostProcessor(
             self, held_out, repaired, differ, restrict
         )
         if not keeps_plain:
-            self.repairer_._warn_of_gap(self)
+            repairer._warn_of_gap(self)
         return keeps_plain
 
     def _choose_amount(

@@ -20,11 +20,7 @@ from skfair._utils._types import Floats
 from skfair.metrics import madd, mcdp
 from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.model_selection._group_stratified_k_fold import assign_folds
-from skfair.postprocessing._held_out import (
-    distributions,
-    tenths_of,
-    weight_keywords,
-)
+from skfair.postprocessing._held_out import tenths_of, weight_keywords
 from skfair.postprocessing._linear_cdf import (
     MEAN_NOISE,
     GroupCDFs,
@@ -33,6 +29,7 @@ from skfair.postprocessing._linear_cdf import (
     Mixture,
     Path,
     TargetBand,
+    distributions,
     has_ties,
     repaired_at,
     takes_smooth,

@@ -22,7 +22,6 @@ from skfair.postprocessing._held_out import (
     held_out_rows,
     join_rows,
     label_probabilities,
-    learn_repair,
     make_splits,
     mean_of_repaired,
     on_common_scale,
@@ -277,8 +276,9 @@ class RepairedRegressor(
         self._common_scale, self._scales, held_out = scales
         found = join_rows(held_out)
         tested, repaired = repair_held_out(found, parts_of(held_out), repairer)
-        self.repairer_ = learn_repair(repairer, found)
-        self.repairer_._left_rows_out = self._leaves_rows_out
+        repairer._learn_rows(found, warn=False)
+        repairer._left_rows_out = self._leaves_rows_out
+        self.repairer_ = repairer
         self.comparison_, keeps_plain = check_repair(self, repairer, tested, repaired)
         if keeps_plain:
             self.estimators_ = [fit_all(self.estimator, rows.X, rows.y, for_fit)]

@@ -39,7 +39,6 @@ from skfair.groups import (
 from skfair.metrics._confidence._confidence_interval import confidence_interval
 from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._evaluate import refuse_sorted_rows
-from skfair.metrics._groupwise._impact_ratios import clopper_pearson, ratio_ends
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -52,6 +51,7 @@ from skfair.metrics._measures import (
     find_measures,
     prepare,
 )
+from skfair.metrics._rate_intervals import clopper_pearson, ratio_ends
 from skfair.metrics._uncertainty._resampling import (
     basic_interval,
     check_seed,
@@ -412,7 +412,7 @@ def _measure_rate(
         squares = _and_all(statistic.squares)[enough]
         sizes = totals[enough].astype(float) ** 2 / squares
         lower[enough], upper[enough] = clopper_pearson(
-            rates[enough], sizes, (1 - level) / 2
+            rates[enough] * sizes, sizes, (1 - level) / 2
         )
     disparities = {}
     for key in _DISPARITIES:
@@ -443,9 +443,8 @@ def _interval_of_rates(
     n_groups, tail = len(rates), (1 - level) / 2
     if multigroup == "pooled":
         shares = statistic.totals / statistic.totals.sum()
-        return _least_ratio_to_mean(
-            *clopper_pearson(rates, sizes, tail / n_groups), shares
-        )
+        ends = clopper_pearson(rates * sizes, sizes, tail / n_groups)
+        return _least_ratio_to_mean(*ends, shares)
     # The true ratio is that of one pair, for which its own lower end holds. It is at
     # most that of every pair, whose upper ends hold together.
     part = tail / (n_groups * (n_groups - 1))

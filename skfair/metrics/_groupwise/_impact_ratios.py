@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._text import shown
@@ -39,6 +38,7 @@ from skfair.metrics._inputs import (
     positive_rows,
     refuse_statistics,
 )
+from skfair.metrics._rate_intervals import ratio_ends
 from skfair.statistics import GroupedOutcomes
 
 #: Label of the rows without a group.
@@ -370,38 +370,3 @@ def _intervals(rates: Floats, sizes: Floats, level: float) -> tuple[Floats, Floa
     tail = (1 - level) / 2
     lower, upper = ratio_ends(rates, sizes, tail, tail / (len(rates) - 1))
     return lower.min(axis=1), upper.min(axis=1)
-
-
-def ratio_ends(
-    rates: Floats, sizes: Floats, low_tail: float, high_tail: float
-) -> tuple[Floats, Floats]:
-    """Lower and upper end of the ratio of each rate to each, that to itself is 1."""
-    lower, _ = ratio_bounds(rates, *clopper_pearson(rates, sizes, low_tail))
-    _, upper = ratio_bounds(rates, *clopper_pearson(rates, sizes, high_tail))
-    for ends in (lower, upper):
-        np.fill_diagonal(ends, 1)
-    return lower, upper
-
-
-def clopper_pearson(rates: Floats, sizes: Floats, tail: float) -> tuple[Floats, Floats]:
-    """Exact interval of each rate; each end is wrong with probability `tail`."""
-    hits = rates * sizes
-    misses = sizes - hits
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), misses + 1, tail), 0)
-    high = betaincinv(hits + 1, np.maximum(misses, 1e-9), 1 - tail)
-    return low, np.where(misses > 0, high, 1)
-
-
-def ratio_bounds(rates: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Interval of the ratio of each rate (row) to each (column), from theirs.
-
-    Newcombe's equations, the lower end multiplied out so that nothing cancels.
-    """
-    products = np.outer(rates, rates)
-    down, up = low * (2 * rates - low), high * (2 * rates - high)
-    below = np.sqrt(np.maximum(products**2 - np.outer(down, up), 0))
-    above = np.sqrt(np.maximum(products**2 - np.outer(up, down), 0))
-    lower, upper = np.zeros(below.shape), np.full(below.shape, np.inf)
-    np.divide(down[:, None], products + below, out=lower, where=down[:, None] > 0)
-    np.divide(products + above, down, out=upper, where=down > 0)
-    return lower, upper

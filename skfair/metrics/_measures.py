@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import isfunction, signature
@@ -79,7 +80,9 @@ class GroupMetric(NamedTuple):
         return self._replace(options={**self.options, name: value})
 
     def evaluate(self, columns: Columns, rows: Integers) -> float:
-        """Value of some rows."""
+        """Value of some rows, nan of none."""
+        if not len(rows):
+            return math.nan
         true = columns["y_true"][rows]
         if self.positive is not None:
             true = (true == self.positive).astype(int)

@@ -44,10 +44,12 @@ def into_bins(
     table: Any, names: Sequence[str], bins: Mapping[str, list[float]]
 ) -> dict[str, Any]:
     """Columns of groups, in which ranges stand for numbers if there are edges."""
-    columns = {name: table[name] for name in names}
-    for name in bins.keys() & columns.keys():
-        which = f" of column {name!r}"
-        columns[name] = into_ranges(columns[name], bins[name], which, range_labels)
+    columns = {}
+    for name in names:
+        columns[name] = table[name]
+        if name in bins:
+            which = f" of column {name!r}"
+            columns[name] = into_ranges(table[name], bins[name], which, range_labels)
     return columns
 
 

@@ -64,7 +64,7 @@ def range_labels(edges: list[float]) -> list[str]:
     ]
 
 
-def bins_hint(column: Any, how: str = "--bins ") -> str | None:
+def bins_hint(column: Any) -> str | None:
     """Suggest ranges where the groups are many numbers, or dates."""
     groups = column.astype(object).dropna()
     values, n_groups = pd.to_numeric(groups, errors="coerce"), groups.nunique()
@@ -80,5 +80,5 @@ def bins_hint(column: Any, how: str = "--bins ") -> str | None:
     written = ",".join(all_digits(edge) for edge in suggest_edges(values, 1))
     return (
         f"column {column.name!r} has {n_groups} groups, each a number; "
-        f"{how}{column.name}={written} would compare ranges."
+        f"--bins {column.name}={written} would compare ranges."
     )

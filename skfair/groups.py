@@ -501,9 +501,6 @@ def columns_of(
         mask, data = data.mask, np.array(data, dtype=object)
         data[mask] = None  # masked entries are missing
     array = as_array(data, argument)
-    if array.dtype.kind in "US" and not isinstance(data, np.ndarray):
-        # NumPy turns [None, "F"] into strings on request only, but [nan, "F"] always.
-        array = np.asarray(data, dtype=object)
     if array.ndim > 2:
         raise ValueError(
             f"{argument} must have shape (n_samples,) or (n_samples, n_columns), got "

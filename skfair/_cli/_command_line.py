@@ -189,7 +189,7 @@ def _add_data(data: argparse.ArgumentParser) -> None:
     )
     _add_format(data)
     add("--out", type=Path, metavar="FILE", help="page to write; without, text")
-    add("--format", choices=("html", "json"), default="html", help="of --out")
+    add("--format", choices=("html", "json"), help="of --out (default: as its name)")
     add("--no-overwrite", action="store_true", help="stop if this file exists")
     add("--language", default="en", choices=LANGUAGES, help="language of the page")
     add("--date", nargs="?", const="today", help="write a date on the page")
@@ -368,8 +368,8 @@ def _add_output(audit: argparse.ArgumentParser) -> None:
     add(
         "--format",
         choices=("html", "json", "md"),
-        default="html",
-        help="a page, all numbers and texts, or Markdown (default: %(default)s)",
+        help="a page, all numbers and texts, or Markdown (default: as the name of "
+        "--out ends, else html)",
     )
     add("--title", default="Fairness report", help="title of the page")
     add(
@@ -432,7 +432,8 @@ def _add_comparison(compare: argparse.ArgumentParser) -> None:
     add(
         "--format",
         choices=("html", "json", "md"),
-        help="a page, all numbers, or Markdown (default: html with --out, else md)",
+        help="a page, all numbers, or Markdown (default: as the name of --out ends, "
+        "else html; without --out md)",
     )
     # What an audit has beside.
     compare.set_defaults(y_pred=[], control_features=[], group_probability=[], proxy=[])
@@ -446,6 +447,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given.parser.refuse(unknown)
     if "sep" in given:
         given.form = format_of(given)
+    if "format" in given and given.format is None:
+        given.format = _format_of_output(given)
     commands = {
         "audit": _run_audit,
         "compare": _run_comparison,
@@ -467,6 +470,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _end_progress()
         return 130
+
+
+def _format_of_output(given: argparse.Namespace) -> str:
+    """Return the format that the name of the output says, else that of a page."""
+    if given.out is None:
+        return "md"
+    ending = given.out.suffix.lower().removeprefix(".")
+    known = ("json",) if given.command == "data" else ("json", "md")
+    return ending if ending in known else "html"
 
 
 def _run_data(given: argparse.Namespace) -> int:
@@ -565,8 +577,7 @@ def _run_audit(given: argparse.Namespace) -> int:
 
 def _run_comparison(given: argparse.Namespace) -> int:
     """Compare the models, write or print the result, and return the exit code."""
-    how = given.format or ("md" if given.out is None else "html")
-    if how == "html":
+    if given.format == "html":
         require_report_extra()
     if given.out is not None:
         _check_output(given, given.out)
@@ -606,7 +617,7 @@ def _run_comparison(given: argparse.Namespace) -> int:
         "json": lambda: json.dumps(
             result.to_dict() | record, indent=1, ensure_ascii=False
         ),
-    }[how]()
+    }[given.format]()
     if given.out is None:
         _say(text, sys.stdout)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import isfunction, signature
 from typing import Any, NamedTuple, TypeAlias
@@ -247,7 +247,7 @@ def _scores_or_predictions(columns: Columns) -> NDArray[Any]:
     return columns["y_score"] if "y_score" in columns else columns["y_pred"]
 
 
-def _labels_in(columns: Columns, names: list[str]) -> list[Any]:
+def _labels_in(columns: Columns, names: Iterable[str]) -> list[Any]:
     """Sorted distinct labels in some columns."""
     found: list[Any] = []
     for name in names:

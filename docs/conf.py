@@ -124,6 +124,11 @@ def prepare_notebook(notebook: dict[str, Any], path: str) -> None:
     notebook["cells"].insert(0, cell)
 
 
+def place_in_gallery(name: str) -> tuple[bool, str]:
+    """Sort examples by name, after the one to begin with."""
+    return name != "quickstart.py", name
+
+
 # What JupyterLite is built of: the notebooks, and the wheel that their first cell
 # installs. Pyodide and its packages are loaded from the web by who opens a notebook.
 LITE = ROOT / "build" / "lite"
@@ -149,7 +154,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "min_reported_time": 1,
     "abort_on_example_error": True,
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": place_in_gallery,
     "capture_repr": ("_repr_html_",),  # displays have no text beside their picture
     # The diagram of an estimator has links too pale to read.
     "ignore_repr_types": r"skfair\.(?:in|post)processing|sklearn",

@@ -323,7 +323,7 @@ def _close_gaps(
             step = np.linalg.solve(slopes, center @ missing.swapaxes(1, 2)[..., None])
             step = (center @ step)[..., 0].swapaxes(1, 2)
             most = _REACH * width + _REACH_OF_CHANGE * size(factors)
-            step *= np.minimum(1, most / np.maximum(size(step), 1e-300))
+            step *= most / np.maximum(size(step), most)
             factors = factors + step
             factors[factors * side < 0] = 0  # such a group needs no factor
             factors = _centers(factors != 0) @ factors.swapaxes(1, 2)[..., None]

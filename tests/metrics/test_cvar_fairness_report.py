@@ -8,7 +8,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
 from skfair.metrics import cvar_fairness, cvar_fairness_report, top_groups
-from skfair.metrics._groupwise._group_gaps import wilson_interval
+from skfair.metrics._rate_intervals import wilson_interval
 
 
 def predictions_with_two_outliers(n_rows=600, n_groups=12):

@@ -279,5 +279,7 @@ def test_command_line(people, tmp_path, capsys):
     assert "wasserstein_distance of" in capsys.readouterr().err
     assert main([*given, "--scale", "rank"]) == 2
     assert "--scale must be left out" in capsys.readouterr().err
+    assert main([*given, "--threshold", "0.3"]) == 2
+    assert "--threshold must be left out" in capsys.readouterr().err
     assert main([*given, "--engine", "duckdb"]) == 2
     assert "--target number needs --engine pandas" in capsys.readouterr().err

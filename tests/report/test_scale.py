@@ -263,7 +263,9 @@ def test_command_line(table, tmp_path, monkeypatch, capsys):
     given = "audit t.csv --y-score p --sensitive g --out r.md --format md --quiet"
     few = "--resamples 2 --permutations 59"
     assert main([*given.split(), *few.split()]) == 2
-    assert "must lie in [0, 1]" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "must lie in [0, 1]" in said
+    assert "With --scale rank scores may be any finite numbers." in said
     assert main([*given.split(), *few.split(), "--scale", "rank"]) == 0
     assert "Thresholds, windows and bins are of their ranks" in (
         (tmp_path / "r.md").read_text("utf-8")

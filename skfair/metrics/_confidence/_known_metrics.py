@@ -351,9 +351,9 @@ def observe_confusion(*rows: Any) -> Observed:
     if sample_weight is None:
         return Observed(statistic, sizes)
     codes, classes = encode_classes("y_true", y_true)
+    nothing = np.zeros(len(codes))
     for code, at in enumerate(positions_in(statistic.classes, classes)):
-        none = np.zeros(len(codes))
-        of_class = GroupedOutcomes.from_outcomes(none, mask=codes == code, **by_row)
+        of_class = GroupedOutcomes.from_outcomes(nothing, mask=codes == code, **by_row)
         sizes[:, at] = of_class.effective_sizes
     return Observed(statistic, sizes)
 

@@ -254,6 +254,16 @@ def sums_of_distances(
     return bounds_of
 
 
+def bound_gaps(
+    before: Floats, after: Floats, first: Integers, second: Integers
+) -> Floats:
+    """Bound the gap of each pair from each score to the next.
+
+    There the CDFs of the groups lie between `before` and `after`.
+    """
+    return np.maximum(after[first] - before[second], after[second] - before[first])
+
+
 def largest_bounded(
     pairs: Sequence[Pair], bounds: ArrayLike, value_of: Callable[[int], Any]
 ) -> LargestGap:

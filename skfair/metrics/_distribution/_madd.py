@@ -303,7 +303,7 @@ def binned_scores(
         or scale == "rank"
     ):
         return grouped_scores(y_true, y_score, sensitive_features, sample_weight, scale)
-    scores = check_scores(y_score, hint=TAKES_ANY)
+    scores = check_scores(y_score, tip=TAKES_ANY)
     check_y_true(y_true, scores)
     groups = resolve_groups(sensitive_features, n_samples=len(scores))
     n_cells = len(groups.labels) * n_bins

@@ -12,8 +12,8 @@ from scipy.stats import false_discovery_control, hypergeom
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_real
 from skfair.groups import group_index
-from skfair.metrics._groupwise._group_gaps import wilson_interval
 from skfair.metrics._inputs import Quality, count_hits, grouped_quality
+from skfair.metrics._rate_intervals import wilson_interval
 from skfair.statistics import GroupedOutcomes
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.groups import Codes
 from skfair.metrics._distribution._gap import Pair
 from skfair.metrics._proxy._bands import DenseCells, Kind, odds_limits, split_below
 from skfair.metrics._proxy._cells import ProxyRows
+from skfair.metrics._rate_intervals import clopper_pearson
 
 #: Draws of the noise, and numbers that a part of them may hold in memory. Noise needs
 #: no more than the seven digits of these numbers.
@@ -281,12 +281,12 @@ def _separation(
     totals = counts.sum(axis=2, keepdims=True)
     q = np.broadcast_to(rows.probabilities[:, np.newaxis], shape)
     n_intervals = 2 * int(np.count_nonzero(totals)) * shape[2]
-    alpha = _ALPHA / max(1, n_intervals)
-    low, high = _exact_interval(counts, totals, alpha)
+    tail = _ALPHA / max(1, n_intervals) / 2
+    low, high = clopper_pearson(counts, totals, tail)
     q_low, q_high = q, q
     if rows.n_people is not None:
         people = rows.n_people[:, np.newaxis, np.newaxis]
-        q_low, q_high = _exact_interval(q * people, people, alpha)
+        q_low, q_high = clopper_pearson(q * people, people, tail)
     with np.errstate(divide="ignore", invalid="ignore"):
         above = np.where(low > q_high, _odds(low) / _odds(q_high), 1)
         below = np.where(high < q_low, _odds(q_low) / _odds(high), 1)
@@ -295,13 +295,3 @@ def _separation(
 
 def _odds(probability: Floats) -> Floats:
     return probability / (1 - probability)
-
-
-def _exact_interval(
-    counts: Floats, totals: Floats, alpha: float
-) -> tuple[Floats, Floats]:
-    """Clopper-Pearson intervals, [0, 1] where there are no rows."""
-    low = stats.beta.ppf(alpha / 2, counts, totals - counts + 1)
-    high = stats.beta.ppf(1 - alpha / 2, counts + 1, totals - counts)
-    low = np.where(counts > 0, low, 0.0)
-    return low, np.where(counts < totals, high, 1.0)

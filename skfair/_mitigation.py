@@ -50,6 +50,9 @@ from skfair._utils._validation import check_choice, check_weights, count_rows
 from skfair._utils._warnings import warn_user
 from skfair.groups import Groups, encode_groups, resolve_groups, resolve_strata
 
+#: Metadata that mitigators request wherever they need groups.
+ROUTED = {"sensitive_features": True, "control_features": True}
+
 
 class LinkedToSite:
     """Mixin of estimators that link to their page of the site, as scikit-learn's do."""
@@ -106,6 +109,7 @@ class Mitigator(LinkedToSite):
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
+    __metadata_request__fit: ClassVar = ROUTED
     #: What happens if `fit` is given no groups, of which the user is warned.
     _without_groups: ClassVar = "no gap is penalised"
 

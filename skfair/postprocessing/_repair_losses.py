@@ -20,7 +20,7 @@ from skfair._utils._types import Floats
 from skfair.metrics import madd, mcdp
 from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.model_selection._group_stratified_k_fold import assign_folds
-from skfair.postprocessing._held_out import tenths_of, weight_keywords
+from skfair.postprocessing._held_out import tenths_of
 from skfair.postprocessing._linear_cdf import (
     MEAN_NOISE,
     GroupCDFs,
@@ -329,7 +329,8 @@ def _loss_without_repair(
         wrong = (rows.scores >= options.threshold) != rows.y
         accuracy = float(np.average(wrong, weights=rows.sample_weight))
     else:
-        accuracy = _accuracy_loss(options)(rows.y, rows.scores, **weight_keywords(rows))
+        loss = _accuracy_loss(options)
+        accuracy = loss(rows.y, rows.scores, **_weight_keywords(rows))
     if callable(options.fairness):
         fairness = options.fairness(
             fair_rows.y, fair_rows.scores, **_labelled(fair_rows)
@@ -346,7 +347,14 @@ def _accuracy_losses(grid: RepairGrid, options: LossOptions) -> Floats:
     if options.accuracy_loss == "zero_one":
         return _error_rates(grid, options.threshold)
     loss, rows = _accuracy_loss(options), grid.rows
-    return _one_by_one(grid, lambda s: loss(rows.y, s, **weight_keywords(rows)))
+    return _one_by_one(grid, lambda s: loss(rows.y, s, **_weight_keywords(rows)))
+
+
+def _weight_keywords(rows: TrainingRows) -> dict[str, Any]:
+    """Keyword of the weights for a metric, none without weights."""
+    if rows.sample_weight is None:
+        return {}
+    return {"sample_weight": rows.sample_weight}
 
 
 def _accuracy_loss(options: LossOptions) -> Callable[..., float]:
@@ -398,7 +406,7 @@ def _fairness_loss(statistic: GroupedScores, options: LossOptions) -> float:
 def _labelled(rows: TrainingRows) -> dict[str, Any]:
     """Keywords for callables of other libraries, which expect a label by row."""
     labels = pd.Series(list(rows.groups.labels), dtype=object).to_numpy()
-    return {**weight_keywords(rows), "sensitive_features": labels[rows.groups.codes]}
+    return {**_weight_keywords(rows), "sensitive_features": labels[rows.groups.codes]}
 
 
 def rows_compared(rows: TrainingRows, differing: NDArray[np.bool_]) -> TrainingRows:

@@ -19,7 +19,7 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._mitigation import LinkedToSite, shown, within_strata
+from skfair._mitigation import ROUTED, LinkedToSite, shown, within_strata
 from skfair._training_rows import TrainingRows, rows_by_code
 from skfair._utils._types import Floats
 from skfair._utils._validation import (
@@ -293,14 +293,8 @@ class ScoreRepairer(
     [36, 42, 36, 42]
     """
 
-    __metadata_request__fit: ClassVar = {
-        "sensitive_features": True,
-        "control_features": True,
-    }
-    __metadata_request__transform: ClassVar = {
-        "sensitive_features": True,
-        "control_features": True,
-    }
+    __metadata_request__fit: ClassVar = ROUTED
+    __metadata_request__transform: ClassVar = ROUTED
 
     calibrator_: BetaCalibration | None
 

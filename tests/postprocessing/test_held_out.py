@@ -25,8 +25,8 @@ from skfair.postprocessing._held_out import (
     MeanVote,
     average_repeats,
     make_splits,
-    share_scores,
 )
+from skfair.postprocessing._madd_post_processor import share_scores
 
 REPEATS = RepeatedStratifiedKFold(n_splits=4, n_repeats=3, random_state=0)
 
@@ -46,7 +46,7 @@ def biased():
 
 def stratified_folds(y, groups, cv, seed):
     model = MADDPostProcessor(LogisticRegression(), cv=cv, random_state=seed)
-    return make_splits(model, None, y, groups, {})
+    return make_splits(model, None, y, groups.codes, {})
 
 
 def test_stratified_folds():

@@ -217,14 +217,17 @@ def evaluate_strata(
     metric: Callable[..., Any], combine: Combine, given: dict[str, Any]
 ) -> Any:
     """Evaluate a metric within strata, from its arguments, and combine the results."""
-    names = list(signature(metric).parameters)[:2]
-    names += ["sensitive_features", "control_features", "sample_weight"]
-    rows = [given.pop(name, None) for name in names]
+    inputs = list(signature(metric).parameters)[:2]
+    y_true, y_score = (given.pop(name) for name in inputs)
+    groups, strata, weights = (
+        given.pop(name, None)
+        for name in ("sensitive_features", "control_features", "sample_weight")
+    )
     metric = partial(metric, **given)
-    results = defined_results(metric, *rows)
+    results = defined_results(metric, y_true, y_score, groups, strata, weights)
     if not results:
-        del rows[3]  # the strata
-        return _of_one_group(_of_one_stratum(metric), *rows)
+        plain = _of_one_stratum(metric)
+        return _of_one_group(plain, y_true, y_score, groups, weights)
     mean = given.get("multistratum") == "weighted"
     return combine(
         [one.result for one in results],

@@ -76,7 +76,7 @@ def split_strata(
     sample_weight: ArrayLike | None,
     *,
     n_samples: int,
-    leaves_groups_out: bool = False,
+    leaves_groups_out: bool,
     groups_are_numbers: bool = False,
 ) -> tuple[list[Stratum], str | None]:
     """Split rows by stratum, and say why no groups can be compared at all, if so.
@@ -102,7 +102,14 @@ def split_strata(
     parts = np.split(rows, ends[:-1])[: len(strata.labels)]
     smallest = max(strata.min_group_size, 1)
     found = [
-        _stratum(label, part, groups[part], weights[part], smallest, leaves_groups_out)
+        _stratum(
+            label,
+            part,
+            groups[part],
+            weights[part],
+            smallest,
+            leaves_groups_out=leaves_groups_out,
+        )
         for label, part in zip(strata.labels, parts, strict=True)
     ]
     return found, None if leaves_groups_out else undefined_reason(everyone)
@@ -114,6 +121,7 @@ def _stratum(
     groups: Groups,
     weights: NDArray[Any],
     smallest: int,
+    *,
     leaves_groups_out: bool,
 ) -> Stratum:
     """Find the groups of a stratum that can be compared, and name the others."""
@@ -312,10 +320,13 @@ def _of_one_group(
 def warn_of_results(name: str, results: Sequence[Stratum]) -> None:
     """Warn of the strata without a result, and of groups left out of others."""
     reasons = {one.label: one.reason for one in results}
-    warn_of_strata(name, reasons, all(one.result is None for one in results))
+    undefined = all(one.result is None for one in results)
+    warn_of_strata(name, reasons, undefined=undefined)
 
 
-def warn_of_strata(name: str, reasons: Mapping[Hashable, str], undefined: bool) -> None:
+def warn_of_strata(
+    name: str, reasons: Mapping[Hashable, str], *, undefined: bool
+) -> None:
     """Warn of the strata that are left out, or groups of them, for the reasons given.
 
     A reason "" is none.

@@ -175,10 +175,10 @@ def label_to_json(label: Any) -> Any:
     )
 
 
-def label_from_json(label: Any, name: str = "labels") -> Hashable:
+def _label_from_json(label: Any, name: str) -> Hashable:
     """Return a label that `label_to_json` made, or raise ValueError."""
     if isinstance(label, list):
-        return tuple(label_from_json(part, name) for part in label)
+        return tuple(_label_from_json(part, name) for part in label)
     if isinstance(label, dict) and [*label] == ["date"]:
         return _date_from_json(label["date"], name)
     if _is_label(label):
@@ -202,7 +202,7 @@ def labels_from_json(name: str, values: Any) -> tuple[Hashable, ...]:
     """Return distinct labels, or raise ValueError; `name` is theirs in messages."""
     try:
         labels = tuple(
-            label_from_json(label, name) for label in list_from_json(name, values)
+            _label_from_json(label, name) for label in list_from_json(name, values)
         )
     except RecursionError as error:
         raise ValueError(f"{name} are nested too deeply to be labels.") from error

@@ -304,7 +304,7 @@ default=None
                 "rows that count in it, and as many outside (min_group_size)"
             )
     if control_features is not None:
-        warn_of_strata("worst_subgroup", reasons, not any(best.values()))
+        warn_of_strata("worst_subgroup", reasons, undefined=not any(best.values()))
     elif reasons:
         warn_undefined("worst_subgroup", reasons[None])
     null = np.full(n_permutations, np.nan)
@@ -480,6 +480,7 @@ def _columns_of_groups(data: Any) -> tuple[list[str | None], list[Any]] | None:
 
 
 def _is_number(label: Any) -> bool:
+    """Whether a label is a finite number."""
     return isinstance(label, int | float) and math.isfinite(label)
 
 

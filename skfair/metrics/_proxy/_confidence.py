@@ -294,4 +294,5 @@ def _separation(
 
 
 def _odds(probability: Floats) -> Floats:
+    """Odds of a probability."""
     return probability / (1 - probability)

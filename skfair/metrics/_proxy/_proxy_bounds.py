@@ -72,9 +72,9 @@ class _Evidence(NamedTuple):
     kind: Kind
     pairs: list[Pair]
 
-    def bounds(self, odds_ratio: float, widened: bool = True) -> tuple[float, float]:
+    def bounds(self, odds_ratio: float, *, widened: bool = True) -> tuple[float, float]:
         """Bounds of the metric, widened by what rounding may have taken from them."""
-        rates = self.cells.rates(odds_ratio, widened)
+        rates = self.cells.rates(odds_ratio, widened=widened)
         lower, upper = measure(self.kind, rates, self.pairs, self.cells.widths)
         return min(lower, 1.0), min(upper, 1.0)
 

@@ -705,7 +705,7 @@ def check_hashable(values: Iterable[Any], argument: str, place: str = "row") -> 
 
 
 #: More than the rounding of probabilities, whose sum is 1.
-_NEAR_ONE = 1e-6
+NEAR_ONE = 1e-6
 
 
 def check_no_probabilities(columns: Sequence[Any], argument: str) -> None:
@@ -722,7 +722,7 @@ def check_no_probabilities(columns: Sequence[Any], argument: str) -> None:
     if not ((table >= 0) & (table <= 1)).all():
         return
     labels = ((table == 0) | (table == 1)).all()  # one column of 0 and 1 for each group
-    if len(table) and not labels and (abs(table.sum(axis=1) - 1) <= _NEAR_ONE).all():
+    if len(table) and not labels and (abs(table.sum(axis=1) - 1) <= NEAR_ONE).all():
         raise ValueError(
             f"{argument} must be labels, got {len(columns)} columns of numbers that "
             f"add up to 1 in each row, such as {table[0].tolist()}, which look like "

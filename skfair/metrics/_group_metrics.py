@@ -152,6 +152,7 @@ class GroupMetricsResult:
         return self._table_of("ratio", multigroup)
 
     def _table_of(self, disparity: str, multigroup: Multigroup) -> pd.DataFrame:
+        """Rows of one disparity."""
         check_multigroup(multigroup)
         levels = ["disparity", "multigroup"]
         return self.disparities.xs((disparity, multigroup), level=levels)

@@ -227,10 +227,16 @@ def check_multigroup(multigroup: str) -> None:
 def largest_difference(
     by_group: Floats, everyone: Any, multigroup: Multigroup
 ) -> float:
-    """Largest difference of any number between two groups, or a group and everyone."""
+    """Largest difference of a number between two groups, or a group and everyone."""
     if multigroup == "pairwise":
-        return float((by_group.max(axis=0) - by_group.min(axis=0)).max())
+        return float(np.ptp(by_group))
     return float(np.abs(by_group - everyone).max())
+
+
+def difference_of_outcomes(statistic: GroupedOutcomes, multigroup: Multigroup) -> float:
+    """Largest difference of the groups' mean outcomes."""
+    everyone = statistic.sums.sum() / statistic.totals.sum()
+    return largest_difference(statistic.means, everyone, multigroup)
 
 
 def check_group_weights(

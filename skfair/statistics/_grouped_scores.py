@@ -378,6 +378,7 @@ class GroupedScores(JSONStatistic):
         return np.asarray(np.maximum.reduceat(gaps, starts[:-1]))
 
     def _rows_of(self, group: int) -> Integers:
+        """Positions of the entries of a group, by increasing score."""
         order, starts = self._order
         return order[starts[group] : starts[group + 1]]
 
@@ -505,10 +506,8 @@ def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap
     return Gap(scores, signed, float(scale), (float(ours), float(theirs)))
 
 
-def check_probabilities(
-    statistic: GroupedScores, name: str = "y_score", hint: str = ""
-) -> None:
-    """Raise if a statistic holds scores outside [0, 1], which only ranks may have."""
+def check_probabilities(statistic: GroupedScores, name: str, hint: str) -> None:
+    """Raise if a statistic holds scores outside [0, 1]."""
     scores = statistic.scores
     if len(scores) and (scores[0] < 0 or scores[-1] > 1):
         raise ValueError(

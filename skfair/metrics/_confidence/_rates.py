@@ -25,6 +25,7 @@ from skfair.metrics._confidence._noise import (
     mean_moments,
     normal,
     plus,
+    shares_of_groups,
     student,
     variances_of_means,
     with_values,
@@ -49,7 +50,7 @@ def compare_parity(
 ) -> Comparisons:
     """Compare means."""
     statistic, sizes, squares = observed
-    shares = statistic.totals / statistic.totals.sum()
+    shares = shares_of_groups(statistic)
     if isinstance(statistic, GroupedScores):
         value = difference_of_means(None, statistic, multigroup=multigroup)
         moments = mean_moments(statistic)

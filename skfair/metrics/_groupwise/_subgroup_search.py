@@ -28,6 +28,7 @@ class Entries(NamedTuple):
 
     @property
     def n_rows(self) -> int:
+        """Number of rows of all entries."""
         return int(self.through[-1]) if len(self.through) else 0
 
     def drawn(self, generator: np.random.Generator, n_draws: int) -> NDArray[Any]:
@@ -72,6 +73,7 @@ class Population(NamedTuple):
 
     @property
     def n_rows(self) -> int:
+        """Number of rows."""
         return len(self.cells)
 
     def permuted(self, generator: np.random.Generator) -> Entries:
@@ -321,7 +323,7 @@ def _errors_in_deviations(
 
 
 def compare_with_others(
-    one: Subgroup, entries: Entries, is_rate: bool
+    one: Subgroup, entries: Entries, *, is_rate: bool
 ) -> dict[str, float]:
     """Shares of a subgroup and of all others above the score of the largest gap."""
     chosen, n_rows = one.entries, entries.n_rows

@@ -128,18 +128,18 @@ def _noise_of_rates(
     n_groups = len(rows.labels)
     of_parts = [part.sum(axis=(1, 2)) for part in noise.parts]
     pair = rows.fixed and n_groups == 2
-    errors: dict[int, list[list[Floats]]] = {}
-    for group in reversed(range(n_groups)):
-        if pair and group == 0:  # it has what the second group has not
-            errors[0] = [
-                [of_part - end for end in reversed(ends)]
-                for of_part, ends in zip(of_parts, errors[1], strict=True)
-            ]
-        else:
-            errors[group] = _noise_of_ends(rows, cells, noise, group, odds_ratio)
-    for group in range(n_groups):
+    errors = [
+        _noise_of_ends(rows, cells, noise, group, odds_ratio)
+        for group in range(pair, n_groups)
+    ]
+    if pair:  # the first group has what the second has not
+        inside, rest = (
+            [of_part - end for end in reversed(ends)]
+            for of_part, ends in zip(of_parts, errors[0], strict=True)
+        )
+        errors.insert(0, (inside, rest))
+    for group, (of_inside, of_rest) in enumerate(errors):
         ends = [cells.ends(group, part, odds_ratio) for part in cells.parts]
-        of_inside, of_rest = errors[group]
         for found, end in ((lows, 0), (highs, 1)):
             x, y = np.maximum(ends[0][end], 0), np.maximum(ends[1][1 - end], 0)
             found.append(_noise_of_ratio(x, y, of_inside[end], of_rest[1 - end]))
@@ -149,26 +149,26 @@ def _noise_of_rates(
 
 def _noise_of_ends(
     rows: ProxyRows, cells: DenseCells, noise: _Noise, group: int, odds_ratio: float
-) -> list[list[Floats]]:
+) -> tuple[list[Floats], list[Floats]]:
     """Noise of the least and the most of a group's mass, in numerator and rest."""
-    inside, rest = (
-        [
+
+    def of_part(part: int) -> list[Floats]:
+        return [
             _noise_of_end(rows, cells, noise, group, part, odds_ratio, end)
             for end in (-1, 1)
         ]
-        if part == 0 or not (rows.fixed and cells.split is split_below)
-        else []
-        for part in (0, 1)
-    )
-    if not rest:  # scores are in the numerator or in the rest
-        mass = noise.masses[:, 0] @ cells.probabilities[:, [group]].astype(_SHORT)
-        if noise.shares is not None:
-            totals = cells.masses[0].sum(axis=1, keepdims=True).astype(_SHORT)
-            mass = mass + noise.shares[..., group] @ totals
-        if len(cells.masses) > 1:
-            mass = mass + noise.masses[:, 1 + group].sum(axis=1, keepdims=True)
-        rest = [mass - end for end in reversed(inside)]
-    return [inside, rest]
+
+    inside = of_part(0)
+    if not (rows.fixed and cells.split is split_below):
+        return inside, of_part(1)
+    # Each score is in the numerator or in the rest, and the group's mass is known.
+    mass = noise.masses[:, 0] @ cells.probabilities[:, [group]].astype(_SHORT)
+    if noise.shares is not None:
+        totals = cells.masses[0].sum(axis=1, keepdims=True).astype(_SHORT)
+        mass = mass + noise.shares[..., group] @ totals
+    if len(cells.masses) > 1:
+        mass = mass + noise.masses[:, 1 + group].sum(axis=1, keepdims=True)
+    return inside, [mass - end for end in reversed(inside)]
 
 
 def _noise_of_ratio(x: Floats, y: Floats, of_x: Floats, of_y: Floats) -> Floats:
@@ -294,4 +294,5 @@ def _separation(
 
 
 def _odds(probability: Floats) -> Floats:
+    """Odds of a probability."""
     return probability / (1 - probability)

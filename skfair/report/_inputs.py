@@ -68,8 +68,6 @@ Labels = TypeVar("Labels")
 MANY_ROWS = 50_000
 #: With more groups than this each is compared with everyone instead of in pairs.
 MAX_PAIRWISE = 10
-
-
 #: With fewer no p-value is at most 0.05 / 3, the first step of Holm's correction.
 FEWEST_PERMUTATIONS = 59
 
@@ -215,6 +213,7 @@ class Audit:
     `totals` are total weights of entries whose rows differ in weight, `squared` those
     of the squared weights, which like `n_alike` are known of cells of entries alone.
     `proxy` holds the cell of each entry, and the shares of the groups in each cell.
+    From `many_rows` on, counts are drawn.
     """
 
     models: tuple[Model, ...]
@@ -229,6 +228,7 @@ class Audit:
     blur: tuple[float, float] = (0.0, 0.0)
     strata: Groups | None = None
     proxy: tuple[Groups, Shares] | None = None
+    many_rows: int = MANY_ROWS
 
     @property
     def n_rows(self) -> int:
@@ -305,7 +305,7 @@ class Audit:
     @property
     def counts_are_drawn(self) -> bool:
         """Whether counts are drawn, not rows, since there are many."""
-        return self.n_alike is not None or self.n_rows >= MANY_ROWS
+        return self.n_alike is not None or self.n_rows >= self.many_rows
 
     @property
     def of_numbers(self) -> bool:
@@ -331,6 +331,7 @@ def make_audit(
     group_probabilities: Any = None,
     cells: Any = None,
     n_alike: Integers | None = None,
+    many_rows: int = MANY_ROWS,
 ) -> Audit:
     """Check and encode the arguments, without the rows of weight zero.
 
@@ -383,6 +384,7 @@ def make_audit(
         if control_features is None
         else resolve_strata(control_features, n_samples=n_samples)[kept],
         proxy=None if proxy is None else (proxy[0][kept], proxy[1]),
+        many_rows=many_rows,
     )
 
 

@@ -20,7 +20,6 @@ from skfair.metrics import (
     permutation_test,
 )
 from skfair.report import FairnessReport
-from skfair.report import _frame_inputs as module
 
 METRICS = {
     "mcdp": mcdp,
@@ -217,25 +216,25 @@ def table(decided):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weight", [None, "w"])
-def test_rows_that_stay_on_their_engine(table, monkeypatch, make_report, weight):
+def test_rows_that_stay_on_their_engine(table, counting, weight):
     """Counted by score the numbers are the same, in bins close by what is stated."""
-    monkeypatch.setattr(module, "MANY_ROWS", 1)
-    monkeypatch.setattr("skfair.report._inputs.MANY_ROWS", 1)
     options = {"metrics": ["max_gap", "mcdp", "abcc"], "random_state": 0}
     options |= {"n_permutations": 59, **RANK}
-    expected = FairnessReport.from_predictions(
-        None,
-        {"p": table["p"].to_numpy()},
-        sensitive_features={"g": table["g"].to_numpy()},
-        sample_weight=None if weight is None else table[weight].to_numpy(),
-        **options,
-    ).to_frame()
+    expected = (
+        counting()
+        .from_predictions(
+            None,
+            {"p": table["p"].to_numpy()},
+            sensitive_features={"g": table["g"].to_numpy()},
+            sample_weight=None if weight is None else table[weight].to_numpy(),
+            **options,
+        )
+        .to_frame()
+    )
     numbers = ["value", "lower", "upper", "pvalue"]
     for most in 2**20, 0:
-        monkeypatch.setattr(module, "_MAX_SCORES", most)
-        monkeypatch.setattr(module, "_FEWEST_BINS", 2**6)
-        monkeypatch.setattr(module, "_MAX_CELLS", 2**6)
-        found = FairnessReport.from_frame(
+        sizes = {"max_scores": most, "fewest_bins": 2**6, "max_cells": 2**6}
+        found = counting(**sizes).from_frame(
             table.lazy(), y_score="p", sensitive_features="g", sample_weight=weight,
             **options,
         )  # fmt: skip

@@ -362,13 +362,6 @@ def write_mathml(translator: HTML5Translator, node: nodes.Element) -> None:
     raise nodes.SkipNode
 
 
-def join_continued_lines(app: Sphinx, *args: Any) -> None:
-    """Join lines that end in a backslash, which raw docstrings keep, and dedent."""
-    lines = args[-1]
-    text = re.sub(r"\\\n *", "", "\n".join(lines))
-    lines[:] = [*inspect.cleandoc(text).splitlines(), ""]
-
-
 #: An ``assert`` of the code of an example, with the lines that continue it.
 ASSERTION = re.compile(
     r"^(?P<indent> +)assert .*\n(?:(?P=indent) +.*\n|(?P=indent)[)\]].*\n)*", re.M
@@ -430,4 +423,3 @@ def setup(app: Sphinx) -> None:
     write = (write_mathml, None)
     app.add_html_math_renderer("mathml", inline_renderers=write, block_renderers=write)
     # Before numpydoc, whose priority is 500.
-    app.connect("autodoc-process-docstring", join_continued_lines, priority=400)

@@ -291,15 +291,15 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     check_integer("n_permutations", n_permutations, 1)
     X, y = indexable(X, as_array(y, "y"))
     weights = check_weights(sample_weight, len(y))
-    labels, selector, found = _find(resolve_groups, sensitive_features, X)
-    control, strata = None, None
+    group_labels, selector, found = _find(resolve_groups, sensitive_features, X)
+    stratum_labels, strata = None, None
     if control_features is not None:
-        control, _, strata = _find(resolve_strata, control_features, X)
+        stratum_labels, _, strata = _find(resolve_strata, control_features, X)
     within = _permuted_within(within, metric, y, strata)
     classifier = is_classifier(estimator)
     splitter = _make_splitter(cv, groups, selector, y, classifier)
     method = response_method_for(metric, response_method)
-    labels = {"sensitive_features": labels, "control_features": control}
+    labels = {"sensitive_features": group_labels, "control_features": stratum_labels}
     metadata = {**labels, "sample_weight": sample_weight}
     routed = _route(estimator, splitter, metadata, groups, params or {})
     # Folds of a regression are stratified by group alone.

@@ -554,7 +554,11 @@ class MADDPostProcessor(
             were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
         """
         features = self._check_predict_input(X, "estimator_")
-        predicted = [self._plain_scores(model, features) for model in self.estimators_]
+        labels = self.classes_.tolist()
+        predicted = [
+            check_scores(label_probabilities(model, features, labels)[:, 1], "scores")
+            for model in self.estimators_
+        ]
         scores = self._repaired(X, predicted, sensitive_features, control_features)
         if self.calibrator_ is not None:
             scores = self.calibrator_(scores)
@@ -633,11 +637,6 @@ class MADDPostProcessor(
             X, sensitive_features=sensitive_features, control_features=control_features
         )
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
-
-    def _plain_scores(self, model: Any, X: Any) -> Floats:
-        """Probability of the second class by a fitted classifier."""
-        scores = label_probabilities(model, X, self.classes_.tolist())[:, 1]
-        return check_scores(scores, "scores")
 
 
 def share_scores(parts: list[TrainingRows]) -> bool:

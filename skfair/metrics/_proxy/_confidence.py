@@ -78,7 +78,7 @@ def _largest_error(
     if kind == "area":
         return np.asarray(np.maximum(np.maximum(up, down), 0) @ widths)
     if widths is not None:
-        up, down = (_with_bridges(errors, generator) for errors in (up, down))
+        up, down = (_with_bridges(one, generator) for one in (up, down))
     return np.asarray(np.maximum(up, down).max(axis=-1))
 
 

@@ -37,7 +37,7 @@ from skfair.metrics._distribution._histograms import (
     gap_curves,
     stable_interval,
 )
-from skfair.metrics._distribution._madd import madd, number_of_bins
+from skfair.metrics._distribution._madd import is_automatic, madd, number_of_bins
 from skfair.metrics._inputs import Multigroup
 
 #: Ratios of a true value to its noise at which the observed mean is tabulated.
@@ -61,7 +61,7 @@ def compare_madd(
     multigroup: Multigroup = "pairwise",
 ) -> Comparisons:
     """Compare histograms; tangents are means of functions of values -1 and 1."""
-    automatic = isinstance(bandwidth, str) and bandwidth == "auto"
+    automatic = is_automatic(bandwidth)
     if automatic and method == "band":
         return _compare_stable(observed, multigroup)
     if automatic:

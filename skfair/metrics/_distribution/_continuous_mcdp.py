@@ -268,23 +268,29 @@ def continuous_mcdp_cuts(
     rows = y_true, y_score, sensitive_features, sample_weight
     statistic, cuts, gap_at = _gaps_by_cut(*rows, scale, epsilon, min_share)
     if not len(cuts.values):
-        nothing = np.empty(0)
-        n_rows, none = int(statistic.counts.sum()), nothing.astype(np.intp)
-        undefined = (math.nan, math.nan, math.nan)
-        return ContinuousMCDPResult(*undefined, 0, n_rows, nothing, nothing, none)
+        return ContinuousMCDPResult(
+            value=math.nan,
+            cut=math.nan,
+            score=math.nan,
+            n_at_most=0,
+            n_above=int(statistic.counts.sum()),
+            cuts=np.empty(0),
+            values=np.empty(0),
+            sizes=np.empty(0, np.intp),
+        )
     value, best = _largest_over_cuts(cuts, gap_at)
     place = largest_sustained_gap(_two_sides(statistic, cuts, best), float(epsilon))
     listed = _listed(cuts, best)
     n_at_most = int(cuts.sizes[best])
     return ContinuousMCDPResult(
-        value,
-        float(cuts.values[best]),
-        place.score,
-        n_at_most,
-        int(statistic.counts.sum()) - n_at_most,
-        cuts.values[listed],
-        np.array([gap_at(cut) for cut in listed]),
-        cuts.sizes[listed],
+        value=value,
+        cut=float(cuts.values[best]),
+        score=place.score,
+        n_at_most=n_at_most,
+        n_above=int(statistic.counts.sum()) - n_at_most,
+        cuts=cuts.values[listed],
+        values=np.array([gap_at(cut) for cut in listed]),
+        sizes=cuts.sizes[listed],
     )
 
 

@@ -193,10 +193,9 @@ def impact_ratios(
         check_y_true(y_true, y_pred_or_score)
         outcomes = are_selected(y_pred_or_score, rate, pos_label, sample_weight)
         attributes = _of_rows(outcomes, sensitive_features, sample_weight)
-    tables = []
-    for attribute in attributes:  # a comprehension would change the place of warnings
-        tables.append(_table_of_ratios(attribute, min_share, level))
-    return pd.concat(tables)
+    return pd.concat(
+        [_table_of_ratios(attribute, min_share, level) for attribute in attributes]
+    )
 
 
 def are_selected(

@@ -388,7 +388,7 @@ def _scores(
         names = "mcdp", "calibration", *get_args(QualityName)
         check_choice("quality", quality, names)
     check_choice("scale", scale, get_args(Scale))
-    if isinstance(quality, str) and quality == "mcdp":
+    if quality == "mcdp":
         scores = scores_on(scale, response, "y_score_or_pred")
         check_y_true(y_true, scores, scale)
         return scores, np.ones(len(scores), dtype=bool), None
@@ -396,7 +396,7 @@ def _scores(
         raise ValueError(
             f"scale must be 'probability' unless quality is 'mcdp', got {scale!r}."
         )
-    if isinstance(quality, str) and quality == "calibration":
+    if quality == "calibration":
         given = y_true, response, pos_label
         scores, positive = labelled_scores(*given, name="y_score_or_pred")
         return scores, np.ones(len(scores), dtype=bool), positive

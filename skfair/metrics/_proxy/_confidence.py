@@ -10,7 +10,13 @@ import numpy as np
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.groups import Codes
 from skfair.metrics._distribution._gap import Pair
-from skfair.metrics._proxy._bands import DenseCells, Kind, odds_limits, split_below
+from skfair.metrics._proxy._bands import (
+    DenseCells,
+    Kind,
+    Rates,
+    odds_limits,
+    split_below,
+)
 from skfair.metrics._proxy._cells import ProxyRows
 from skfair.metrics._rate_intervals import clopper_pearson
 
@@ -48,9 +54,9 @@ def margins(
     for start in range(0, _N_DRAWS, step):
         noise = _draw(rows, cells, min(step, _N_DRAWS - start), draws)
         for found, odds_ratio in zip(drawn, odds_ratios, strict=True):
-            low, high, everyone = _noise_of_rates(rows, cells, noise, odds_ratio)
+            errors = _noise_of_rates(rows, cells, noise, odds_ratio)
             largest = [
-                _largest_error(kind, low, high, everyone, pair, cells.widths, draws)
+                _largest_error(kind, errors, pair, cells.widths, draws)
                 for pair in pairs
             ]
             found.append(np.max(largest, axis=0))
@@ -62,25 +68,17 @@ def margins(
 
 
 def _largest_error(
-    kind: Kind,
-    low: Floats,
-    high: Floats,
-    everyone: Floats,
-    pair: Pair,
-    widths: Floats | None,
-    generator: Any,
+    kind: Kind, errors: Rates, pair: Pair, widths: Any, generator: Any
 ) -> Floats:
     """By how much the bounds of the measure of a gap are too narrow, for each draw."""
-    first, second = pair
-    other_low = everyone if second is None else low[second]
-    other_high = everyone if second is None else high[second]
-    up, down = high[first] - other_low, other_high - low[first]
+    low, up = errors.gap(pair)
+    down = -low
     if kind == "mean":
         return np.asarray(np.maximum(up @ widths, down @ widths))
     if kind == "area":
         return np.asarray(np.maximum(np.maximum(up, down), 0) @ widths)
     if widths is not None:
-        up, down = (_with_bridges(errors, generator) for errors in (up, down))
+        up, down = (_with_bridges(one, generator) for one in (up, down))
     return np.asarray(np.maximum(up, down).max(axis=-1))
 
 
@@ -118,10 +116,11 @@ def _smoothed(q: Floats, people: Floats) -> Floats:
 
 def _noise_of_rates(
     rows: ProxyRows, cells: DenseCells, noise: _Noise, odds_ratio: float
-) -> tuple[Floats, Floats, Floats]:
-    """Draw true bounds of the rates minus those found, and true rates of everyone.
+) -> Rates:
+    """Draw true bounds of the rates minus those found, and the noise of everyone's.
 
-    Of lower bounds it is the least that it may be, of upper bounds the most.
+    Of lower bounds it is the least that it may be, of upper bounds the most. The shape
+    is (n_groups, n_draws, n_points).
     """
     lows: list[Floats] = []
     highs: list[Floats] = []
@@ -144,7 +143,8 @@ def _noise_of_rates(
             x, y = np.maximum(ends[0][end], 0), np.maximum(ends[1][1 - end], 0)
             found.append(_noise_of_ratio(x, y, of_inside[end], of_rest[1 - end]))
     parts = [part.sum(axis=(0, 1)) for part in cells.parts]
-    return np.stack(lows), np.stack(highs), _noise_of_ratio(*parts, *of_parts)
+    of_everyone = _noise_of_ratio(*parts, *of_parts)
+    return Rates(np.stack(lows), np.stack(highs), (of_everyone, of_everyone))
 
 
 def _noise_of_ends(

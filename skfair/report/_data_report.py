@@ -12,6 +12,19 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._columns import names_columns, positions_of, select_columns
 from skfair._utils._files import write_text
+from skfair._utils._language import (
+    DASH,
+    LANGUAGES,
+    counted,
+    figure,
+    in_quotes,
+    interval,
+    number,
+    percent,
+    say,
+    speaking,
+    whole,
+)
 from skfair._utils._text import visible_text
 from skfair._utils._validation import (
     check_choice,
@@ -30,20 +43,7 @@ from skfair.report._data_numbers import (
     read_column,
 )
 from skfair.report._inputs import Attribute, named_columns, with_intersection
-from skfair.report._language import (
-    DASH,
-    LANGUAGES,
-    counted,
-    figure,
-    in_quotes,
-    interval,
-    name_of,
-    number,
-    percent,
-    say,
-    speaking,
-    whole,
-)
+from skfair.report._names import name_of
 from skfair.report._page._html import record_of, render_page
 from skfair.report._summary import versions_of
 from skfair.statistics._grouped_confusion import encode_classes

@@ -14,11 +14,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair._utils._files import write_text
+from skfair._utils._language import LANGUAGES, say, speaking
 from skfair._utils._validation import AnyScale, Scale, check_choice
 from skfair.report._bundle import write_bundle
 from skfair.report._frame_inputs import read_frame
 from skfair.report._inputs import Audit, columns_of_table, estimator_inputs, make_audit
-from skfair.report._language import LANGUAGES, say, speaking
 from skfair.report._metrics import checked_options
 from skfair.report._page._html import record_of, render
 from skfair.report._page._markdown import card_sections, render_markdown

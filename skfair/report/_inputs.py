@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from skfair._utils._columns import names_columns, select_columns
+from skfair._utils._language import LANGUAGES
 from skfair._utils._response import (
     RANKED_METHODS,
     check_fitted,
@@ -49,7 +50,7 @@ from skfair.metrics._inputs import Multigroup, positive_class
 from skfair.metrics._proxy._cells import rows_by_cell
 from skfair.metrics._proxy._proxy_bounds import check_odds_ratios
 from skfair.metrics._undefined import tip_for_numbers, warn_or_collect
-from skfair.report._language import LANGUAGES, Unnamed
+from skfair.report._names import Unnamed
 from skfair.statistics._grouped_confusion import encode_classes
 from skfair.statistics._grouped_scores import SortedScores
 

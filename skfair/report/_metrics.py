@@ -11,6 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._language import (
+    figure,
+    in_quotes,
+    in_unit,
+    number,
+    percent,
+    points,
+    say,
+    whole,
+)
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice
 from skfair.metrics import (
@@ -44,16 +54,6 @@ from skfair.metrics._equalized_odds import (
 )
 from skfair.metrics._spec import specification_of
 from skfair.report._inputs import Attribute, Audit, Model, Options
-from skfair.report._language import (
-    figure,
-    in_quotes,
-    in_unit,
-    number,
-    percent,
-    points,
-    say,
-    whole,
-)
 from skfair.report._sample import Finding, Sample
 
 Summary = dict[str, Any]

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
 import skfair
+from skfair._utils._language import say
 from skfair._utils._text import or_none, visible_text
 from skfair._utils._types import Integers
 from skfair.groups import CROSS
@@ -28,8 +29,8 @@ from skfair.report._draws import (
     uncertainties,
 )
 from skfair.report._inputs import Attribute, Audit, Model
-from skfair.report._language import name_of, say, say_name, unnamed
 from skfair.report._metrics import MEASURES, Measure, find_all, keys_of, make_samples
+from skfair.report._names import name_of, say_name, unnamed
 from skfair.report._performance import ENDS_OF_R2, Numbers, performance, performances
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
 from skfair.report._proxy import by_proxy

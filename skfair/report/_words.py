@@ -6,11 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from skfair._utils._text import visible_text
-from skfair.groups import CROSS
-from skfair.report._language import (
-    NO_NAMES,
-    Unnamed,
+from skfair._utils._language import (
     counted,
     figure,
     in_english,
@@ -20,13 +16,14 @@ from skfair.report._language import (
     percent,
     quoted,
     say,
-    say_label,
-    say_name,
     speaking,
     whole,
     with_size,
 )
+from skfair._utils._text import visible_text
+from skfair.groups import CROSS
 from skfair.report._metrics import DCP_SECONDS, MEASURES, questions_of, word_of
+from skfair.report._names import NO_NAMES, Unnamed, say_label, say_name
 from skfair.report._proxy import lead, put_proxy
 from skfair.report._why import section_of
 

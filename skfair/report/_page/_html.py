@@ -8,9 +8,7 @@ import importlib.resources
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from skfair._utils._optional import extra, require
-from skfair._utils._text import visible_text
-from skfair.report._language import (
+from skfair._utils._language import (
     counted,
     figure,
     in_quotes,
@@ -24,6 +22,8 @@ from skfair.report._language import (
     say,
     whole,
 )
+from skfair._utils._optional import extra, require
+from skfair._utils._text import visible_text
 from skfair.report._metrics import (
     FURTHER_QUESTIONS,
     MEASURES,

@@ -719,8 +719,11 @@ def _check_metrics(audit: Audit) -> None:
     if audit.options.impact_ratios and not audit.binary:
         raise ValueError("impact_ratios must be False unless there are two classes.")
     possible = {key for model in audit.models for key in keys_of(audit, model)}
-    needs = {"decisions": "two classes", "scores": "y_score"}
-    needs["calibration"] = "y_true and y_score of two classes"
+    needs = {
+        "decisions": "two classes",
+        "scores": "y_score",
+        "calibration": "y_true and y_score of two classes",
+    }
     for key in audit.options.metrics or ():
         if key not in possible:
             measure = MEASURES[key]

@@ -46,3 +46,8 @@ def say_label(text: Any, known: Mapping[str, str]) -> Any:
         return text
     parts = text.split(", ")
     return ", ".join(say(known[one]) if one in known else one for one in parts)
+
+
+def title_text(title: str, default: str) -> str:
+    """Write the title of a page; the one that nobody gave is a message."""
+    return visible_text(say(title) if title == default else title, 120)

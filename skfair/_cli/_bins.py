@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skfair._utils._language import figure, say
 from skfair._utils._text import all_digits
 from skfair.groups import into_ranges, suggest_edges
-from skfair.report._language import figure, say
 
 #: From so many groups of numbers on, ranges are suggested.
 _MANY_GROUPS = 20

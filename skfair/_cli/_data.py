@@ -21,9 +21,9 @@ from skfair._cli._output import (
 from skfair._cli._rows import label_like
 from skfair._cli._tables import Columns, read_columns, read_names
 from skfair._cli._text import check_columns, number_hint
+from skfair._utils._language import LANGUAGES, speaking
 from skfair.metrics._undefined import collected_reasons
 from skfair.report import DataReport
-from skfair.report._language import LANGUAGES, speaking
 from skfair.report._page._html import require_report_extra
 
 

@@ -220,17 +220,14 @@ def test_rows_that_stay_on_their_engine(table, counting, weight):
     """Counted by score the numbers are the same, in bins close by what is stated."""
     options = {"metrics": ["max_gap", "mcdp", "abcc"], "random_state": 0}
     options |= {"n_permutations": 59, **RANK}
-    expected = (
-        counting()
-        .from_predictions(
-            None,
-            {"p": table["p"].to_numpy()},
-            sensitive_features={"g": table["g"].to_numpy()},
-            sample_weight=None if weight is None else table[weight].to_numpy(),
-            **options,
-        )
-        .to_frame()
+    rows = counting().from_predictions(
+        None,
+        {"p": table["p"].to_numpy()},
+        sensitive_features={"g": table["g"].to_numpy()},
+        sample_weight=None if weight is None else table[weight].to_numpy(),
+        **options,
     )
+    expected = rows.to_frame()
     numbers = ["value", "lower", "upper", "pvalue"]
     for most in 2**20, 0:
         sizes = {"max_scores": most, "fewest_bins": 2**6, "max_cells": 2**6}
@@ -251,9 +248,7 @@ def test_rows_that_stay_on_their_engine(table, counting, weight):
         assert any("count as equal" in text for text in found.summary["cautions"])
     broken = table.with_columns(p=pl.lit(float("inf")))
     with pytest.raises(ValueError, match="'p' has 600 "):
-        FairnessReport.from_frame(
-            broken, y_score="p", sensitive_features="g", **options
-        )
+        counting().from_frame(broken, y_score="p", sensitive_features="g", **options)
 
 
 def test_command_line(table, tmp_path, monkeypatch, capsys):

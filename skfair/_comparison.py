@@ -394,9 +394,9 @@ def _squared_error(y: Array, predicted: Array, weights: Array) -> _Estimate:
 def _compare_gaps(
     rows: TrainingRows, plain_scores: ArrayLike, scores: ArrayLike, max_mcdp: Any
 ) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-    """Targets, plain and new scores and weights of the rows with weight, and gaps.
+    """Return targets, plain and new scores, and weights of rows with weight, and gaps.
 
-    The gaps are those fields of a comparison that do not depend on the target.
+    The gaps are the fields of a comparison that do not depend on the target.
     """
     kept = rows.weights > 0
     y, old, new, weights = (

@@ -274,7 +274,7 @@ _TITLE = "Models that serve as well and divide less"
 def _on_axis(
     values: Floats, first: float, last: float
 ) -> tuple[Floats, list[dict[str, str]]]:
-    """Coordinates of values, and the marks of the least and of the largest."""
+    """Return coordinates of values, and marks at the least and the largest value."""
     if not len(values):
         return values, []
     low, high = float(values.min()), float(values.max())
@@ -299,7 +299,7 @@ def _text_of_cell(value: Any) -> str:
 
 
 def _plain_value(value: Any) -> Any:
-    """Write a value as a number, a text or what has either, as JSON does."""
+    """Return a value that JSON can hold: a number, text, or a mapping of these."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Mapping):

@@ -243,14 +243,13 @@ class ModelComparison:
         across, up = (known[name].to_numpy(float) for name in columns)
         x, ticks_x = _on_axis(across, 80, 560)
         y, ticks_y = _on_axis(up, 290, 40)
+        kinds = ["confirmed" if one else "other" for one in known["confirmed"]]
         points = [
             {
                 "x": f"{x[i]:.1f}",
                 "y": f"{y[i]:.1f}",
                 "label": f"{label_text(name)}: {across[i]:.3f}, {up[i]:.3f}",
-                "kind": "baseline"
-                if name == self.baseline
-                else ("confirmed" if known["confirmed"].iloc[i] else "other"),
+                "kind": "baseline" if name == self.baseline else kinds[i],
             }
             for i, name in enumerate(known.index)
         ]

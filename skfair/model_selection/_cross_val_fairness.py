@@ -449,8 +449,7 @@ class _HeldOut(NamedTuple):
     """Held-out rows, with the responses to each one after the other.
 
     `rows` are positions in the arrays of all samples, `groups` and `strata` those of
-    `rows`.
-    Responses to row i begin at ``starts[i]``, ``counts[i]`` in number.
+    `rows`. Responses to row i begin at ``starts[i]``, ``counts[i]`` in number.
     """
 
     metric: Callable[..., float]
@@ -536,7 +535,7 @@ def _join_folds(
     strata: Groups | None,
     weights: NDArray[Any] | None,
 ) -> _HeldOut:
-    """Responses of all folds, by row; rows of weight zero do not count."""
+    """Join the responses of all folds, in order of rows that have weight."""
     owners = np.concatenate([fold.rows for fold in folds])
     responses = np.concatenate([fold.responses for fold in folds])
     order = np.argsort(owners, kind="stable")

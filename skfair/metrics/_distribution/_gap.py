@@ -84,7 +84,7 @@ def grouped_scores(
 class LargestGap(NamedTuple):
     """Largest value of a metric over pairs of groups, and the first such pair.
 
-    Of MCDP also the first score at which the gap has this value, and the window in
+    Of MCDP also a score at which the gap has this value, and the window in
     which it is nowhere smaller; nan for other metrics, and where the value is 0.
     """
 

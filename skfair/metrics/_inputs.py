@@ -24,7 +24,12 @@ from skfair._utils._validation import (
     refuse_scores,
     refuse_tables_elsewhere,
 )
-from skfair.groups import Groups, check_kinds_of_labels, resolve_groups
+from skfair.groups import (
+    Groups,
+    check_kinds_of_labels,
+    resolve_groups,
+    warn_of_look_alikes,
+)
 from skfair.statistics import (
     GroupedCalibration,
     GroupedConfusion,
@@ -203,6 +208,9 @@ def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> An
             f"them, got {list(classes[:5])}."
         )
     check_kinds_of_labels(f"{name} and pos_label", classes, [pos_label])
+    warn_of_look_alikes(
+        {pos_label: None, **dict.fromkeys(classes)}, f"{name} with pos_label"
+    )
     return pos_label
 
 

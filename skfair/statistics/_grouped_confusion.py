@@ -243,7 +243,19 @@ class GroupedConfusion(JSONStatistic):
         )
 
     def of_one_group(self, group: int, label: Hashable) -> GroupedConfusion:
-        """Statistic of the rows of one group, under a label of its own."""
+        """Statistic of the rows of one group, under a label of its own.
+
+        Parameters
+        ----------
+        group : int
+            Position of the group in `labels`.
+        label : hashable
+            Label of the group in the result.
+
+        Returns
+        -------
+        GroupedConfusion
+        """
         return GroupedConfusion(
             self.matrices[[group]],
             self.label_counts[[group]],

@@ -175,7 +175,19 @@ class GroupedOutcomes(JSONStatistic):
         )
 
     def of_one_group(self, group: int, label: Hashable) -> GroupedOutcomes:
-        """Statistic of the rows of one group, under a label of its own."""
+        """Statistic of the rows of one group, under a label of its own.
+
+        Parameters
+        ----------
+        group : int
+            Position of the group in `labels`.
+        label : hashable
+            Label of the group in the result.
+
+        Returns
+        -------
+        GroupedOutcomes
+        """
         columns: dict[str, Any] = {n: getattr(self, n)[[group]] for n in _COLUMNS}
         return replace(self, labels=(label,), names=(), **columns)
 

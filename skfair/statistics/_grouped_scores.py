@@ -315,7 +315,19 @@ class GroupedScores(JSONStatistic):
         return None
 
     def of_one_group(self, group: int, label: Hashable) -> GroupedScores:
-        """Statistic of the rows of one group, under a label of its own."""
+        """Statistic of the rows of one group, under a label of its own.
+
+        Parameters
+        ----------
+        group : int
+            Position of the group in `labels`.
+        label : hashable
+            Label of the group in the result.
+
+        Returns
+        -------
+        GroupedScores
+        """
         rows, only = self._rows_of(group), [group]
         return GroupedScores(
             self.scores[rows],

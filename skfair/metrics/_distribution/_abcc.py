@@ -69,10 +69,10 @@ def abcc(
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Area between the cumulative curves of the groups' scores (ABCC).
+    """Area between the cumulative curves of the groups' scores (ABCC).
 
     .. math::
-        \int_0^1 |F_0(t) - F_1(t)| \, dt,
+        \\int_0^1 |F_0(t) - F_1(t)| \\, dt,
 
     the gap between the groups' rates of positive decisions averaged over all
     thresholds, which is also the Wasserstein-1 distance of their scores. It needs no

@@ -212,11 +212,11 @@ def calibration_gap(
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Largest difference between groups in how far outcomes differ from scores.
+    """Largest difference between groups in how far outcomes differ from scores.
 
     .. math::
-        \max_t |C_a(t) - C_b(t)|, \quad
-        C_g(t) = \frac{1}{n_g} \sum_{i \in g, \, s_i \le t} (y_i - s_i)
+        \\max_t |C_a(t) - C_b(t)|, \\quad
+        C_g(t) = \\frac{1}{n_g} \\sum_{i \\in g, \\, s_i \\le t} (y_i - s_i)
 
     asks whether a score of .7 means the same in each group. C of a group rises where
     its outcomes are more frequent than its scores say, and falls where they are less
@@ -366,11 +366,11 @@ def calibration_error(
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Largest calibration error of a group, by cumulative differences.
+    """Largest calibration error of a group, by cumulative differences.
 
     .. math::
-        \max_g \left( \max_t C_g(t) - \min_t C_g(t) \right), \quad
-        C_g(t) = \frac{1}{n_g} \sum_{i \in g, \, s_i \le t} (y_i - s_i)
+        \\max_g \\left( \\max_t C_g(t) - \\min_t C_g(t) \\right), \\quad
+        C_g(t) = \\frac{1}{n_g} \\sum_{i \\in g, \\, s_i \\le t} (y_i - s_i)
 
     with 0 among the values of C, is the Kuiper calibration error of the group with the
     largest: the largest sum of the differences between outcomes and scores over

@@ -79,10 +79,10 @@ def madd(
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Model absolute density distance (MADD) between groups' score histograms.
+    """Model absolute density distance (MADD) between groups' score histograms.
 
     .. math::
-        \sum_{k=1}^{m} |d_{0,k} - d_{1,k}|, \quad m = \lfloor 1 / h \rfloor,
+        \\sum_{k=1}^{m} |d_{0,k} - d_{1,k}|, \\quad m = \\lfloor 1 / h \\rfloor,
 
     with the share :math:`d_{g,k}` of group g whose scores fall in bin k of m equal
     ones. Half of MADD is the share of a group whose scores would have to change for
@@ -307,7 +307,7 @@ def binned_scores(
         or scale == "rank"
     ):
         return grouped_scores(y_true, y_score, sensitive_features, sample_weight, scale)
-    scores = check_scores(y_score, hint=TAKES_ANY)
+    scores = check_scores(y_score, tip=TAKES_ANY)
     check_y_true(y_true, scores)
     groups = resolve_groups(sensitive_features, n_samples=len(scores))
     n_cells = len(groups.labels) * n_bins

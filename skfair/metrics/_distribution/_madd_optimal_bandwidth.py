@@ -102,13 +102,15 @@ def madd_optimal_bandwidth(
     multigroup: Multigroup = "pairwise",
     sample_weight: ArrayLike | None = None,
 ) -> MADDBandwidthResult:
-    r"""Find the interval of bandwidths in which MADD is most stable.
+    """Find the interval of bandwidths in which MADD is most stable.
 
     Among the intervals of at least `min_points` bandwidths and of length at least
     `min_length` times
 
     .. math::
-        h_{sup} = \left( \frac{\sqrt{n_0} + \sqrt{n_1}}{\sqrt{n_0 n_1}} \right)^{2/3}
+        h_{sup} = \\left(
+            \\frac{\\sqrt{n_0} + \\sqrt{n_1}}{\\sqrt{n_0 n_1}}
+        \\right)^{2/3}
 
     this is the one over which MADD has the smallest standard deviation.
 

@@ -924,10 +924,15 @@ def comparable_groups(
     return kept, f"without {few}" if few else ""
 
 
+def n_columns_of(labels: Sequence[Any]) -> int:
+    """Count the columns whose intersection labels are: tuples of one length, or 1."""
+    lengths = {len(label) if isinstance(label, tuple) else 1 for label in labels}
+    return lengths.pop() if len(lengths) == 1 else 1
+
+
 def group_index(labels: Sequence[Any], names: Sequence[str]) -> pd.Index:
     """Index of the groups of a table, with a level for each sensitive column."""
-    lengths = {len(label) if isinstance(label, tuple) else 0 for label in labels}
-    if len(lengths) == 1 and lengths.pop() > 1:
+    if n_columns_of(labels) > 1:
         return pd.MultiIndex.from_tuples(labels, names=list(names) or None)
     name = names[0] if len(names) == 1 else None
     index: pd.Index = pd.Index(list(labels), name=name, tupleize_cols=False)

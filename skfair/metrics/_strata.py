@@ -329,7 +329,7 @@ def warn_of_strata(
 ) -> None:
     """Warn of the strata that are left out, or groups of them, for the reasons given.
 
-    A reason "" is none.
+    The reason is "" for a stratum of which nothing is left out.
     """
     given = [f"{label!r} ({reason})" for label, reason in reasons.items() if reason]
     if undefined:

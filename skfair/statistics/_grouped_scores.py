@@ -348,10 +348,10 @@ class GroupedScores(JSONStatistic):
 
     @cached_property
     def _shares_between(self) -> tuple[Floats, Floats, Floats]:
-        """Some of the scores, and shares of each group before each, and the next, one.
+        """Some of the scores, and each group's share before each, and before the next.
 
-        From each of them to the next, CDFs lie between the two. The last score is the
-        largest, from which on CDFs are 1.
+        From a score to the next one the CDF of the group lies between these shares. The
+        last score is the largest, from which on CDFs are 1.
         """
         step = len(self.scores) // _N_CUTS + 1
         n_cuts, n_groups = -(-len(self.scores) // step), self.n_groups
@@ -367,9 +367,9 @@ class GroupedScores(JSONStatistic):
     def _largest_gaps(self) -> Floats:
         """Largest difference of the CDFs of each group and any other.
 
-        Of all groups the largest CDF at a score is the largest so far at an entry,
-        since CDFs increase, and the smallest is the smallest that an entry to come
-        starts from.
+        CDFs increase: the largest of all groups at a score is the largest that was
+        reached at an entry so far, and the smallest is the smallest from which a later
+        entry starts.
         """
         scores, weights, total = self.scores, self.weights, self.totals[self.codes]
         order, starts = self._order

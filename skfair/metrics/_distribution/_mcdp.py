@@ -338,9 +338,9 @@ def _roomiest_window(
 def bound_pairs(statistic: GroupedScores, epsilon: float) -> BoundPairs:
     """Bound MCDP(epsilon) of pairs of groups.
 
-    No pair has more than its MCDP(0), and none has more than the least gap at some
-    scores in each window: one of length 2 epsilon holds several consecutive multiples
-    of a shorter step.
+    It is at most MCDP(0), and at most the largest over windows of the least gap at some
+    scores of the window: one of length 2 epsilon holds several consecutive multiples of
+    a shorter step.
     """
     of_zero = _bound_of_zero(statistic)
     step = max(epsilon / _N_STEPS, 1 / _MAX_POINTS)

@@ -46,8 +46,8 @@ class Rows:
     groups: Groups
     sample_weight: NDArray[Any] | None
     strata: Groups | None = None
-    #: What makes the statistic of these rows, of each stratum in which groups are
-    #: compared, from the groups; metrics read these in place of the rows.
+    #: For each stratum in which groups are compared, what makes the statistic of its
+    #: rows from the groups. Metrics read the statistics in place of the rows.
     in_place: tuple[Any, ...] = ()
 
     @classmethod
@@ -318,12 +318,12 @@ def shuffled_codes(
 
 
 def count_smaller(values: Floats, observed: float) -> int:
-    """Count tied permutations that are below the given order by a tie breaker."""
+    """Count permutations whose tie breaker is smaller than the observed one."""
     return int((values < observed - ROUNDING).sum())
 
 
 def exact_pvalue(observed: float, null: Floats, n_below: int = 0) -> float:
-    """Share of permutations with a value at least as large, the given order included.
+    """Share of permutations with a value at least as large, the given groups included.
 
     `n_below` of those with an equal value count as smaller, undefined values as large.
     nan where the observed value is undefined.

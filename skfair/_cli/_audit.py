@@ -252,8 +252,8 @@ def _add_output(audit: argparse.ArgumentParser) -> None:
     add(
         "--format",
         choices=("html", "json", "md"),
-        default="html",
-        help="a page, all numbers and texts, or Markdown (default: %(default)s)",
+        help="a page, all numbers and texts, or Markdown (default: as the name of "
+        "--out ends, else html)",
     )
     add("--title", default="Fairness report", help="title of the page")
     add(

@@ -16,7 +16,7 @@ from skfair._cli._compare import add_compare
 from skfair._cli._data import add_data
 from skfair._cli._monitor import add_monitor
 from skfair._cli._options import format_of, option_of
-from skfair._cli._output import end_progress, say, warn
+from skfair._cli._output import end_progress, format_of_output, say, warn
 from skfair._cli._verify import add_verify
 from skfair._utils._validation import ParameterError
 
@@ -28,6 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given.parser.refuse(unknown)
     if "sep" in given:
         given.form = format_of(given)
+    if "format" in given and given.format is None:
+        given.format = format_of_output(given)
     try:
         code: int = given.run(given)
     except (ValueError, OSError, ImportError) as error:

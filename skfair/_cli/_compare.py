@@ -89,14 +89,14 @@ def add_compare(commands: Any) -> None:
     add(
         "--format",
         choices=("html", "json", "md"),
-        help="a page, all numbers, or Markdown (default: html with --out, else md)",
+        help="a page, all numbers, or Markdown (default: as the name of --out ends, "
+        "else html; without --out md)",
     )
 
 
 def run_compare(given: argparse.Namespace) -> int:
     """Compare the models, write or print the result, and return the exit code."""
-    how = given.format or ("md" if given.out is None else "html")
-    if how == "html":
+    if given.format == "html":
         require_report_extra()
     if given.out is not None:
         check_output(given.out, given.table, no_overwrite=given.no_overwrite)
@@ -112,9 +112,9 @@ def run_compare(given: argparse.Namespace) -> int:
         record = input_record(given.table)
     rows = f"The rows are those of {record['input']}, SHA-256 {record['sha256']}."
     result = replace(result, notes=(rows,))
-    if how == "html":
+    if given.format == "html":
         text = result.to_html()
-    elif how == "md":
+    elif given.format == "md":
         text = result.to_markdown()
     else:
         text = json.dumps(result.to_dict() | record, indent=1, ensure_ascii=False)

@@ -49,7 +49,7 @@ def add_data(commands: Any) -> None:
     )
     add_format(parser)
     add("--out", type=Path, metavar="FILE", help="page to write; without, text")
-    add("--format", choices=("html", "json"), default="html", help="of --out")
+    add("--format", choices=("html", "json"), help="of --out (default: as its name)")
     add("--no-overwrite", action="store_true", help="stop if this file exists")
     add("--language", default="en", choices=LANGUAGES, help="language of the page")
     add("--date", nargs="?", const="today", help="write a date on the page")

@@ -61,6 +61,15 @@ def check_output(
         raise ValueError(f"{option} {path} is a file that {table} matches.")
 
 
+def format_of_output(given: argparse.Namespace) -> str:
+    """Return the format that the name of the output says, else that of a page."""
+    if given.out is None:
+        return "md"
+    ending = given.out.suffix.lower().removeprefix(".")
+    known = ("json",) if given.command == "data" else ("json", "md")
+    return ending if ending in known else "html"
+
+
 @contextmanager
 def unchanged(files: Sequence[Path]) -> Iterator[None]:
     """Raise if files change meanwhile: their hashes would not be of what was read."""

@@ -108,6 +108,10 @@ def as_array(values: Any, name: str, n_samples: int | None = None) -> NDArray[An
         array = np.asarray(values)
     except ValueError as error:
         raise ValueError(f"{name} must have the shape of an array: {error}") from error
+    if array.dtype.kind == "T":  # pandas knows no strings of variable length
+        array = array.astype(object)
+    elif array.dtype.kind in "US" and not isinstance(values, np.ndarray):
+        array = np.asarray(values, dtype=object)  # [nan, "F"] became ["nan", "F"]
     if array.ndim == 0:
         hint = ""
         if isinstance(values, str):

@@ -46,7 +46,7 @@ class GroupGapDisplay(Display):
         Table of the groups, as `cvar_fairness_report` returns it.
     alpha : float in [0, 1)
         Level of the tail.
-    confidence_level : float in (0, 1)
+    confidence_level : float in (0, 1), default=0.95
         Level of the intervals.
     quality : str, default="selection_rate"
         Name of the rate that is compared.

@@ -42,7 +42,7 @@ from skfair.metrics._demographic_parity import difference_of_means
 from skfair.metrics._distribution._abcc import area
 from skfair.metrics._distribution._calibration_gap import (
     gap_of_steps,
-    largest_difference,
+    largest_curve_gap,
 )
 from skfair.metrics._distribution._gap import Pair, largest_gap
 from skfair.metrics._distribution._histograms import stable_mean
@@ -291,7 +291,7 @@ def find_errors(sample: Sample) -> Finding:
 def _find_calibration(sample: Sample) -> Finding:
     """Find the score up to which outcomes minus scores differ most."""
     steps = sample.calibration
-    value, score, heights = largest_difference(steps, sample.attribute.comparison)
+    value, score, heights = largest_curve_gap(steps, sample.attribute.comparison)
     everyone = float(steps.shares @ heights)
     pair = _furthest(sample, heights, everyone)
     if pair[0] == pair[1]:

@@ -36,6 +36,8 @@ _STYLE: Any = {
     "axes.spines.right": False,
     "axes.titlesize": 9,
     "path.simplify": True,
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,
 }
 #: Inches of a picture's height for its labels.
 _FRAME = 1.4
@@ -240,6 +242,8 @@ def _svg(size: tuple[float, float], display: Any, prefix: str) -> str:
         display.plot(ax := drawing.subplots())
         # A legend below the axes takes nothing from their height.
         keep_size(ax, (0, size[1] - _FRAME))
+        # The axes have their places: saving would find them twice again.
+        drawing.set_layout_engine(None)
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         drawing.savefig(file, format="svg", transparent=True, metadata=nothing)
     return _inline(ElementTree.fromstring(file.getvalue()), prefix)

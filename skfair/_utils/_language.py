@@ -105,9 +105,9 @@ def pvalue_text(pvalue: float | None, n_permutations: int) -> str:
     return figure(f"{pvalue:.2g}" if pvalue < 0.1 else f"{pvalue:.2f}")
 
 
-def interval(low: float, high: float, digits: int = 3) -> str:
+def interval(low: float, high: float) -> str:
     """Write the ends of an interval, ``0.331 to 0.376``."""
-    return say("{low} to {high}", low=number(low, digits), high=number(high, digits))
+    return say("{low} to {high}", low=number(low), high=number(high))
 
 
 def counted(n: int, noun: str) -> str:

@@ -103,7 +103,8 @@ def run_monitor(given: argparse.Namespace) -> int:
         warn(given, "groups cannot be compared yet.")
         return NOTHING_SAID
     say(_last_look(monitor))
-    return ABOVE_LIMIT if _alarmed(monitor) else 0
+    alarmed = monitor.alarm_ or monitor.change_alarm_ or monitor.drift_alarm_
+    return ABOVE_LIMIT if alarmed else 0
 
 
 class _State(NamedTuple):
@@ -274,8 +275,3 @@ def _last_look(monitor: FairnessMonitor) -> str:
         f"recently {recent.value:.4g} ({recent.lower:.4g} to {recent.upper:.4g}); "
         f"alarm: {raised or 'none'}"
     )
-
-
-def _alarmed(monitor: FairnessMonitor) -> bool:
-    """Whether any alarm was ever raised."""
-    return monitor.alarm_ or monitor.change_alarm_ or monitor.drift_alarm_

@@ -286,19 +286,18 @@ def explained_gap(
             )
             alike = standardise(before, *given, target)
             sizes.iloc[i] = alike.effective_sizes
-            without = 1 - np.average(alike.overlap, weights=before.weights)
             numbers = [math.nan] * 6
             if alike.effective_sizes.all():
-                again = replace(rows, sample_weight=alike.weights).evaluate(
-                    _METRICS[metric]
-                )
+                weighted = replace(rows, sample_weight=alike.weights)
+                remaining = weighted.evaluate(_METRICS[metric])
                 noise = draw_noise([before, alike], outcomes, generator)
                 numbers = [
-                    again,
-                    *interval_of_gap(again, noise[1], level),
-                    value - again,
-                    *interval_of_difference((value, again), noise, level),
+                    remaining,
+                    *interval_of_gap(remaining, noise[1], level),
+                    value - remaining,
+                    *interval_of_difference((value, remaining), noise, level),
                 ]
+            without = 1 - np.average(alike.overlap, weights=before.weights)
             table.iloc[i] = [*numbers, without, alike.effective_sizes.min()]
     _warn_of_overlap(table)
     return ExplainedGapResult(

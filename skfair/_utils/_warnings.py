@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -12,9 +13,12 @@ import pandas as pd
 import sklearn
 
 #: Directories whose lines are not the user's: scikit-learn and joblib call skfair back.
-_DIRECTORIES = (
-    str(Path(__file__).parents[1]),
-    *(str(Path(package.__file__).parent) for package in (sklearn, joblib)),
+_DIRECTORIES = tuple(
+    str(directory) + os.sep
+    for directory in (
+        Path(__file__).parents[1],
+        *(Path(package.__file__).parent for package in (sklearn, joblib)),
+    )
 )
 
 

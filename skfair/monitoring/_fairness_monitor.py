@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from skfair._utils._files import write_text
 from skfair._utils._text import listed
 from skfair._utils._validation import as_array, check_choice, check_real
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
     comparable_groups,
     resolve_groups,
@@ -228,6 +229,7 @@ class FairnessMonitor:
         # When a change began: the estimate, and the ends of its interval.
         self._change: tuple[int, int, int] | None = None
 
+    @warns_if_reordered
     def update(
         self,
         y_true: ArrayLike | None,

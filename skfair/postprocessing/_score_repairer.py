@@ -30,7 +30,7 @@ from skfair._utils._validation import (
     check_weights,
     scores_on,
 )
-from skfair._utils._warnings import warn_user
+from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.exceptions import MitigationWarning
 from skfair.frames._to_sql import check_names
 from skfair.groups import (
@@ -323,6 +323,7 @@ class ScoreRepairer(
         self.unknown_groups = unknown_groups
         self.random_state = random_state
 
+    @warns_if_reordered
     def fit(
         self,
         scores: ArrayLike | GroupedScores | GroupedHistogram,
@@ -581,6 +582,7 @@ class ScoreRepairer(
         repaired = self._repair(values[chosen], groups[chosen], within)
         return BetaCalibration.fit(repaired, labels == classes[1], weights)
 
+    @warns_if_reordered
     def transform(
         self,
         scores: ArrayLike,

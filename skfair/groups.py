@@ -849,10 +849,21 @@ def join_labels(first: Labels, second: Labels) -> Labels:
 
 
 def join_groups(first: Any, second: Any) -> tuple[Labels, tuple[str, ...], int]:
-    """Labels, names and `min_group_size` of two statistics together."""
+    """Labels, names and `min_group_size` of two statistics together.
+
+    Columns of other names are warned of: they may hold another attribute.
+    """
+    names = first.names if first.names == second.names else ()
+    if first.names and second.names and not names:
+        ours, theirs = (CROSS.join(one.names) for one in (first, second))
+        warn_user(
+            f"statistics of the columns {ours!r} and {theirs!r} are added: their "
+            "groups count as those of one attribute. If the columns are the same, give "
+            "them the same name."
+        )
     return (
         join_labels(first.labels, second.labels),
-        first.names if first.names == second.names else (),
+        names,
         max(first.min_group_size, second.min_group_size),
     )
 

@@ -215,6 +215,9 @@ def _read(given: argparse.Namespace) -> _State:
     for name, value in _known(monitor).items():
         own = given.limit if name == "at_most" else getattr(given, name, None)
         if own is not None and own != value:
+            value, own = (
+                ",".join(one) if isinstance(one, list) else one for one in (value, own)
+            )
             raise ValueError(
                 f"{option_of(name)} must be {value}, as in {given.state}, got {own}."
             )
@@ -245,6 +248,8 @@ def _known(monitor: FairnessMonitor) -> dict[str, Any]:
     if parts is not None:
         first = next(iter(parts.values())) if isinstance(parts, dict) else parts
         known["min_group_size"] = first.min_group_size
+        if first.names:
+            known["sensitive"] = [*first.names]
     return known
 
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._text import counted, listed
 from skfair._utils._types import Integers
 from skfair._utils._validation import as_array, check_weights
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
     Groups,
     comparable_groups,
@@ -366,6 +367,7 @@ def over_strata(
     return max((one.result for one in results), default=math.nan)
 
 
+@warns_if_reordered
 def values_by_stratum(
     metric: Callable[..., float],
     y_true: ArrayLike | None,

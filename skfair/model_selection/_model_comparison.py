@@ -36,6 +36,7 @@ from skfair._utils._validation import (
     check_real,
     check_weights,
 )
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import Groups, resolve_groups
 from skfair.metrics import mcdp
 from skfair.model_selection._paired_tests import (
@@ -399,6 +400,7 @@ def _read_scores(y_score: Any, baseline: Any, n_rows: int) -> dict[Hashable, Flo
     }
 
 
+@warns_if_reordered
 def compare_models(
     y_true: ArrayLike,
     y_score: Mapping[Any, ArrayLike] | pd.DataFrame,

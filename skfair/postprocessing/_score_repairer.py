@@ -31,7 +31,7 @@ from skfair._utils._validation import (
     check_weights,
     scores_on,
 )
-from skfair._utils._warnings import warn_user
+from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.exceptions import MitigationWarning
 from skfair.frames._to_sql import check_names
 from skfair.groups import (
@@ -319,6 +319,7 @@ class ScoreRepairer(
         self.unknown_groups = unknown_groups
         self.random_state = random_state
 
+    @warns_if_reordered
     def fit(
         self,
         scores: ArrayLike | GroupedScores | GroupedHistogram,
@@ -563,6 +564,7 @@ class ScoreRepairer(
         repaired = self._repair(rows.scores, rows.groups, rows.strata)
         return BetaCalibration.fit(repaired, rows.y == classes[1], rows.sample_weight)
 
+    @warns_if_reordered
     def transform(
         self,
         scores: ArrayLike,

@@ -32,6 +32,7 @@ from skfair._utils._validation import (
     check_length,
     check_real,
 )
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import Groups, columns_of, encode_groups
 from skfair.metrics._inputs import positive_class
 from skfair.report._data_numbers import (
@@ -101,6 +102,7 @@ class DataReport:
         self.summary = summary
 
     @classmethod
+    @warns_if_reordered
     def from_frame(
         cls,
         X: Any,

@@ -17,6 +17,7 @@ from skfair._utils._validation import (
     lie_in_unit_interval,
     scores_on,
 )
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
     Groups,
     drop_weightless,
@@ -88,6 +89,7 @@ class GroupedScores(JSONStatistic):
     min_group_size: int = 1
 
     @classmethod
+    @warns_if_reordered
     def from_scores(
         cls,
         y_score: ArrayLike,

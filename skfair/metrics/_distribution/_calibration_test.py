@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_integer
+from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._distribution._calibration_gap import labelled_rows
 from skfair.metrics._uncertainty._drawn_labels import (
     blocks_of_draws,
@@ -47,6 +48,7 @@ class CalibrationTestResult(NumbersResult):
     n_draws: int
 
 
+@warns_if_reordered
 def calibration_test(
     y_true: ArrayLike,
     y_score: ArrayLike,

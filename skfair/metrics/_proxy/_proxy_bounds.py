@@ -21,7 +21,7 @@ from skfair._utils._validation import (
     check_scores,
     check_y_true,
 )
-from skfair._utils._warnings import warn_user
+from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.metrics._demographic_parity import (
     demographic_parity_difference,
     parity_outcomes,
@@ -249,6 +249,7 @@ class ProxyBoundsResult:
         return pd.DataFrame(columns)
 
 
+@warns_if_reordered
 def proxy_bounds(
     metric: Callable[..., float],
     y_true: ArrayLike | None,

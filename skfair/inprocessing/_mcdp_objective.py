@@ -169,11 +169,9 @@ or Groups, default=None
         np.maximum(hessian, _MIN_HESSIAN, out=hessian)
         gradient = p - y
         gradient += penalty
-        return (
-            (gradient, hessian)
-            if given is None
-            else (weights * gradient, weights * hessian)
-        )
+        if given is None:
+            return gradient, hessian
+        return weights * gradient, weights * hessian
 
     def for_train(self, y_pred: Array, dataset: Any) -> tuple[Array, Array]:
         """Return the same for `lightgbm.train` and `xgboost.train`.

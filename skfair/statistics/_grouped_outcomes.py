@@ -237,6 +237,7 @@ def problem_of_squares(
 
 
 def _check_mask(mask: ArrayLike, n_samples: int) -> Bools:
+    """Return which rows count as an array, or raise ValueError."""
     kept = as_array(mask, "mask", n_samples)
     if kept.dtype != bool:
         raise ValueError(f"mask must be an array of bool, got one of {kept.dtype}.")

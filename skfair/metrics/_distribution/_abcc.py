@@ -14,6 +14,7 @@ from skfair._utils._validation import AnyScale
 from skfair.metrics._distribution._gap import (
     MANY_GROUPS,
     BoundPairs,
+    bound_gaps,
     grouped_scores,
     sums_of_distances,
     value_of_gaps,
@@ -45,7 +46,7 @@ def bound_areas(statistic: GroupedScores) -> BoundPairs:
     widths = np.diff(scores)
 
     def bounds(i: Integers, j: Integers, least: float) -> Floats:
-        apart = np.maximum(after[i] - before[j], after[j] - before[i])
+        apart = bound_gaps(before, after, i, j)
         return np.asarray((apart * widths).sum(axis=1))
 
     return bounds

@@ -307,15 +307,15 @@ default=None
     found = labelled_rows("calibration_gap", *given)
     if found is None:
         return math.nan
-    rows = rows_by_score(found)
-    return largest_difference(rows, multigroup)[0]
+    return gap_of_steps(None, rows_by_score(found), multigroup=multigroup)
 
 
 def gap_of_steps(
     y_true: None, y_score: Steps | Curves, *, multigroup: Multigroup = "pairwise"
 ) -> float:
     """Calibration gap of rows whose steps are known."""
-    return largest_difference(y_score, multigroup)[0]
+    value, _, _ = largest_curve_gap(y_score, multigroup)
+    return value
 
 
 register(
@@ -329,7 +329,7 @@ register(
 )
 
 
-def largest_difference(
+def largest_curve_gap(
     rows: Steps | Curves, multigroup: Multigroup = "pairwise"
 ) -> tuple[float, float, Floats]:
     """Largest difference of two curves, the first score with it, and all curves there.

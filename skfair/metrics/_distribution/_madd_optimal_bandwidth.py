@@ -203,15 +203,14 @@ default=None
 
 def _undefined(n_bandwidths: int) -> MADDBandwidthResult:
     """Return the result for groups that cannot be compared."""
-    nan, values = math.nan, np.full(n_bandwidths, np.nan)
     return MADDBandwidthResult(
-        (nan, nan),
-        nan,
-        nan,
-        nan,
-        (None, None),
-        bandwidths_to_one(n_bandwidths),
-        values,
+        interval=(math.nan, math.nan),
+        value=math.nan,
+        std=math.nan,
+        h_sup=math.nan,
+        groups=(None, None),
+        bandwidths=bandwidths_to_one(n_bandwidths),
+        values=np.full(n_bandwidths, np.nan),
     )
 
 
@@ -227,12 +226,13 @@ def _find_interval(
     bandwidths = bandwidths_to_one(n_bandwidths)
     curve, found = most_stable(statistic, multigroup, n_bandwidths, search)
     first, second = curve.pair
+    other = None if second is None else statistic.labels[second]
     return MADDBandwidthResult(
-        (float(bandwidths[found.start]), float(bandwidths[found.stop])),
-        found.mean,
-        found.std,
-        float(optimal_order(curve.totals)),
-        (statistic.labels[first], None if second is None else statistic.labels[second]),
-        bandwidths,
-        curve.values,
+        interval=(float(bandwidths[found.start]), float(bandwidths[found.stop])),
+        value=found.mean,
+        std=found.std,
+        h_sup=float(optimal_order(curve.totals)),
+        groups=(statistic.labels[first], other),
+        bandwidths=bandwidths,
+        values=curve.values,
     )

@@ -17,6 +17,7 @@ from skfair.metrics._distribution._gap import (
     MANY_GROUPS,
     BoundPairs,
     LargestGap,
+    bound_gaps,
     compared_pairs,
     grouped_scores,
     largest_gap,
@@ -377,8 +378,7 @@ def _bound_of_zero(statistic: GroupedScores) -> BoundPairs:
     _, before, after = statistic._shares_between
 
     def bounds(i: Integers, j: Integers, least: float) -> Floats:
-        apart = np.maximum(after[i] - before[j], after[j] - before[i])
-        return np.asarray(apart.max(axis=1))
+        return np.asarray(bound_gaps(before, after, i, j).max(axis=1))
 
     return bounds
 

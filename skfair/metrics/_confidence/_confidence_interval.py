@@ -189,8 +189,8 @@ default=None
     >>> from skfair.metrics import confidence_interval, mcdp
     >>> y_true, y_score, group = make_biased_scores(2000, random_state=0)
     >>> result = confidence_interval(mcdp, y_true, y_score, sensitive_features=group)
-    >>> result.lower < result.value < result.upper
-    True
+    >>> result.value, round(result.lower, 3), round(result.upper, 3)
+    (0.581, 0.529, 0.616)
     """
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     bounds = None

@@ -129,8 +129,8 @@ def calibration_test(
     >>> result = calibration_test(
     ...     y_true, y_score, sensitive_features=group, n_draws=99, random_state=0
     ... )
-    >>> 0 < result.pvalue <= 1
-    True
+    >>> round(result.value, 3), round(result.null_mean, 3), result.pvalue
+    (0.076, 0.059, 0.13)
     """
     n_draws = check_integer("n_draws", n_draws, 1)
     generator = check_seed(random_state)

@@ -275,6 +275,11 @@ default=None
     -----
     O(n log n) time for two groups.
 
+    References
+    ----------
+    .. [1] Jin, Li, Feng. "On the Maximal Local Disparity of Fairness-Aware
+       Classifiers". ICML 2024. Equation 4 and figure 2.
+
     Examples
     --------
     >>> from skfair.metrics import mcdp_curve

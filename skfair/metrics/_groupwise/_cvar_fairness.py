@@ -342,8 +342,8 @@ def cvar_fairness_test(
     ...     None, y_pred, sensitive_features=group, alpha=0.9, epsilon=0.3,
     ...     random_state=0,
     ... )
-    >>> result.reject, result.pvalue < 0.01
-    (True, True)
+    >>> result.reject, result.pvalue
+    (True, 0.002)
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     epsilon = check_real("epsilon", epsilon, 0, 1, closed="right")

@@ -199,6 +199,11 @@ def max_gap_test(
     --------
     max_gap : The metric.
 
+    References
+    ----------
+    .. [1] Monteiro Paes, Suresh, Beutel, Calmon, Beirami. "Multi-Group Fairness
+       Evaluation via Conditional Value-at-Risk Testing". 2023. Definitions 1 and 2.
+
     Examples
     --------
     >>> from skfair.metrics import max_gap_test

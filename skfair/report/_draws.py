@@ -297,7 +297,8 @@ def _permute_once(
     left = iter(permuted[key])
 
     def draw(generator: Any) -> Rows:
-        return replace(rows, groups=replace(rows.groups, codes=codes[next(left)]))
+        permuted_codes = codes.take(next(left))  # faster than by an index of 32 bits
+        return replace(rows, groups=replace(rows.groups, codes=permuted_codes))
 
     return draw
 
@@ -363,17 +364,24 @@ def bounded_metrics(sample: Sample, keys: Collection[str]) -> dict[str, Metric]:
 def compare_metrics(
     sample: Sample, metrics: Mapping[str, Metric]
 ) -> Iterator[tuple[str, Comparisons]]:
-    """Find what each metric compares, and how far noise may move it.
+    """Find once what each metric compares, and how far noise may move it."""
+    known = sample.comparisons
+    for key, metric in metrics.items():
+        if key not in known:
+            known[key] = _compare(sample, key, metric)
+        yield key, known[key]
+
+
+def _compare(sample: Sample, key: str, metric: Metric) -> Comparisons:
+    """Find what a metric compares.
 
     Error rates are compared by true label, each of the groups with enough rows of it.
     """
-    for key, metric in metrics.items():
-        observed = _observe(sample, key)
-        if MEASURES[key].question != "errors":
-            yield key, compare(metric, observed, "band")
-            continue
-        parts = [compare(metric, one, "band") for one in _split_by_label(observed)]
-        yield key, join(parts, None) if parts else UNDEFINED
+    observed = _observe(sample, key)
+    if MEASURES[key].question != "errors":
+        return compare(metric, observed, "band")
+    parts = [compare(metric, one, "band") for one in _split_by_label(observed)]
+    return join(parts, None) if parts else UNDEFINED
 
 
 def _observe(sample: Sample, key: str) -> Observed:

@@ -29,8 +29,8 @@ from skfair.statistics._grouped_scores import SortedScores
 
 Metric: TypeAlias = Callable[..., float]
 
-#: Resamples that a process evaluates at once.
-_BLOCK = 8
+#: Resamples that a process evaluates at once: one of several, and the only one.
+_BLOCK, _BLOCK_ALONE = 8, 32
 #: Values this close to the observed one count as equal: weighted sums round.
 ROUNDING = 1e-12
 
@@ -194,7 +194,7 @@ def evaluate_each(
         # A task of joblib takes as long as a metric of few rows.
         left = iter(resamples)
         task = partial(_evaluate, metrics=metrics, observed=observed)
-        results = iter(lambda: task(islice(left, _BLOCK)), [])
+        results = iter(lambda: task(islice(left, _BLOCK_ALONE)), [])
     else:
         results = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")(
             delayed(_evaluate)(block, metrics, observed) for block in _blocks(resamples)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -17,7 +16,6 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._progress import Progress
 from skfair._utils._types import Integers
@@ -48,6 +46,7 @@ from skfair.metrics._uncertainty import (
     resamples_of_all,
     shuffled_codes,
 )
+from skfair.metrics._undefined import ignore_undefined
 from skfair.model_selection._paired_tests import gap_interval
 from skfair.report._metrics import MEASURES
 from skfair.report._sample import Finding, Sample, count_outcomes
@@ -148,9 +147,8 @@ def bounds(sample: Sample, found: Mapping[str, Finding]) -> dict[str, Uncertaint
     values = {key: one.value for key, one in found.items()}
     results = dict.fromkeys(found, Uncertainty())
     defined = [key for key, value in values.items() if not math.isnan(value)]
-    with warnings.catch_warnings():
+    with ignore_undefined():
         # The report says itself why a metric is undefined.
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
         for key, compared in compare_metrics(sample, bounded_metrics(sample, defined)):
             # Up to rounding, the metric is computed in another way there.
             results[key] = Uncertainty(
@@ -205,9 +203,8 @@ def uncertainties(
 ) -> dict[str, Uncertainty]:
     """Find intervals and p-values of the metrics; undefined metrics have none."""
     tick, results = partial(done, len(sample.groups.labels)), bounds(sample, found)
-    with warnings.catch_warnings():
+    with ignore_undefined():
         # The report says itself why a metric is undefined.
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
         resampled: dict[str, Rows | Counts] = {}
         for question, of_question in _drawn_keys(sample, found).items():
             rows = sample.drawn_from(question)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,6 +26,7 @@ from skfair.metrics._uncertainty._resampling import (
     rows_or_counts,
     stratified_draws,
 )
+from skfair.metrics._undefined import ignore_undefined
 
 #: Least share of resamples with a value that an interval needs.
 ENOUGH = 0.5
@@ -179,8 +179,7 @@ default=None
     else:
         draw = resamples(metric, rows, generator)
         drawn_rows = (draw() for _ in range(n_resamples))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UndefinedMetricWarning)
+        with ignore_undefined():
             drawn = evaluate_each([metric], drawn_rows, n_jobs=n_jobs, verbose=verbose)
         values = drawn[:, 0, 0]
         low, high = basic_interval(observed, _defined(values), level)

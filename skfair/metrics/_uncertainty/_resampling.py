@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -13,7 +12,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -24,6 +22,7 @@ from skfair.groups import Codes, Groups, intersect, resolve_groups, resolve_stra
 from skfair.metrics._spec import specification_of
 from skfair.metrics._strata import largest_defined, over_strata
 from skfair.metrics._uncertainty._counts import COUNTED, Counts
+from skfair.metrics._undefined import ignore_undefined
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import SortedScores
 
@@ -143,8 +142,7 @@ class Rows:
         """
         if self.strata is None:
             return self.evaluate(metric)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UndefinedMetricWarning)
+        with ignore_undefined():
             return self.evaluate(metric)
 
     def drawn_from(self) -> Groups:

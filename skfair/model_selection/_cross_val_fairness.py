@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import partial
@@ -63,6 +62,7 @@ from skfair.metrics._uncertainty._permutation import (
     permutes_within_labels,
 )
 from skfair.metrics._uncertainty._resampling import Rows
+from skfair.metrics._undefined import ignore_undefined
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
 
 
@@ -573,8 +573,7 @@ def _fold_values(
     Where it is undefined for all rows together, too, there was a warning already.
     """
     values = np.full(len(folds), math.nan)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
+    with ignore_undefined():
         for position, fold in enumerate(folds):
             kept = np.isin(fold.rows, held_out.rows)
             rows = fold.rows[kept]

@@ -391,6 +391,11 @@ class GroupedScores(JSONStatistic):
         gaps = np.maximum(above, below)[order]
         return np.asarray(np.maximum.reduceat(gaps, starts[:-1]))
 
+    @cached_property
+    def _gaps(self) -> dict[tuple[int, int | None], Gap]:
+        """Gaps that were asked for first: several metrics look at the same pairs."""
+        return {}
+
     def _rows_of(self, group: int) -> Integers:
         """Positions of the entries of a group, by increasing score."""
         order, starts = self._order
@@ -473,6 +478,8 @@ class SortedScores(NamedTuple):
 
 #: Products of two whole totals stay below this, so that they are exact in int64.
 MAX_EXACT = 2**62
+#: Gaps that a statistic keeps, and their least number of scores that is not kept.
+_MAX_GAPS, _MAX_KEPT = 4, 2**16
 
 
 class Gap(NamedTuple):
@@ -491,6 +498,15 @@ class Gap(NamedTuple):
 
 def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap:
     """CDF of one group minus the CDF of another, or of everyone (None)."""
+    gaps = statistic._gaps
+    gap = gaps.get((first, second)) or _subtract(statistic, first, second)
+    if len(gaps) < _MAX_GAPS and len(gap.scores) < _MAX_KEPT:
+        gaps[first, second] = gap
+    return gap
+
+
+def _subtract(statistic: GroupedScores, first: int, second: int | None) -> Gap:
+    """Subtract the CDF of a group, or of everyone, from that of another group."""
     scores, codes, weights = statistic.scores, statistic.codes, statistic.weights
     totals = statistic.totals
     ours = totals[first]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,6 +27,7 @@ from skfair.metrics._uncertainty._resampling import (
     rows_or_counts,
     stratified_draws,
 )
+from skfair.metrics._undefined import ignore_undefined
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,8 +177,7 @@ default=None
     else:
         draw = resamples(metric, rows, generator)
         drawn_rows = (draw() for _ in range(n_resamples))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UndefinedMetricWarning)
+        with ignore_undefined():
             drawn = evaluate_each([metric], drawn_rows, n_jobs=n_jobs, verbose=verbose)
         values = drawn[:, 0, 0]
         defined = defined_values(values)

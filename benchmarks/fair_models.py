@@ -71,8 +71,21 @@ class Point(NamedTuple):
     parity: float
 
 
-def make_plain() -> LGBMClassifier:
+def make_trees() -> Any:
     return LGBMClassifier(n_estimators=80, n_jobs=1, verbose=-1, random_state=0)
+
+
+def make_logistic() -> Any:
+    return LogisticRegression(max_iter=1000)
+
+
+MODELS = {"lightgbm": make_trees, "logistic": make_logistic}
+#: The one of `MODELS` that methods are around, which `any_tables.py` changes.
+around = "lightgbm"
+
+
+def make_plain() -> Any:
+    return MODELS[around]()
 
 
 def point(rows: Rows, scores: NDArray[Any], decisions: Any = None) -> Point:
@@ -256,10 +269,6 @@ def noise_among_positives(rows: Rows, scores: NDArray[Any]) -> float:
         groups[chosen] = rng.permutation(groups[chosen])
         found.append(among_positives(rows, scores, groups))
     return float(np.mean(found))
-
-
-def make_logistic() -> Any:
-    return LogisticRegression(max_iter=1000)
 
 
 OPPORTUNITY: dict[str, tuple[Callable[[float], Any], tuple[float, ...]]] = {

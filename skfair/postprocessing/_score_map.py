@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, logit
 
 from skfair._comparison import mean_mcdp
 from skfair._penalty._penalised_loss import clip_scores
@@ -25,8 +25,6 @@ Performance: TypeAlias = Literal["average_precision", "r2"]
 
 #: Bounds of the intercept and the slope of a line of log-odds.
 _LINES = ((-20.0, 20.0), (0.1, 10.0))
-#: Probabilities of groups below this count as this, so that they have a logarithm.
-_LEAST_PROBABILITY = 1e-6
 #: Thresholds of a map, and steps from the plain gap to none. More of either changed
 #: little.
 _N_THRESHOLDS, _N_STEPS = 40, 20
@@ -105,71 +103,27 @@ class Calibration(NamedTuple):
         return np.asarray(expit(self.intercept + self.slope * log_odds))
 
 
-class GroupCalibration(NamedTuple):
-    """Lines from the log of each group's probability, with one slope for all groups.
-
-    Models of few rows are too sure of the group. Then the slope is below 1.
-    """
-
-    intercepts: Array
-    slope: float
-
-    @classmethod
-    def fit(cls, rows: PredictedRows) -> Self:
-        """Fit by the log-loss of the groups."""
-        weights = rows.weights / max(rows.weights.sum(), 1e-300)
-        logs = _log_probabilities(rows.q).T.copy()
-        n_groups, own = len(logs), (rows.codes, np.arange(len(rows)))
-
-        def loss(line: Array) -> tuple[float, Array]:
-            found = line[:-1, None] + line[-1] * logs
-            found -= found.max(axis=0)
-            slopes = np.exp(found)
-            total = slopes.sum(axis=0)
-            value = weights @ (np.log(total) - found[own])
-            slopes *= weights / total
-            slopes[own] -= weights
-            return float(value), np.append(slopes.sum(axis=1), np.vdot(slopes, logs))
-
-        bounds = [_LINES[0]] * n_groups + [_LINES[1]]
-        start = np.append(np.zeros(n_groups), 1.0)
-        best = minimize(loss, start, jac=True, bounds=bounds).x
-        return cls(best[:-1], float(best[-1]))
-
-    def __call__(self, q: Array) -> Array:
-        """Return calibrated probabilities."""
-        found = softmax(self.intercepts + self.slope * _log_probabilities(q), axis=1)
-        return np.asarray(found)
-
-
-def _log_probabilities(q: Array) -> Array:
-    """Logarithms of probabilities, of which none is 0."""
-    return np.asarray(np.log(np.maximum(q, _LEAST_PROBABILITY)))
-
-
 @dataclass(frozen=True, eq=False)
 class ScoreMap:
     """Score that is as high as the thresholds that a row passes.
 
     A row passes a threshold if its calibrated score is above the threshold plus a sum
-    over groups: a factor times the calibrated probability of the group over its share.
-    `factors` have shape (n_groups, n_thresholds), and are linear between thresholds.
-    Where rows that pass a threshold pass all lower ones, the new score is the highest
-    threshold passed.
+    over groups: a factor times the probability of the group over its share. `factors`
+    have shape (n_groups, n_thresholds), and are linear between thresholds. Where rows
+    that pass a threshold pass all lower ones, the new score is the highest threshold
+    passed.
     """
 
     thresholds: Array
     shares: Array
     factors: Array
     calibration: Calibration
-    group_calibration: GroupCalibration
 
     def __call__(self, p: Array, q: Array) -> Array:
         """Return new scores."""
         if not self.factors.any():
             return p
-        scores = self.calibration(p)
-        relatives = relative(self.group_calibration(q), self.shares)
+        scores, relatives = self.calibration(p), relative(q, self.shares)
         n_rows = _BLOCK_SIZE // len(self.thresholds)
         blocks = [slice(i, i + n_rows) for i in range(0, len(p) or 1, n_rows)]
         return np.concatenate([self._map(scores[b], relatives[b]) for b in blocks])
@@ -284,7 +238,7 @@ def _plain_map(
     """Return the rows that have a group, and the map that changes nothing.
 
     Scores of the rows are calibrated and sorted, their weights add up to 1, and q is
-    calibrated, and relative to the shares of the groups.
+    relative to the shares of the groups.
     """
     calibration = Calibration.fit(rows, performance == "average_precision")
     scores = calibration(rows.scores)
@@ -295,11 +249,9 @@ def _plain_map(
     thresholds = _thresholds(rows)
     total = max(rows.weights.sum(), 1e-300)
     shares = np.bincount(rows.codes, rows.weights, rows.q.shape[1]) / total
-    group_calibration = GroupCalibration.fit(rows)
-    relatives = relative(group_calibration(rows.q), shares)
-    rows = replace(rows, sample_weight=rows.weights / total, q=relatives)
+    rows = replace(rows, sample_weight=rows.weights / total, q=relative(rows.q, shares))
     none = np.zeros((len(shares), len(thresholds)))
-    return rows, ScoreMap(thresholds, shares, none, calibration, group_calibration)
+    return rows, ScoreMap(thresholds, shares, none, calibration)
 
 
 def _costs(rows: PredictedRows, thresholds: Array, performance: Performance) -> Array:

@@ -154,10 +154,9 @@ class UnawarePostProcessor(
     it. The limits are 0.95, 0.9, and so on to 0 times the plain gap; the strength of a
     limit is the sum of its Lagrange multipliers. Between two of these strengths factors
     are interpolated, and beyond the largest one, which closes the gap, nothing changes.
-    p is first calibrated to the labels, by a line of log-odds, and q to the groups,
-    since models of few rows are too sure of them. Rows with nearly the same p and q are
-    joined. In prediction the map takes p and q of one fold at a time, and new scores
-    are averaged over folds.
+    p is first calibrated to the labels, by a line of log-odds. Rows with nearly the
+    same p and q are joined. In prediction the map takes p and q of one fold at a time,
+    and new scores are averaged over folds.
 
     What can remain: if p and q are the true probabilities, no function of the features
     predicts better with the same gaps, and the gap at a threshold t is the mean of
@@ -363,13 +362,15 @@ class UnawarePostProcessor(
             If called before `fit`.
         """
         X = self._check_predict_input(X, "estimators_")
-        labels = self.classes_.tolist()
-        p = [label_probabilities(model, X, labels)[:, 1] for model in self.estimators_]
+        labels, models = self.classes_.tolist(), self.estimators_
+        p: list[NDArray[Any]] = [
+            label_probabilities(one, X, labels)[:, 1] for one in models
+        ]
         if self._map is not None:
             # The map was fitted to scores of single models. Those of an average have
             # another distribution.
             groups, models = self._group_classes, self.group_estimators_
-            q = [label_probabilities(model, X, groups) for model in models]
+            q = [label_probabilities(one, X, groups) for one in models]
             folds = range(max(len(p), len(q)))  # a frozen model goes with all others
             p = [self._map(p[i % len(p)], q[i % len(q)]) for i in folds]
         mean = np.mean(p, axis=0)

@@ -143,7 +143,7 @@ def test_the_unit_of_the_target_does_not_matter(salaries):
 
 def test_a_row_of_weight_two_is_two_rows(salaries):
     X, y, sex = (np.asarray(values)[:200] for values in salaries)
-    q = expit(np.column_stack([-X[:, 1], X[:, 1]]))
+    q = expit(np.column_stack([X[:, 1], -X[:, 1]]))
     given = {"q": q, "folds": np.arange(200) % 4, "scores": X.sum(axis=1)}
     rows = PredictedRows(None, y / 9_000, encode_groups(sex), **given)
     weights = np.arange(200) % 3
